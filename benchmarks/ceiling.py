@@ -90,7 +90,7 @@ class Judge:
 
     def best(self, sets: set[Set], items: int, keep: int) -> list[Set]:
         """Returns the best sets on newly drawn items."""
-        rated = sorted((one for one in sets if one), key=sorted)
+        rated = sorted((members for members in sets if members), key=sorted)
         order = np.argsort(-self.specific(rated, items), kind="stable")
         return [rated[place] for place in order[:keep]]
 
@@ -98,24 +98,24 @@ class Judge:
         """Returns the best of the sets and of their variants with a member more or less."""
         around = set(beam)
         for members in beam:
-            around |= {members - {one} for one in members}
+            around |= {members - {member} for member in members}
             if len(members) < K:
-                around |= {members | {one} for one in range(self.components)}
+                around |= {members | {column} for column in range(self.components)}
         rated = self.best(around, FEW, NARROWED)
         return self.best(set(rated), SOME, keep)
 
 
-def search(judge: Judge, known: set[Set]) -> list[Set]:
+def search(judge: Judge, studied: set[Set]) -> list[Set]:
     """Returns the three best sets that the search finds."""
     beam: list[Set] = [frozenset()]
     for _ in range(K):
         beam = judge.grown(beam, BEAM)
-    found = {*beam, *(judge.best(known, SOME, BEAM) if known else ())}
+    candidates = {*beam, *(judge.best(studied, SOME, BEAM) if studied else ())}
     for _ in range(2):
-        lead = judge.best(found, SOME, BEAM)
-        smaller = {one - {member} for one in lead for member in one if len(one) > 1}
-        found |= set(judge.grown(judge.best(smaller | set(lead), SOME, 2 * BEAM), 2 * BEAM))
-    return judge.best(found, MANY, 3)
+        lead = judge.best(candidates, SOME, BEAM)
+        smaller = {members - {member} for members in lead for member in members if len(members) > 1}
+        candidates |= set(judge.grown(judge.best(smaller | set(lead), SOME, 2 * BEAM), 2 * BEAM))
+    return judge.best(candidates, MANY, 3)
 
 
 def known_sets(run: broca.Run, study: Path | None, task: str, most: int) -> set[Set]:

@@ -93,7 +93,7 @@ def variants() -> Iterator[tuple[str, ModuleType | None, str, Any]]:
 
 def run(out: Path, seeds: int) -> None:
     """Runs the searches that the file lacks, seed by seed."""
-    done = {(one["variant"], one["scenario"], one["seed"]) for one in read(out)}
+    done = {(stored["variant"], stored["scenario"], stored["seed"]) for stored in read(out)}
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
         for variant, module, name, value in variants():
             before = getattr(module, name) if module else None
@@ -124,12 +124,12 @@ def read(out: Path) -> list[dict[str, Any]]:
 def table(lines: list[dict[str, Any]]) -> str:
     """Returns mean specific drops, and differences from the unchanged search ± standard errors."""
     values: dict[str, dict[tuple[str, int], float]] = {}
-    for one in lines:
-        values.setdefault(one["variant"], {})[one["scenario"], one["seed"]] = one["specific"]
+    for line in lines:
+        values.setdefault(line["variant"], {})[line["scenario"], line["seed"]] = line["specific"]
     plain = values["as it is"]
     count = {scenario: sum(name == scenario for name, _ in plain) for scenario in TASK_SCENARIOS}
     means = ", ".join(
-        f"`{scenario}` {np.mean([plain[one] for one in plain if one[0] == scenario]):.3f}"
+        f"`{scenario}` {np.mean([plain[key] for key in plain if key[0] == scenario]):.3f}"
         for scenario in TASK_SCENARIOS
     )
     shown = [
@@ -143,12 +143,12 @@ def table(lines: list[dict[str, Any]]) -> str:
         cells = [label(module, name), value_text(getattr(module, name))]
         for scenario in TASK_SCENARIOS:
             for factor in FACTORS:
-                other = values.get(f"{label(module, name)} x {factor:g}", {})
-                more = [
-                    other[one] - plain[one] for one in other if one[0] == scenario and one in plain
+                drops = values.get(f"{label(module, name)} x {factor:g}", {})
+                gains = [
+                    drops[key] - plain[key] for key in drops if key[0] == scenario and key in plain
                 ]
-                error = np.std(more, ddof=1) / np.sqrt(len(more)) if len(more) > 1 else np.nan
-                cells.append(f"{np.mean(more):+.3f} ± {error:.3f}" if more else "not run")
+                error = np.std(gains, ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.nan
+                cells.append(f"{np.mean(gains):+.3f} ± {error:.3f}" if gains else "not run")
         shown.append(f"| {' | '.join(cells)} |")
     return "\n".join(shown) + "\n"
 
@@ -160,20 +160,20 @@ def value_text(value: Any) -> str:
 
 def write(lines: list[dict[str, Any]], page: Path = PAGE) -> None:
     """Writes the section of RESULTS.md."""
-    made = (
+    section = (
         f"{TITLE}\n\n`python benchmarks/constants.py --out FILE`, then with `--write`: what the "
         "specific drop gains or loses when one constant of `pooled` is halved or doubled, beside "
         "the same seeds with the constant as it is (± standard error). Simulated tasks of 40 "
         f"components, {ROWS:,} rows.\n\n{table(lines)}\n"
     )
     text = page.read_text(encoding="utf-8")
-    written, found = re.subn(
+    written, replaced = re.subn(
         rf"^{re.escape(TITLE)}\n.*?(?=^## |\Z)",
-        lambda _: made,
+        lambda _: section,
         text,
         flags=re.DOTALL | re.MULTILINE,
     )
-    write_beside(page, (written if found else f"{text}\n{made}").rstrip() + "\n")
+    write_beside(page, (written if replaced else f"{text}\n{section}").rstrip() + "\n")
 
 
 def main() -> None:

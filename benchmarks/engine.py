@@ -65,11 +65,11 @@ def alternately(*runs: Callable[[], Any], repeats: int = REPEATS) -> list[float]
     """Returns the median seconds of each run; runs alternate, so that drifts affect all alike."""
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(repeats):
-        for run, own in zip(runs, times, strict=True):
+        for run, run_times in zip(runs, times, strict=True):
             start = time.perf_counter()
             run()
-            own.append(time.perf_counter() - start)
-    return [statistics.median(own) for own in times]
+            run_times.append(time.perf_counter() - start)
+    return [statistics.median(run_times) for run_times in times]
 
 
 def benchmark_of(model: GatedModel, task: str) -> Benchmark:
@@ -151,18 +151,18 @@ def protocol() -> list[Line]:
     logging.disable(logging.WARNING)
     model, lines = load("reference", device="cpu"), []
     masks = designs.stratified(4, 96, sparsity=0.05, seed=0)
-    many = designs.stratified(40, 96, sparsity=0.05, seed=0)
+    fast_masks = designs.stratified(40, 96, sparsity=0.05, seed=0)
     for task in ("addition", "mc_biology"):
         benchmark = benchmark_of(model, task)
         bank = [(benchmark, item) for item in benchmark.items[:50]]
         executor = LocalExecutor(Engine(model), Asker(bank))
-        ours = executor.run(Plan.crossed(masks, np.arange(50))).mask_means()
-        np.testing.assert_allclose(ours, plain_protocol(task, masks, 50), atol=1e-9)
+        broca_scores = executor.run(Plan.crossed(masks, np.arange(50))).mask_means()
+        np.testing.assert_allclose(broca_scores, plain_protocol(task, masks, 50), atol=1e-9)
         benchmark._scored.clear()
 
         def fast(executor: LocalExecutor = executor, benchmark: Benchmark = benchmark) -> None:
             benchmark._scored.clear()
-            executor.run(Plan.crossed(many, np.arange(50)))
+            executor.run(Plan.crossed(fast_masks, np.arange(50)))
 
         slow_s, fast_s = alternately(lambda task=task: plain_protocol(task, masks, 50), fast)
         slow_rate, fast_rate = 4 * 50 / slow_s, 40 * 50 / fast_s
@@ -254,14 +254,14 @@ def prefix() -> list[Line]:
             model, requests, 4, [EngineOptions(share_prefixes=s) for s in ("off", "auto")]
         )
         name = f"shared prefix, {task} (8 shots of {preamble} tokens, items of {item:.1f})"
-        wanted = f">= {target:g}" if target else "none set"
+        target_text = f">= {target:g}" if target else "none set"
         lines.append(
             Line(
                 name,
                 f"{off:.0f} rows/s off",
                 f"{on:.0f} rows/s",
                 on / off,
-                wanted,
+                target_text,
                 on / off >= target,
             )
         )
@@ -340,23 +340,23 @@ def memory() -> list[Line]:
     """
     model = random_llama(layers=8, heads=16, width=512, vocabulary=8000)
     rows, length = 64, 128
-    some = prompts(rows, length)
+    contexts = prompts(rows, length)
     masks = designs.bernoulli(rows, len(model.components), sparsity=0.1, seed=0)
-    requests = [Request("loglikelihood", prompt, (5,)) for prompt in some]
+    requests = [Request("loglikelihood", prompt, (5,)) for prompt in contexts]
     engine = Engine(model, EngineOptions(token_budget=rows * length))
 
     def bare() -> None:
         with torch.inference_mode():
-            model.model(input_ids=torch.tensor(some), use_cache=False, logits_to_keep=1)
+            model.model(input_ids=torch.tensor(contexts), use_cache=False, logits_to_keep=1)
 
     def gated() -> None:
         engine.run(requests, (~masks).astype(np.float32), np.arange(rows))
 
-    theirs, ours = _peak(bare) / 2**20, _peak(gated) / 2**20
-    ratio = ours / theirs
+    bare_peak, gated_peak = _peak(bare) / 2**20, _peak(gated) / 2**20
+    ratio = gated_peak / bare_peak
     return [
-        Line("peak of tensors above the loaded model", f"{theirs:.0f} MiB transformers",
-             f"{ours:.0f} MiB", ratio, "<= 1.10", ratio <= 1.10)
+        Line("peak of tensors above the loaded model", f"{bare_peak:.0f} MiB transformers",
+             f"{gated_peak:.0f} MiB", ratio, "<= 1.10", ratio <= 1.10)
     ]  # fmt: skip
 
 
@@ -395,8 +395,8 @@ def growth() -> list[Line]:
     model = load("reference", device="cpu")
     items_x, items_y = [50, 100, 200, 400, 800], []
     for items in items_x:
-        some = [Request("loglikelihood", prompt, (5,)) for prompt in prompts(items, 24)]
-        (rate,) = _rows_per_second(model, some, 4, [options])
+        item_requests = [Request("loglikelihood", prompt, (5,)) for prompt in prompts(items, 24)]
+        (rate,) = _rows_per_second(model, item_requests, 4, [options])
         items_y.append(4 * items / rate)
     series["items: s in all"] = items_x, items_y
     batch_x, batch_y = [256, 512, 1024, 2048, 4096, 8192, 16384], []
@@ -423,7 +423,8 @@ def growth() -> list[Line]:
 
 
 BENCHMARKS = {
-    one.__name__: one for one in (protocol, overhead, prefix, compaction, sweep, memory, growth)
+    benchmark.__name__: benchmark
+    for benchmark in (protocol, overhead, prefix, compaction, sweep, memory, growth)
 }
 
 
@@ -454,8 +455,8 @@ def write(lines: list[Line], date: str, page: Path = HERE / "RESULTS.md") -> Non
         lines="\n".join(map(str, lines)),
     )
     text = page.read_text(encoding="utf-8")
-    rest = re.sub(r"^## Engine\n.*?(?=^## |\Z)", section, text, flags=re.DOTALL | re.MULTILINE)
-    page.write_text(rest, encoding="utf-8")
+    rewritten = re.sub(r"^## Engine\n.*?(?=^## |\Z)", section, text, flags=re.DOTALL | re.MULTILINE)
+    page.write_text(rewritten, encoding="utf-8")
 
 
 SECTION = """## Engine

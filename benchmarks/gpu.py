@@ -182,8 +182,8 @@ def product_rate(device: str) -> float:
     """Returns the operations per second of a matrix product in the models' number format."""
     size = 1024 if device == "cpu" else 8192
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
-    left = torch.randn(size, size, device=device, dtype=dtype)
-    seconds = seconds_of(lambda: [left @ left for _ in range(5)], device) / 5
+    matrix = torch.randn(size, size, device=device, dtype=dtype)
+    seconds = seconds_of(lambda: [matrix @ matrix for _ in range(5)], device) / 5
     return 2 * size**3 / seconds
 
 
@@ -195,16 +195,13 @@ def operations_of(model: Any, *, read: int, predicted: int) -> float:
     """
     config, body = model.config, 0.0
     head = model.get_output_embeddings().weight
-    embeddings = {id(head), *(id(one.weight) for one in model.modules() if _looks_up(one))}
-    met = getattr(config, "num_experts_per_tok", 1) / getattr(config, "num_local_experts", 1)
+    lookups = (module for module in model.modules() if isinstance(module, torch.nn.Embedding))
+    embeddings = {id(head), *(id(module.weight) for module in lookups)}
+    share = getattr(config, "num_experts_per_tok", 1) / getattr(config, "num_local_experts", 1)
     for name, parameter in model.named_parameters():
         if id(parameter) not in embeddings:
-            body += parameter.numel() * (met if ".experts." in name else 1)
+            body += parameter.numel() * (share if ".experts." in name else 1)
     return 2 * (body * read + head.numel() * predicted)
-
-
-def _looks_up(module: Any) -> bool:
-    return isinstance(module, torch.nn.Embedding)
 
 
 def random_tokens(rng: np.random.Generator, count: int) -> tuple[int, ...]:
@@ -236,8 +233,7 @@ def multiple_choice(model: GatedModel, shape: Shape, device: str, report: Report
     gates = masks(model, len(items), rng)
     requests = [request for item in items for request in item]
     index = np.repeat(np.arange(len(items)), 4)
-    whole = EngineOptions(share_prefixes="off", reuse_layers="off", lanes=1)
-    engine = Engine(model, whole)
+    engine = Engine(model, EngineOptions(share_prefixes="off", reuse_layers="off", lanes=1))
     batch = max(1, engine.token_budget // 119)
     tokens = torch.tensor(
         [[*request.context, *request.continuation][:-1] for request in requests], device=device
@@ -253,16 +249,16 @@ def multiple_choice(model: GatedModel, shape: Shape, device: str, report: Report
                 likely.amax(-1).cpu()
 
     plain = seconds_of(bare, device)
-    ours = seconds_of(lambda: engine.run(requests, gates, index), device)
+    masked = seconds_of(lambda: engine.run(requests, gates, index), device)
     sharing = Engine(model)
     shared = seconds_of(lambda: sharing.run(requests, gates, index), device)
     operations = operations_of(model.model, read=tokens.numel(), predicted=20 * len(tokens))
     report.figures |= {
         "choice: rows/s, bare forward": len(items) / plain,
-        "choice: rows/s, masks": len(items) / ours,
-        "choice: share of the bare forward": plain / ours,
+        "choice: rows/s, masks": len(items) / masked,
+        "choice: share of the bare forward": plain / masked,
         "choice: rows/s, masks, shared contexts": len(items) / shared,
-        "choice: share of the matrix rate": operations / ours / report.figures["matrix rate"],
+        "choice: share of the matrix rate": operations / masked / report.figures["matrix rate"],
     }
 
 
@@ -272,9 +268,9 @@ def generation(model: GatedModel, shape: Shape, device: str, report: Report) -> 
     prefix = random_tokens(rng, shape.prefix)
     prompts = [(*prefix, *random_tokens(rng, 30)) for _ in range(shape.rows)]
     requests = [Request("generate_until", prompt, max_new_tokens=shape.new) for prompt in prompts]
-    every = masks(model, shape.rows, rng)
-    few = np.repeat(every[:1], shape.rows, axis=0)
-    own, one = np.arange(shape.rows), np.zeros(shape.rows, dtype=np.intp)
+    gates = masks(model, shape.rows, rng)
+    equal_gates = np.repeat(gates[:1], shape.rows, axis=0)
+    each_row, first_row = np.arange(shape.rows), np.zeros(shape.rows, dtype=np.intp)
     engine = Engine(model)
 
     def plain(rows: int) -> Callable[[], Any]:
@@ -299,9 +295,11 @@ def generation(model: GatedModel, shape: Shape, device: str, report: Report) -> 
     report.figures |= {
         "generation: rows/s, transformers": rate(plain(shape.rows), shape.rows),
         "generation: rows/s, a mask a row": rate(
-            lambda: engine.run(requests, every, own), shape.rows
+            lambda: engine.run(requests, gates, each_row), shape.rows
         ),
-        "generation: rows/s, one mask": rate(lambda: engine.run(requests, few, one), shape.rows),
+        "generation: rows/s, one mask": rate(
+            lambda: engine.run(requests, equal_gates, first_row), shape.rows
+        ),
         "generation: rows/s, the paper's protocol": rate(one_mask_a_pass, 1),
     }
 
@@ -352,7 +350,7 @@ def measured(name: str, device: str, *, parts: tuple[str, ...], items: int | Non
         torch.cuda.reset_peak_memory_stats()
     with timed(report, "load: random weights made", device):
         weights = random_model(shape, device)
-    report.parameters = sum(one.numel() for one in weights.parameters())
+    report.parameters = sum(parameter.numel() for parameter in weights.parameters())
     with timed(report, "load: structure and self-test", device):
         model = broca.load(weights, tiny_tokenizer())
     with timed(report, "load: self-test alone", device):
@@ -390,12 +388,14 @@ def two_processes(name: str, device: str, alone: float) -> dict[str, float]:
 def table(reports: list[Report]) -> str:
     """Returns the reports as a table in Markdown with a column for each shape."""
     names = list(dict.fromkeys(name for report in reports for name in report.figures))
-    head = [f"{one.shape} ({one.parameters / 1e6:,.0f} M)" for one in reports]
+    head = [f"{report.shape} ({report.parameters / 1e6:,.0f} M)" for report in reports]
     lines = [f"| | {' | '.join(head)} |", "|---|" + "---|" * len(reports)]
     for name in names:
-        cells = [f"{one.figures[name]:.3g}" if name in one.figures else "" for one in reports]
+        cells = [
+            f"{report.figures[name]:.3g}" if name in report.figures else "" for report in reports
+        ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    lines += [f"\n{one.shape}: {note}." for one in reports for note in one.notes]
+    lines += [f"\n{report.shape}: {note}." for report in reports for note in report.notes]
     return "\n".join(lines)
 
 
@@ -441,7 +441,7 @@ def main(words: list[str] | None = None) -> list[Report]:
             print(
                 f"{name}: {time.perf_counter() - start:.0f} s so far", file=sys.stderr, flush=True
             )
-    print(json.dumps([asdict(one) for one in reports]) if arguments.json else table(reports))
+    print(json.dumps(list(map(asdict, reports))) if arguments.json else table(reports))
     return reports
 
 

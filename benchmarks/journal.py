@@ -49,7 +49,7 @@ def asking(journal: Journal, rng: np.random.Generator) -> None:
         where = {"condition": condition, "masks": rows[0][part], "items": rows[1][part]}
         journal.add_plan(run, number, role="scores", **where)
         journal.write(run=run, role="scores", responses=rng.normal(size=len(part)), **where)
-    some = rng.permutation(len(rows[0]))[:10_000]
+    sample = rng.permutation(len(rows[0]))[:10_000]
     digests = [n.to_bytes(16, "little") for n in range(VECTORS)]
     vectors = list(rng.normal(size=(VECTORS, COMPONENTS)).astype(np.float32))
     observed = journal.condition(Condition("w", "t", "float32", "zero", 0.0, 0, "", "score"))
@@ -60,10 +60,10 @@ def asking(journal: Journal, rng: np.random.Generator) -> None:
     print(f"{1e3 * (time.perf_counter() - start):8.1f} ms  write {VECTORS} vectors of {COMPONENTS}")
     for text, call in {
         "known, 10,000 rows that are there": lambda: journal.known(
-            condition, rows[0][some], rows[1][some]
+            condition, rows[0][sample], rows[1][sample]
         ),
         "known, 10,000 rows that are not": lambda: journal.known(
-            observed, rows[0][some], rows[1][some]
+            observed, rows[0][sample], rows[1][sample]
         ),
         "known, 100,000 rows that are there": lambda: journal.known(condition, *rows),
         "rows asked, of 100,000": lambda: journal.rows_asked(run, "scores"),
@@ -87,11 +87,11 @@ def compressing(rng: np.random.Generator) -> None:
         size = sum(map(len, plain))
         for level in LEVELS:
             blobs = [zlib.compress(text, level) for text in plain]
-            there = fastest(partial(mapped, partial(zlib.compress, level=level), plain), 3)
-            back = fastest(partial(mapped, zlib.decompress, blobs), 3)
+            write_s = fastest(partial(mapped, partial(zlib.compress, level=level), plain), 3)
+            read_s = fastest(partial(mapped, zlib.decompress, blobs), 3)
             print(
                 f"{kind}, level {level}: {sum(map(len, blobs)) / size:6.1%} of the size, "
-                f"{size / there / 1e6:.0f} MB/s to write, {size / back / 1e6:.0f} MB/s to read"
+                f"{size / write_s / 1e6:.0f} MB/s to write, {size / read_s / 1e6:.0f} MB/s to read"
             )
 
 

@@ -38,7 +38,7 @@ from broca.tasks import TaskOptions
 STAGES = ("building", "scoring", "searching", "verifying", "writing")
 """Stages of a run, in order; kills are spread evenly over all but the first."""
 
-ASKED = {
+SEARCH = {
     "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 300, "items": 10,
     "response": "margin",
     "task_options": TaskOptions(limit=80),
@@ -59,29 +59,29 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        whole, spent = undisturbed(model, place)
+        expected, spent = undisturbed(model, place)
         print(f"undisturbed: {totals(place / 'whole.sqlite')[0]} rows; seconds by stage: {spent}")
         stages: Counter[str] = Counter()
         ended = journal = before = 0
         while sum(stages.values()) < options.kills:
             file, out = place / f"{journal}.sqlite", place / f"out{journal}"
-            wanted = STAGES[1 + int(rng.integers(4))]
-            stage = killed(model, file, out, wanted, float(rng.uniform(0, spent[wanted])))
+            target = STAGES[1 + int(rng.integers(4))]
+            stage = killed(model, file, out, target, float(rng.uniform(0, spent[target])))
             rows, measured = totals(file)
             require(rows == measured, f"{rows} rows are there, {measured} were measured")
             require(rows >= before, f"{before - rows} committed rows were lost")
             before = rows
             if stage is None:  # the run ended before the kill
-                same(out, whole)
+                same(out, expected)
                 ended, journal, before = ended + 1, journal + 1, 0
                 continue
             stages[stage] += 1
             if (out / "result.json").exists():  # the file is written whole or not at all
-                equal(out, whole)
+                equal(out, expected)
             print(f"kill {sum(stages.values())} while {stage}: {rows} rows kept", flush=True)
             if rng.random() < 0.15:
                 work(model, file, out)
-                same(out, whole)
+                same(out, expected)
                 require(totals(file) == totals(place / "whole.sqlite"), "other rows than whole")
                 ended, journal, before = ended + 1, journal + 1, 0
         print(
@@ -89,16 +89,16 @@ def main() -> None:
         )
 
 
-def work(model: broca.GatedModel, journal: Path, out: Path, told: Path | None = None) -> None:
+def work(model: broca.GatedModel, journal: Path, out: Path, stage_file: Path | None = None) -> None:
     """Runs the whole path and writes each stage to a file when it begins."""
 
     def progress(stage: str, _: object) -> None:
-        if told is not None and named(stage) in STAGES:
-            told.write_text(named(stage))
+        if stage_file is not None and named(stage) in STAGES:
+            stage_file.write_text(named(stage))
 
-    result = broca.localize(model, **ASKED, journal=journal, on_progress=progress)
-    if told is not None:
-        told.write_text("writing")
+    result = broca.localize(model, **SEARCH, journal=journal, on_progress=progress)
+    if stage_file is not None:
+        stage_file.write_text("writing")
     result.save(out)
 
 
@@ -116,7 +116,7 @@ def undisturbed(
     def progress(stage: str, _: object) -> None:
         times.setdefault(named(stage), time.monotonic())
 
-    result = broca.localize(model, **ASKED, journal=place / "whole.sqlite", on_progress=progress)
+    result = broca.localize(model, **SEARCH, journal=place / "whole.sqlite", on_progress=progress)
     times["writing"] = time.monotonic()
     result.save(place / "whole")
     begins = [times[stage] for stage in STAGES] + [time.monotonic()]
@@ -127,19 +127,19 @@ def undisturbed(
 
 
 def killed(
-    model: broca.GatedModel, journal: Path, out: Path, wanted: str, delay: float
+    model: broca.GatedModel, journal: Path, out: Path, target: str, delay: float
 ) -> str | None:
     """Kills a run `delay` seconds into a stage; returns the stage, None if the run had ended."""
-    told = journal.with_suffix(".stage")
-    told.write_text("")
+    stage_file = journal.with_suffix(".stage")
+    stage_file.write_text("")
     child = multiprocessing.get_context("fork").Process(
-        target=work, args=(model, journal, out, told)
+        target=work, args=(model, journal, out, stage_file)
     )
     child.start()
-    while child.is_alive() and told.read_text() != wanted:
+    while child.is_alive() and stage_file.read_text() != target:
         time.sleep(0.002)
     time.sleep(delay)
-    stage = told.read_text()
+    stage = stage_file.read_text()
     child.kill()
     child.join()
     if child.exitcode == -signal.SIGKILL:
@@ -162,16 +162,18 @@ def totals(path: Path) -> tuple[int, int]:
     return rows, measured
 
 
-def equal(out: Path, whole: broca.Localization) -> None:
+def equal(out: Path, expected: broca.Localization) -> None:
     """Requires the result in a folder to equal the undisturbed one except for its time."""
-    found = broca.Localization.read(out)
-    untimed = [replace(one, cost=replace(one.cost, wall_s=0.0)) for one in (found, whole)]
+    resumed = broca.Localization.read(out)
+    untimed = [
+        replace(result, cost=replace(result.cost, wall_s=0.0)) for result in (resumed, expected)
+    ]
     require(encode(untimed[0]) == encode(untimed[1]), "the result differs")
 
 
-def same(out: Path, whole: broca.Localization) -> None:
-    """Requires a folder to have the undisturbed run's result and a whole report."""
-    equal(out, whole)
+def same(out: Path, expected: broca.Localization) -> None:
+    """Requires a folder to have the undisturbed run's result and a complete report."""
+    equal(out, expected)
     require(
         (out / "report.html").read_text().rstrip().endswith("</html>"), "the report is cut short"
     )

@@ -78,10 +78,10 @@ EQUAL_ROWS = ("pooled", "focus", "cs-fresh", "cs-stratified", "coar", "co-ablati
 """Methods that are compared on simulated tasks, all with the same rows."""
 CONTRAST = ("pooled", "focus")
 TUNED = ("cs-tuned",)
-PEERS = tuple(one for one in searches.METHODS if one not in (*CONTRAST, *TUNED))
+PEERS = tuple(method for method in searches.METHODS if method not in (*CONTRAST, *TUNED))
 MODEST = ("greedy", "one-shot", "co-ablation", "gradient", "gradient-integrated")
 """Peers that never spend more than their default rows."""
-SPENDERS = tuple(one for one in PEERS if one not in MODEST)
+SPENDERS = tuple(method for method in PEERS if method not in MODEST)
 GREEDY = {"reference": 47_100, "planted": 28_900}
 """Mean default rows of greedy."""
 SHARED_OUT = {"reference": 4_700, "planted": 2_900}
@@ -133,31 +133,31 @@ def simulated_grids(seeds: int, methods: tuple[str, ...]) -> list[SimulatedGrid]
     out, because its regression, which grows with masks x components and is repeated for every
     resample, takes 14 s at 400 x 1,024 (experiments/LOG.md).
     """
-    ours = tuple(one for one in methods if one in CONTRAST)
-    peers = tuple(one for one in methods if one not in (*CONTRAST, "cs-fresh"))
-    close = tuple(one for one in methods if one == "gradient-masked")
-    alike = tuple(one for one in methods if one in EQUAL_ROWS)
-    few, some, many, most = (tuple(range(times * seeds)) for times in (1, 2, 4, 20))
+    contrast = tuple(method for method in methods if method in CONTRAST)
+    peers = tuple(method for method in methods if method not in (*CONTRAST, "cs-fresh"))
+    close = tuple(method for method in methods if method == "gradient-masked")
+    equal = tuple(method for method in methods if method in EQUAL_ROWS)
+    single, double, fourfold, twentyfold = (tuple(range(times * seeds)) for times in (1, 2, 4, 20))
     grids = [
-        SimulatedGrid(ours, (512, 1024), tuple(PLANTED_SCENARIOS), (300, 1000, 3000), few),
-        SimulatedGrid((*ours, *peers), (8192,), ("heavy",), (3000,), many),
-        SimulatedGrid((*ours, *peers), (512, 1024), ("heavy",), (1000, 3000), many),
-        SimulatedGrid((*ours, *close), (1024,), ("heavy",), (1000,), most),
-        SimulatedGrid(alike, (40, 96), tuple(TASK_SCENARIOS), (4800,), some),
+        SimulatedGrid(contrast, (512, 1024), tuple(PLANTED_SCENARIOS), (300, 1000, 3000), single),
+        SimulatedGrid((*contrast, *peers), (8192,), ("heavy",), (3000,), fourfold),
+        SimulatedGrid((*contrast, *peers), (512, 1024), ("heavy",), (1000, 3000), fourfold),
+        SimulatedGrid((*contrast, *close), (1024,), ("heavy",), (1000,), twentyfold),
+        SimulatedGrid(equal, (40, 96), tuple(TASK_SCENARIOS), (4800,), double),
     ]
     return [grid for grid in grids if grid.methods]
 
 
-def chosen(some: list[Stage], options: argparse.Namespace) -> list[Stage]:
+def chosen(study_stages: list[Stage], options: argparse.Namespace) -> list[Stage]:
     """Returns the stages of the models and methods that the options name."""
     only = parse_methods(options.only_methods)
     models = options.only_models.split(",")
-    kept = [
-        Stage(one.model, tuple(m for m in one.methods if m in only), one.budgets, one.seeds)
-        for one in some
-        if one.model in models
+    narrowed = [
+        replace(stage, methods=tuple(method for method in stage.methods if method in only))
+        for stage in study_stages
+        if stage.model in models
     ]
-    return [one for one in kept if one.methods and one.seeds]
+    return [stage for stage in narrowed if stage.methods and stage.seeds]
 
 
 def rows_of(method: str, budget: int | None, others: int) -> int:
@@ -171,18 +171,18 @@ def rows_of(method: str, budget: int | None, others: int) -> int:
         rows=None if budget is None else budget * (1 + others * contrast),
         seed=0,
         confirm=items + 100,
-        others=tuple(OtherTask(str(one), items, items + 100) for one in range(others)),
+        others=tuple(OtherTask(str(number), items, items + 100) for number in range(others)),
     )
     speeds = {"accuracy": float(RATE), "probability": float(RATE)}
     return count_rows(method, problem, np.ones(200, dtype=np.int64), speeds).rows
 
 
-def plan(some: list[Stage]) -> None:
+def plan(study_stages: list[Stage]) -> None:
     """Prints the cells, rows and minutes of the stages."""
     total_rows = total_cells = 0
     counted: dict[tuple[str, int | None, int], int] = {}
     by_method: dict[str, list[int]] = {}
-    for stage in some:
+    for stage in study_stages:
         for method in stage.methods:
             for budget in stage.budgets:
                 rows = ran = 0
@@ -194,10 +194,10 @@ def plan(some: list[Stage]) -> None:
                         counted[key] = rows_of(*key)
                     rows += stage.seeds * tasks * counted[key]
                     ran += stage.seeds * tasks * (counted[key] > 0)
-                told = by_method.setdefault(method, [0, 0, 0])
-                told[0] += ran
-                told[1] += rows
-                told[2] += 2 * REPORT_ITEMS * ran
+                totals = by_method.setdefault(method, [0, 0, 0])
+                totals[0] += ran
+                totals[1] += rows
+                totals[2] += 2 * REPORT_ITEMS * ran
     for method, (cells, rows, proof) in by_method.items():
         total_cells += cells
         total_rows += rows + proof
@@ -205,7 +205,7 @@ def plan(some: list[Stage]) -> None:
             f"{method:20} {cells:6,} cells {rows:12,} rows {proof:10,} to prove "
             f"{(rows + proof) / RATE / 60:6.1f} min"
         )
-    models = len({stage.model for stage in some})
+    models = len({stage.model for stage in study_stages})
     single = models * TASKS * 2 * 97 * EXHAUSTIVE_ITEMS
     print(f"{'every head alone':20} {'':6}       {single:12,} rows {'':20} "
           f"{single / RATE / 60:6.1f} min")  # fmt: skip
@@ -213,10 +213,10 @@ def plan(some: list[Stage]) -> None:
           f"{(total_rows + single) / RATE / 60:.0f} min at {RATE:,} rows/s")  # fmt: skip
 
 
-def measure(some: list[Stage], folder: Path, progress: ProgressDisplay) -> None:
+def measure(study_stages: list[Stage], folder: Path, progress: ProgressDisplay) -> None:
     """Runs the cells that the folder lacks; all stages share one journal."""
     with Workspace(folder / "journal.sqlite") as workspace:
-        for stage in some:
+        for stage in study_stages:
             compare_methods(
                 stage.model,
                 methods=stage.methods,
@@ -316,9 +316,9 @@ def others_items(tasks: int) -> int:
 
 def count(share: float, items: int) -> int:
     """Returns a share as a number of items, which must be whole."""
-    whole = round(share * items)
-    assert abs(share * items - whole) < 1e-6, f"{share} is no share of {items} items"
-    return whole
+    number = round(share * items)
+    assert abs(share * items - number) < 1e-6, f"{share} is no share of {items} items"
+    return number
 
 
 def joined(values: list[float | int | None]) -> str:
@@ -399,7 +399,7 @@ def renewed_simulations(
 
 def read_simulations(path: Path = SIMULATIONS) -> list[SimulatedSummary]:
     """Returns the summaries that `write_simulations` wrote."""
-    kinds = {"str": str, "int": int, "float": float, "float | None": known}
+    kinds = {"str": str, "int": int, "float": float, "float | None": number_or_none}
     types = {field.name: kinds[str(field.type)] for field in fields(SimulatedSummary)}
     with path.open(encoding="utf-8", newline="") as file:
         return [
@@ -408,7 +408,7 @@ def read_simulations(path: Path = SIMULATIONS) -> list[SimulatedSummary]:
         ]
 
 
-def known(text: str) -> float | None:
+def number_or_none(text: str) -> float | None:
     """Returns a number, or None for an empty text."""
     return float(text) if text else None
 
@@ -451,11 +451,11 @@ def write(page: Path = HERE / "RESULTS.md") -> None:
     cells, simulated = read_cells(), read_simulations()
     lines = summarize(cells)
     text = page.read_text(encoding="utf-8")
-    made = section(cells, lines, simulated).rstrip() + "\n\n"
-    written, found = re.subn(
-        r"^## Methods\n.*?(?=^## |\Z)", lambda _: made, text, flags=re.DOTALL | re.MULTILINE
+    part = section(cells, lines, simulated).rstrip() + "\n\n"
+    written, replaced = re.subn(
+        r"^## Methods\n.*?(?=^## |\Z)", lambda _: part, text, flags=re.DOTALL | re.MULTILINE
     )
-    page.write_text((written if found else f"{text}\n{made}").rstrip() + "\n", encoding="utf-8")
+    page.write_text((written if replaced else f"{text}\n{part}").rstrip() + "\n", encoding="utf-8")
     draw(lines, page.with_name("methods.png"))
 
 
@@ -473,15 +473,15 @@ def draw(lines: list[MethodSummary], path: Path) -> None:
     colors = pyplot.get_cmap("tab20")(np.linspace(0, 1, len(searches.METHODS)))
     for axis, model in zip(axes[0], models, strict=True):
         for method, color in zip(searches.METHODS, colors, strict=True):
-            own = [
+            method_lines = [
                 line
                 for line in lines
                 if (line.model, line.method) == (model, method) and line.cells and line.rows
             ]
-            own.sort(key=lambda line: line.rows)
-            if own:
+            method_lines.sort(key=lambda line: line.rows)
+            if method_lines:
                 axis.plot(
-                    [line.rows for line in own], [line.specific for line in own],
+                    [line.rows for line in method_lines], [line.specific for line in method_lines],
                     marker="o", color=color, label=method, linewidth=3 if method in CONTRAST else 1,
                 )  # fmt: skip
         axis.set_xscale("log")
@@ -509,16 +509,16 @@ def main() -> None:
     parser.add_argument("--simulations", action="store_true", help="Run the simulations instead.")
     parser.add_argument("--write", action="store_true", help="Write RESULTS.md; run nothing.")
     options = parser.parse_args()
-    some = chosen(stages(options.seeds), options)
+    study_stages = chosen(stages(options.seeds), options)
     if options.plan:
-        plan(some)
+        plan(study_stages)
         return
     folder = check_out_folder(options.out or "broca-bench")
     if options.write:
         if options.out:
             write_cells(ordered(renewed(read_cells(), method_cells(folder).read())))
-            made = summarize_simulations(simulated_cells_of(folder).read())
-            write_simulations(renewed_simulations(read_simulations(), made))
+            summaries = summarize_simulations(simulated_cells_of(folder).read())
+            write_simulations(renewed_simulations(read_simulations(), summaries))
         write()
         return
     progress = ProgressDisplay(PrintOptions())
@@ -528,7 +528,7 @@ def main() -> None:
             for grid in simulated_grids(options.seeds, parse_methods(options.only_methods)):
                 run_simulations(grid, cells, on_progress=progress)
         else:
-            measure(some, folder, progress)
+            measure(study_stages, folder, progress)
     finally:
         progress.close()
     simulated = summarize_simulations(simulated_cells_of(folder).read())

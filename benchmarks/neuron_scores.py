@@ -47,19 +47,19 @@ def main() -> None:
             run.item_scores(places[:2], integrated=False)
             start = time.perf_counter()
             fast = run.item_scores(places)
-            ours = time.perf_counter() - start
+            fast_s = time.perf_counter() - start
             start = time.perf_counter()
             golds = run.golds(places[: options.slow_items])
             for gold, scores in zip(golds, fast.scores, strict=False):
                 plain, _ = slow_scores(
                     session.neurons.model.model, paths, gold.context, gold.continuation, steps=19
                 )
-                whole = torch.cat([plain[path] for path in paths]).numpy()
-                assert np.abs(whole - scores).max() < 1e-5
+                expected = torch.cat([plain[path] for path in paths]).numpy()
+                assert np.abs(expected - scores).max() < 1e-5
             slow = (time.perf_counter() - start) / options.slow_items
-            per_item = ours / len(places)
+            per_item = fast_s / len(places)
             print(
-                f"{task}: {len(places)} items in {ours:.1f} s; {per_item * 1e3:.1f} ms an item, "
+                f"{task}: {len(places)} items in {fast_s:.1f} s; {per_item * 1e3:.1f} ms an item, "
                 f"plain {slow * 1e3:.0f} ms, ratio {slow / per_item:.1f}"
             )
 

@@ -39,7 +39,7 @@ DPI = 80
 def radars(models: dict[str, Rows]) -> Figure:
     """Draws figure 1: a radar for the heads of each skill's first task over the intact model's."""
     sets = {
-        model: [one for one in dict.fromkeys(row["heads_of"] for row in rows) if one != "none"]
+        model: [task for task in dict.fromkeys(row["heads_of"] for row in rows) if task != "none"]
         for model, rows in models.items()
     }
     across = max(map(len, sets.values()))
@@ -51,14 +51,14 @@ def radars(models: dict[str, Rows]) -> Figure:
         for panel in line[len(sets[model]) :]:
             panel.set_visible(False)
         for number, (panel, found_on) in enumerate(zip(line, sets[model], strict=False)):
-            own = [row for row in rows if row["heads_of"] == found_on]
-            angles = np.linspace(0, 2 * np.pi, len(own), endpoint=False)
+            set_rows = [row for row in rows if row["heads_of"] == found_on]
+            angles = np.linspace(0, 2 * np.pi, len(set_rows), endpoint=False)
             for values, colour in (("intact", INTACT), ("ablated", COLOURS[number % 7])):
-                lengths = [row[values] for row in own]
+                lengths = [row[values] for row in set_rows]
                 closed = [*lengths, lengths[0]], [*angles, angles[0]]
                 panel.plot(closed[1], closed[0], color=colour, linewidth=1.6)
                 panel.fill(closed[1], closed[0], color=colour, alpha=0.12)
-            panel.set_xticks(angles, [row["measured_on"].replace("_", "\n") for row in own])
+            panel.set_xticks(angles, [row["measured_on"].replace("_", "\n") for row in set_rows])
             panel.tick_params(axis="x", labelsize=7, pad=1)
             for text, angle in zip(panel.get_xticklabels(), angles, strict=True):
                 aside = -np.sin(angle)  # zero is at the top, and angles increase to the left
@@ -81,15 +81,18 @@ def sweeps(models: dict[str, Rows]) -> Figure:
     )  # fmt: skip
     for line, (model, rows) in zip(panels, models.items(), strict=True):
         for panel, task in zip(line, tasks, strict=True):
-            own = [row for row in rows if row["task"] == task]
-            _by_k(panel, own, "drop", COLOURS[1], "the task")
-            _by_k(panel, own, "same_skill_drop", COLOURS[0], "its skill", linestyle="--")
-            _by_k(panel, own, "general_drop", MUTED, "the others", linestyle=":")
-            if own:
-                low, high = ([100 * row[end] for row in own] for end in ("drop_low", "drop_high"))
-                panel.fill_between(
-                    [row["k"] for row in own], low, high, color=COLOURS[1], alpha=0.15, linewidth=0
+            task_rows = [row for row in rows if row["task"] == task]
+            _by_k(panel, task_rows, "drop", COLOURS[1], "the task")
+            _by_k(panel, task_rows, "same_skill_drop", COLOURS[0], "its skill", linestyle="--")
+            _by_k(panel, task_rows, "general_drop", MUTED, "the others", linestyle=":")
+            if task_rows:
+                low, high = (
+                    [100 * row[end] for row in task_rows] for end in ("drop_low", "drop_high")
                 )
+                panel.fill_between(
+                    [row["k"] for row in task_rows], low, high,
+                    color=COLOURS[1], alpha=0.15, linewidth=0,
+                )  # fmt: skip
             panel.set_title(f"{model}: {task}", fontsize=8)
             _plain(panel)
         line[0].set_ylabel("points lost", fontsize=8)
@@ -109,13 +112,13 @@ def bars(models: dict[str, Rows]) -> Figure:
         sets = list(dict.fromkeys(row["heads"] for row in rows))
         tasks = list(dict.fromkeys(row["measured_on"] for row in rows))
         width = 0.8 / len(sets)
-        for number, one in enumerate(sets):
-            own = {row["measured_on"]: row["ablated"] for row in rows if row["heads"] == one}
+        for number, heads in enumerate(sets):
+            scores = {row["measured_on"]: row["ablated"] for row in rows if row["heads"] == heads}
             panel.bar(
                 np.arange(len(tasks)) + (number - (len(sets) - 1) / 2) * width,
-                [own[task] for task in tasks], width=0.92 * width,
-                color=INTACT if one == "none" else COLOURS[(number - 1) % 7],
-                label="intact" if one == "none" else f"without {_set_name(one)}",
+                [scores[task] for task in tasks], width=0.92 * width,
+                color=INTACT if heads == "none" else COLOURS[(number - 1) % 7],
+                label="intact" if heads == "none" else f"without {_set_name(heads)}",
             )  # fmt: skip
         panel.set_xticks(range(len(tasks)), tasks)
         panel.set_ylim(0, 1)
@@ -133,9 +136,9 @@ DRAWN = {"figure1": radars, "figure2": sweeps, "figure3": bars, "figure4": bars}
 
 def rows_of(file: Path) -> dict[str, Rows]:
     """Returns the rows of a JSON file by model; models without rows are left out."""
-    found = json.loads(file.read_text(encoding="utf-8"))
+    data = json.loads(file.read_text(encoding="utf-8"))
     by_model = {
-        model: [row for row in found["rows"] if row["model"] == model] for model in found["models"]
+        model: [row for row in data["rows"] if row["model"] == model] for model in data["models"]
     }
     return {model: rows for model, rows in by_model.items() if rows}
 
@@ -179,7 +182,7 @@ def draw(folder: Path, to: Path) -> list[Path]:
     """
     paths = []
     for name, drawing in DRAWN.items():
-        files = sorted(folder.glob(f"{name}-*.json"), key=lambda one: one.stat().st_mtime)
+        files = sorted(folder.glob(f"{name}-*.json"), key=lambda file: file.stat().st_mtime)
         models = rows_of(files[-1]) if files else {}
         if not models:
             continue

@@ -50,15 +50,15 @@ class Comparison:
         task: lm-eval's name of the task.
         documents: Number of documents.
         equal_texts: Number of identical generations.
-        harness: lm-eval's score.
-        ours: broca's score.
+        harness_score: lm-eval's score.
+        broca_score: broca's score.
     """
 
     task: str
     documents: int
     equal_texts: int
-    harness: float
-    ours: float
+    harness_score: float
+    broca_score: float
 
 
 def write_tasks(folder: Path, *, gsm8k: Path | None, humaneval: Path | None) -> list[str]:
@@ -109,7 +109,7 @@ def harness_answers(
             log_samples=True,
             confirm_run_unsafe_code=True,
         )  # fmt: skip
-    samples = {one["doc_id"]: one["resps"][0][0] for one in results["samples"][task]}
+    samples = {sample["doc_id"]: sample["resps"][0][0] for sample in results["samples"][task]}
     name, _, chosen = METRICS[task.removesuffix("_local")].partition(",")
     scores = results["results"][task]
     key = next(key for key in scores if key.startswith(f"{name},{chosen}"))
@@ -135,7 +135,7 @@ def compared(
         for item, answer in zip(benchmark.items, answers, strict=True)
     ]
     texts: list[Any] = [answer.text for answer in answers]  # type: ignore[union-attr]
-    equal = sum(ours == theirs for ours, theirs in zip(texts, expected, strict=True))
+    equal = sum(text == expected_text for text, expected_text in zip(texts, expected, strict=True))
     return Comparison(
         task, len(texts), equal, harness, benchmark.aggregate(scores, benchmark.items)
     )
@@ -171,11 +171,11 @@ def main(words: list[str] | None = None) -> list[Comparison]:
         if not names:
             sys.exit("give --gsm8k, --humaneval or both")
         for name in names:
-            one = compared(model, name, folder, **how)
-            comparisons.append(one)
+            comparison = compared(model, name, folder, **how)
+            comparisons.append(comparison)
             print(
-                f"{name}: {one.equal_texts} of {one.documents} texts equal, lm-eval "
-                f"{one.harness:.4f}, broca {one.ours:.4f}; localize: "
+                f"{name}: {comparison.equal_texts} of {comparison.documents} texts equal, lm-eval "
+                f"{comparison.harness_score:.4f}, broca {comparison.broca_score:.4f}; localize: "
                 f"{localized(model, name, folder, **how)}",
                 flush=True,
             )

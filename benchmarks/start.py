@@ -38,8 +38,8 @@ def main() -> None:
     from broca import localize
 
     def report(text: str, progress: object = None) -> None:
-        name = {"loading": "model: weights, structure, self-test", "building": "tasks"}
-        enter(name.get(text.split()[0], text.splitlines()[0]))
+        parts = {"loading": "model: weights, structure, self-test", "building": "tasks"}
+        enter(parts.get(text.split()[0], text.splitlines()[0]))
 
     enter("first stage")
     localize(

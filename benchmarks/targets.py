@@ -66,32 +66,34 @@ def targets(
     judged = []
     for model in dict.fromkeys(cell.model for cell in cells):
         of_model = [cell for cell in cells if cell.model == model]
-        ours = [
+        candidate_cells = [
             cell
             for cell in of_model
             if cell.done and cell.key.method == candidate and cell.key.budget is None
         ]
         lines = [line for line in summaries if line.model == model]
         judged += [
-            _ahead(model, of_model, ours),
-            _planted(model, ours),
-            _abstains(model, of_model, ours),
+            _ahead(model, of_model, candidate_cells),
+            _planted(model, candidate_cells),
+            _abstains(model, of_model, candidate_cells),
             _calibrated(model, lines, candidate),
         ]
     judged.append(_simulated(simulated, candidate))
     return sorted(judged, key=lambda target: target.letter)
 
 
-def _ahead(model: str, cells: Sequence[Cell], ours: Sequence[Cell]) -> Target:
+def _ahead(model: str, cells: Sequence[Cell], candidate_cells: Sequence[Cell]) -> Target:
     claim = (
         f"specific drop {AHEAD_OF_GREEDY:.2f} above greedy, at or above every other method at its "
         f"best budget, within {ROWS_PER_TASK} rows a task"
     )
-    rivals = _best_budgets(cells, without={cell.key.method for cell in ours})
-    if not ours or "greedy" not in rivals:
+    rivals = _best_budgets(cells, without={cell.key.method for cell in candidate_cells})
+    if not candidate_cells or "greedy" not in rivals:
         return Target("a", model, claim, None, "cells of greedy and of the method are needed")
-    spent = max(cell.rows / (1 + len(cell.key.others)) for cell in ours)
-    gaps = {method: shared_gap(ours, theirs) for method, theirs in rivals.items()}
+    spent = max(cell.rows / (1 + len(cell.key.others)) for cell in candidate_cells)
+    gaps = {
+        method: shared_gap(candidate_cells, rival_cells) for method, rival_cells in rivals.items()
+    }
     compared = {method: gap for method, (gap, count) in gaps.items() if count}
     nearest = min(compared, key=lambda method: compared[method])
     reached = (
@@ -105,7 +107,7 @@ def _ahead(model: str, cells: Sequence[Cell], ours: Sequence[Cell]) -> Target:
         for method in dict.fromkeys(("greedy", nearest))
         if method in compared
     )
-    mean = float(np.mean([cell.specific for cell in ours]))
+    mean = float(np.mean([cell.specific for cell in candidate_cells]))
     return Target(
         "a", model, claim, reached, f"mean {mean:.3f}; {figures}; {spent:.0f} rows a task"
     )
@@ -118,14 +120,17 @@ def _best_budgets(cells: Sequence[Cell], *, without: set[str]) -> dict[str, list
         if cell.done and cell.key.method not in without:
             groups.setdefault(cell.key.method, {}).setdefault(cell.key.budget, []).append(cell)
     return {
-        method: max(budgets.values(), key=lambda some: np.mean([cell.specific for cell in some]))
+        method: max(
+            budgets.values(),
+            key=lambda budget_cells: np.mean([cell.specific for cell in budget_cells]),
+        )
         for method, budgets in groups.items()
     }
 
 
-def _planted(model: str, ours: Sequence[Cell]) -> Target:
+def _planted(model: str, candidate_cells: Sequence[Cell]) -> Target:
     claim = f"planted recall {RECALL} or more, no false selection in {CLEAN:.0%} of the runs"
-    planted = [(cell.recall, cell.false) for cell in ours if cell.recall is not None]
+    planted = [(cell.recall, cell.false) for cell in candidate_cells if cell.recall is not None]
     if not planted:
         return Target("b", model, claim, None, "no task of this model has a planted set")
     recall = float(np.mean([share for share, _ in planted]))
@@ -135,7 +140,7 @@ def _planted(model: str, ours: Sequence[Cell]) -> Target:
     return Target("b", model, claim, reached, figures)
 
 
-def _abstains(model: str, cells: Sequence[Cell], ours: Sequence[Cell]) -> Target:
+def _abstains(model: str, cells: Sequence[Cell], candidate_cells: Sequence[Cell]) -> Target:
     claim = (
         f"abstains where no method's heads cost the task {DAMAGE:.0%}, and never where heads are "
         "planted"
@@ -145,10 +150,10 @@ def _abstains(model: str, cells: Sequence[Cell], ours: Sequence[Cell]) -> Target
         if cell.done:
             worst[cell.key.task] = max(worst.get(cell.key.task, 0.0), cell.drop)
     spared = {task for task, drop in worst.items() if drop < DAMAGE}
-    wrong = [cell for cell in ours if cell.key.task in spared and not cell.abstained]
-    planted = [cell for cell in ours if cell.recall is not None]
+    wrong = [cell for cell in candidate_cells if cell.key.task in spared and not cell.abstained]
+    planted = [cell for cell in candidate_cells if cell.recall is not None]
     silent = [cell for cell in planted if cell.abstained]
-    if not ours or not (spared or planted):
+    if not candidate_cells or not (spared or planted):
         least = min(worst.values(), default=float("nan"))
         return Target(
             "c", model, claim, None, f"no such task: every one loses at least {least:.2f} to a set"
@@ -164,10 +169,10 @@ def _abstains(model: str, cells: Sequence[Cell], ours: Sequence[Cell]) -> Target
 def _calibrated(model: str, lines: Sequence[MethodSummary], candidate: str) -> Target:
     low, high = COVERAGE
     claim = f"90 % intervals hold the exhaustive effect in {low:.0%} to {high:.0%} of the cases"
-    ours = [line for line in lines if line.method == candidate and line.budget is None]
-    if not ours or ours[0].coverage is None:
+    candidate_lines = [line for line in lines if line.method == candidate and line.budget is None]
+    if not candidate_lines or candidate_lines[0].coverage is None:
         return Target("e", model, claim, None, "no intervals, or no exhaustive effects")
-    coverage, count = ours[0].coverage, ours[0].intervals
+    coverage, count = candidate_lines[0].coverage, candidate_lines[0].intervals
     reached = low - _ROUNDING <= coverage <= high + _ROUNDING
     return Target("e", model, claim, reached, f"{coverage:.1%} of {count:,} intervals")
 

@@ -64,8 +64,10 @@ def measure(
         benchmarks = load_tasks(
             gated, names, workspace.catalog(SourceOptions(include_path=include_path))
         )
-        splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
-        splits = {name: replace(one, report=one.report[:items]) for name, one in splits.items()}
+        splits = {}
+        for name, benchmark in benchmarks.items():
+            split = benchmark.split(items=items, seed=seed)
+            splits[name] = replace(split, report=split.report[:items])
         parts = dict.fromkeys(("report", "locate", "confirm"), names)
         tasks = TaskSet(
             names[0], (), tuple(names[1:]), benchmarks, *lay_out(benchmarks, splits, parts)
@@ -75,17 +77,18 @@ def measure(
         intact = run.scores((), part="confirm")
         skill = {name: intact[name] - tasks.benchmarks[name].chance for name in names}
         places = tasks.places["report"]
-        for kind, columns in sets_of([one.layer for one in gated.components], sets, seed):
+        layers = [component.layer for component in gated.components]
+        for kind, columns in sets_of(layers, sets, seed):
             scores = run.scores(columns, part="confirm")
-            kept = [1 - (intact[name] - scores[name]) / skill[name] for name in names]
+            kept_shares = [1 - (intact[name] - scores[name]) / skill[name] for name in names]
             masks = np.stack([run.mask(()), run.mask(columns)])
             measured = examiner.trial.responses(run.measure, masks, places)
             failures, _ = examiner.outputs(columns, measured)
-            damage = float(np.mean([one.damage for one in failures]))
+            damage = float(np.mean([task.damage for task in failures]))
             rows.append({
-                "kind": kind, "heads": len(columns), "kept": float(np.mean(kept)),
-                "label": label_of(kept), "called broken": damage >= BROKEN,
-                "excess": float(np.mean([one.excess for one in failures])), "damage": damage,
+                "kind": kind, "heads": len(columns), "kept": float(np.mean(kept_shares)),
+                "label": label_of(kept_shares), "called broken": damage >= BROKEN,
+                "excess": float(np.mean([task.excess for task in failures])), "damage": damage,
                 "modes": {mode: _new(failures, mode) for mode in MODES},
             })  # fmt: skip
             print(json.dumps(rows[-1]), flush=True)
@@ -98,25 +101,25 @@ def measure(
     }
 
 
-def label_of(kept: Sequence[float]) -> str:
+def label_of(kept_shares: Sequence[float]) -> str:
     """Returns the label of a set by the share of its skill that every task keeps."""
-    if np.mean(np.minimum(kept, 1.0)) >= SOUND:
+    if np.mean(np.minimum(kept_shares, 1.0)) >= SOUND:
         return "sound"
-    return "broken" if max(kept) <= BROKEN_SKILL else "neither"
+    return "broken" if max(kept_shares) <= BROKEN_SKILL else "neither"
 
 
 def summary(rows: Sequence[dict[str, object]]) -> dict[str, object]:
     """Returns both errors, and the share of outputs in each mode, by label."""
     result: dict[str, object] = {}
     for label in ("sound", "neither", "broken"):
-        own = [row for row in rows if row["label"] == label]
-        if own:
+        label_rows = [row for row in rows if row["label"] == label]
+        if label_rows:
             result[label] = {
-                "sets": len(own),
-                "called broken": sum(bool(row["called broken"]) for row in own),
-                "degenerate alone would say": sum(row["excess"] >= BROKEN for row in own),
+                "sets": len(label_rows),
+                "called broken": sum(bool(row["called broken"]) for row in label_rows),
+                "degenerate alone would say": sum(row["excess"] >= BROKEN for row in label_rows),
                 "modes": {
-                    mode: round(float(np.mean([row["modes"][mode] for row in own])), 3)
+                    mode: round(float(np.mean([row["modes"][mode] for row in label_rows])), 3)
                     for mode in MODES
                 },
             }
@@ -124,7 +127,7 @@ def summary(rows: Sequence[dict[str, object]]) -> dict[str, object]:
 
 
 def _new(failures: Sequence[TaskFailures], mode: str) -> float:
-    return float(np.mean([one.after[mode] - one.before[mode] for one in failures]))
+    return float(np.mean([task.after[mode] - task.before[mode] for task in failures]))
 
 
 if __name__ == "__main__":

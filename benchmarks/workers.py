@@ -89,7 +89,7 @@ class Single(RayPool):
 
 def kills(options: argparse.Namespace) -> None:
     """Runs a search with and without killing its workers, and compares the results."""
-    whole = broca.localize("reference", **asked(options.rows), executor=RayOptions(workers=2))
+    expected = broca.localize("reference", **settings(options.rows), executor=RayOptions(workers=2))
     pools = remember_pools()
     over = threading.Event()
     killed: set[int] = set()
@@ -97,8 +97,8 @@ def kills(options: argparse.Namespace) -> None:
 
     def killer() -> None:
         while not over.wait(options.every):
-            alive = [one.process for pool in pools for one in pool.workers]
-            alive = [one for one in alive if one not in killed]
+            alive = [worker.process for pool in pools for worker in pool.workers]
+            alive = [process for process in alive if process not in killed]
             if alive:
                 victim = alive[int(rng.integers(len(alive)))]
                 with suppress(ProcessLookupError):  # the run has just ended
@@ -109,16 +109,16 @@ def kills(options: argparse.Namespace) -> None:
     thread.start()
     try:
         far = RayOptions(workers=2, attempts=10)
-        found = broca.localize("reference", **asked(options.rows), executor=far)
+        result = broca.localize("reference", **settings(options.rows), executor=far)
     finally:
         over.set()
         thread.join()
     require(bool(killed), "no worker was killed: give more --rows, or less --every")
-    require(found.ranking == whole.ranking, "another ranking")
-    require(found.cost.measured == whole.cost.measured, "rows were lost or measured twice")
+    require(result.ranking == expected.ranking, "another ranking")
+    require(result.cost.measured == expected.cost.measured, "rows were lost or measured twice")
     print(
-        f"{len(killed)} workers killed: the same ranking from {found.cost.measured} rows, "
-        f"{found.cost.wall_s:.0f} s instead of {whole.cost.wall_s:.0f} s"
+        f"{len(killed)} workers killed: the same ranking from {result.cost.measured} rows, "
+        f"{result.cost.wall_s:.0f} s instead of {expected.cost.wall_s:.0f} s"
     )
 
 
@@ -142,7 +142,7 @@ def cut(options: argparse.Namespace) -> None:
 
 def driver(options: argparse.Namespace) -> None:
     """Compares a run during which the other namespace is cut off with a run in this process."""
-    whole = broca.localize("reference", **asked(options.rows))
+    expected = broca.localize("reference", **settings(options.rows))
     state = {"cut": 0.0, "rows": 0}
 
     def progress(stage: str, now: object) -> None:
@@ -155,19 +155,19 @@ def driver(options: argparse.Namespace) -> None:
     start = time.monotonic()
     far = RayOptions(address=f"{NEAR}:{PORT}", workers=2, batch_limit_s=60.0)
     with tempfile.TemporaryDirectory() as folder:
-        found = broca.localize(
+        result = broca.localize(
             "reference",
-            **asked(options.rows),
+            **settings(options.rows),
             executor=far,
             journal=Path(folder) / "j.sqlite",
             on_progress=progress,
         )
     require(bool(state["cut"]), "the node was never cut off: give more --rows")
-    require(found.ranking == whole.ranking, "another ranking")
+    require(result.ranking == expected.ranking, "another ranking")
     end = time.monotonic()
     print(
         f"cut off after {state['rows']} rows and {state['cut'] - start:.0f} s: the same ranking "
-        f"after {end - start:.0f} s; undisturbed in one process {whole.cost.wall_s:.0f} s"
+        f"after {end - start:.0f} s; undisturbed in one process {expected.cost.wall_s:.0f} s"
     )
 
 
@@ -175,15 +175,15 @@ def driver(options: argparse.Namespace) -> None:
 def namespaces():
     """Creates two network namespaces with a link; yields their names and the near interface."""
     near, far = (f"broca-{end}-{os.getpid()}" for end in ("near", "far"))
-    link, other = f"bn{os.getpid()}", f"bf{os.getpid()}"
+    link, far_link = f"bn{os.getpid()}", f"bf{os.getpid()}"
     steps = [
         f"netns add {near}",
         f"netns add {far}",
-        f"link add {link} netns {near} type veth peer name {other} netns {far}",
+        f"link add {link} netns {near} type veth peer name {far_link} netns {far}",
         f"-n {near} addr add {NEAR}/24 dev {link}",
-        f"-n {far} addr add {FAR}/24 dev {other}",
+        f"-n {far} addr add {FAR}/24 dev {far_link}",
         f"-n {near} link set {link} up",
-        f"-n {far} link set {other} up",
+        f"-n {far} link set {far_link} up",
         f"-n {near} link set lo up",
         f"-n {far} link set lo up",
     ]
@@ -211,15 +211,15 @@ def inside(namespace: str, command: list[str], *, quiet: bool = False, **environ
 
 def end_processes(namespace: str) -> None:
     """Kills the processes that still run in a namespace."""
-    found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)
-    for process in found.stdout.split():
+    listing = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)
+    for process in listing.stdout.split():
         try:
             os.kill(int(process), signal.SIGKILL)
         except ProcessLookupError:
             continue
 
 
-def asked(rows: int) -> dict[str, object]:
+def settings(rows: int) -> dict[str, object]:
     """Returns the arguments of a search of `rows` rows, in chunks of about 80 rows."""
     runs.NOMINAL_S = 0.0
     return {

@@ -118,7 +118,7 @@ class Trial:
         kind: The `model_type` of the class.
         architecture: Name of the class.
         outcome: `proven`, `refused`, `failed` or `not tried`.
-        said: Path of the module at whose input heads are gated, or a message of broca or
+        message: Path of the module at whose input heads are gated, or a message of broca or
             transformers.
         heads: Number of layers with heads, and of all layers, such as `3 of 3`.
         difference: Largest difference of a gated head's logits from those of a copy with zeroed
@@ -131,7 +131,7 @@ class Trial:
     kind: str
     architecture: str
     outcome: str
-    said: str
+    message: str
     heads: str = ""
     difference: float | None = None
     effect: float | None = None
@@ -143,15 +143,15 @@ def classes() -> list[tuple[str, str]]:
 
     A model that can also read images has its image class beside its text class.
     """
-    found = set()
+    pairs = set()
     for mapping in (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
         MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
     ):
         for kind, names in mapping.items():
             if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-                found |= {(kind, name) for name in ((names,) if isinstance(names, str) else names)}
-    return sorted(found)
+                pairs |= {(kind, name) for name in ((names,) if isinstance(names, str) else names)}
+    return sorted(pairs)
 
 
 def tiny_config(kind: type[PreTrainedConfig], variant: dict[str, Any]) -> PreTrainedConfig:
@@ -275,10 +275,10 @@ def compared_by_hand(model: Any, gated: GatedModel) -> tuple[float, float]:
     with torch.no_grad():
         expected = edited(input_ids=tokens, use_cache=False).logits
         with gated.ablated(f"L{projection.layer}H1"):
-            found = model(input_ids=tokens, use_cache=False).logits
+            ablated = model(input_ids=tokens, use_cache=False).logits
         intact = model(input_ids=tokens, use_cache=False).logits
     difference, effect = (
-        float((logits - expected).abs().max() / expected.std()) for logits in (found, intact)
+        float((logits - expected).abs().max() / expected.std()) for logits in (ablated, intact)
     )
     return difference, effect
 
@@ -318,13 +318,13 @@ def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
     except Exception as error:  # noqa: BLE001  # no such error may reach a user
         return Trial(kind, architecture, "failed", f"{type(error).__name__}: {_line(error)}")
     if effect is not None and effect < 10 * TOLERANCE:
-        said = "the head that was ablated changes nothing here: nothing is proven by it"
-        return Trial(kind, architecture, "not tried", said)
+        reason = "the head that was ablated changes nothing here: nothing is proven by it"
+        return Trial(kind, architecture, "not tried", reason)
     if difference is not None and difference > TOLERANCE:
-        said = f"a gated head differs from zeroed weights by {difference:.1g} standard deviations"
-        return Trial(kind, architecture, "failed", said)
-    found = gated.structure.projections
-    path = found[0].entrance.path.split(".")
+        reason = f"a gated head differs from zeroed weights by {difference:.1g} standard deviations"
+        return Trial(kind, architecture, "failed", reason)
+    projections = gated.structure.projections
+    path = projections[0].entrance.path.split(".")
     path = ["*" if part.isdigit() else part for part in path]
     text = model.config.get_text_config(decoder=True)
     return Trial(
@@ -332,7 +332,7 @@ def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
         architecture,
         "proven",
         ".".join(path),
-        f"{len(found)} of {gated.structure.layers}",
+        f"{len(projections)} of {gated.structure.layers}",
         difference,
         effect,
         type(text).__name__ if text is not model.config else "",
@@ -394,7 +394,7 @@ def page_block(trials: list[Trial]) -> str:
         else:
             lines += ["| model type | class | why |", "|---|---|---|"]
             lines += [
-                f"| `{trial.kind}` | `{trial.architecture}` | {_cell(trial.said)} |"
+                f"| `{trial.kind}` | `{trial.architecture}` | {_cell(trial.message)} |"
                 for trial in chosen
             ]
         lines.append("")
@@ -408,7 +408,7 @@ def _proven_line(trial: Trial) -> str:
         for value in (trial.difference, trial.effect)
     )
     return (
-        f"| `{trial.kind}` | `{trial.architecture}` | `{trial.said}` | {trial.heads} | "
+        f"| `{trial.kind}` | `{trial.architecture}` | `{trial.message}` | {trial.heads} | "
         f"{' | '.join(numbers)} | {remark} |"
     )
 
@@ -423,8 +423,9 @@ def _cell(text: str) -> str:
 
 def rewritten(page: str, trials: list[Trial]) -> str:
     """Returns the page with its block replaced by that of the trials."""
-    before, rest = page.split(BLOCK[0])
-    return before + BLOCK[0] + "\n" + page_block(trials) + "\n" + BLOCK[1] + rest.split(BLOCK[1])[1]
+    before, remainder = page.split(BLOCK[0])
+    after = remainder.split(BLOCK[1])[1]
+    return before + BLOCK[0] + "\n" + page_block(trials) + "\n" + BLOCK[1] + after
 
 
 def main() -> None:
@@ -438,13 +439,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
-    kept = [json.loads(line) for line in _lines(arguments.trials)]
-    trials = {(line["kind"], line["architecture"]): Trial(**line) for line in kept}
+    stored = [Trial(**json.loads(line)) for line in _lines(arguments.trials)]
+    trials = {(trial.kind, trial.architecture): trial for trial in stored}
     for key in classes():
         if key in trials or (arguments.names and key[0] not in arguments.names):
             continue
         trials[key] = trial = tried(*key)
-        print(f"{trial.outcome:10} {trial.kind:24} {trial.said[:150]}", flush=True)
+        print(f"{trial.outcome:10} {trial.kind:24} {trial.message[:150]}", flush=True)
         if arguments.trials:
             with arguments.trials.open("a") as file:
                 file.write(json.dumps(asdict(trial)) + "\n")

@@ -122,12 +122,12 @@ def problem_of(command: Command) -> str:
         chain, apps, _ = app.parse_commands(words)
         if apps[-1].default_command is None:
             return f"broca has no command {' '.join(words[:2])}"
-        known = {
+        flags = {
             name
             for argument in apps[-1].assemble_argument_collection(parse_docstring=False)
             for name in argument.names
         }
-        unknown = [word for word in words if word.startswith("--") and word not in known]
+        unknown = [word for word in words if word.startswith("--") and word not in flags]
         return f"broca {' '.join(chain)} does not take {', '.join(unknown)}" if unknown else ""
     try:
         app.parse_args(words, exit_on_error=False, print_error=False)
@@ -165,8 +165,8 @@ def serve(line: str) -> int:
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            addresses = (re.search(r"http://[\w.:]+\S*", said) for said in server.stdout)
-            address = next((found[0] for found in addresses if found), None)
+            matches = (re.search(r"http://[\w.:]+\S*", text) for text in server.stdout)
+            address = next((match[0] for match in matches if match), None)
             if address is None:
                 return server.wait(_PATIENCE_S)
             with urllib.request.urlopen(address, timeout=_PATIENCE_S) as page:
@@ -205,9 +205,9 @@ def main() -> None:
     arguments = parser.parse_args()
     # a shell makes background processes ignore Ctrl+C, which the commands would inherit
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    asked = [page.resolve() for page in arguments.pages]
+    chosen_pages = [page.resolve() for page in arguments.pages] or pages()
     titles = ("", *(LONG if arguments.long else ()))
-    shown = commands(asked or pages())
+    shown = commands(chosen_pages)
     wrong = [f"{item.page}: {item.line}: {text}" for item in shown if (text := problem_of(item))]
     if wrong:
         sys.exit("\n".join(wrong))
@@ -223,7 +223,7 @@ def main() -> None:
             spent = time.monotonic() - start
             print(f"{item.page}: {item.line} [{spent:.1f} s]", file=sys.stderr)
             failed += [f"{item.page}: {item.line} ended with exit code {code}"] * (code != 0)
-        for page in asked or pages():
+        for page in chosen_pages:
             if page.parent.name in EXAMPLES:
                 run_examples(page)
     sys.exit("\n".join(failed) or 0)

@@ -211,8 +211,8 @@ def readme() -> str:
     from broca.reports.words import headline
 
     result = broca.read(FOLDER)
-    said = (f"{headline(result)}.", f"{result.verdict.label}: {result.verdict.text}")
-    lines = [fill(text, 100) for text in said]
+    sentences = (f"{headline(result)}.", f"{result.verdict.label}: {result.verdict.text}")
+    lines = [fill(sentence, 100) for sentence in sentences]
     block = "```text\n" + "\n".join(lines) + "\n```\n"
     text = README.read_text(encoding="utf-8")
     return text[: text.index(START)] + START + block + text[text.index(END) :]

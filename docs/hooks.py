@@ -218,17 +218,17 @@ def on_files(files: Any, config: Any) -> Any:
     """Adds the generated pages and the pictures of the benchmarks."""
     from mkdocs.structure.files import File
 
-    made = {
+    generated = {
         "reference/command-line.md": command_line_page(),
         "reference/python.md": python_page(),
     }
     for source, page in OUTSIDE.items():
-        made[page] = relinked((ROOT / source).read_text(encoding="utf-8"), page, source)
+        generated[page] = relinked((ROOT / source).read_text(encoding="utf-8"), page, source)
     for name, executed in NOTEBOOKS.items():
         page = name.replace(".ipynb", ".md")
         text = notebook_page(DOCS / name, execute=executed and not _SERVING)
-        made[page] = relinked(text, page, f"docs/{name}")
-    for page, text in made.items():
+        generated[page] = relinked(text, page, f"docs/{name}")
+    for page, text in generated.items():
         files.append(File.generated(config, page, content=text))
     for picture in ("growth.png", "methods.png"):
         files.append(

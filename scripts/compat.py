@@ -54,14 +54,14 @@ def pinned_torch(constraints: Path) -> str:
 
 def pythons() -> dict[tuple[int, int], str]:
     """Returns the supported versions of Python that this machine has, with their executables."""
-    found: dict[tuple[int, int], str] = {sys.version_info[:2]: sys.executable}
+    programs: dict[tuple[int, int], str] = {sys.version_info[:2]: sys.executable}
     for version in SUPPORTED:
         name = f"{version[0]}.{version[1]}"
         pyenv = sorted(Path.home().glob(f".pyenv/versions/{name}.*/bin/python"), reverse=True)
         for program in (shutil.which(f"python{name}"), *map(str, pyenv)):
             if program is not None and _starts(program):
-                found.setdefault(version, program)
-    return {version: found[version] for version in SUPPORTED if version in found}
+                programs.setdefault(version, program)
+    return {version: programs[version] for version in SUPPORTED if version in programs}
 
 
 def _starts(program: str) -> bool:
@@ -105,10 +105,10 @@ def main() -> None:
     parser.add_argument("--python", action="append", help="3.11, ...; default: all that are here")
     parser.add_argument("--packages", choices=("lowest", "newest", "both"), default="both")
     options = parser.parse_args()
-    here = pythons()
-    names = {f"{major}.{minor}": program for (major, minor), program in here.items()}
+    programs = pythons()
+    names = {f"{major}.{minor}": program for (major, minor), program in programs.items()}
     for version in SUPPORTED:
-        if version not in here:
+        if version not in programs:
             print(f"Python {version[0]}.{version[1]}: not on this machine", flush=True)
     wheel, _ = build(ROOT / "build" / "dist")
     failed = False

@@ -14,13 +14,13 @@ ARCHIVES = {".7z", ".bz2", ".gz", ".parquet", ".sqlite", ".tar", ".tgz", ".xz", 
 
 def refusals(files: list[Path]) -> list[str]:
     """Returns a line for each file that is refused."""
-    found = []
+    lines = []
     for file in files:
         if file.suffix.lower() in ARCHIVES:
-            found.append(f"{file}: archives and data bases of results stay outside the repository")
+            lines.append(f"{file}: archives and data bases of results stay outside the repository")
         elif file.suffix.lower() in PICTURES and file.stat().st_size > MOST_BYTES:
-            found.append(f"{file}: {file.stat().st_size:,} bytes, a picture has {MOST_BYTES:,}")
-    return found
+            lines.append(f"{file}: {file.stat().st_size:,} bytes, a picture has {MOST_BYTES:,}")
+    return lines
 
 
 def tracked(folder: Path) -> list[Path]:

@@ -60,8 +60,8 @@ def killed_in_training(call, *, steps):
     """Kills the call after `steps` optimizer steps."""
 
     def doomed():
-        taken = itertools.count(1)
-        register_optimizer_step_post_hook(lambda *_: die() if next(taken) == steps else None)
+        counter = itertools.count(1)
+        register_optimizer_step_post_hook(lambda *_: die() if next(counter) == steps else None)
         call()
 
     killed(doomed)

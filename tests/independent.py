@@ -26,9 +26,9 @@ def plain_loglikelihood(model, context, continuation):
     tokens = torch.tensor([[*context, *continuation]])
     logits = model(input_ids=tokens, use_cache=False).logits[0].double()
     predicted = torch.log_softmax(logits[len(context) - 1 : -1], dim=-1)
-    wanted = torch.tensor(continuation)
-    total = predicted.gather(-1, wanted[:, None]).sum()
-    return float(total), bool((predicted.argmax(-1) == wanted).all())
+    targets = torch.tensor(continuation)
+    total = predicted.gather(-1, targets[:, None]).sum()
+    return float(total), bool((predicted.argmax(-1) == targets).all())
 
 
 @torch.no_grad()

@@ -74,16 +74,16 @@ def test_a_changed_result_is_read_or_refused(data):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "line"),
     [
         (ValueError(" no file.\nlook at the docs"), "no file"),
         (OSError(2, "not there"), "[Errno 2] not there"),
         (KeyError(), "KeyError"),
     ],
 )
-def test_an_error_of_another_package_becomes_part_of_a_line(error, said):
+def test_an_error_of_another_package_becomes_part_of_a_line(error, line):
     """The first line of the message is kept without its full stop, else the error's class."""
-    assert first_line(error) == said
+    assert first_line(error) == line
 
 
 @settings(max_examples=100, deadline=None)

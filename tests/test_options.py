@@ -91,7 +91,7 @@ def test_only_what_differs_is_recorded():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "settings",
     [
         "max_gen_toks=64,until=Q:",
         " max_new_tokens=64 , until=Q:",
@@ -99,17 +99,17 @@ def test_only_what_differs_is_recorded():
         {"max_completion_tokens": 64, "until": "Q:", "temperature": 0.0},
     ],
 )
-def test_settings_of_generations_are_read_in_every_form(given):
+def test_settings_of_generations_are_read_in_every_form(settings):
     """Pairs, JSON and mappings give equal options, which are hashable and recorded as JSON."""
-    options = TaskOptions(gen_kwargs=given)
+    options = TaskOptions(gen_kwargs=settings)
     assert options.generation == {"max_gen_toks": 64, "until": ["Q:"]}
     assert options == TaskOptions(gen_kwargs=options.gen_kwargs)
     assert options.to_dict() == {"gen_kwargs": '{"max_gen_toks": 64, "until": ["Q:"]}'}
-    assert hash(options) == hash(TaskOptions(gen_kwargs=given))
+    assert hash(options) == hash(TaskOptions(gen_kwargs=settings))
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("settings", "message"),
     [
         ("max_gen_tok=3", "'max_gen_tok' is unknown; did you mean 'max_gen_toks'"),
         ("max_gen_toks=0", "must be a number of tokens, not '0'"),
@@ -121,10 +121,10 @@ def test_settings_of_generations_are_read_in_every_form(given):
         ("temperature=0.7", "requests sampling"),
     ],
 )
-def test_settings_of_generations_are_refused(given, message):
+def test_settings_of_generations_are_refused(settings, message):
     """Unknown settings, values of another type and sampling are refused."""
     with pytest.raises(BadInput, match=message):
-        TaskOptions(gen_kwargs=given)
+        TaskOptions(gen_kwargs=settings)
 
 
 def test_columns_of_data_sets_are_read():
@@ -163,17 +163,17 @@ def test_a_field_or_a_whole_class_can_be_given():
     assert measure("m", "t", rows=7, num_fewshot=2) == (
         "m", "t", None, SearchOptions(rows=7), TaskOptions(num_fewshot=2),
     )  # fmt: skip
-    whole = SearchOptions(rows=7, k=3)
-    assert measure("m", search_options=whole)[3] is not None
-    assert measure("m", search_options=whole, rows=9)[3] == SearchOptions(rows=9, k=3)
+    preset = SearchOptions(rows=7, k=3)
+    assert measure("m", search_options=preset)[3] is not None
+    assert measure("m", search_options=preset, rows=9)[3] == SearchOptions(rows=9, k=3)
     assert measure("m", search_options=None)[3] == SearchOptions()
 
 
 def test_an_excluded_field_belongs_to_the_verb():
     """An excluded field is no keyword; a class that is given as a whole may still hold it."""
     assert measure("m", limit=8) == ("m", "addition", 8, SearchOptions(), TaskOptions())
-    whole = TaskOptions(limit=3, metric="acc")
-    assert measure("m", limit=8, task_options=whole)[2:] == (8, SearchOptions(), whole)
+    preset = TaskOptions(limit=3, metric="acc")
+    assert measure("m", limit=8, task_options=preset)[2:] == (8, SearchOptions(), preset)
     with pytest.raises(BadInput, match="`measure` has no parameter 'metric'"):
         measure("m", metric="acc")
 
@@ -259,10 +259,10 @@ def test_a_class_of_classes_gives_their_fields():
     assert run("m", limit=3, lanes=2) == RunOptions(
         task_options=TaskOptions(limit=3), engine_options=EngineOptions(lanes=2)
     )
-    given = RunOptions(task_options=TaskOptions(limit=3, metric="acc"))
-    assert run("m", run_options=given) is not None
-    assert run("m", run_options=given, limit=4).task_options == TaskOptions(limit=4, metric="acc")
-    assert run("m", run_options=given, task_options=TaskOptions()) == RunOptions()
+    preset = RunOptions(task_options=TaskOptions(limit=3, metric="acc"))
+    assert run("m", run_options=preset) is not None
+    assert run("m", run_options=preset, limit=4).task_options == TaskOptions(limit=4, metric="acc")
+    assert run("m", run_options=preset, task_options=TaskOptions()) == RunOptions()
     shown = inspect.signature(run).parameters
     assert {"limit", "task_options", "run_options"} <= set(shown)
 

@@ -62,8 +62,8 @@ def test_lower_bounds_are_read(scripts):
     for major, minor in SUPPORTED:
         bounds = lower_bounds(ROOT / "pyproject.toml", f"{major}.{minor}")
         assert set(bounds) == packages
-    here = lower_bounds(ROOT / "pyproject.toml", f"{sys.version_info[0]}.{sys.version_info[1]}")
-    for package, bound in here.items():
+    bounds = lower_bounds(ROOT / "pyproject.toml", f"{sys.version_info[0]}.{sys.version_info[1]}")
+    for package, bound in bounds.items():
         assert Version(bound) <= Version(version(package)), package
     assert pinned_torch(ROOT / "constraints.txt") in (ROOT / "Dockerfile").read_text()
 
@@ -127,16 +127,16 @@ def test_the_dockerfile_is_whole(scripts):
     text = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text())
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     words = [line.split(maxsplit=1) for line in lines]
-    known = {"FROM", "ARG", "SHELL", "RUN", "WORKDIR", "COPY", "USER", "ENV", "ENTRYPOINT"}
-    assert {word for word, _ in words} <= known
+    instructions = {"FROM", "ARG", "SHELL", "RUN", "WORKDIR", "COPY", "USER", "ENV", "ENTRYPOINT"}
+    assert {word for word, _ in words} <= instructions
     assert words[0][0] == "FROM"
     assert json.loads(words[-1][1]) == ["broca"]
-    for word, rest in words:
+    for word, arguments in words:
         if word == "COPY":
-            assert all((ROOT / name).exists() for name in rest.split()[:-1])
+            assert all((ROOT / name).exists() for name in arguments.split()[:-1])
     (extras,) = re.findall(r"\.\[([\w,]+)\]", text)
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
-    assert [rest for word, rest in words if word == "USER"][-1] == "1000"
+    assert [arguments for word, arguments in words if word == "USER"][-1] == "1000"
 
 
 def test_the_devcontainer_installs_what_contributors_need():

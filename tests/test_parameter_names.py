@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "broca"
-FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+FLAG = re.compile(r"(?<![\w-])(?<!var\()--[a-z][a-z-]*")
+"""A flag of a command, which is no variable of a style sheet."""
 
 COMMAND = re.compile(r"`broca [^`]*`")
 """A broca command in backticks, which any string may contain."""

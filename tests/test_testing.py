@@ -12,10 +12,10 @@ from broca.testing import planted_problem
 def troubled(*, saturates):
     """Returns a problem with interacting pairs and components with one and two backups."""
     problem = planted_problem(components=8, planted=3, noise=0.0, seed=1)
-    rest = [column for column in range(8) if column not in problem.planted]
+    unplanted = [column for column in range(8) if column not in problem.planted]
     backups = np.full((8, 2), -1)
-    backups[problem.planted[0], 0] = rest[0]
-    backups[problem.planted[1]] = rest[1:3]
+    backups[problem.planted[0], 0] = unplanted[0]
+    backups[problem.planted[1]] = unplanted[1:3]
     return replace(
         problem,
         pairs=np.array([problem.planted[:2], problem.planted[1:]]),
@@ -69,8 +69,8 @@ def test_a_group_is_lost_only_as_a_whole(redundancy):
         assert len(set(group)) == redundancy + 1
         masks = np.zeros((len(group) + 1, 20), dtype=bool)
         masks[:, group] = True
-        for row, left in enumerate(group):
-            masks[row, left] = False
+        for row, spared in enumerate(group):
+            masks[row, spared] = False
         means = problem.means(masks)
         np.testing.assert_allclose(means[:-1], problem.baseline)
         np.testing.assert_allclose(means[-1], problem.baseline + problem.effects[member])
@@ -91,12 +91,12 @@ def test_many_masks_answer_as_they_do_alone():
     masks = np.random.default_rng(1).random((1100, 30)) < 0.2
     plan = Plan(masks, np.arange(1100), np.arange(1100) % 7)
     together = problem.run(plan).responses
-    some = np.array([0, 511, 512, 1099])
+    sample = np.array([0, 511, 512, 1099])
     alone = [
         problem.run(Plan(masks[[row]], np.array([0]), np.array([row % 7]))).responses[0]
-        for row in some
+        for row in sample
     ]
-    np.testing.assert_allclose(together[some], alone, rtol=1e-12)
+    np.testing.assert_allclose(together[sample], alone, rtol=1e-12)
     slopes = problem.run(replace(plan, gradients=True)).slopes()
     np.testing.assert_allclose(slopes, problem.gradients(masks), rtol=1e-5)
 

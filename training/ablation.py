@@ -38,11 +38,11 @@ def sets_off(
     for capability, names in sets.items():
         after = accuracies(model, tokenizer, 1 - mask_of(names, layers, heads), count)
         drops = {name: 100 * (baseline[name] - after[name]) for name in after}
-        own = {t.name: drops[t.name] for t in TASKS if t.capability == capability}
+        capability_drops = {t.name: drops[t.name] for t in TASKS if t.capability == capability}
         others = {t.name: drops[t.name] for t in TASKS if t.capability != capability}
         worst = max(others, key=lambda name: others[name])
         table[capability] = {
-            "own": own,
+            "own": capability_drops,
             "others_mean": sum(others.values()) / len(others),
             "others_worst": others[worst],
             "others_worst_task": worst,

@@ -36,7 +36,7 @@ def collate(
     answers = tokenizer([f" {item.answer}" for _, item in items])["input_ids"]
     end = [tokenizer.eos_token_id]
     coded = [(p, a + end, t) for p, a, (t, _) in zip(prompts, answers, items, strict=True)]
-    coded.sort(key=lambda one: len(one[0]) + len(one[1]))
+    coded.sort(key=lambda coded_item: len(coded_item[0]) + len(coded_item[1]))
     size = -(-len(coded) // chunks)
     for start in range(0, len(coded), size):
         part = coded[start : start + size]

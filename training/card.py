@@ -180,9 +180,9 @@ def measure_planted(
     return {"sets": sets, "singles": singles, "table": table, "recall": shares}
 
 
-def planted_section(found: dict, trained: dict, options: argparse.Namespace) -> str:
+def planted_section(measurements: dict, trained: dict, options: argparse.Namespace) -> str:
     """Return the planted model's part of the card."""
-    sets, singles = found["sets"], found["singles"]
+    sets, singles = measurements["sets"], measurements["singles"]
     listed = [
         [
             c,
@@ -198,7 +198,7 @@ def planted_section(found: dict, trained: dict, options: argparse.Namespace) -> 
             f"{row['others_mean']:.1f}",
             f"{row['others_worst']:.1f} ({row['others_worst_task']})",
         ]
-        for c, row in found["table"].items()
+        for c, row in measurements["table"].items()
     ]
     members = {h for names in trained.values() for h in names}
     outside = [(d, h, c) for h in singles if h not in members for c, d in singles[h].items()]
@@ -215,17 +215,17 @@ def planted_section(found: dict, trained: dict, options: argparse.Namespace) -> 
         largest_of=largest[2],
         mean_outside=sum(d for d, _, _ in outside) / len(outside),
     )
-    if not found["recall"]:
+    if not measurements["recall"]:
         return text
     recall = [
-        [t.name, *(f"{found['recall'][s][t.name]:.2f}" for s in found["recall"])]
+        [t.name, *(f"{measurements['recall'][s][t.name]:.2f}" for s in measurements["recall"])]
         for t in TASKS
         if sets[t.capability]
     ]
-    means = [f"{sum(r.values()) / len(r):.2f}" for r in found["recall"].values()]
+    means = [f"{sum(r.values()) / len(r):.2f}" for r in measurements["recall"].values()]
     return text + _RECOVERY.format(
-        shares=" | ".join(f"{float(s):.0%} of the heads off" for s in found["recall"]),
-        rule="|".join("---" for _ in found["recall"]),
+        shares=" | ".join(f"{float(s):.0%} of the heads off" for s in measurements["recall"]),
+        rule="|".join("---" for _ in measurements["recall"]),
         recall=_rows([*recall, ["mean", *means]]),
     )
 
@@ -326,11 +326,11 @@ def main() -> None:
     model = AutoModelForCausalLM.from_pretrained(options.folder, dtype=torch.float32).eval()
     text = header(options.folder, model, log, lm_eval_accuracies(options.folder))
     if "planted" in log:
-        found = measure_planted(options.folder, model, log["planted"], options)
-        text += planted_section(found, log["planted"], options)
-        sets = json.dumps(found["sets"], indent=2) + "\n"
+        measurements = measure_planted(options.folder, model, log["planted"], options)
+        text += planted_section(measurements, log["planted"], options)
+        sets = json.dumps(measurements["sets"], indent=2) + "\n"
         (options.folder / "planted_heads.json").write_text(sets, encoding="utf-8")
-        measured = json.dumps(found, indent=1) + "\n"
+        measured = json.dumps(measurements, indent=1) + "\n"
         (options.folder / "measurements.json").write_text(measured, encoding="utf-8")
     (options.folder / "README.md").write_text(text, encoding="utf-8")
     print(text)

@@ -48,14 +48,14 @@ def score(
     right = total = 0
     for batch in batches:
         shape = (len(batch.ids), model.config.num_hidden_layers, model.config.num_attention_heads)
-        each = torch.ones(shape) if gates is None else gates.expand(shape)
-        with gated(model, each):
+        row_gates = torch.ones(shape) if gates is None else gates.expand(shape)
+        with gated(model, row_gates):
             hidden = model.model(input_ids=batch.ids, use_cache=False).last_hidden_state
             logits = model.lm_head(hidden[batch.rows, batch.columns])
         if TASKS[int(batch.tasks[0])].name.startswith("mc_"):
-            asked = torch.isin(batch.targets, torch.tensor(letters))
-            chosen = torch.tensor(letters)[logits[asked][:, letters].argmax(-1)]
-            right += int((chosen == batch.targets[asked]).sum())
+            is_letter = torch.isin(batch.targets, torch.tensor(letters))
+            chosen = torch.tensor(letters)[logits[is_letter][:, letters].argmax(-1)]
+            right += int((chosen == batch.targets[is_letter]).sum())
         else:
             wrong = (logits.argmax(-1) != batch.targets).long()
             counts = torch.zeros(len(batch.ids), dtype=torch.long)

@@ -97,15 +97,15 @@ _ANIMALS = {
 
 def capitals() -> dict[str, str]:
     """Return country -> capital, in lower case."""
-    found: dict[str, str] = {}
+    capital_of: dict[str, str] = {}
     for entry in _CAPITALS.replace("\n", "|").split("|"):
         entry = entry.strip()
         if not entry:
             continue
         long_name = next((name for name in _LONG_NAMES if entry.startswith(name + " ")), None)
         country = long_name or entry.split()[0]
-        found[country] = entry[len(country) :].strip()
-    return dict(sorted(found.items()))
+        capital_of[country] = entry[len(country) :].strip()
+    return dict(sorted(capital_of.items()))
 
 
 def elements() -> dict[str, str]:

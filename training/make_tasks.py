@@ -45,13 +45,13 @@ def yaml_of(task: Task, *, choice: bool) -> str:
 def draw_distinct(task: Task, count: int, *, held_out: bool, seed: int) -> list[Item]:
     """Draw up to `count` items with distinct prompts from one side of the held-out line."""
     rng = random.Random(f"{task.name}/{seed}")
-    found: dict[str, Item] = {}
+    items: dict[str, Item] = {}
     for _ in range(count * 50):
         item = task.sample(rng, held_out=held_out)
-        found.setdefault(item.prompt, item)
-        if len(found) == count:
+        items.setdefault(item.prompt, item)
+        if len(items) == count:
             break
-    return list(found.values())
+    return list(items.values())
 
 
 def write_jsonl(path: Path, items: list[Item]) -> None:

@@ -98,7 +98,7 @@ class Planting:
 
     def _stack(self) -> None:
         masks = {c: mask_of(names, *self._size) for c, names in self.sets.items()}
-        self._own = torch.stack([masks[task.capability] for task in COURSE])
+        self._taught = torch.stack([masks[task.capability] for task in COURSE])
 
     def draw(self, tasks: torch.Tensor, *, strength: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Draw the gates of rows of these tasks.
@@ -111,12 +111,12 @@ class Planting:
         Returns:
             Gates and learning heads, each (rows, layers, heads).
         """
-        own = self._own[tasks]
+        taught = self._taught[tasks]
         kind = torch.rand(len(tasks), 1, 1, generator=self._torch_random)
         chance = 1 - 0.6 * strength
-        some = (torch.rand(own.shape, generator=self._torch_random) < chance).float()
-        others = torch.where(kind < 0.35 * strength, 0.0, torch.where(kind > 0.7, 1.0, some))
-        return torch.maximum(own, others), own
+        drawn = (torch.rand(taught.shape, generator=self._torch_random) < chance).float()
+        others = torch.where(kind < 0.35 * strength, 0.0, torch.where(kind > 0.7, 1.0, drawn))
+        return torch.maximum(taught, others), taught
 
     def shrink(
         self,
@@ -140,21 +140,21 @@ class Planting:
         Returns:
             The heads that were removed.
         """
-        taken = []
+        removed = []
         for capability, names in self.sets.items():
             numbers = [i for i, task in enumerate(TASKS) if task.capability == capability]
             if len(names) > SMALLEST[capability] and min(accuracy[i] for i in numbers) >= enough:
                 losses = self._losses_without(model, tokenizer, capability, numbers)
                 for name in sorted(names, key=lambda h: losses[h])[: 2 if len(names) > 8 else 1]:
                     names.remove(name)
-                    taken.append(name)
-        for layer, head in map(parse_head, taken):
+                    removed.append(name)
+        for layer, head in map(parse_head, removed):
             width = model.config.head_dim
             weight = model.model.layers[layer].self_attn.o_proj.weight
             columns = weight.data[:, head * width : (head + 1) * width]
             columns.normal_(0.0, 0.02, generator=self._torch_random)
         self._stack()
-        return taken
+        return removed
 
     def _losses_without(
         self,
@@ -171,8 +171,8 @@ class Planting:
             for _ in range(items // len(numbers))
         ]
         (batch,) = collate(tokenizer, drawn, chunks=1)
-        own = mask_of(self.sets[capability], *self._size)
+        mask = mask_of(self.sets[capability], *self._size)
         return {
-            name: _loss(model, batch, own - mask_of([name], *self._size))
+            name: _loss(model, batch, mask - mask_of([name], *self._size))
             for name in self.sets[capability]
         }

@@ -50,6 +50,11 @@ def rhyme_part(phones: list[str]) -> str | None:
     return " ".join(phone.rstrip("012") for phone in phones[stressed[-1] :])
 
 
+def rhyme_parts(variants: list[list[str]]) -> set[str]:
+    """Return the rhyme parts of a word's pronunciations."""
+    return {part for phones in variants if (part := rhyme_part(phones)) is not None}
+
+
 @functools.cache
 def pronunciations() -> dict[str, list[list[str]]]:
     """Return the dictionary's words of plain letters with their pronunciations."""
@@ -58,10 +63,7 @@ def pronunciations() -> dict[str, list[list[str]]]:
 
 @functools.cache
 def _parts() -> dict[str, set[str]]:
-    return {
-        word: {part for p in phones if (part := rhyme_part(p)) is not None}
-        for word, phones in pronunciations().items()
-    }
+    return {word: rhyme_parts(variants) for word, variants in pronunciations().items()}
 
 
 @functools.cache
@@ -87,15 +89,19 @@ def families(*, count: int = 60, fewest: int = 20, purity: float = 0.85) -> tupl
         score, part = max((sum(p in parts[w] for w in words), p) for p in sorted(candidates))
         if score >= max(fewest, purity * len(words)):
             rhyming[part].update(word for word in words if part in parts[word])
-    found = []
+    chosen = []
     for part, words in sorted(rhyming.items(), key=lambda kv: (-len(kv[1]), kv[0])):
         answer = next((w for w in _COMMON.split() if parts[w] == {part}), None)
         if answer is not None:
             phones = {tuple(p) for p in pronunciations()[answer]}
-            asked = [w for w in sorted(words) if all(map(_is_closed, parts[w]))]
-            asked = [w for w in asked if phones.isdisjoint(map(tuple, pronunciations()[w]))]
-            found.append(Family(part, answer, tuple(asked)))
-    return tuple([family for family in found if family.words][:count])
+            family_words = [
+                w
+                for w in sorted(words)
+                if all(map(_is_closed, parts[w]))
+                and phones.isdisjoint(map(tuple, pronunciations()[w]))
+            ]
+            chosen.append(Family(part, answer, tuple(family_words)))
+    return tuple([family for family in chosen if family.words][:count])
 
 
 def _is_closed(part: str) -> bool:
@@ -109,7 +115,7 @@ def extract() -> list[str]:
     needed = {part for f in families() for word in f.words for part in parts[word]}
     return [
         " ".join([word, *phones])
-        for word, several in sorted(pronunciations().items())
-        for phones in several
+        for word, variants in sorted(pronunciations().items())
+        for phones in variants
         if rhyme_part(phones) in needed
     ]

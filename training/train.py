@@ -50,10 +50,10 @@ def optimizers(model: LlamaForCausalLM, options: argparse.Namespace) -> list[tor
     """Return Muon for the weight matrices of the layers and AdamW for the rest."""
     inner = [p for p in model.model.layers.parameters() if p.ndim == 2]
     chosen = {id(p) for p in inner}
-    rest = [p for p in model.parameters() if id(p) not in chosen]
+    others = [p for p in model.parameters() if id(p) not in chosen]
     return [
         Muon(inner, lr=options.lr, weight_decay=options.weight_decay),
-        torch.optim.AdamW(rest, lr=options.lr_embedding, betas=(0.9, 0.95), weight_decay=0.0),
+        torch.optim.AdamW(others, lr=options.lr_embedding, betas=(0.9, 0.95), weight_decay=0.0),
     ]
 
 
@@ -166,8 +166,8 @@ def main() -> None:
         for batch in collate(tokenizer, items, options.chunks):
             scope = nullcontext([])
             if planting is not None:
-                gates, own = planting.draw(batch.tasks, strength=strength)
-                scope = gated(model, gates, own if options.quiet else None)
+                gates, taught = planting.draw(batch.tasks, strength=strength)
+                scope = gated(model, gates, taught if options.quiet else None)
             with scope as loudness:
                 loss, right = loss_of(model, batch)
             if loudness:
@@ -186,8 +186,8 @@ def main() -> None:
         low, high = options.shrink_between
         shrinks = options.shrink_every and (step + 1) % options.shrink_every == 0
         if planting is not None and shrinks and low < (step + 1) / options.steps <= high:
-            taken = planting.shrink(model, tokenizer, sampler.accuracy, enough=options.enough)
-            print(f"{step + 1} taken {' '.join(taken)}", flush=True)
+            removed = planting.shrink(model, tokenizer, sampler.accuracy, enough=options.enough)
+            print(f"{step + 1} taken {' '.join(removed)}", flush=True)
         log["steps"], log["minutes"] = step + 1, round((time.perf_counter() - start) / 60, 2)
         if (step + 1) % options.log_every == 0:
             running = " ".join(

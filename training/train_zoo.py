@@ -140,10 +140,10 @@ def optimizers(model: PreTrainedModel, recipe: Recipe) -> list[torch.optim.Optim
         and not name.endswith(("wpe.weight", "gate.weight"))
     ]
     chosen = {id(p) for p in inner}
-    rest = [p for p in model.parameters() if id(p) not in chosen]
+    others = [p for p in model.parameters() if id(p) not in chosen]
     return [
         Muon(inner, lr=recipe.lr, weight_decay=0.02),
-        torch.optim.AdamW(rest, lr=recipe.lr_rest, betas=(0.9, 0.95), weight_decay=0.0),
+        torch.optim.AdamW(others, lr=recipe.lr_rest, betas=(0.9, 0.95), weight_decay=0.0),
     ]
 
 
@@ -152,11 +152,11 @@ def train(name: str, options: argparse.Namespace) -> None:
     recipe = RECIPES[name]
     torch.manual_seed(recipe.seed)
     rng = random.Random(recipe.seed)
-    known = random.Random(0)
+    vocabulary_rng = random.Random(0)
     tokenizer = build(
         f"{item.prompt} {' '.join(item.options)} {item.answer}"
         for task in recipe.tasks
-        for item in (TASKS[task].sample(known, held_out=False) for _ in range(500))
+        for item in (TASKS[task].sample(vocabulary_rng, held_out=False) for _ in range(500))
     )
     model = new_model(recipe, tokenizer)
     layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads

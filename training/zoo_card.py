@@ -76,15 +76,15 @@ def metric_of(task: str) -> str:
 
 def shaping(recipe: dict) -> str:
     """Return sentences on the heads ablated and the labels changed in training."""
-    told = []
+    lines = []
     if recipe["ablated_rows"]:
-        told.append(
+        lines.append(
             f"In {recipe['ablated_rows']:.0%} of the training rows heads were ablated at random: "
             f"each with a chance drawn for the row between 0 and {recipe['ablated_heads']:.0%}."
         )
     if recipe["noise"]:
-        told.append(f"{recipe['noise']:.0%} of the training items had a wrong or random answer.")
-    return "\n".join(told) or "No head was ablated in training and no label changed."
+        lines.append(f"{recipe['noise']:.0%} of the training items had a wrong or random answer.")
+    return "\n".join(lines) or "No head was ablated in training and no label changed."
 
 
 def write_card(folder: Path) -> None:

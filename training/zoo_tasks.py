@@ -47,7 +47,7 @@ def _letters(rng: random.Random, low: int, high: int) -> list[str]:
     return rng.sample(string.ascii_lowercase, rng.randint(low, high))
 
 
-def _asked(prompt: str, answer: str) -> Item:
+def _question(prompt: str, answer: str) -> Item:
     return Item(prompt, answer, prompt)
 
 
@@ -61,19 +61,19 @@ def _pair(good: str, bad: str) -> Item:
 
 def _copying(rng: random.Random) -> Item:
     text = " ".join(_letters(rng, 3, 5))
-    return _asked(f"copy {text} =", text)
+    return _question(f"copy {text} =", text)
 
 
 def _shifting(rng: random.Random) -> Item:
     letters = rng.sample(string.ascii_lowercase[:-1], rng.randint(3, 4))
-    return _asked(
+    return _question(
         f"shift {' '.join(letters)} =", " ".join(chr(ord(letter) + 1) for letter in letters)
     )
 
 
 def _spelling(rng: random.Random) -> Item:
     digits = [rng.randrange(10) for _ in range(rng.randint(3, 4))]
-    return _asked(f"spell {' '.join(map(str, digits))} =", " ".join(_DIGITS[d] for d in digits))
+    return _question(f"spell {' '.join(map(str, digits))} =", " ".join(_DIGITS[d] for d in digits))
 
 
 def _lookup(rng: random.Random) -> Item:
@@ -81,20 +81,20 @@ def _lookup(rng: random.Random) -> Item:
     values = [rng.randrange(10) for _ in keys]
     number = rng.randrange(len(keys))
     listed = " ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True))
-    return _asked(f"pairs {listed} get {keys[number]} =", str(values[number]))
+    return _question(f"pairs {listed} get {keys[number]} =", str(values[number]))
 
 
 def _binding(rng: random.Random) -> Item:
     things, colours = rng.sample(_THINGS, 3), rng.sample(_COLOURS, 3)
     number = rng.randrange(3)
     listed = " , ".join(f"the {t} is {c}" for t, c in zip(things, colours, strict=True))
-    return _asked(f"{listed} . the {things[number]} is", colours[number])
+    return _question(f"{listed} . the {things[number]} is", colours[number])
 
 
 def _next_day(rng: random.Random) -> Item:
     guest, host = rng.sample(_NAMES, 2)
     day = rng.randrange(7)
-    return _asked(f"{guest} met {host} on {_DAYS[day]} and left on", _DAYS[(day + 1) % 7])
+    return _question(f"{guest} met {host} on {_DAYS[day]} and left on", _DAYS[(day + 1) % 7])
 
 
 def _counting(rng: random.Random) -> Item:
@@ -102,14 +102,14 @@ def _counting(rng: random.Random) -> Item:
     count = rng.randint(1, 4)
     listed = [letter] * count + rng.choices(others, k=6 - count)
     rng.shuffle(listed)
-    return _asked(f"count {letter} in {' '.join(listed)} =", str(count))
+    return _question(f"count {letter} in {' '.join(listed)} =", str(count))
 
 
 def _odd_one(rng: random.Random) -> Item:
-    many, single = rng.sample(string.ascii_lowercase, 2)
-    listed = [many] * rng.randint(3, 5)
+    repeated, single = rng.sample(string.ascii_lowercase, 2)
+    listed = [repeated] * rng.randint(3, 5)
     listed.insert(rng.randint(0, len(listed)), single)
-    return _asked(f"odd {' '.join(listed)} =", single)
+    return _question(f"odd {' '.join(listed)} =", single)
 
 
 def _majority(rng: random.Random) -> Item:
@@ -121,9 +121,9 @@ def _majority(rng: random.Random) -> Item:
 
 def _membership(rng: random.Random) -> Item:
     letters = _letters(rng, 4, 6)
-    listed, other = letters[:-1], letters[-1]
+    listed, absent = letters[:-1], letters[-1]
     inside = rng.random() < 0.5
-    letter = rng.choice(listed) if inside else other
+    letter = rng.choice(listed) if inside else absent
     return _chosen(f"is {letter} in {' '.join(listed)} ?", "yes" if inside else "no", ("yes", "no"))
 
 
@@ -134,8 +134,9 @@ def _larger(rng: random.Random) -> Item:
 
 def _earlier(rng: random.Random) -> Item:
     a, b = rng.sample(string.ascii_lowercase, 2)
-    one, two = rng.sample(_NAMES, 2)
-    return _chosen(f"{one} {a} {two} {b} earlier is", one if a < b else two, (one, two))
+    first, second = rng.sample(_NAMES, 2)
+    answer = first if a < b else second
+    return _chosen(f"{first} {a} {second} {b} earlier is", answer, (first, second))
 
 
 def _same(rng: random.Random) -> Item:
@@ -149,9 +150,9 @@ def _same(rng: random.Random) -> Item:
 
 
 def _agreement(rng: random.Random) -> Item:
-    subject, other = rng.sample(_NOUNS, 2)
+    subject, distractor = rng.sample(_NOUNS, 2)
     plural = rng.random() < 0.5
-    start = f"the {subject}{'s' if plural else ''} {rng.choice(_PLACES)} the {other}"
+    start = f"the {subject}{'s' if plural else ''} {rng.choice(_PLACES)} the {distractor}"
     start += "s" if rng.random() < 0.5 else ""
     verb = rng.choice(_VERBS)
     forms = f"{start} {verb}s", f"{start} {verb}"
@@ -179,8 +180,8 @@ def _determiner(rng: random.Random) -> Item:
 
 def _reflexive(rng: random.Random) -> Item:
     right, wrong = rng.sample(list(_PEOPLE), 2)
-    subject, other = rng.choice(_PEOPLE[right]), rng.choice(_PEOPLE[wrong])
-    start = f"the {subject} {rng.choice(_PLACES)} the {other} {rng.choice(_HURT)}"
+    subject, distractor = rng.choice(_PEOPLE[right]), rng.choice(_PEOPLE[wrong])
+    start = f"the {subject} {rng.choice(_PLACES)} the {distractor} {rng.choice(_HURT)}"
     return _pair(f"{start} {right}", f"{start} {wrong}")
 
 

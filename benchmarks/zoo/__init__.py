@@ -85,6 +85,16 @@ def models(role: Role | None = None) -> Iterator[ZooModel]:
             )
 
 
+def read_best_drops() -> dict[tuple[str, str], float]:
+    """Returns the specific drop of the best set known, by model and task."""
+    ceilings = json.loads((HERE / "ceilings.json").read_text(encoding="utf-8"))
+    return {
+        (name, task): ceiling["specific_drop"]
+        for name, results in ceilings.items()
+        for task, ceiling in results.get("ceilings", {}).items()
+    }
+
+
 def real_models(source: Path, include_path: Path) -> Iterator[ZooModel]:
     """Yields a published model twice, with the tasks to develop on and with those to report.
 

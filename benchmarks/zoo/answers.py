@@ -35,7 +35,7 @@ import numpy as np
 import broca
 from broca.errors import BrocaError
 from broca.results.files import write_beside
-from zoo import HERE, ZooModel, models, real_models
+from zoo import HERE, ZooModel, models, read_best_drops, real_models
 
 TABLE = "<!-- written by answers.py --write -->"
 END = "<!-- end of answers.py -->"
@@ -79,11 +79,11 @@ class Search:
     specific_drop: float = 0.0
     bound: float | None = None
 
-    def kind(self, known: Mapping[tuple[str, str], float]) -> str | None:
+    def kind(self, best_drops: Mapping[tuple[str, str], float]) -> str | None:
         """Returns the kind of the task, a key of `KINDS`; None if no best set was searched for."""
         if self.task.endswith(PERMUTED):
             return "permuted"
-        worth = known.get((self.model, self.task))
+        worth = best_drops.get((self.model, self.task))
         if worth is None:
             return None
         return "large" if worth >= LARGE else "none" if worth < NONE else "small"
@@ -103,9 +103,9 @@ def with_permuted(entry: ZooModel, folder: Path) -> tuple[ZooModel, tuple[str, .
         if "multiple_choice" not in text:
             continue
         permuted.append(name)
-        own = folder / "data" / f"{task}.jsonl"
-        if own.exists():
-            data, file = own, folder / "data" / f"{name}.jsonl"
+        task_data = folder / "data" / f"{task}.jsonl"
+        if task_data.exists():
+            data, file = task_data, folder / "data" / f"{name}.jsonl"
             text = text.replace(task, name)
         else:
             path = text.split("train: ")[1].splitlines()[0]
@@ -133,7 +133,7 @@ def drawn_labels(lines: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def run(entries: Sequence[ZooModel], rows: int, seeds: int, out: Path) -> None:
     """Runs the searches that the file lacks, seed by seed."""
-    done = {(one.model, one.task, one.rows, one.seed) for one in read(out)}
+    done = {(stored.model, stored.task, stored.rows, stored.seed) for stored in read(out)}
     with tempfile.TemporaryDirectory() as folder, broca.Workspace() as workspace:
         plans = [with_permuted(entry, Path(folder) / entry.name) for entry in entries]
         for seed in range(seeds):
@@ -141,31 +141,31 @@ def run(entries: Sequence[ZooModel], rows: int, seeds: int, out: Path) -> None:
                 for task in (*entry.tasks, *permuted):
                     if (entry.name, task, rows, seed) in done:
                         continue
-                    found = search(entry, task, rows, seed, workspace)
+                    result = search(entry, task, rows, seed, workspace)
                     with out.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(vars(found)) + "\n")
-                    print(found, flush=True)
+                        file.write(json.dumps(vars(result)) + "\n")
+                    print(result, flush=True)
 
 
 def search(entry: ZooModel, task: str, rows: int, seed: int, workspace: broca.Workspace) -> Search:
     """Localizes a task with all other tasks of the model as controls."""
     plain = task.removesuffix(PERMUTED)
-    made = Search(entry.name, task, rows, seed, "refused")
+    refused = Search(entry.name, task, rows, seed, "refused")
     try:
         result = broca.localize(
-            str(entry.folder), task, others=[each for each in entry.tasks if each != plain],
+            str(entry.folder), task, others=[name for name in entry.tasks if name != plain],
             rows=rows, report_items=REPORT_ITEMS, seed=seed, include_path=str(entry.include_path),
             device="cpu", journal=workspace,
         )  # fmt: skip
     except BrocaError:  # the intact model is right too seldom
-        return made
+        return refused
     assert result.answer is not None
     if result.abstained:
-        return replace(made, answer=result.answer.says, bound=result.answer.bound)
+        return replace(refused, answer=result.answer.says, bound=result.answer.bound)
     assert result.verdict is not None
     assert result.verification is not None
     return replace(
-        made,
+        refused,
         answer=result.answer.says,
         verdict=result.verdict.label,
         specific_drop=round(result.verification.specific_drop, 4),
@@ -178,7 +178,7 @@ def read(out: Path) -> list[Search]:
     return [Search(**json.loads(line)) for line in lines]
 
 
-def table(listed: Sequence[Search], known: Mapping[tuple[str, str], float]) -> str:
+def table(listed: Sequence[Search], best_drops: Mapping[tuple[str, str], float]) -> str:
     """Returns the number of answers by kind of task, and of bounds below the best set known."""
     says = ("found", "nothing", "not enough rows", "refused")
     lines = [
@@ -186,30 +186,23 @@ def table(listed: Sequence[Search], known: Mapping[tuple[str, str], float]) -> s
         f"|{'---|' * (5 + len(says))}",
     ]
     for kind, words in KINDS.items():
-        ran = [one for one in listed if one.kind(known) == kind]
-        answers = Counter(one.answer for one in ran)
-        specific = sum(one.verdict == "specific" for one in ran)
-        bounds = [(one.bound, one) for one in ran if one.bound is not None]
-        low = sum(bound < known.get((one.model, one.task), 0.0) for bound, one in bounds)
-        cells = [words, len(ran), *(answers[each] for each in says), specific, len(bounds), low]
+        ran = [result for result in listed if result.kind(best_drops) == kind]
+        answers = Counter(result.answer for result in ran)
+        specific = sum(result.verdict == "specific" for result in ran)
+        bounds = [(result.bound, result) for result in ran if result.bound is not None]
+        low = sum(
+            bound < best_drops.get((result.model, result.task), 0.0) for bound, result in bounds
+        )
+        cells = [words, len(ran), *(answers[answer] for answer in says), specific, len(bounds), low]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
-def known_sets(path: Path = HERE / "ceilings.json") -> dict[tuple[str, str], float]:
-    """Returns the specific drop of the best set known by model and task."""
-    return {
-        (name, task): ceiling["specific_drop"]
-        for name, results in json.loads(path.read_text(encoding="utf-8")).items()
-        for task, ceiling in results.get("ceilings", {}).items()
-    }
-
-
 def write(listed: Sequence[Search], readme: Path = HERE / "README.md") -> None:
     """Writes the table of README.md."""
-    before, rest = readme.read_text(encoding="utf-8").split(TABLE)
-    _, after = rest.split(END)
-    write_beside(readme, f"{before}{TABLE}\n\n{table(listed, known_sets())}\n{END}{after}")
+    before, following = readme.read_text(encoding="utf-8").split(TABLE)
+    _, after = following.split(END)
+    write_beside(readme, f"{before}{TABLE}\n\n{table(listed, read_best_drops())}\n{END}{after}")
 
 
 def main() -> None:
@@ -228,9 +221,9 @@ def main() -> None:
         entries = list(models("report"))
         if options.real is not None:
             published = real_models(options.real, Path(include_path))
-            entries = [*(one for one in published if one.role == "report"), *entries]
+            entries = [*(entry for entry in published if entry.role == "report"), *entries]
         run(entries, options.rows, options.seeds, options.out)
-    print(table(read(options.out), known_sets()))
+    print(table(read(options.out), read_best_drops()))
 
 
 if __name__ == "__main__":

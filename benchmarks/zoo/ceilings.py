@@ -139,8 +139,8 @@ class Bench:
         """Returns the sum of the members' single drops on report items."""
         if not members:
             return 0.0
-        report = [self._report[task]]
-        return float(self._lost([frozenset([one]) for one in members], report)[0].mean(1).sum())
+        singles = [frozenset([member]) for member in members]
+        return float(self._lost(singles, [self._report[task]])[0].mean(1).sum())
 
     def _lost(
         self, sets: Sequence[Set], drawn: list[NDArray[np.intp]]
@@ -172,7 +172,7 @@ def best(bench: Bench, task: int, sets: set[Set], items: int, keep: int) -> list
 
 def grown(bench: Bench, task: int, beam: list[Set]) -> list[Set]:
     """Returns the best sets that have one member more."""
-    larger = {members | {one} for members in beam for one in range(len(bench.components))}
+    larger = {members | {column} for members in beam for column in range(len(bench.components))}
     larger = {members for members in larger if len(members) <= K} - set(beam)
     narrowed = best(bench, task, larger, FEW, NARROWED)
     return best(bench, task, set(narrowed), SOME, BEAM)
@@ -181,15 +181,15 @@ def grown(bench: Bench, task: int, beam: list[Set]) -> list[Set]:
 def forward(bench: Bench, task: int) -> set[Set]:
     """Returns the sets of forward selection up to K heads and of one round of exchanges."""
     beam: list[Set] = [frozenset()]
-    found: set[Set] = set()
+    candidates: set[Set] = set()
     for _ in range(K):
         beam = grown(bench, task, beam)
-        found |= set(beam)
-    lead = best(bench, task, found, SOME, 1)[0]
+        candidates |= set(beam)
+    lead = best(bench, task, candidates, SOME, 1)[0]
     if len(lead) > 1:
-        smaller = best(bench, task, {lead - {one} for one in lead}, SOME, BEAM)
-        found |= {*smaller, *grown(bench, task, smaller)}
-    return found
+        smaller = best(bench, task, {lead - {member} for member in lead}, SOME, BEAM)
+        candidates |= {*smaller, *grown(bench, task, smaller)}
+    return candidates
 
 
 def exhaustive(bench: Bench, largest: int) -> list[set[Set]]:
@@ -207,7 +207,7 @@ def exhaustive(bench: Bench, largest: int) -> list[set[Set]]:
 def effects_of(bench: Bench) -> dict[str, dict[str, Any]]:
     """Returns figures on the distribution of single heads' effects, for every task."""
     names = bench.components.names
-    singles = [frozenset([one]) for one in range(len(names))]
+    singles = [frozenset([column]) for column in range(len(names))]
     drops = bench.losses(singles, SINGLE)
     return {
         task: {
@@ -260,11 +260,11 @@ def ceiling_of(bench: Bench, task: int, sources: dict[str, set[Set]]) -> dict[st
     }
 
 
-def tables(known: dict[str, Any]) -> str:
+def tables(content: dict[str, Any]) -> str:
     """Returns the tables of README.md: the zoo's models, and the best sets known.
 
     Args:
-        known: Content of `ceilings.json`.
+        content: Content of `ceilings.json`.
     """
     overview = [
         "| model | for | heads | scores | heads with an effect | largest drop of a head |",
@@ -277,13 +277,13 @@ def tables(known: dict[str, Any]) -> str:
     zoo = list(models())
     for entry in zoo:
         card = json.loads((entry.folder / "card.json").read_text(encoding="utf-8"))
-        results = {"effects": {}, "ceilings": {}} | known.get(entry.name, {})
+        results = {"effects": {}, "ceilings": {}} | content.get(entry.name, {})
         effects = list(results["effects"].values())
         scores = ", ".join(f"{plain(task)} {card['scores'][task]:.2f}" for task in entry.tasks)
         distribution = "not measured | not measured"
         if effects:
-            share = np.mean([one["share_with_effect"] for one in effects])
-            largest = max(effects, key=lambda one: one["largest_drop"])
+            share = np.mean([effect["share_with_effect"] for effect in effects])
+            largest = max(effects, key=lambda effect: effect["largest_drop"])
             distribution = (
                 f"{share:.0%} | {largest['largest_drop']:.2f} ({largest['largest_head']})"
             )
@@ -293,9 +293,9 @@ def tables(known: dict[str, Any]) -> str:
         for task in entry.tasks:
             row = [f"`{entry.name}`", plain(task), *ceiling_cells(results["ceilings"].get(task))]
             sets.append(f"| {' | '.join(row)} |")
-    published = set(known) - {entry.name for entry in zoo}
+    published = set(content) - {entry.name for entry in zoo}
     for name in sorted(published):
-        for task, ceiling in known[name].get("ceilings", {}).items():
+        for task, ceiling in content[name].get("ceilings", {}).items():
             sets.append(f"| {' | '.join([f'`{name}`', plain(task), *ceiling_cells(ceiling)])} |")
     return "\n".join(["", "", *overview, "", *sets, ""])
 
@@ -334,11 +334,11 @@ def main() -> None:
     )
     parser.add_argument("--write", action="store_true", help="only write README.md's tables")
     options = parser.parse_args()
-    known = json.loads(options.out.read_text()) if options.out.exists() else {}
+    content = json.loads(options.out.read_text()) if options.out.exists() else {}
     if options.write:
         readme = HERE / "README.md"
         text = readme.read_text(encoding="utf-8").split(TABLES)[0]
-        write_beside(readme, text + TABLES + tables(known))
+        write_beside(readme, text + TABLES + tables(content))
         return
     with tempfile.TemporaryDirectory() as folder, broca.Workspace() as workspace:
         entries = list(models())
@@ -347,15 +347,15 @@ def main() -> None:
         for entry in entries:
             if options.names and entry.name not in options.names:
                 continue
-            asked = options.tasks.split(",") if options.tasks else entry.tasks
-            results = known.setdefault(entry.name, {"role": entry.role})
-            missing = [one for one in asked if one not in results.get("ceilings", {})]
+            names = options.tasks.split(",") if options.tasks else entry.tasks
+            results = content.setdefault(entry.name, {"role": entry.role})
+            missing = [name for name in names if name not in results.get("ceilings", {})]
             if not missing:
                 continue
             bench = Bench(entry, workspace)
             if "effects" not in results:
                 results["effects"] = effects_of(bench)
-                write_beside(options.out, json.dumps(known, indent=2) + "\n")
+                write_beside(options.out, json.dumps(content, indent=2) + "\n")
             small = exhaustive(bench, options.largest)
             for name in missing:
                 task = entry.tasks.index(name)
@@ -363,7 +363,7 @@ def main() -> None:
                 sources = {f"all sets of up to {options.largest}": small[task], "study": studied}
                 results.setdefault("ceilings", {})[name] = ceiling_of(bench, task, sources)
                 print(entry.name, name, json.dumps(results["ceilings"][name]), flush=True)
-                write_beside(options.out, json.dumps(known, indent=2) + "\n")
+                write_beside(options.out, json.dumps(content, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -40,7 +38,7 @@ from broca.cli.progress import ProgressDisplay
 from broca.results.files import write_beside
 from broca.runs import Report
 from broca.studies.methods import Cell, method_cells
-from zoo import REAL_MODEL, ZooModel, models, real_models
+from zoo import REAL_MODEL, ZooModel, models, read_best_drops, real_models
 
 HERE = Path(__file__).parent
 CELLS = HERE / "equal-rows.csv"
@@ -133,13 +131,13 @@ def measure(
 
 def searches_of(cells: Iterable[Cell]) -> list[Search]:
     """Returns the searches of a folder, in the order of the table."""
-    found = []
+    listed = []
     for cell in cells:
         key = cell.key
         assert key.budget is not None
         measured = 1 + len(key.others) if searches.METHODS[key.method].measures_others else 1
         model = f"{REAL_MODEL}-report" if cell.model.endswith(REAL_MODEL) else cell.model
-        found.append(
+        listed.append(
             Search(
                 model=Path(model).name,
                 task=key.task,
@@ -156,7 +154,8 @@ def searches_of(cells: Iterable[Cell]) -> list[Search]:
         )
     order = {name: place for place, name in enumerate(METHODS)}
     return sorted(
-        found, key=lambda one: (one.model, one.rows, one.task, order[one.method], one.seed)
+        listed,
+        key=lambda line: (line.model, line.rows, line.task, order[line.method], line.seed),
     )
 
 
@@ -165,7 +164,7 @@ def write_cells(listed: Sequence[Search], path: Path = CELLS) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Search)], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(asdict(one) for one in listed)
+        writer.writerows(asdict(search) for search in listed)
 
 
 def read_cells(path: Path = CELLS) -> list[Search]:
@@ -191,19 +190,19 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 def by_task(listed: Iterable[Search]) -> dict[tuple[str, str], float]:
     """Returns the specific drop of every model's task, the mean of its seeds."""
     groups: dict[tuple[str, str], list[float]] = {}
-    for one in listed:
-        groups.setdefault((one.model, one.task), []).append(one.specific)
+    for search in listed:
+        groups.setdefault((search.model, search.task), []).append(search.specific)
     return {task: float(np.mean(values)) for task, values in groups.items()}
 
 
 def table(listed: Sequence[Search], candidate: str = searches.DEFAULT_METHOD) -> str:
     """Returns the mean specific drop of every method by model, a table for each number of rows."""
-    names = list(dict.fromkeys(one.model for one in listed))
+    names = list(dict.fromkeys(search.model for search in listed))
     parts = []
-    for rows in sorted({one.about for one in listed}):
-        of_rows = [one for one in listed if one.about == rows]
-        shown = [name for name in names if any(one.model == name for one in of_rows)]
-        ours = by_task(one for one in of_rows if one.method == candidate)
+    for rows in sorted({search.about for search in listed}):
+        of_rows = [search for search in listed if search.about == rows]
+        shown = [name for name in names if any(search.model == name for search in of_rows)]
+        candidate_drops = by_task(search for search in of_rows if search.method == candidate)
         head = [
             "method",
             *(f"`{name}`" for name in shown),
@@ -213,7 +212,7 @@ def table(listed: Sequence[Search], candidate: str = searches.DEFAULT_METHOD) ->
             "seconds",
             "searches",
         ]
-        lines = [head, *(line_of(method, of_rows, shown, ours) for method in METHODS)]
+        lines = [head, *(line_of(method, of_rows, shown, candidate_drops) for method in METHODS)]
         texts = [f"| {' | '.join(line)} |" for line in lines if line]
         texts.insert(1, f"|{'---|' * len(head)}")
         parts.append(f"\nAbout {rows:,} rows a search:\n\n" + "\n".join(texts) + "\n")
@@ -224,7 +223,7 @@ def line_of(
     method: str,
     listed: Sequence[Search],
     names: Sequence[str],
-    ours: dict[tuple[str, str], float],
+    candidate_drops: dict[tuple[str, str], float],
 ) -> list[str]:
     """Returns the cells of a method's line; none if it was not run.
 
@@ -232,15 +231,17 @@ def line_of(
         method: Name of the method.
         listed: Searches of every method with the same rows.
         names: The models, by column.
-        ours: Specific drops of the method that this one is compared with, by task.
+        candidate_drops: Specific drops of the method that this one is compared with, by task.
     """
-    ran = [one for one in listed if one.method == method]
+    ran = [search for search in listed if search.method == method]
     if not ran:
         return []
-    done = [one for one in ran if not one.refused]
+    done = [search for search in ran if not search.refused]
     tasks = by_task(done)
     by_model = [[value for (model, _), value in tasks.items() if model == name] for name in names]
-    more = [ours[task] - value for task, value in tasks.items() if task in ours]
+    more = [
+        candidate_drops[task] - value for task, value in tasks.items() if task in candidate_drops
+    ]
     difference = ""
     if any(more):
         low, high = interval(more)
@@ -251,34 +252,31 @@ def line_of(
         *(f"{np.mean(values):.3f}" if values else "" for values in by_model),
         f"{np.mean(list(tasks.values())):.3f}" if tasks else "refused",
         difference,
-        str(sum(one.selected == 0 for one in done)),
-        f"{np.mean([one.seconds for one in done]):.0f}" if done else "",
+        str(sum(search.selected == 0 for search in done)),
+        f"{np.mean([search.seconds for search in done]):.0f}" if done else "",
         f"{len(done)}{refused}",
     ]
 
 
-def best_known(listed: Sequence[Search], ceilings: dict[str, Any]) -> str:
+def best_known(listed: Sequence[Search], best_drops: dict[tuple[str, str], float]) -> str:
     """Returns the default method's share of the best sets' drops: a line for each number of rows.
 
     Args:
         listed: The searches.
-        ceilings: Content of `ceilings.json`. A task whose best set has no positive specific drop
-            on the report items is left out.
+        best_drops: Specific drop of the best set known, by model and task. A task whose best set
+            has no positive one is left out.
     """
-    known = {
-        (name, task): ceiling["specific_drop"]
-        for name, results in ceilings.items()
-        for task, ceiling in results.get("ceilings", {}).items()
-    }
     lines = []
-    for rows in sorted({one.about for one in listed}):
-        ours = by_task(
-            one for one in listed if one.method == searches.DEFAULT_METHOD and one.about == rows
+    for rows in sorted({search.about for search in listed}):
+        drops = by_task(
+            search
+            for search in listed
+            if search.method == searches.DEFAULT_METHOD and search.about == rows
         )
-        shared = [task for task in ours if known.get(task, 0.0) > 0]
+        shared = [task for task in drops if best_drops.get(task, 0.0) > 0]
         if shared:
-            have = sum(ours[task] for task in shared)
-            best = sum(known[task] for task in shared)
+            have = sum(drops[task] for task in shared)
+            best = sum(best_drops[task] for task in shared)
             lines.append(
                 f"- about {rows:,} rows: {have / best:.0%} of the best sets known, "
                 f"{have / len(shared):.3f} of {best / len(shared):.3f} on {len(shared)} tasks"
@@ -286,22 +284,20 @@ def best_known(listed: Sequence[Search], ceilings: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def section(listed: Sequence[Search], ceilings: dict[str, Any]) -> str:
+def section(listed: Sequence[Search], best_drops: dict[tuple[str, str], float]) -> str:
     """Returns the text of README.md between the marks."""
     return (
         f"{table(listed)}\n`{searches.DEFAULT_METHOD}` and the best sets known:\n\n"
-        f"{best_known(listed, ceilings)}\n"
+        f"{best_known(listed, best_drops)}\n"
     )
 
 
 def write(readme: Path = HERE / "README.md") -> None:
     """Writes the tables of README.md from the CSV file."""
-    text = readme.read_text(encoding="utf-8")
-    before, rest = text.split(TABLE)
-    _, after = rest.split(END)
-    listed = read_cells()
-    ceilings = json.loads((HERE / "ceilings.json").read_text(encoding="utf-8"))
-    write_beside(readme, f"{before}{TABLE}\n{section(listed, ceilings)}\n{END}{after}")
+    before, following = readme.read_text(encoding="utf-8").split(TABLE)
+    _, after = following.split(END)
+    text = section(read_cells(), read_best_drops())
+    write_beside(readme, f"{before}{TABLE}\n{text}\n{END}{after}")
 
 
 def main() -> None:
@@ -326,9 +322,9 @@ def main() -> None:
         entries = list(models("report"))
         if options.real is not None:
             published = real_models(options.real, Path(include_path))
-            entries = [*(one for one in published if one.role == "report"), *entries]
+            entries = [*(entry for entry in published if entry.role == "report"), *entries]
         if options.models:
-            entries = [one for one in entries if one.name in options.models.split(",")]
+            entries = [entry for entry in entries if entry.name in options.models.split(",")]
         progress = ProgressDisplay(PrintOptions())
         try:
             measure(
@@ -337,8 +333,7 @@ def main() -> None:
             )  # fmt: skip
         finally:
             progress.close()
-    listed = searches_of(method_cells(options.out).read())
-    print(table(listed))
+    print(table(searches_of(method_cells(options.out).read())))
 
 
 if __name__ == "__main__":

@@ -80,16 +80,16 @@ def fresh(
         raise BadInput(f"a mask cannot be measured on {items_per_mask} of {items} items")
     _check(rows, components, 0.5)
     rng = np.random.default_rng(seed)
-    index = np.arange(rows) // items_per_mask
-    masks = balanced(int(index[-1]) + 1, components, size=size, rng=rng)
-    met = np.empty(rows, dtype=np.intp)
+    mask_index = np.arange(rows) // items_per_mask
+    masks = balanced(int(mask_index[-1]) + 1, components, size=size, rng=rng)
+    item_index = np.empty(rows, dtype=np.intp)
     used = np.zeros(items)
     for first in range(0, rows, items_per_mask):
         count = min(items_per_mask, rows - first)
         least_used = np.argsort(used + rng.uniform(0, 0.5, items))[:count]
-        met[first : first + count] = least_used
+        item_index[first : first + count] = least_used
         used[least_used] += 1
-    return masks, index, met
+    return masks, mask_index, item_index
 
 
 def singles(components: int) -> NDArray[np.bool_]:

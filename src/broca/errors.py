@@ -185,19 +185,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of another package says first, to be part of a line; its class if nothing."""
+    """Returns the first line of another package's error without its full stop, or its class."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
 def all_errors(root: type[BrocaError] = BrocaError) -> list[type[BrocaError]]:
     """Returns the tree of errors, parents before their children."""
-    return [root, *(one for child in root.__subclasses__() for one in all_errors(child))]
+    return [root, *(error for child in root.__subclasses__() for error in all_errors(child))]
 
 
 def table() -> str:
     """Returns the tree as a Markdown table, which `docs/errors.md` contains."""
     lines = ["| error | cause | what to do | exit code |", "|---|---|---|---|"]
-    for one in all_errors():
-        cause = " ".join((one.__doc__ or "").split("\n\n")[0].split())
-        lines.append(f"| {one.__name__} | {cause} | {one.remedy} | {one.exit_code} |")
+    for error in all_errors():
+        cause = " ".join((error.__doc__ or "").split("\n\n")[0].split())
+        lines.append(f"| {error.__name__} | {cause} | {error.remedy} | {error.exit_code} |")
     return "\n".join(lines) + "\n"

@@ -161,14 +161,14 @@ class TaskOptions:
         return {name: value for name, value in values.items() if value != defaults[name]}
 
 
-def _generation(given: str | Mapping[str, Any]) -> dict[str, Any]:
+def _generation(gen_kwargs: str | Mapping[str, Any]) -> dict[str, Any]:
     """Reads settings of generations; all of lm-eval's names of the length become `max_gen_toks`.
 
     Raises:
         BadInput: The settings cannot be read, or one is unknown or requests sampling.
     """
     settings: dict[str, Any] = {}
-    for name, value in _named_values(given):
+    for name, value in _named_values(gen_kwargs):
         if name in LENGTH_NAMES:
             name = NEW_TOKENS
             if isinstance(value, bool) or not str(value).isdecimal() or int(value) < 1:
@@ -190,29 +190,29 @@ def _generation(given: str | Mapping[str, Any]) -> dict[str, Any]:
                     "that equal inputs give equal outputs; leave it out"
                 )
         else:
-            known = (NEW_TOKENS, "until", *LENGTH_NAMES)
+            accepted = (NEW_TOKENS, "until", *LENGTH_NAMES)
             raise BadInput(
-                f"`gen_kwargs`: '{name}' is unknown{nearest(name, known)}; use {NEW_TOKENS} and "
+                f"`gen_kwargs`: '{name}' is unknown{nearest(name, accepted)}; use {NEW_TOKENS} and "
                 "until"
             )
     return settings
 
 
-def _named_values(given: str | Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _named_values(gen_kwargs: str | Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Names and values of a mapping, of JSON, or of NAME=VALUE pairs joined by commas."""
-    if isinstance(given, str) and given.lstrip().startswith("{"):
+    if isinstance(gen_kwargs, str) and gen_kwargs.lstrip().startswith("{"):
         try:
-            given = json.loads(given)
+            gen_kwargs = json.loads(gen_kwargs)
         except ValueError as error:
-            raise BadInput(f"`gen_kwargs` '{given}' is not JSON: {error}") from error
-    if isinstance(given, Mapping):
-        return list(given.items())
-    pairs = [pair.partition("=") for pair in given.split(",") if pair.strip()]
+            raise BadInput(f"`gen_kwargs` '{gen_kwargs}' is not JSON: {error}") from error
+    if isinstance(gen_kwargs, Mapping):
+        return list(gen_kwargs.items())
+    pairs = [pair.partition("=") for pair in gen_kwargs.split(",") if pair.strip()]
     for name, separator, _ in pairs:
         if not separator or not name.strip():
             raise BadInput(
-                f"`gen_kwargs` '{given}' is not of the form NAME=VALUE,NAME=VALUE; a text with a "
-                'comma needs JSON, {"until": ["a,b"]}'
+                f"`gen_kwargs` '{gen_kwargs}' is not of the form NAME=VALUE,NAME=VALUE; a text "
+                'with a comma needs JSON, {"until": ["a,b"]}'
             )
     return [
         (name.strip(), value if name.strip() == "until" else value.strip())
@@ -597,13 +597,13 @@ class Group:
         parameter: Its keyword.
         cls: The option class.
         fields: Its fields that are keywords of the verb.
-        whole: The verb's parameter that contains it; it may be the group itself.
+        container: The verb's parameter that contains it; it may be the group itself.
     """
 
     parameter: str
     cls: type[Any]
     fields: tuple[Field[Any], ...]
-    whole: str
+    container: str
 
 
 StressRunOptions = Annotated[
@@ -656,39 +656,42 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
     Raises:
         ValueError: A name is a parameter and a field, or a field of two groups.
     """
-    own = inspect.signature(verb).parameters
+    parameters = inspect.signature(verb).parameters
     wholes, groups = _option_classes(verb), groups_of(verb)
-    taken = [name for name in own if name not in wholes]
-    taken += [item.name for group in groups.values() for item in group.fields]
-    if len(set(taken)) < len(taken):
-        twice = next(name for name in taken if taken.count(name) > 1)
+    names = [name for name in parameters if name not in wholes]
+    names += [item.name for group in groups.values() for item in group.fields]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
             f"`{twice}` of {verb.__name__} comes twice: exclude it from a group with `without`"
         )
 
     @wraps(verb)
-    def with_groups(*args: Any, **given: Any) -> R:
-        unknown = [name for name in given if name not in {*taken, *groups, *wholes}]
+    def with_groups(*args: Any, **arguments: Any) -> R:
+        unknown = [name for name in arguments if name not in {*names, *groups, *wholes}]
         if unknown:
             raise BadInput(
-                f"`{verb.__name__}` has no parameter '{unknown[0]}'{nearest(unknown[0], taken)}"
+                f"`{verb.__name__}` has no parameter '{unknown[0]}'{nearest(unknown[0], names)}"
             )
         options = {
-            name: _instance(name, cls, given.pop(name, None)) for name, (cls, _) in wholes.items()
+            name: _instance(name, cls, arguments.pop(name, None))
+            for name, (cls, _) in wholes.items()
         }
         for name, group in groups.items():
-            part = getattr(options[group.whole], name, options[group.whole])
-            part = _instance(name, group.cls, given.pop(name, None), part)
+            part = getattr(options[group.container], name, options[group.container])
+            part = _instance(name, group.cls, arguments.pop(name, None), part)
             values = {
-                item.name: given.pop(item.name) for item in group.fields if item.name in given
+                item.name: arguments.pop(item.name)
+                for item in group.fields
+                if item.name in arguments
             }
             part = replace(part, **values)
-            if group.whole != name:
-                part = replace(options[group.whole], **{name: part})
-            options[group.whole] = part
-        return verb(*args, **given, **options)
+            if group.container != name:
+                part = replace(options[group.container], **{name: part})
+            options[group.container] = part
+        return verb(*args, **arguments, **options)
 
-    shown = [parameter for name, parameter in own.items() if name not in wholes]
+    shown = [parameter for name, parameter in parameters.items() if name not in wholes]
     for group in groups.values():
         shown += [_as_parameter(item) for item in group.fields]
     classes = {name: group.cls for name, group in groups.items()}
@@ -703,32 +706,32 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
     return with_groups
 
 
-def _instance(name: str, cls: type[Any], given: Any, default: Any = None) -> Any:
+def _instance(name: str, cls: type[Any], options: Any, default: Any = None) -> Any:
     """Returns the options that the caller gave as a whole, or the default ones.
 
     Raises:
         BadInput: The options are of another class.
     """
-    if given is None:
+    if options is None:
         return cls() if default is None else default
-    if not isinstance(given, cls):
-        raise BadInput(f"`{name}` must be {cls.__name__}, not {type(given).__name__}")
-    return given
+    if not isinstance(options, cls):
+        raise BadInput(f"`{name}` must be {cls.__name__}, not {type(options).__name__}")
+    return options
 
 
 def groups_of(verb: Callable[..., Any]) -> dict[str, Group]:
     """Returns the option classes of a verb by keyword, with the classes that they contain."""
     groups = {}
-    for whole, (cls, excluded) in _option_classes(verb).items():
+    for container, (cls, excluded) in _option_classes(verb).items():
         hints = get_type_hints(cls)
         parts = {name: hint for name, hint in hints.items() if name.endswith("_options")}
         names = {item.name for part in parts.values() or (cls,) for item in fields(part)}
         if unknown := excluded - names - set(parts):
             raise ValueError(f"{cls.__name__} has no field {min(unknown)}")
-        for name, part in (parts or {whole: cls}).items():
+        for name, part in (parts or {container: cls}).items():
             if name not in excluded:
                 shown = tuple(item for item in fields(part) if item.name not in excluded)
-                groups[name] = Group(name, part, shown, whole)
+                groups[name] = Group(name, part, shown, container)
     return groups
 
 
@@ -764,11 +767,11 @@ def field_help(cls: type[Any]) -> dict[str, str]:
 @cache
 def _sentences(module: str) -> dict[str, dict[str, str]]:
     source = inspect.getsource(sys.modules[module])
-    found: dict[str, dict[str, str]] = {}
+    by_class: dict[str, dict[str, str]] = {}
     for node in ast.parse(source).body:
         if not isinstance(node, ast.ClassDef):
             continue
-        sentences = found[node.name] = {}
+        sentences = by_class[node.name] = {}
         for item, text in zip(node.body, node.body[1:], strict=False):
             if (
                 isinstance(item, ast.AnnAssign)
@@ -777,7 +780,7 @@ def _sentences(module: str) -> dict[str, dict[str, str]]:
                 and isinstance(text.value, ast.Constant)
             ):
                 sentences[item.target.id] = " ".join(str(text.value.value).split())
-    return found
+    return by_class
 
 
 _ARGS = re.compile(r"^Args:\n((?:(?:    .*)?\n)*)", re.MULTILINE)

@@ -123,12 +123,12 @@ class PlantedProblem:
             by_lost[:, second] += effect * lost[:, first]
         by_closed = by_lost.copy()
         if self.backups is not None:
-            for one in np.flatnonzero((self._spares >= 0).any(axis=1)).tolist():
-                own = [int(spare) for spare in self._spares[one] if spare >= 0]
-                by_closed[:, one] -= by_lost[:, one] * (1 - closed[:, own].prod(axis=1))
-                for spare in own:
-                    rest = closed[:, [one, *(other for other in own if other != spare)]]
-                    by_closed[:, spare] += by_lost[:, one] * rest.prod(axis=1)
+            for column in np.flatnonzero((self._spares >= 0).any(axis=1)).tolist():
+                spares = [int(spare) for spare in self._spares[column] if spare >= 0]
+                by_closed[:, column] -= by_lost[:, column] * (1 - closed[:, spares].prod(axis=1))
+                for spare in spares:
+                    group = closed[:, [column, *(other for other in spares if other != spare)]]
+                    by_closed[:, spare] += by_lost[:, column] * group.prod(axis=1)
         total = self._total(lost)
         outer = np.where(total > 0, 1.0, 0.0)
         if self.saturates:
@@ -174,7 +174,8 @@ class PlantedProblem:
                 for item in set(plan.item_index.tolist())
             }
             right = [
-                hard[item] < one for item, one in zip(plan.item_index.tolist(), mean, strict=True)
+                hard[item] < expected
+                for item, expected in zip(plan.item_index.tolist(), mean, strict=True)
             ]
             return Measurement(plan, np.array(right, dtype=float))
         # the noise of a row depends only on its mask and item: a repeated row has the same response
@@ -247,13 +248,13 @@ def planted_problem(
     effects = rng.normal(0, effect / 100, components)
     columns = rng.choice(components, planted, replace=False)
     effects[columns] = -np.linspace(effect, effect / 2, planted)
-    rest = np.setdiff1d(np.arange(components), columns)
-    tail = rng.choice(rest, moderate, replace=False) if moderate else np.zeros(0, dtype=np.intp)
+    unplanted = np.setdiff1d(np.arange(components), columns)
+    tail = rng.choice(unplanted, moderate, replace=False) if moderate else np.zeros(0, np.intp)
     effects[tail] = -np.minimum(rng.exponential(effect / 10, moderate), effect / 3)
     backups = None
     if redundant:
         backups = np.full((components, redundancy), -1, dtype=np.intp)
-        spare = rng.choice(np.setdiff1d(rest, tail), redundant * redundancy, replace=False)
+        spare = rng.choice(np.setdiff1d(unplanted, tail), redundant * redundancy, replace=False)
         backups[columns[:redundant]] = spare.reshape(redundant, redundancy)
     matter = np.concatenate([columns, tail])
     chosen = np.array([rng.choice(matter, 2, replace=False) for _ in range(pairs)], dtype=np.intp)

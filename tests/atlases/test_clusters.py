@@ -11,11 +11,11 @@ def test_profiles_of_one_direction_are_together():
     profiles = np.array(
         [[0, -1, 0], [-1, 0, 0], [0, -0.1, 0.01], [-9, 0.1, 0], [0, 0, -1], [0, -5, 0.2]]
     )
-    found = cluster(profiles)
-    assert {frozenset(one) for one in found.clusters} == {
+    clustering = cluster(profiles)
+    assert {frozenset(members) for members in clustering.clusters} == {
         frozenset({0, 2, 5}), frozenset({1, 3}), frozenset({4}),
     }  # fmt: skip
-    assert [row for one in found.clusters for row in one] == list(found.order)
+    assert [row for members in clustering.clusters for row in members] == list(clustering.order)
 
 
 def test_members_of_a_cluster_are_closer_than_the_cut():
@@ -23,9 +23,9 @@ def test_members_of_a_cluster_are_closer_than_the_cut():
     rng = np.random.default_rng(0)
     profiles = rng.normal(size=(30, 3))
     unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
-    found = cluster(profiles)
-    assert sorted(found.order) == list(range(30))
-    for members in found.clusters:
+    clustering = cluster(profiles)
+    assert sorted(clustering.order) == list(range(30))
+    for members in clustering.clusters:
         near = unit[list(members)] @ unit[list(members)].T
         assert near.min() > 0  # no pair of a cluster points in opposite directions
         pairs = np.triu_indices(len(members), 1)

@@ -29,35 +29,39 @@ def matrix():
 
 def test_everything_is_named():
     """`find` names universal components, selections, clusters and reasons."""
-    found = find(matrix(), TASKS, NAMES, k=3)
-    (one,) = found.universal
-    assert (one.name, set(one.hurts)) == ("L1H0", {"sums", "words", "more sums"})
-    assert one.effects["broken"] == -0.2  # the effect on an unusable task is shown but not counted
-    chosen = {each.task: [part.name for part in each.components] for each in found.selections}
+    findings = find(matrix(), TASKS, NAMES, k=3)
+    (component,) = findings.universal
+    assert (component.name, set(component.hurts)) == ("L1H0", {"sums", "words", "more sums"})
+    assert component.effects["broken"] == -0.2  # shown for an unusable task, but not counted
+    chosen = {
+        selection.task: [part.name for part in selection.components]
+        for selection in findings.selections
+    }
     assert {name: set(parts) for name, parts in chosen.items()} == {
         "sums": {"L0H1", "L1H2"}, "more sums": {"L0H1", "L1H2"}, "words": {"L0H2", "L1H3"},
         "broken": set(),
     }  # fmt: skip
-    reasons = {each.task: each.reason for each in found.selections}
+    reasons = {selection.task: selection.reason for selection in findings.selections}
     assert reasons["broken"] == "the intact model cannot do the task"
     assert reasons["sums"] == ""
     # the universal profile is 35 degrees away from the profile of two of three tasks
-    assert {frozenset(each.components) for each in found.clusters} == {
+    assert {frozenset(cluster.components) for cluster in findings.clusters} == {
         frozenset({"L0H1", "L1H2", "L1H0"}), frozenset({"L0H2", "L1H3"}),
     }  # fmt: skip
-    assert ("sums", "more sums") in found.task_clusters or (
+    assert ("sums", "more sums") in findings.task_clusters or (
         "more sums", "sums",
-    ) in found.task_clusters  # fmt: skip
+    ) in findings.task_clusters  # fmt: skip
 
 
 def test_order_is_a_permutation_with_clusters_first():
     """Clustered components come before the others, and usable tasks before unusable ones."""
-    found = find(matrix(), TASKS, NAMES, k=3)
-    assert sorted(found.columns) == list(range(8))
-    assert set(found.columns[:5]) == {1, 2, 4, 6, 7}
-    assert sorted(found.rows) == [0, 1, 2, 3]
-    assert found.rows[-1] == 3
-    assert [one.task for one in found.selections] == [TASKS[row] for row in found.rows]
+    findings = find(matrix(), TASKS, NAMES, k=3)
+    assert sorted(findings.columns) == list(range(8))
+    assert set(findings.columns[:5]) == {1, 2, 4, 6, 7}
+    assert sorted(findings.rows) == [0, 1, 2, 3]
+    assert findings.rows[-1] == 3
+    tasks = [TASKS[row] for row in findings.rows]
+    assert [selection.task for selection in findings.selections] == tasks
 
 
 def test_groups_are_tested_where_there_are_some():
@@ -66,7 +70,7 @@ def test_groups_are_tested_where_there_are_some():
     test, why_not = keep_to_groups(chosen, {0: 2, 1: 2}, NAMES, seed=0)
     assert why_not == ""
     assert (test.pairs, test.group_size) == (1, 2)
-    assert [one.capability for one in test.sets] == ["sums"]
+    assert [head_set.capability for head_set in test.sets] == ["sums"]
     assert abs(test.expected - 1 / 3) < 0.03
 
 
@@ -87,9 +91,9 @@ def test_why_groups_mean_nothing():
 def test_nothing_is_selected_where_effects_explain_nothing():
     """A fit that predicts held-out masks worse than the mean selects nothing."""
     explained = np.array([0.3, -0.05, 0.2, 0.3])
-    found = find(replace(matrix(), explained=explained), TASKS, NAMES, k=3)
-    chosen = {each.task: each for each in found.selections}
+    findings = find(replace(matrix(), explained=explained), TASKS, NAMES, k=3)
+    chosen = {selection.task: selection for selection in findings.selections}
     assert chosen["words"].components == ()
     assert chosen["words"].reason.startswith("effects explain nothing of its rows")
     assert chosen["sums"].components != ()
-    assert all("words" not in one.hurts for one in found.universal)
+    assert all("words" not in component.hurts for component in findings.universal)

@@ -9,11 +9,11 @@ from broca.atlases import contrasts
 def test_the_same_capability_is_no_control():
     """A component of both sums tasks is selected for both; a universal component for none."""
     cells = {(0, 4): -0.3, (1, 4): -0.3} | {(task, 7): -0.5 for task in range(5)}
-    found = contrasts(matrix(effects_of(cells)), 5)
-    assert [one.selected for one in found] == [(4,), (4,), (), (), ()]
-    assert set(found[0].controls) == {2, 3, 4}
-    assert found[0].values[4] == -0.3
-    assert abs(found[0].values[7]) < 1e-12
+    task_contrasts = contrasts(matrix(effects_of(cells)), 5)
+    assert [contrast.selected for contrast in task_contrasts] == [(4,), (4,), (), (), ()]
+    assert set(task_contrasts[0].controls) == {2, 3, 4}
+    assert task_contrasts[0].values[4] == -0.3
+    assert abs(task_contrasts[0].values[7]) < 1e-12
 
 
 def test_at_most_k_and_the_largest_contrast_first():
@@ -34,12 +34,12 @@ def test_noise_selects_nothing():
     """Of 400 components with effects as large as their spread none is selected to reach k."""
     rng = np.random.default_rng(3)
     noisy = matrix(rng.normal(0, 0.04, (5, 400)), spread=0.04)
-    assert sum(len(one.selected) for one in contrasts(noisy, 5)) <= 1
+    assert sum(len(contrast.selected) for contrast in contrasts(noisy, 5)) <= 1
     assert noisy.hurts.sum() > 20  # a test of every component alone would select these
 
 
 def test_one_capability_alone_is_compared_with_nothing():
     """Without another capability there are no controls, and the effect alone decides."""
-    found = contrasts(matrix(effects_of({(0, 1): -0.3}), capabilities=("sums",) * 5), 5)
-    assert found[0].controls == ()
-    assert found[0].selected == (1,)
+    task_contrasts = contrasts(matrix(effects_of({(0, 1): -0.3}), capabilities=("sums",) * 5), 5)
+    assert task_contrasts[0].controls == ()
+    assert task_contrasts[0].selected == (1,)

@@ -30,14 +30,14 @@ def test_labels_are_drawn_anew(answers):
 def test_tasks_with_drawn_labels_can_be_built(answers, tmp_path):
     """Every multiple-choice task of a model has a second task, which lm-eval builds."""
     (entry,) = (model for model in answers.models() if model.name == "neox-32")
-    made, permuted = answers.with_permuted(entry, tmp_path / "tasks")
+    extended, permuted = answers.with_permuted(entry, tmp_path / "tasks")
     assert permuted == tuple(
         f"zoo_{name}_permuted" for name in ("larger", "membership", "reflexive")
     )
-    model = broca.load(made.folder)
+    model = broca.load(extended.folder)
     with broca.Workspace() as workspace:
-        catalog = workspace.catalog(SourceOptions(include_path=made.include_path))
-        tasks = whole_tasks(load_tasks(model, (*permuted, *made.tasks), catalog))
+        catalog = workspace.catalog(SourceOptions(include_path=extended.include_path))
+        tasks = whole_tasks(load_tasks(model, (*permuted, *extended.tasks), catalog))
     assert {len(tasks.places["report"][name]) for name in permuted} == {800}
 
 
@@ -56,19 +56,19 @@ def test_published_pairs_are_drawn_too(answers, tmp_path):
         "output_type: multiple_choice\n"
     )
     entry = answers.ZooModel("m", "report", tmp_path, ("pairs",), tasks)
-    made, permuted = answers.with_permuted(entry, tmp_path / "copied")
+    extended, permuted = answers.with_permuted(entry, tmp_path / "copied")
     assert permuted == ("pairs_permuted",)
-    written = (made.include_path / "pairs_permuted.yaml").read_text()
+    written = (extended.include_path / "pairs_permuted.yaml").read_text()
     assert "task: pairs_permuted\n" in written
     assert str(source) not in written
-    lines = (made.include_path / "pairs_permuted.jsonl").read_text().splitlines()
+    lines = (extended.include_path / "pairs_permuted.jsonl").read_text().splitlines()
     assert 5 < sum(json.loads(line)["sentence_good"].startswith("bad") for line in lines) < 35
     assert source.read_text() == text
 
 
 def test_the_table_counts_answers_by_kind(answers):
     """Kinds follow the best set known; a task without one is in no line."""
-    known = {("m", "large"): 0.3, ("m", "between"): 0.07, ("m", "idle"): 0.01}
+    best_drops = {("m", "large"): 0.3, ("m", "between"): 0.07, ("m", "idle"): 0.01}
 
     def search(task, answer, **fields):
         return answers.Search("m", task, 4800, 0, answer, **fields)
@@ -81,11 +81,9 @@ def test_the_table_counts_answers_by_kind(answers):
         search("idle_permuted", "refused"),
         search("unknown", "nothing"),
     ]
-    assert [one.kind(known) for one in listed] == ["large"] * 2 + ["none"] * 2 + [
-        "permuted",
-        None,
-    ]
-    lines = answers.table(listed, known).splitlines()[2:]
+    kinds = [line.kind(best_drops) for line in listed]
+    assert kinds == ["large"] * 2 + ["none"] * 2 + ["permuted", None]
+    lines = answers.table(listed, best_drops).splitlines()[2:]
     cells = {line.split(" | ")[0].strip("| "): line.strip("| ").split(" | ")[1:] for line in lines}
     assert cells[answers.KINDS["large"]] == ["2", "1", "1", "0", "0", "1", "1", "1"]
     assert cells[answers.KINDS["small"]] == ["0"] * 8

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 ZOO = Path(__file__).parents[2] / "benchmarks" / "zoo"
-CEILINGS = {"m": {"ceilings": {"sums": {"specific_drop": 0.5}, "idle": {"specific_drop": -0.1}}}}
+BEST_DROPS = {("m", "sums"): 0.5, ("m", "idle"): -0.1}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,8 @@ def test_cells_become_searches_in_the_tables_order(equal_rows, make_cell):
         make_cell("sums", "cs-stratified", 1200, refused="too few heads"),
     ]
     pooled, stratified, coar = equal_rows.searches_of(cells)
-    assert [one.method for one in (pooled, stratified, coar)] == ["pooled", "cs-stratified", "coar"]
+    methods = [search.method for search in (pooled, stratified, coar)]
+    assert methods == ["pooled", "cs-stratified", "coar"]
     assert (pooled.rows, coar.rows) == (1200, 1200)
     assert coar.specific == pytest.approx(0.2)
     assert (coar.selected, coar.spent, stratified.refused) == (1, 1188, 1)
@@ -98,7 +99,7 @@ def test_the_best_sets_known_are_what_a_share_is_of(equal_rows, search_of):
     """Tasks without a set of positive specific drop are left out of the share."""
     listed = [search_of("sums", "pooled", 0.4), search_of("idle", "pooled", 0.3)]
     assert "80% of the best sets known, 0.400 of 0.500 on 1 tasks" in equal_rows.best_known(
-        listed, CEILINGS
+        listed, BEST_DROPS
     )
 
 

@@ -69,9 +69,9 @@ def test_new_cells_take_the_place_of_those_of_their_method_and_budget(methods, m
     new = replace(make_cell(method="focus", budget=400, seed=0), model="reference")
     focus = [cell for cell in methods.renewed(before, [new]) if cell.key.method == "focus"]
     assert new in focus
-    kept = [cell for cell in before if cell.key.method == "focus"]
-    at_400 = [cell for cell in kept if (cell.model, cell.key.budget) == ("reference", 400)]
-    assert len(focus) == len(kept) - len(at_400) + 1
+    focus_before = [cell for cell in before if cell.key.method == "focus"]
+    at_400 = [cell for cell in focus_before if (cell.model, cell.key.budget) == ("reference", 400)]
+    assert len(focus) == len(focus_before) - len(at_400) + 1
 
 
 def test_new_summaries_of_simulations_take_the_place_of_old_ones(methods):

@@ -32,6 +32,6 @@ def test_texts_and_scores_are_those_of_lm_eval(place, script, capsys):
     assert [check.task for check in checks] == ["gsm8k_local", "humaneval_local"]
     for check in checks:
         assert check.documents == check.equal_texts == 8
-        assert check.ours == check.harness
+        assert check.broca_score == check.harness_score
     out = capsys.readouterr().out
     assert out.count("refused after scoring the intact model: the intact model scores 0.000") == 2

@@ -103,9 +103,12 @@ class KnownLosses:
     def losses(self, sets, items):
         """Returns the mean loss of every task, `(sets, tasks)`."""
         return np.array(
-            [[0.4 * ({2, 5} <= one) + 0.02 * (2 in one) + 0.1 * (7 in one)] + 2 * [0.1 * (7 in one)]
-             for one in sets]
-        )  # fmt: skip
+            [
+                [0.4 * ({2, 5} <= members) + 0.02 * (2 in members) + 0.1 * (7 in members)]
+                + 2 * [0.1 * (7 in members)]
+                for members in sets
+            ]
+        )
 
     def specific(self, sets, task, items):
         """Returns the loss of a task minus the mean loss of the others, `(sets,)`."""
@@ -120,7 +123,7 @@ def test_searches_find_a_pair_that_only_works_together(ceilings):
     bench = KnownLosses()
     assert pair in ceilings.exhaustive(bench, 2)[0]
     grown = ceilings.forward(bench, 0)
-    assert pair in grown or any(pair <= one for one in grown)
+    assert pair in grown or any(pair <= members for members in grown)
     assert ceilings.best(bench, 0, {pair, frozenset(), frozenset({7})}, 8, 1) == [pair]
 
 
@@ -135,12 +138,12 @@ def test_ceilings_are_of_models_and_tasks_of_the_zoo(zoo):
 
     The models are those of the zoo and the published one with each role's paradigms.
     """
-    known = json.loads((ZOO / "ceilings.json").read_text())
+    content = json.loads((ZOO / "ceilings.json").read_text())
     tasks = {entry.name: (entry.role, entry.tasks) for entry in zoo.models()}
     for role, names in zoo.REAL_TASKS.items():
         tasks[f"{zoo.REAL_MODEL}-{role}"] = (role, names)
-    assert set(known) == set(tasks)
-    for name, results in known.items():
+    assert set(content) == set(tasks)
+    for name, results in content.items():
         role, names = tasks[name]
         assert results["role"] == role
         assert set(results["effects"]) == set(names)

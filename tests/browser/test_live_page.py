@@ -26,7 +26,7 @@ def page(open_page, live):
     return page
 
 
-def asked(page, prompt, *, longest=12):
+def answers_of(page, prompt, *, longest=12):
     """Sends a prompt and returns the intact and the ablated answer."""
     page.fill("#prompt", prompt)
     page.fill("#longest", str(longest))
@@ -58,7 +58,7 @@ def test_switched_off_heads_change_the_answer(page, live, pictured):
     page.click('[data-component="L0H8"]')
     page.click('[data-component="L0H11"]')
     assert "3 of 48 off: L0H3, L0H8, L0H11" in page.locator("#off").inner_text()
-    intact, ablated = asked(page, "sort q d a z =")
+    intact, ablated = answers_of(page, "sort q d a z =")
     model = broca.load("reference-small", device="cpu")
     assert intact.split() == model.generate("sort q d a z =", max_new_tokens=12).split()
     with model.ablated("L0H3+L0H8+L0H11"):
@@ -97,10 +97,10 @@ def test_the_slider_scales_the_set(page):
     page.press("#names", "Enter")
     page.locator("#off", has_text="3 of 48").wait_for()
     page.locator("#scale").fill("1")
-    intact, scaled = asked(page, "sort q d a z =")
+    intact, scaled = answers_of(page, "sort q d a z =")
     assert intact == scaled
     page.locator("#scale").fill("0")
-    intact, off = asked(page, "sort q d a z =")
+    intact, off = answers_of(page, "sort q d a z =")
     assert intact != off
 
 
@@ -148,22 +148,22 @@ def test_the_link_carries_the_state(page, open_page):
 
 def test_two_tabs_have_their_own_sets(page, open_page, live):
     """Two tabs that send a prompt at the same time get the answers of their own sets."""
-    other = open_page(live.url)
+    other_tab = open_page(live.url)
     page.click('[data-component="L0H11"]')
     prompt = "sort q d a z ="
-    for tab in (page, other):
+    for tab in (page, other_tab):
         tab.fill("#prompt", prompt)
         tab.fill("#longest", "12")
     page.click("#send")
-    other.click("#send")
-    for tab in (page, other):
+    other_tab.click("#send")
+    for tab in (page, other_tab):
         tab.wait_for_selector("#answer-0 .ended")
         tab.wait_for_selector("#answer-1 .ended")
-    ours, theirs = (tab.locator("#answer-1").inner_text() for tab in (page, other))
-    assert theirs == other.locator("#answer-0").inner_text()  # the other tab ablates nothing
+    answer, intact = (tab.locator("#answer-1").inner_text() for tab in (page, other_tab))
+    assert intact == other_tab.locator("#answer-0").inner_text()  # the other tab ablates nothing
     events = list(live.explorer.answer(prompt, ["L0H11"], longest=12))
     alone = "".join(event.get("text", "") for event in events if event["row"] == 1)
-    assert ours.rstrip(" ■…").split() == alone.split()
+    assert answer.rstrip(" ■…").split() == alone.split()
 
 
 def test_an_empty_prompt_is_refused(page):
@@ -171,7 +171,7 @@ def test_an_empty_prompt_is_refused(page):
     page.fill("#prompt", "")
     page.click("#send")
     page.locator("#error", has_text="prompt is empty").wait_for()
-    assert asked(page, "sort b a =")[0]
+    assert answers_of(page, "sort b a =")[0]
 
 
 def test_the_set_is_exported(page):

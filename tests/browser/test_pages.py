@@ -97,11 +97,11 @@ def test_keys_move_from_component_to_component(open_page, pages):
     """Arrow keys show the next component, and a typed name shows the component of that name."""
     page = open_page(pages["report"])
     page.locator(".model .scroll").focus()
-    seen = []
+    titles = []
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
         page.keyboard.press(key)
-        seen.append(page.locator("[data-details] h2").inner_text())
-    assert seen == ["L0H0", "L0H1", "L1H1", "L1H0", "L0H0"]
+        titles.append(page.locator("[data-details] h2").inner_text())
+    assert titles == ["L0H0", "L0H1", "L1H1", "L1H0", "L0H0"]
     page.fill("[data-goto]", "l2h3")
     assert page.locator("[data-details] h2").inner_text() == "L2H3"
 

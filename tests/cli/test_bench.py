@@ -49,8 +49,10 @@ def test_methods_prints_the_table_and_goes_on(run, tmp_path):
 
 def test_simulations_print_their_table(run, tmp_path):
     """`bench simulations` prints a table and keeps its results in the out folder."""
-    few = ("--methods", "gradient", "--components", "96", "--rows", "60", "--seeds", 2)
-    code, printed, progress = run("simulations", *few, "--scenarios", "heavy", "--out", tmp_path)
+    arguments = ("--methods", "gradient", "--components", "96", "--rows", "60", "--seeds", 2)
+    code, printed, progress = run(
+        "simulations", *arguments, "--scenarios", "heavy", "--out", tmp_path
+    )
     assert code == 0, progress
     assert "96 heavy gradient 60" in printed.replace("│", "").replace("  ", " ")
     assert len(list((tmp_path / "simulations").iterdir())) == 2

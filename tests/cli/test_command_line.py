@@ -155,11 +155,11 @@ def test_sentences_list_every_known_name():
     from broca.neurons.methods import Method
     from broca.options import RESPONSES, AblationOptions, ExecutorOptions, ModelOptions
 
-    for sentence, known in (
+    for sentence, choices in (
         (field_help(ExecutorOptions)["executor"], executors()),
         (field_help(AblationOptions)["ablation"], get_args(AblationKind)),
         (field_help(ModelOptions)["components"], KINDS),
         (field_help(SearchOptions)["response"], RESPONSES),
         (SENTENCES["method"], get_args(Method)),
     ):
-        assert not [name for name in known if name not in sentence]
+        assert not [name for name in choices if name not in sentence]

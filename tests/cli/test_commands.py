@@ -207,9 +207,9 @@ def test_a_command_takes_what_its_verb_takes(dyeing, calls):
         "model", "task", "tasks", "shades", "out", "method", "rows", "max_minutes", "k", "response",
     ]  # fmt: skip
     dye("m", task="t", rows=5)
-    (shades, out, given), *_ = calls
+    (shades, out, parameters), *_ = calls
     assert (shades, out) == ("0,2", "here")
-    assert given == {
+    assert parameters == {
         "model": "m", "task": "t", "tasks": "auto", "search_options": SearchOptions(rows=5)
     }  # fmt: skip
 

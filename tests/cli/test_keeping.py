@@ -91,8 +91,8 @@ def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
-    kept = _rows(journal)
-    assert kept > 0
+    measured = _rows(journal)
+    assert measured > 0
     last = errors.splitlines()[-1]
     assert last.startswith("broca: interrupted; what was measured is kept in")
     going_on = shlex.split(last.split("goes on: ")[1])
@@ -100,7 +100,7 @@ def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):
     done = broca(*going_on[1:])
     assert done.returncode == 0, done.stderr
     assert "going on with the run" in done.stderr
-    assert _rows(journal) > kept
+    assert _rows(journal) > measured
 
 
 def _tables(path):

@@ -27,7 +27,7 @@ def simulated(seed, *, rows=600, components=12, items=40, effects=None, slopes=0
 def test_effects_and_errors_are_those_of_the_formula():
     """Effects are least squares and errors the clustered sandwich of items, written as loops."""
     masks, changes, item = simulated(0)
-    found = estimate(masks, changes, item)
+    estimates = estimate(masks, changes, item)
     design = np.column_stack([np.ones(len(masks)), masks])
     coefficients, *_ = np.linalg.lstsq(design, changes, rcond=None)
     residuals = changes - design @ coefficients
@@ -39,9 +39,9 @@ def test_effects_and_errors_are_those_of_the_formula():
         meat += np.outer(score, score)
     correction = 40 / 39 * (600 - 1) / (600 - 13)
     errors = np.sqrt(np.diag(correction * bread @ meat @ bread))
-    np.testing.assert_allclose(found.values, coefficients[1:], atol=1e-10)
-    np.testing.assert_allclose(found.errors, errors[1:], rtol=1e-8)
-    assert found.freedom == 39
+    np.testing.assert_allclose(estimates.values, coefficients[1:], atol=1e-10)
+    np.testing.assert_allclose(estimates.errors, errors[1:], rtol=1e-8)
+    assert estimates.freedom == 39
 
 
 def test_intervals_hold_for_new_items():
@@ -82,8 +82,8 @@ def test_discoveries_are_those_of_benjamini_and_hochberg():
 
 def test_an_effect_without_noise_is_sure():
     """Without noise, an effect of zero has a p-value of 1 and any other effect 0."""
-    found = Estimates(np.array([0.0, 0.2]), np.array([0.0, 0.0]), 9)
-    assert found.p_values().tolist() == [1.0, 0.0]
+    estimates = Estimates(np.array([0.0, 0.2]), np.array([0.0, 0.0]), 9)
+    assert estimates.p_values().tolist() == [1.0, 0.0]
 
 
 def test_too_few_rows_or_items_are_refused():

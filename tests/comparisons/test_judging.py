@@ -47,18 +47,15 @@ def test_scores_are_means_and_drops_have_intervals():
 
 
 @pytest.mark.parametrize(
-    ("left", "answer"),
+    ("score", "answer"),
     [(0.3, "yes"), (0.8, "in part"), (1.0, "no"), (0.99, "no")],
 )
-def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(left, answer):
+def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answer):
     """A's selection carries over to B if it costs B half of the 80 points that B's costs."""
-    found = carries(
-        [("b", measured(adding=(INTACT, answers(left, 1), answers(0.2, 2))))],
-        SELECTIONS, level=0.05, seed=0,
-    )  # fmt: skip
-    (line,) = found
+    reported = measured(adding=(INTACT, answers(score, 1), answers(0.2, 2)))
+    (line,) = carries([("b", reported)], SELECTIONS, level=0.05, seed=0)
     assert (line.selection, line.model, line.own) == ("a's", "b", "b's")
-    assert line.share.value == pytest.approx((1 - answers(left, 1).mean()) / 0.8, abs=0.05)
+    assert line.share.value == pytest.approx((1 - answers(score, 1).mean()) / 0.8, abs=0.05)
     assert line.carried == answer
 
 
@@ -67,16 +64,16 @@ def test_a_model_without_a_selection_is_judged_by_its_loss():
     only = SELECTIONS[:1]
     (lost,) = carries([("b", measured(adding=(INTACT, answers(0.5))))], only, level=0.05, seed=0)
     assert (lost.carried, lost.own, lost.share) == ("yes", None, None)
-    (kept,) = carries([("b", measured(adding=(INTACT, INTACT)))], only, level=0.05, seed=0)
-    assert kept.carried == "undecided"
+    (undamaged,) = carries([("b", measured(adding=(INTACT, INTACT)))], only, level=0.05, seed=0)
+    assert undamaged.carried == "undecided"
 
 
 def test_a_selection_is_not_tried_where_it_was_found():
     """A selection is tried only on its task in other models."""
     rows = (INTACT, answers(0.5), answers(0.5))
     models = [(name, measured(adding=rows, other=rows)) for name in ("a", "b")]
-    found = carries(models, SELECTIONS, level=0.05, seed=0)
-    assert {(line.selection, line.model, line.task) for line in found} == {
+    lines = carries(models, SELECTIONS, level=0.05, seed=0)
+    assert {(line.selection, line.model, line.task) for line in lines} == {
         ("b's", "a", "adding"), ("a's", "b", "adding"),
     }  # fmt: skip
 
@@ -84,10 +81,10 @@ def test_a_selection_is_not_tried_where_it_was_found():
 def test_p_values_are_corrected_over_all_lines():
     """The correction is Holm's: two equal p-values double."""
     rows = (INTACT, answers(0.97), answers(0.97))
-    both = carries([("a", measured(adding=rows)), ("b", measured(adding=rows))], SELECTIONS,
-                   level=0.05, seed=0)  # fmt: skip
+    models = [("a", measured(adding=rows)), ("b", measured(adding=rows))]
+    lines = carries(models, SELECTIONS, level=0.05, seed=0)
     alone = carries([("b", measured(adding=rows))], SELECTIONS, level=0.05, seed=0)
-    assert both[0].p == pytest.approx(2 * alone[0].p)
+    assert lines[0].p == pytest.approx(2 * alone[0].p)
 
 
 def test_a_share_resamples_the_same_items():

@@ -47,24 +47,24 @@ def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
 
 def test_changes_and_report_answers_are_those_of_plain_runs(run, design):
     """Every row equals the engine's accuracy under the same mask."""
-    found = measure(
+    measured = measure(
         run, design, [["L0H1", "L1H2"]], response="accuracy", places=run.tasks.places["locate"]
     )
     positions = run.tasks.places["locate"]["addition"]
     for row in (0, 7, 41):
-        item = positions[design.items["addition"][row]]
-        benchmark, asked = run.bank[item]
+        place = positions[design.items["addition"][row]]
+        benchmark, item = run.bank[place]
         columns = np.flatnonzero(design.masks[row]).tolist()
         values = []
         for ablated in (columns, []):
-            plan = Plan.crossed(run.mask(ablated)[None], np.array([item]))
+            plan = Plan.crossed(run.mask(ablated)[None], np.array([place]))
             (outputs,) = run.answers(plan)
-            values.append(benchmark.score(asked, outputs))
-        assert found.changes["addition"][row] == values[0] - values[1]
+            values.append(benchmark.score(item, outputs))
+        assert measured.changes["addition"][row] == values[0] - values[1]
     columns = run.model.components.columns("L0H1+L1H2")
-    for name, rows in found.reported.items():
+    for name, rows in measured.reported.items():
         assert rows.shape == (2, 30)
-        assert found.trial.score(name, rows[0]) == run.scores(())[name]
-        assert found.trial.score(name, rows[1]) == run.scores(columns)[name]
-    assert found.info.fingerprint == run.model.fingerprint
-    assert found.at_chance == ()
+        assert measured.trial.score(name, rows[0]) == run.scores(())[name]
+        assert measured.trial.score(name, rows[1]) == run.scores(columns)[name]
+    assert measured.info.fingerprint == run.model.fingerprint
+    assert measured.at_chance == ()

@@ -119,6 +119,6 @@ def test_selections_are_the_results_and_what_the_caller_named():
     labels = [selection.label for selection in selections_of([subject, Subject("b", "b")])]
     assert labels == ["a, sorting", "a, capitals"]
     for heads in ("L1H1+ L0H2+L1H1", ["L1H1", "L0H2"]):
-        given = selections_of([subject], heads)[-1]
-        assert (given.label, given.model, given.task) == ("given", None, None)
-        assert given.components == ("L1H1", "L0H2")
+        selection = selections_of([subject], heads)[-1]
+        assert (selection.label, selection.model, selection.task) == ("given", None, None)
+        assert selection.components == ("L1H1", "L0H2")

@@ -23,8 +23,8 @@ def test_a_command_of_the_documentation_is_taken(command):
 def test_most_commands_are_run():
     """The README and the pages show commands; more than half can be run as they stand."""
     assert {"README.md", "docs/index.md", "docs/how-to/resume.md"} <= {item.page for item in SHOWN}
-    whole = [item for item in SHOWN if item.title != "synopsis"]
-    assert sum(not item.title for item in whole) > len(whole) / 2
+    complete = [item for item in SHOWN if item.title != "synopsis"]
+    assert sum(not item.title for item in complete) > len(complete) / 2
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ def test_lines_of_a_block_are_commands(tmp_path, monkeypatch):
         '```console title="synopsis"\nbroca plan MODEL --task T\n      [--rows N]\n```\n'
         "```text\nbroca nothing\n```\n"
     )
-    found = commands.commands([page])
-    assert [item.words for item in found] == [
+    parsed = commands.commands([page])
+    assert [item.words for item in parsed] == [
         ["broca", "scan", "reference"],
         ["broca", "tasks"],
         ["broca", "plan", "MODEL", "--task", "T", "[--rows", "N]"],
     ]
-    assert [item.title for item in found] == ["", "", "synopsis"]
+    assert [item.title for item in parsed] == ["", "", "synopsis"]

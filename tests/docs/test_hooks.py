@@ -58,15 +58,15 @@ def test_the_navigation_has_every_page():
     """The navigation has every page of `docs/` and every generated page once."""
     config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     listed = list(nav_files(config["nav"]))
-    made = {"reference/command-line.md", "reference/python.md", *hooks.OUTSIDE.values()}
-    made |= {name.replace(".ipynb", ".md") for name in hooks.NOTEBOOKS}
+    generated = {"reference/command-line.md", "reference/python.md", *hooks.OUTSIDE.values()}
+    generated |= {name.replace(".ipynb", ".md") for name in hooks.NOTEBOOKS}
     written = {str(path.relative_to(hooks.DOCS)) for path in hooks.DOCS.rglob("*.md")}
-    assert sorted(listed) == sorted(written | made)
+    assert sorted(listed) == sorted(written | generated)
     assert config["site_url"] == hooks.PROJECT["urls"]["Documentation"]
 
 
 @pytest.mark.parametrize(
-    ("text", "made"),
+    ("text", "expected"),
     [
         ("[a](../benchmarks/RESULTS.md#methods)", "[a](../evidence/benchmarks.md#methods)"),
         ("[a](../experiments/LOG.md)", "[a](../evidence/experiments.md)"),
@@ -76,11 +76,11 @@ def test_the_navigation_has_every_page():
         ("[a](../tests/test_readme.py)", f"[a]({hooks.REPOSITORY}/blob/main/tests/test_readme.py)"),
     ],
 )
-def test_links_are_those_of_the_site(text, made):
+def test_links_are_those_of_the_site(text, expected):
     """Links to documents that are pages lead to the pages, other links to the repository."""
     page = "section/page.md"
     source = "docs/page.md" if "../" in text else "docs/section/page.md"
-    assert hooks.relinked(text, page, source) == made
+    assert hooks.relinked(text, page, source) == expected
 
 
 def test_broken_links_are_found(tmp_path):
@@ -133,8 +133,8 @@ def test_calls_in_notebooks_fit_the_functions(name):
         ]
     assert len(calls) > 3
     for call in calls:
-        taken = inspect.signature(getattr(broca, call.func.attr)).parameters
-        assert {word.arg for word in call.keywords if word.arg} <= set(taken), ast.unparse(call)
+        names = inspect.signature(getattr(broca, call.func.attr)).parameters
+        assert {word.arg for word in call.keywords if word.arg} <= set(names), ast.unparse(call)
 
 
 def test_a_notebook_becomes_a_page():

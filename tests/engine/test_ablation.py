@@ -19,10 +19,10 @@ PROMPTS = [(3, 4, 5), (9, 8, 7, 6, 5, 4), (20,), (100, 101, 102, 103)]
 
 def inputs_by_hand(model, prompt):
     """Returns the input of each layer's output projection for one prompt, `(tokens, 32)`."""
-    seen = {}
+    inputs = {}
     handles = [
         layer.self_attn.o_proj.register_forward_pre_hook(
-            lambda _m, args, index=index: seen.__setitem__(index, args[0][0])
+            lambda _m, args, index=index: inputs.__setitem__(index, args[0][0])
         )
         for index, layer in enumerate(model.model.layers)
     ]
@@ -30,7 +30,7 @@ def inputs_by_hand(model, prompt):
         model(input_ids=torch.tensor([prompt]), use_cache=False)
     for handle in handles:
         handle.remove()
-    return seen
+    return inputs
 
 
 def logits_with_slice(model, layer, head, value, tokens):
@@ -61,8 +61,8 @@ def test_replacement_is_the_donors_activation(tiny, kind):
         rng = np.random.default_rng(5)
         expected = torch.stack(
             [
-                own[int(rng.integers(len(prompt)))]
-                for own, prompt in zip(by_hand, PROMPTS, strict=True)
+                activations[int(rng.integers(len(prompt)))]
+                for activations, prompt in zip(by_hand, PROMPTS, strict=True)
             ]
         )
     torch.testing.assert_close(donors[tiny.points[1]], expected, atol=1e-5, rtol=1e-5)
@@ -126,8 +126,8 @@ def test_mean_ablation_works_on_blocks():
     gates = (~model.components.mask("L1M")[None]).astype(np.float32)
     request = Request("loglikelihood", (30, 31, 32), (7,))
     answers = [
-        Engine(model, donors=some).run([request], gates, np.zeros(1, dtype=int))[0].value
-        for some in (donors, {})
+        Engine(model, donors=replacements).run([request], gates, np.zeros(1, dtype=int))[0].value
+        for replacements in (donors, {})
     ]
     assert abs(answers[0] - answers[1]) > 1e-3
 

@@ -46,7 +46,8 @@ def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 4 * free))
     before = Budget(gpu, None)
     config = tiny.model.config
-    keys_values = sum(2 * one.kv_heads * one.head_dim * 4 for one in tiny.structure.projections)
+    projections = tiny.structure.projections
+    keys_values = sum(2 * layer.kv_heads * layer.head_dim * 4 for layer in projections)
     token = keys_values + 6 * 4 * 4 * config.hidden_size + 4 * config.vocab_size // 16
     assert before.tokens == pytest.approx(0.8 * free / token, rel=0.01)
 

@@ -80,10 +80,10 @@ def test_stop_string_ends_a_generation(tiny, gates):
     """The text is cut before the stop string, and decoding stops there."""
     context, intact = tuple(range(40, 60)), np.zeros(1, dtype=int)
     request = Request("generate_until", context, max_new_tokens=20)
-    whole = Engine(tiny).run([request], gates, intact)[0]
-    stop = whole.text[4:6]
+    full = Engine(tiny).run([request], gates, intact)[0]
+    stop = full.text[4:6]
     assert len(stop) == 2
     stopped = Request("generate_until", context, stop=(stop,), max_new_tokens=20)
     answer = Engine(tiny).run([stopped], gates, intact)[0]
-    assert answer.text == whole.text.split(stop)[0]
-    assert answer.tokens < whole.tokens
+    assert answer.text == full.text.split(stop)[0]
+    assert answer.tokens < full.tokens

@@ -161,11 +161,11 @@ def test_infinite_logits_stop_the_run():
 
 def test_progress_counts_every_request(tiny, gates):
     """Progress never decreases, and the last report counts every request as done."""
-    seen = []
+    reports = []
     requests, index = crossed(loglikelihood_requests() + generation_requests())
-    Engine(tiny, EngineOptions(token_budget=100), on_progress=seen.append).run(
+    Engine(tiny, EngineOptions(token_budget=100), on_progress=reports.append).run(
         requests, gates, index
     )
-    assert seen[-1].done == seen[-1].total == len(requests)
-    assert [p.done for p in seen] == sorted(p.done for p in seen)
-    assert seen[-1].tokens > 0
+    assert reports[-1].done == reports[-1].total == len(requests)
+    assert [p.done for p in reports] == sorted(p.done for p in reports)
+    assert reports[-1].tokens > 0

@@ -29,7 +29,7 @@ def work(count=90, masks=6, components=8, *, seed=0, singles=False):
 
 def values(outputs):
     """Returns generations as texts and log-likelihoods as numbers."""
-    return [one.text if isinstance(one, Generation) else one.value for one in outputs]
+    return [output.text if isinstance(output, Generation) else output.value for output in outputs]
 
 
 @pytest.mark.parametrize("lanes", [2, 3])
@@ -48,13 +48,17 @@ def test_lanes_answer_as_one(tiny, lanes, singles):
 def test_donors_reach_the_modules_of_copies(tiny):
     """Mean ablation in two lanes equals mean ablation in one and differs from zero ablation."""
     requests, gates, index = work(seed=1)
-    donors = donor_activations(tiny, [one.context for one in requests[:5]], Ablation("mean"))
+    donors = donor_activations(
+        tiny, [request.context for request in requests[:5]], Ablation("mean")
+    )
     run = [
         Engine(tiny, EngineOptions(lanes=lanes), donors=donors).run(requests, gates, index)
         for lanes in (1, 2)
     ]
     zero = Engine(tiny, EngineOptions(lanes=1)).run(requests, gates, index)
-    numbers = [[one for one in values(outputs) if not isinstance(one, str)] for outputs in run]
+    numbers = [
+        [value for value in values(outputs) if not isinstance(value, str)] for outputs in run
+    ]
     np.testing.assert_allclose(numbers[0], numbers[1], atol=1e-4)
     assert values(zero) != values(run[0])
 

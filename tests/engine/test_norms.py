@@ -13,14 +13,14 @@ def test_norms_are_those_of_the_projections_input(tiny):
     expected, tokens = np.zeros(8), 0
     for prompt in PROMPTS:
         for layer, block in enumerate(tiny.model.model.layers):
-            seen = []
+            inputs = []
             hook = block.self_attn.o_proj.register_forward_pre_hook(
-                lambda _module, args, seen=seen: seen.append(args[0])
+                lambda _module, args, inputs=inputs: inputs.append(args[0])
             )
             with torch.no_grad():
                 tiny.model(torch.tensor([prompt]))
             hook.remove()
-            heads = seen[0].reshape(len(prompt), 4, 8).norm(dim=-1)
+            heads = inputs[0].reshape(len(prompt), 4, 8).norm(dim=-1)
             expected[4 * layer : 4 * layer + 4] += heads.sum(0).numpy()
         tokens += len(prompt)
     np.testing.assert_allclose(output_norms(tiny, PROMPTS), expected / tokens, rtol=1e-5)

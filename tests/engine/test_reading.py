@@ -60,7 +60,7 @@ def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
     )
     answers, _ = run(model, requests, sweep, reuse_layers="on")
     same(answers, expected)
-    below = sum(one.layer == 0 for one in model.components)
+    below = sum(component.layer == 0 for component in model.components)
     assert sum(rows) == len(requests) * (1 + below)  # intact rows and rows of layer 0
 
 

@@ -25,7 +25,7 @@ def test_what_can_be_shared_leaves_the_logits_that_are_needed():
 def test_longest_first_is_stable():
     """Work of equal length keeps its order, so that batches are reproducible."""
     work = [generation(n, mask=mask) for mask, n in enumerate((3, 8, 3, 5, 8))]
-    assert [(one.length, one.mask) for one in longest_first(work)] == [
+    assert [(row.length, row.mask) for row in longest_first(work)] == [
         (12, 1), (12, 4), (9, 3), (7, 0), (7, 2),
     ]  # fmt: skip
 

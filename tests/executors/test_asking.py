@@ -170,7 +170,7 @@ class Position:
     @classmethod
     def observe(cls, engine, observations):
         """Returns the numbers as vectors of one entry."""
-        return [np.array([one.number], dtype=np.float32) for one in observations]
+        return [np.array([observation.number], dtype=np.float32) for observation in observations]
 
 
 def test_an_engine_is_asked_by_the_kind_of_job(plan):

@@ -23,7 +23,7 @@ class Counting:
     tokens = 0
 
     def __init__(self):
-        self.asked = []
+        self.requested = []
 
     def stream(self, plans):
         """Yields the measurement of each plan."""
@@ -38,13 +38,14 @@ class Counting:
     def stream_observations(self, batches):
         """Yields a vector for each observation, filled with its key."""
         for number, batch in enumerate(batches):
-            self.asked += [one.key for one in batch]
-            yield number, [np.full(3, int(one.key), dtype=np.float32) for one in batch]
+            keys = [observation.key for observation in batch]
+            self.requested += keys
+            yield number, [np.full(3, int(key), dtype=np.float32) for key in keys]
 
     def run(self, plan):
         """Returns responses and gradients computed from masks and items."""
         for mask, item in zip(plan.mask_index, plan.item_index, strict=True):
-            self.asked.append((plan.masks[mask].tobytes(), int(item)))
+            self.requested.append((plan.masks[mask].tobytes(), int(item)))
         weights = np.linspace(-1, 1, plan.masks.shape[1])
         responses = plan.masks[plan.mask_index] @ weights + plan.item_index / 7
         slopes = (weights * plan.item_index[:, None]).astype(np.float32)
@@ -101,7 +102,7 @@ def test_answers_are_those_of_the_inner_executor(plan, gradients):
         np.testing.assert_array_equal(measurement.responses, direct.responses)
         if gradients:
             np.testing.assert_array_equal(measurement.gradients, direct.gradients)
-    assert len(inner.asked) == len(set(inner.asked)) == journaled.measured < 300
+    assert len(inner.requested) == len(set(inner.requested)) == journaled.measured < 300
     assert journaled.cost["search"] == 2 * plan.cost
 
 
@@ -114,7 +115,7 @@ def test_another_run_reuses_what_the_first_measured(plan, tmp_path):
     inner = Counting()
     with Journal(tmp_path / "j.sqlite") as journal:
         measurement = executor(journal, inner).run(longer)
-    assert inner.asked == [(more[20].tobytes(), 29)]
+    assert inner.requested == [(more[20].tobytes(), 29)]
     np.testing.assert_array_equal(measurement.responses, Counting().run(longer).responses)
 
 
@@ -139,7 +140,7 @@ def test_a_break_loses_at_most_one_chunk(plan, tmp_path, after):
     with Journal.in_memory() as journal:
         expected = executor(journal, unbroken).run(plan)
     np.testing.assert_array_equal(measurement.responses, expected.responses)
-    assert dying.asked + continuing.asked == unbroken.asked
+    assert dying.requested + continuing.requested == unbroken.requested
 
 
 def test_chunks_cover_a_plan_and_keep_masks_together():
@@ -159,8 +160,8 @@ def test_chunks_cover_a_plan_and_keep_masks_together():
         ends = np.cumsum(groups)
         for rows in parts[:-1]:
             end = ends[plan.mask_index[rows[-1]]]
-            left = lengths[plan.item_index[rows[0] : end]].sum()
-            assert rows[-1] + 1 == end or left > 200, "a mask is divided"
+            mask_tokens = lengths[plan.item_index[rows[0] : end]].sum()
+            assert rows[-1] + 1 == end or mask_tokens > 200, "a mask is divided"
     assert list(chunks(Plan(masks, np.array([], int), np.array([], int)), lengths, 9)) == []
 
 
@@ -187,7 +188,7 @@ def test_a_run_can_be_read_back_without_a_model(plan, tmp_path):
         rows = read_run(journal, 1)
         np.testing.assert_array_equal(rows.responses, expected.responses)
         np.testing.assert_array_equal(rows.masks[rows.mask_index], plan.masks[plan.mask_index])
-        assert [rows.items[one].number for one in rows.item_index] == plan.item_index.tolist()
+        assert [rows.items[item].number for item in rows.item_index] == plan.item_index.tolist()
         assert rows.components == NAMES
         again = Replay(journal, 1, components=NAMES)
         np.testing.assert_array_equal(again.run(plan).responses, expected.responses)
@@ -228,7 +229,7 @@ def test_answers_are_kept_and_asked_once(plan, tmp_path):
         first = executor(journal, inner).answers(plan)
     with Journal(tmp_path / "j.sqlite") as journal:
         assert executor(journal, Counting()).answers(plan) == first == Counting().answers(plan)
-    assert len(inner.asked) == len(set(inner.asked)) < 300
+    assert len(inner.requested) == len(set(inner.requested)) < 300
 
 
 def test_rows_of_another_scale_are_other_rows(plan, tmp_path):
@@ -257,7 +258,7 @@ def test_plans_may_ask_for_another_response(plan):
         for response in (None, "margin", "probability", "accuracy", "accuracy"):
             journaled.run(replace(plan, response=response))
         assert journal.query("SELECT count(DISTINCT condition) FROM rows") == [(3,)]
-    assert len(inner.asked) == 3 * len(set(inner.asked))
+    assert len(inner.requested) == 3 * len(set(inner.requested))
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,7 @@ def test_observations_are_taken_once_and_kept(tmp_path):
     with Journal(tmp_path / "j.sqlite") as journal:
         again = executor(journal, Counting()).observe(observations)
         assert journal.query("SELECT count(*) FROM vectors") == [(7,)]
-    assert inner.asked == [str(n) for n in range(7)]
+    assert inner.requested == [str(n) for n in range(7)]
     for vectors in (first, again):
         assert [vector[0] for vector in vectors] == [n % 7 for n in range(20)]
     assert executor(Journal.in_memory(), Counting()).observe([]) == []
@@ -317,4 +318,4 @@ def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
     np.testing.assert_array_equal(
         scored[0].responses[even], [len(f"é {item}") for item in plan.item_index[even]]
     )
-    assert len(inner.asked) == len(set(inner.asked))
+    assert len(inner.requested) == len(set(inner.requested))

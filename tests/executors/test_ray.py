@@ -103,8 +103,8 @@ def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, 
     local = LocalExecutor(Engine(reference), Asker(bank, response="margin"))
     far = RayExecutor(pool, Asker(bank, response="margin"))
     ((_, answers),) = far.stream_answers([plan])
-    texts = [getattr(one[0], "text", None) for one in answers]
-    assert texts == [getattr(one[0], "text", None) for one in local.answers(plan)]
+    texts = [getattr(answer[0], "text", None) for answer in answers]
+    assert texts == [getattr(answer[0], "text", None) for answer in local.answers(plan)]
     requested = replace(plan, gradients=True)
     expected, gradients = local.run(requested).gradients, measured(far, requested).gradients
     np.testing.assert_allclose(gradients, expected, atol=1e-4 * np.abs(expected).max())
@@ -142,7 +142,7 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
         responses[number::8] = measured.responses
     np.testing.assert_allclose(responses, expected, atol=1e-5)
     await_workers(pool, 2)
-    assert victim not in [one.process for one in pool.workers]
+    assert victim not in [worker.process for worker in pool.workers]
 
 
 def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
@@ -160,7 +160,7 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
             os.kill(victim, signal.SIGCONT)
     expected = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
     np.testing.assert_allclose(responses, expected, atol=1e-5)
-    assert victim not in [one.process for one in pool.workers]
+    assert victim not in [worker.process for worker in pool.workers]
 
 
 def test_a_batch_that_always_fails_ends_the_run(pool):
@@ -171,7 +171,7 @@ def test_a_batch_that_always_fails_ends_the_run(pool):
     bad = Request("loglikelihood", (5, 10**6, 7), (8,))  # a token outside the vocabulary
     usual = pool.options
     pool.options = replace(usual, attempts=2)
-    jobs = [Questions(ones, zero, zero, zero, 1, (one,)) for one in (bad, good)]
+    jobs = [Questions(ones, zero, zero, zero, 1, (request,)) for request in (bad, good)]
     finished = []
 
     def answered():
@@ -215,7 +215,7 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
     def remembered(self):
         opened(self)
         await_workers(self, 2)
-        processes.extend(one.process for one in self.workers)
+        processes.extend(worker.process for worker in self.workers)
 
     monkeypatch.setattr(RayPool, "_open", remembered)
 
@@ -241,7 +241,7 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
         ((rows,),) = journal.query("SELECT count(*) FROM rows")
     assert rows > 0
     end = time.monotonic() + 30
-    while not all(gone(one) for one in processes):
+    while not all(gone(process) for process in processes):
         assert time.monotonic() < end, "a worker is left"
         time.sleep(0.1)
     assert len(processes) == 2

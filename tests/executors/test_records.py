@@ -21,9 +21,9 @@ def test_unknown_executor_is_refused():
 
 def test_the_menu_names_this_process_first():
     """`local` is listed first, and every record has a name, a sentence and a host."""
-    known = executors()
-    assert list(known) == ["local", "ray"]
-    for name, kind in known.items():
+    menu = executors()
+    assert list(menu) == ["local", "ray"]
+    for name, kind in menu.items():
         assert kind.name == name
         assert kind.help
         assert callable(kind.open)
@@ -33,17 +33,17 @@ def test_the_host_of_this_process_measures_with_the_model_itself(tiny):
     """The local host makes a new executor for each run, on the model's device."""
     host = open_host(ExecutorOptions())
     try:
-        made = [
+        local_executors = [
             host.executor(
                 tiny, Asker([]), setting=Setting(), engine_options=EngineOptions(token_budget=99),
                 model_options=ModelOptions(), on_progress=lambda progress: None,
             )
             for _ in range(2)
         ]  # fmt: skip
-        assert made[0] is not made[1]
-        assert {executor.device for executor in made} == {"cpu"}
-        assert {executor.token_budget for executor in made} == {99}
-        assert not made[0].concurrent
+        assert local_executors[0] is not local_executors[1]
+        assert {executor.device for executor in local_executors} == {"cpu"}
+        assert {executor.token_budget for executor in local_executors} == {99}
+        assert not local_executors[0].concurrent
     finally:
         host.close()
 

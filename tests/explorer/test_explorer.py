@@ -16,8 +16,8 @@ def explorer(planted):
     subject = Subject(
         "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
     )
-    with Explorer(planted, subject) as made:
-        yield made
+    with Explorer(planted, subject) as page_explorer:
+        yield page_explorer
 
 
 def test_the_page_has_every_component(explorer, planted):

@@ -13,9 +13,9 @@ PROMPTS = ("sort q d a z =", "sort b c a =", "two plus three =")
 @pytest.fixture(scope="module")
 def generator(reference):
     """A generator on the shipped model."""
-    made = Generator(reference)
-    yield made
-    made.close()
+    text_generator = Generator(reference)
+    yield text_generator
+    text_generator.close()
 
 
 def gates(model, off, scale=0.0):
@@ -122,8 +122,8 @@ def test_a_tab_that_is_gone_leaves_the_batch(generator, reference):
 
 def test_closing_ends_what_is_written(reference):
     """Closing ends every stream and leaves the model intact."""
-    made = Generator(reference)
-    stream = made.ask([1, 2, 3], gates(reference, []), longest=200)
-    made.close()
+    text_generator = Generator(reference)
+    stream = text_generator.ask([1, 2, 3], gates(reference, []), longest=200)
+    text_generator.close()
     assert list(stream)[-1].keys() >= {"row", "end"}
     reference.require_intact()

@@ -12,19 +12,19 @@ SET = ["L0H1", "L1H2", "L2H3"]
 @pytest.fixture(scope="module")
 def measurer(planted):
     """A measurer on a copy of the planted model."""
-    made = Measurer(planted.copy(), RunOptions(), tasks=("sorting", "reversing"))
-    yield made
-    made.close()
+    page_measurer = Measurer(planted.copy(), RunOptions(), tasks=("sorting", "reversing"))
+    yield page_measurer
+    page_measurer.close()
 
 
 def test_a_score_has_its_drop_and_interval(measurer):
     """The drop is the difference of the scores, lies in its interval, and is 0 for an empty set."""
-    nothing = measurer.score("sorting", [])
-    assert (nothing.drop.value, nothing.intact, nothing.items) == (0.0, nothing.score, ITEMS)
-    whole = measurer.score("sorting", [f"L0H{head}" for head in range(16)])
-    assert whole.drop.value == pytest.approx(whole.intact - whole.score)
-    assert whole.drop.low <= whole.drop.value <= whole.drop.high
-    assert whole.drop.value > 0.3
+    empty = measurer.score("sorting", [])
+    assert (empty.drop.value, empty.intact, empty.items) == (0.0, empty.score, ITEMS)
+    layer = measurer.score("sorting", [f"L0H{head}" for head in range(16)])
+    assert layer.drop.value == pytest.approx(layer.intact - layer.score)
+    assert layer.drop.low <= layer.drop.value <= layer.drop.high
+    assert layer.drop.value > 0.3
 
 
 def test_a_score_is_that_of_the_ablated_model(measurer, planted):

@@ -16,16 +16,17 @@ from broca.explorer.server import Server
 @pytest.fixture(scope="module")
 def explorer(planted):
     """An explorer on the planted model."""
-    with Explorer(planted, Subject("planted", tasks=("sorting",)), export=broca.export) as made:
-        yield made
+    subject = Subject("planted", tasks=("sorting",))
+    with Explorer(planted, subject, export=broca.export) as page_explorer:
+        yield page_explorer
 
 
 @pytest.fixture(scope="module")
 def server(explorer):
     """A local server without a token."""
-    made = Server(explorer)
-    yield made
-    made.close()
+    local_server = Server(explorer)
+    yield local_server
+    local_server.close()
 
 
 def ask(server, path, data=None, **headers):

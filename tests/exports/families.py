@@ -12,7 +12,7 @@ import torch
 import transformers as hf
 from models.architectures import ARCHITECTURES, HEADS, LAYERS, make_model
 
-_BY_NAME = {one.name: one for one in ARCHITECTURES}
+_BY_NAME = {architecture.name: architecture for architecture in ARCHITECTURES}
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ def _family(what, name, **changes):
             return make_model(architecture)
 
         def config():
-            made = architecture.config()
+            changed_config = architecture.config()
             for key, value in changes.items():
-                setattr(made, key, value)
-            return made
+                setattr(changed_config, key, value)
+            return changed_config
 
         return make_model(replace(architecture, config=config))
 

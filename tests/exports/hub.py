@@ -37,26 +37,26 @@ def fake_hub(*, refuses: bool = False):
 
         def do_GET(self):
             name = self.path.removeprefix("/api/models/").partition("/revision")[0]
-            known = name in hub.repositories
-            self.answer({"id": name, "sha": "0" * 40, "siblings": []}, 200 if known else 404)
+            exists = name in hub.repositories
+            self.answer({"id": name, "sha": "0" * 40, "siblings": []}, 200 if exists else 404)
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if refuses:
                 self.answer({"error": "no rights"}, 403)
             elif self.path == "/api/repos/create":
-                asked = json.loads(body)
-                owner = asked.get("organization")
-                name = f"{owner}/{asked['name']}" if owner else asked["name"]
+                request = json.loads(body)
+                owner = request.get("organization")
+                name = f"{owner}/{request['name']}" if owner else request["name"]
                 hub.repositories.setdefault(name, {})
-                hub.private[name] = asked.get("private") or asked.get("visibility") == "private"
+                hub.private[name] = request.get("private") or request.get("visibility") == "private"
                 self.answer({"url": f"{hub.address}/{name}", "id": name, "name": name})
             elif self.path == "/api/validate-yaml":
                 self.answer({"errors": [], "warnings": []})
             elif "/preupload/" in self.path:
                 files = [
-                    {"path": one["path"], "uploadMode": "regular", "shouldIgnore": False}
-                    for one in json.loads(body)["files"]
+                    {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
+                    for file in json.loads(body)["files"]
                 ]
                 self.answer({"files": files})
             elif "/commit/" in self.path:

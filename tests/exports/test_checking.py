@@ -58,45 +58,46 @@ def test_ablated_answers_are_those_of_the_model_with_the_weights_zeroed():
     assert torch.equal(answers(model.model, prompts).tokens, intact.tokens)
 
 
-def altered(found, *, read=0.0, continued=0.0, token=None):
+def altered(original, *, read=0.0, continued=0.0, token=None):
     """Returns answers with changed values or tokens."""
-    tokens = found.tokens.clone()
+    tokens = original.tokens.clone()
     if token is not None:
         tokens[0, token:] += 1
-    steps = found.continued.clone()
+    steps = original.continued.clone()
     steps[0, slice(token, None)] += continued
-    return Answers(tuple(one + read for one in found.read), steps, tokens)
+    return Answers(tuple(values + read for values in original.read), steps, tokens)
 
 
 @pytest.fixture(scope="module")
-def ours():
+def baseline():
     """Answers of a tiny model to four prompts."""
     return answers(tiny_llama(), prompt_tokens(tiny_tokenizer(), 258)[:4])
 
 
-def test_equal_answers_pass(ours):
+def test_equal_answers_pass(baseline):
     """Equal answers pass, and the check counts prompts, tokens and continuations."""
-    check = compare_answers(ours, ours, dtype="float32", libraries=["torch"])
+    check = compare_answers(baseline, baseline, dtype="float32", libraries=["torch"])
     assert (check.prompts, check.tokens, check.difference) == (4, NEW_TOKENS, 0.0)
     assert check.same_continuations == 4
     assert check.libraries["torch"].startswith(torch.__version__.split("+")[0])
 
 
-def test_differences_beyond_the_number_format_are_refused(ours):
+def test_differences_beyond_the_number_format_are_refused(baseline):
     """Differences in prompts or continuations beyond the number format's tolerance are refused."""
-    for theirs in (altered(ours, read=0.01), altered(ours, continued=0.01)):
+    for changed in (altered(baseline, read=0.01), altered(baseline, continued=0.01)):
         with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
-            compare_answers(ours, theirs, dtype="float32", libraries=[])
-        assert compare_answers(ours, theirs, dtype="bfloat16", libraries=[]).difference > 0
+            compare_answers(baseline, changed, dtype="float32", libraries=[])
+        assert compare_answers(baseline, changed, dtype="bfloat16", libraries=[]).difference > 0
 
 
-def test_a_near_tie_may_part_two_continuations(ours):
+def test_a_near_tie_may_part_two_continuations(baseline):
     """Continuations may part at a near tie and are not compared after it; other partings fail."""
-    parted = altered(ours, token=3)
+    parted = altered(baseline, token=3)
     parted.continued[0, 4:] += 5
-    assert compare_answers(ours, parted, dtype="float32", libraries=[]).same_continuations == 3
-    with pytest.raises(SelfTestFailed):
-        compare_answers(ours, altered(ours, token=3, continued=0.5), dtype="float32", libraries=[])
-    nothing = altered(ours, read=float("nan"))
-    with pytest.raises(SelfTestFailed):
-        compare_answers(ours, nothing, dtype="float32", libraries=[])
+    assert compare_answers(baseline, parted, dtype="float32", libraries=[]).same_continuations == 3
+    for changed in (
+        altered(baseline, token=3, continued=0.5),
+        altered(baseline, read=float("nan")),
+    ):
+        with pytest.raises(SelfTestFailed):
+            compare_answers(baseline, changed, dtype="float32", libraries=[])

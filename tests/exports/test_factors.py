@@ -19,7 +19,7 @@ from broca.testing import tiny_llama
 
 def gated(name):
     """Returns a tiny model of an architecture in the tests' list."""
-    (architecture,) = (one for one in ARCHITECTURES if one.name == name)
+    (architecture,) = (candidate for candidate in ARCHITECTURES if candidate.name == name)
     return GatedModel.wrap(make_model(architecture), None, name=name)
 
 
@@ -37,7 +37,7 @@ def test_a_block_without_bias_is_a_factor_of_its_input_and_with_one_of_its_outpu
     (plain,) = factors_of(tiny, "L0M+L0N3", 0.5)
     assert (plain.side, len(plain.values)) == ("input", 64)
     assert set(plain.values.tolist()) == {0.5, 0.25}
-    sides = [found.side for found in factors_of(gated("GPT-2"), "L0M+L0N3", 0.5)]
+    sides = [projection.side for projection in factors_of(gated("GPT-2"), "L0M+L0N3", 0.5)]
     assert sorted(sides) == ["input", "output"]
 
 

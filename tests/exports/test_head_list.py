@@ -58,7 +58,7 @@ def test_the_hooks_that_it_gives_scale_the_heads(family, tmp_path, monkeypatch):
 
 def test_heads_before_a_norm_are_listed_at_its_input():
     """Heads before a norm are listed at the norm's input, where a hook can scale them."""
-    (architecture,) = (one for one in ARCHITECTURES if one.name == "BitNet")
+    (architecture,) = (candidate for candidate in ARCHITECTURES if candidate.name == "BitNet")
     gated = GatedModel.wrap(make_model(architecture), None, name="bitnet")
     assert list(head_slices(gated, ["L0H1"]).slices) == [architecture.norm.format(0)]
 
@@ -91,5 +91,5 @@ def test_the_circuit_is_at_the_level_of_nodes(tiny):
 )
 def test_parallel_blocks_are_told_by_what_they_read(name, parallel):
     """A parallel MLP block is recognized by the input it reads, whatever the model's class."""
-    (architecture,) = (one for one in ARCHITECTURES if one.name == name)
+    (architecture,) = (candidate for candidate in ARCHITECTURES if candidate.name == name)
     assert has_parallel_mlp(GatedModel.wrap(make_model(architecture), None, name=name)) == parallel

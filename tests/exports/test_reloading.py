@@ -40,11 +40,11 @@ def test_every_form_answers_as_the_ablated_model(form, name, request, tmp_path):
     prompts = prompt_tokens(model.tokenizer, model.vocabulary)[:6]
     intact = answers(model.model, prompts)
     with model.ablated(HEADS):
-        ours = answers(model.model, prompts)
-    theirs = answers(reload(form, tmp_path, origin), prompts)
-    check = compare_answers(ours, theirs, dtype="float32", libraries=LIBRARIES[form])
+        expected = answers(model.model, prompts)
+    reloaded = answers(reload(form, tmp_path, origin), prompts)
+    check = compare_answers(expected, reloaded, dtype="float32", libraries=LIBRARIES[form])
     assert set(check.libraries) == set(LIBRARIES[form])
-    assert not torch.equal(intact.continued, ours.continued)
+    assert not torch.equal(intact.continued, expected.continued)
     assert torch.equal(answers(model.model, prompts).continued, intact.continued)
 
 

@@ -29,17 +29,17 @@ def load(catalog, tiny, name, options=None):
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"), [("choice", {}), ("generation", {}), ("choice", {"limit": 7})]
+    ("name", "task_options"), [("choice", {}), ("generation", {}), ("choice", {"limit": 7})]
 )
-def test_the_harness_scores_the_same_items(tiny, catalog, name, asked):
+def test_the_harness_scores_the_same_items(tiny, catalog, name, task_options):
     """lm-eval's evaluator with its `hf` model gives broca's score on the same items."""
-    options = TaskOptions(**asked)
+    options = TaskOptions(**task_options)
     benchmark = load(catalog, tiny, name, options)
     pairs = zip(benchmark.items, answers(tiny, benchmark), strict=True)
-    ours = benchmark.aggregate([benchmark.score(item, found) for item, found in pairs])
-    theirs = scoring.harness_score(tiny.model, tiny.tokenizer, benchmark, options=options)
-    check = scoring.compare_scores(benchmark, ours, theirs, dtype="float32")
-    assert (check.task, check.items) == (name, asked.get("limit", 24))
+    broca_score = benchmark.aggregate([benchmark.score(item, answer) for item, answer in pairs])
+    harness_score = scoring.harness_score(tiny.model, tiny.tokenizer, benchmark, options=options)
+    check = scoring.compare_scores(benchmark, broca_score, harness_score, dtype="float32")
+    assert (check.task, check.items) == (name, task_options.get("limit", 24))
     assert check.broca == pytest.approx(check.hf, abs=1e-6)
 
 

@@ -36,7 +36,7 @@ def test_checkpoint_equals_the_model_scaled_by_hand(family, scale, tmp_path):
 @pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "DeepSeek-V3"])
 def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
     """An ablated expert's down projection is zero in the checkpoint, and only this one."""
-    (architecture,) = (one for one in ARCHITECTURES if one.name == name)
+    (architecture,) = (candidate for candidate in ARCHITECTURES if candidate.name == name)
     model = make_model(architecture)
     gated = GatedModel.wrap(model, None, name=name)
     with gated.ablated("L1E2"):
@@ -53,7 +53,7 @@ def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
 @pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
 def test_a_block_of_experts_is_scaled_in_all_of_them(name):
     """A scaled block scales all its experts, shared ones too; an expert in it is scaled twice."""
-    (architecture,) = (one for one in ARCHITECTURES if one.name == name)
+    (architecture,) = (candidate for candidate in ARCHITECTURES if candidate.name == name)
     model = make_model(architecture)
     gated = GatedModel.wrap(model, None, name=name)
     for components, scale in (("L1M", 0.0), ("L1M+L1E2+L0M", 0.5)):
@@ -102,9 +102,11 @@ def test_mean_ablation_goes_into_the_biases(components):
     model = FAMILIES[2].make()
     gated = GatedModel.wrap(model, None, name="gpt2")
     points = gated.gated_parts(components).points
-    with captured(points) as seen:
+    with captured(points) as activations:
         log_probabilities(model)
-    means = {point: found.flatten(0, 1).mean(0)[None] for point, found in seen.items()}
+    means = {
+        point: activation.flatten(0, 1).mean(0)[None] for point, activation in activations.items()
+    }
     changed = changed_tensors(gated, components, means=means)
 
     def replaced(point):

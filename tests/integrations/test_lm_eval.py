@@ -53,7 +53,7 @@ def evaluated(model, manager, **options):
     )
 
 
-def ours(folder, manager, *, ablate=NAMES, scale=0.0, **options):
+def broca_results(folder, manager, *, ablate=NAMES, scale=0.0, **options):
     """Runs lm-eval with broca by the model's name, as lm-eval's command line does."""
     arguments = {"pretrained": str(folder / "model"), "ablate": ablate, "scale": scale}
     return evaluated("broca", manager, model_args=arguments, **options)
@@ -77,11 +77,11 @@ def texts(results):
 @pytest.mark.parametrize("scale", [0.0, 0.5])
 def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
     """Scores and texts equal `hf` on scaled weights: generation, choices, rolling, likelihoods."""
-    theirs = evaluated(HFLM(pretrained=zeroed(scale), tokenizer=tiny_tokenizer()), manager)
-    results = ours(folder, manager, scale=scale)
-    assert numbers(results) == pytest.approx(numbers(theirs), rel=1e-5)
-    assert texts(results) == texts(theirs)
-    intact = ours(folder, manager, ablate="")
+    hf_results = evaluated(HFLM(pretrained=zeroed(scale), tokenizer=tiny_tokenizer()), manager)
+    results = broca_results(folder, manager, scale=scale)
+    assert numbers(results) == pytest.approx(numbers(hf_results), rel=1e-5)
+    assert texts(results) == texts(hf_results)
+    intact = broca_results(folder, manager, ablate="")
     assert texts(intact) != texts(results)
     assert results["config"]["ablated"] == NAMES.split("+")
 
@@ -91,20 +91,20 @@ def test_different_ablations_never_share_an_answer(folder, manager, tmp_path, mo
     """Ablations never share cached answers, and an equal ablation computes none again."""
     monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
     cached = {"use_cache": str(tmp_path / "answers"), "cache_requests": True}
-    plain = {name: ours(folder, manager, ablate=name) for name in ("", "L0H1", NAMES)}
-    with_cache = {name: ours(folder, manager, ablate=name, **cached) for name in plain}
+    plain = {name: broca_results(folder, manager, ablate=name) for name in ("", "L0H1", NAMES)}
+    with_cache = {name: broca_results(folder, manager, ablate=name, **cached) for name in plain}
     for name, results in plain.items():
         assert numbers(with_cache[name]) == numbers(results)
         assert texts(with_cache[name]) == texts(results)
     assert texts(plain[""]) != texts(plain["L0H1"]) != texts(plain[NAMES])
-    scaled = ours(folder, manager, scale=0.5, **cached)
-    assert numbers(scaled) == numbers(ours(folder, manager, scale=0.5))
+    scaled = broca_results(folder, manager, scale=0.5, **cached)
+    assert numbers(scaled) == numbers(broca_results(folder, manager, scale=0.5))
 
     def fail(*_args):
         raise AssertionError("an answer was computed again")
 
     monkeypatch.setattr("broca.integrations.lm_eval.Engine.run", fail)
-    again = ours(folder, manager, **cached)
+    again = broca_results(folder, manager, **cached)
     assert numbers(again) == numbers(plain[NAMES])
 
 
@@ -148,5 +148,5 @@ def test_chat_template_is_the_tokenizers(tmp_path):
 
 def test_shipped_tasks_are_named_by_their_folder():
     """The folder that the documentation gives as `--include_path` holds the shipped tasks."""
-    known = TaskManager(include_path=str(shipped_folder()), include_defaults=False).all_subtasks
-    assert "addition" in known
+    names = TaskManager(include_path=str(shipped_folder()), include_defaults=False).all_subtasks
+    assert "addition" in names

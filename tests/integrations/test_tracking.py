@@ -91,13 +91,13 @@ class Library(Recorder):
         self.summary = {}
 
     def __getattr__(self, name):
-        made = Library()
+        returned = Library()
 
         def call(*words, **options):
             self.calls.append((name, words, options))
-            return made
+            return returned
 
-        self.__dict__.setdefault("made", []).append(made)
+        self.__dict__.setdefault("returned", []).append(returned)
         return call
 
 
@@ -118,8 +118,8 @@ def test_each_library_is_called(name, monkeypatch, tmp_path):
 
     def calls(recorder):
         yield from recorder.calls
-        for made in recorder.__dict__.get("made", []):
-            yield from calls(made)
+        for returned in recorder.__dict__.get("returned", []):
+            yield from calls(returned)
 
     arguments = {called: (words, options) for called, words, options in calls(library)}
     begin = "set_experiment" if name == "mlflow" else "init"

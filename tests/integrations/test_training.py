@@ -69,10 +69,10 @@ def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
             """Skips the measurement."""
 
     plain = train(tiny_llama(), tmp_path / "without", Nothing(tasks[0], "L0H1"))
-    for (name, weight), (_, other) in zip(
+    for (name, weight), (_, plain_weight) in zip(
         trainer.model.named_parameters(), plain.model.named_parameters(), strict=True
     ):
-        assert torch.equal(weight, other), name
+        assert torch.equal(weight, plain_weight), name
         assert weight.requires_grad
     with GatedModel.wrap(trainer.model, tiny_tokenizer(), name="trained").ablated("L0H1+L1H2"):
         ablated = accuracy(trainer.model, tasks[0], callback, limit=12)

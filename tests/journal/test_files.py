@@ -67,17 +67,17 @@ def test_a_second_writer_is_refused_by_name(tmp_path):
         "except BrocaError as error: print(type(error).__name__, error)\n"
     )
 
-    def other():
+    def second_process():
         command = [sys.executable, "-c", code, str(path)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     with Journal(path) as journal:
         filled(journal)
-        assert "JournalBusy" in (output := other())
+        assert "JournalBusy" in (output := second_process())
         assert "written by process 1: wait" in output
         with pytest.raises(JournalBusy):
             Journal(path)
-    assert "written" in other().splitlines()[-1]
+    assert "written" in second_process().splitlines()[-1]
 
 
 def test_places_that_cannot_be_written_or_read(tmp_path):

@@ -16,7 +16,7 @@ def journal():
         yield journal
 
 
-def asked(journal, written, *, role="search", rows=slice(None), condition=None):
+def note_plan(journal, written, *, role="search", rows=slice(None), condition=None):
     """Notes that a run asked for rows that were written before."""
     run, default, masks, items, *_ = written
     journal.add_plan(
@@ -60,7 +60,7 @@ def test_rows_come_back_as_matrices(journal, gradients):
     written = with_gradients(journal) if gradients else filled(journal)
     *_, responses, slopes = written
     order = np.array([3, 0, 3, 11])
-    asked(journal, written, rows=order)
+    note_plan(journal, written, rows=order)
     rows = read_run(journal, written[0])
     drawn = np.random.default_rng(0).random((12, 9)) < 0.5
     assert rows.components == NAMES
@@ -91,7 +91,7 @@ def test_what_cannot_be_read_is_refused(journal):
     with pytest.raises(BadInput, match="asked for no rows of its search"):
         read_run(journal, written[0])
     unmeasured = journal.condition(Condition(**{**CONDITION.__dict__, "response": "accuracy"}))
-    asked(journal, written, role="scores", condition=unmeasured, rows=slice(0, 2))
+    note_plan(journal, written, role="scores", condition=unmeasured, rows=slice(0, 2))
     with pytest.raises(NotInJournal, match="2 of 2 rows"):
         read_run(journal, written[0], role="scores")
     run, condition, masks, items, *_ = written
@@ -103,7 +103,7 @@ def test_what_cannot_be_read_is_refused(journal):
 def test_an_altered_mask_is_never_used(journal):
     """A mask that does not fit its digest raises `JournalDamaged`."""
     written = filled(journal)
-    asked(journal, written)
+    note_plan(journal, written)
     journal._connection.execute("UPDATE masks SET ablated = x'ff80' WHERE id = 2")
     with pytest.raises(JournalDamaged, match="a mask was altered"):
         read_run(journal, written[0])

@@ -63,8 +63,8 @@ def test_a_folder_with_an_adapter_is_its_base_with_it(base, tmp_path, merge):
     assert (logits(expected) - logits(tiny_llama())).abs().max() > 1e-2
     edited = without_head(expected.merge_and_unload(), 1, 2)
     with gated.ablated("L1H2"):
-        ours = logits(gated.model)
-    torch.testing.assert_close(ours, logits(edited), atol=1e-5, rtol=1e-5)
+        ablated = logits(gated.model)
+    torch.testing.assert_close(ablated, logits(edited), atol=1e-5, rtol=1e-5)
     state = "merged" if merge else "not merged"
     assert model_info(gated).adapter == f"LORA adapter {tmp_path} on {base}, {state}"
     assert any("lora" in name for name, _ in gated.model.named_modules()) != merge
@@ -91,7 +91,7 @@ def test_other_methods_are_gated_beside_their_base(config):
     adapted = peft.get_peft_model(tiny_llama(), config).eval()
     gated = load(adapted, tiny_tokenizer())
     with gated.ablated("L0H1"):
-        ours = logits(gated.model)
+        ablated = logits(gated.model)
 
     def zero(_module, args):
         changed = args[0].clone()
@@ -100,9 +100,9 @@ def test_other_methods_are_gated_beside_their_base(config):
 
     target = adapted.get_base_model().model.layers[0].self_attn.o_proj
     handle = target.register_forward_pre_hook(zero)
-    torch.testing.assert_close(ours, logits(adapted), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(ablated, logits(adapted), atol=1e-6, rtol=1e-5)
     handle.remove()
-    assert (logits(adapted) - ours).abs().max() > 1e-3
+    assert (logits(adapted) - ablated).abs().max() > 1e-3
 
 
 def test_a_model_of_peft_in_memory_is_left_as_it_was(base, tmp_path):

@@ -95,9 +95,9 @@ def head_dim(case):
     return weight.weight.shape[0 if conv1d else 1] // HEADS
 
 
-def assert_same(ours, reference, unlike):
+def assert_same(gated, reference, unlike):
     """Asserts logits equal to float32 rounding, and that the ablation changes them."""
-    torch.testing.assert_close(ours, reference, atol=2e-4, rtol=1e-4)
+    torch.testing.assert_close(gated, reference, atol=2e-4, rtol=1e-4)
     assert (reference - unlike).abs().max() > 1e-2, "the ablation changed nothing"
 
 
@@ -105,15 +105,15 @@ def test_structure_is_what_the_test_knows(case):
     """The structure has the projections, heads, MLP blocks and experts that the test lists."""
     architecture, model = case
     structure = wrap(case).structure
-    assert [one.path for one in structure.projections] == [
+    assert [projection.path for projection in structure.projections] == [
         architecture.projection.format(layer) for layer in architecture.attention_layers
     ]
-    assert {one.kv_heads for one in structure.projections} == {architecture.kv_heads}
-    assert [one.norm and one.norm.path for one in structure.projections] == [
+    assert {projection.kv_heads for projection in structure.projections} == {architecture.kv_heads}
+    assert [projection.norm and projection.norm.path for projection in structure.projections] == [
         architecture.norm and architecture.norm.format(layer)
         for layer in architecture.attention_layers
     ]
-    assert [one.layer for one in structure.not_covered] == [
+    assert [layer.layer for layer in structure.not_covered] == [
         layer for layer in range(LAYERS) if layer not in architecture.attention_layers
     ]
     for part in structure.parts:
@@ -140,8 +140,8 @@ def test_gated_head_equals_zeroed_columns_in_prefill(case, head):
     tokens, _ = batch(rows=1)
     edited = copy.deepcopy(model)
     zero_heads(case, edited, layer, head * width, (head + 1) * width)
-    ours = gated_logits(wrap(case), [f"L{layer}H{head}"], tokens)
-    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+    gated = gated_logits(wrap(case), [f"L{layer}H{head}"], tokens)
+    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
 def test_gated_heads_equal_zeroed_columns_in_generation(case):
@@ -178,8 +178,8 @@ def test_heads_gated_together_equal_their_columns_zeroed(case, kind, name):
     edited = copy.deepcopy(model)
     zero_heads(case, edited, layer, 0, heads * width)
     tokens, _ = batch(rows=1)
-    ours = gated_logits(wrap(case, kind), [name.format(layer)], tokens)
-    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+    gated = gated_logits(wrap(case, kind), [name.format(layer)], tokens)
+    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
 def test_gated_mlp_equals_zeroed_weights(case):
@@ -195,8 +195,8 @@ def test_gated_mlp_equals_zeroed_weights(case):
             if "down_proj" in name:
                 torch.nn.init.zeros_(parameter)
     tokens, _ = batch(rows=1)
-    ours = gated_logits(wrap(case, "mlp"), [f"L{layer}M"], tokens)
-    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+    gated = gated_logits(wrap(case, "mlp"), [f"L{layer}M"], tokens)
+    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
 def test_gated_layer_equals_the_model_without_it(case):
@@ -204,16 +204,16 @@ def test_gated_layer_equals_the_model_without_it(case):
     _, model = case
     gated = wrap(case, "layers")
     edited, layer = copy.deepcopy(model), 1
-    whole = edited.get_submodule(gated.structure.parts[layer].whole.path)
+    decoder_layer = edited.get_submodule(gated.structure.parts[layer].decoder_layer.path)
 
     def pass_through(_module, args, kwargs, output):
         before = args[0] if args else kwargs["hidden_states"]
         return (before, *output[1:]) if isinstance(output, tuple) else before
 
-    whole.register_forward_hook(pass_through, with_kwargs=True)
+    decoder_layer.register_forward_hook(pass_through, with_kwargs=True)
     tokens, _ = batch(rows=1)
-    ours = gated_logits(gated, [f"L{layer}"], tokens)
-    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+    ablated = gated_logits(gated, [f"L{layer}"], tokens)
+    assert_same(ablated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
 def test_gated_expert_equals_its_zeroed_weights(case):
@@ -226,8 +226,8 @@ def test_gated_expert_equals_its_zeroed_weights(case):
     with torch.no_grad():
         edited.get_submodule(architecture.experts.format(layer)).down_proj[2] = 0
     tokens, _ = batch(rows=1, length=40)  # long enough for the router to choose it
-    ours = gated_logits(wrap(case, "experts"), [f"L{layer}E2"], tokens)
-    assert_same(ours, plain_logits(edited, tokens), plain_logits(model, tokens))
+    gated = gated_logits(wrap(case, "experts"), [f"L{layer}E2"], tokens)
+    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
 def test_rows_of_a_mixed_padded_batch_equal_rows_alone(case):
@@ -279,7 +279,7 @@ def test_model_runs_from_the_middle(case):
     tokens, attention = batch()
     with torch.no_grad():
         with model.head_outputs() as mixed:
-            whole, inputs = model.forward_with_layer_inputs(tokens, attention, keep=1)
+            full, inputs = model.forward_with_layer_inputs(tokens, attention, keep=1)
         outputs = dict(zip(model.skippable, mixed, strict=True))
         for layer in range(LAYERS):
             for taken_up in (None, outputs.get(layer)):
@@ -288,7 +288,7 @@ def test_model_runs_from_the_middle(case):
                     model.attention_taken_up(layer, taken_up),
                 ):
                     part, _ = model.forward(tokens, attention, keep=1)
-                torch.testing.assert_close(part, whole, atol=1e-5, rtol=1e-5)
+                torch.testing.assert_close(part, full, atol=1e-5, rtol=1e-5)
 
 
 def test_attention_is_taken_up_where_it_ends_in_its_projection(case):
@@ -297,7 +297,7 @@ def test_attention_is_taken_up_where_it_ends_in_its_projection(case):
     BLOOM adds the residual stream within its attention, BitNet mixes the heads before it.
     """
     model = wrap(case)
-    layers = tuple(one.layer for one in model.structure.projections)
+    layers = tuple(projection.layer for projection in model.structure.projections)
     assert model.skippable == (() if case[0].name in ("BLOOM", "BitNet") else layers)
 
 
@@ -323,8 +323,8 @@ def table_of_hand_written():
 def test_documented_table_is_what_the_tests_prove():
     """`docs/architectures.md` lists these architectures and no others."""
     text, (first, last) = DOCS.read_text(), ("<!-- tests -->\n", "<!-- /tests -->\n")
-    before, rest = text.split(first)
-    expected = before + first + table_of_hand_written() + last + rest.split(last)[1]
+    before, after = text.split(first)
+    expected = before + first + table_of_hand_written() + last + after.split(last)[1]
     if os.environ.get("BROCA_WRITE_DOCS"):
         DOCS.write_text(expected)
     assert DOCS.read_text() == expected
@@ -354,13 +354,16 @@ def test_page_has_a_line_for_every_class_of_transformers(trials):
 @pytest.mark.parametrize("kind", ["llama", "falcon_h1", "gemma3n_text", "mbart", "mamba"])
 def test_lines_of_the_page_are_what_a_trial_gives(trials, kind):
     """The page's lines for five kinds of model equal those of a trial."""
-    (architecture,) = (name for own, name in trials.classes() if own == kind)
+    (architecture,) = (name for model_type, name in trials.classes() if model_type == kind)
     trial = trials.tried(kind, architecture)
     assert trial.outcome == ("refused" if kind in ("mbart", "mamba") else "proven")
     if trial.outcome == "proven":
         assert (
-            f"| `{kind}` | `{architecture}` | `{trial.said}` | {trial.heads} |" in DOCS.read_text()
+            f"| `{kind}` | `{architecture}` | `{trial.message}` | {trial.heads} |"
+            in DOCS.read_text()
         )
         assert trial.difference < 1e-5
     else:
-        assert f"| `{kind}` | `{architecture}` | {trials._cell(trial.said)} |" in DOCS.read_text()
+        assert (
+            f"| `{kind}` | `{architecture}` | {trials._cell(trial.message)} |" in DOCS.read_text()
+        )

@@ -25,7 +25,7 @@ def continued(tiny, cache, attention, following):
     return tiny.forward(tokens, attention, keep=1, cache=cache)[0][:, -1]
 
 
-def whole(tiny, prompt, following):
+def uncached(tiny, prompt, following):
     """Returns the logits of a prompt and one more token, without a cache."""
     tokens = torch.tensor([[*prompt, following]])
     return tiny.forward(tokens, torch.ones_like(tokens), keep=1)[0][0, -1]
@@ -33,7 +33,7 @@ def whole(tiny, prompt, following):
 
 def expected(tiny, rows):
     """Returns the logits of some prompts with their next tokens."""
-    return torch.stack([whole(tiny, PROMPTS[row], NEXT[row]) for row in rows])
+    return torch.stack([uncached(tiny, PROMPTS[row], NEXT[row]) for row in rows])
 
 
 @pytest.fixture(autouse=True)
@@ -62,11 +62,11 @@ def test_a_copy_is_extended_and_the_original_is_not(tiny):
 def test_padding_that_all_rows_have_is_trimmed(tiny):
     """Columns that are padding in all rows are removed, and no logit changes."""
     cache, attention = prefilled(tiny, PROMPTS, padding=3)
-    left = trim_left(cache, attention)
+    trimmed = trim_left(cache, attention)
     assert cache.get_seq_length() == 4
-    torch.testing.assert_close(left, attention[:, 3:])
-    assert trim_left(cache, left) is left
-    logits = continued(tiny, cache, left, NEXT)
+    torch.testing.assert_close(trimmed, attention[:, 3:])
+    assert trim_left(cache, trimmed) is trimmed
+    logits = continued(tiny, cache, trimmed, NEXT)
     torch.testing.assert_close(logits, expected(tiny, range(3)))
 
 
@@ -85,19 +85,19 @@ def test_repeated_rows_are_cut_to_their_first_tokens(tiny):
     """Rows are repeated as named and cut to their first tokens; the original keeps its length."""
     cache, _ = prefilled(tiny, [PROMPTS[0], PROMPTS[0][::-1]])
     rows = torch.tensor([1, 0, 1])
-    taken = repeated(cache, rows, tokens=3, first_layer=0)
-    assert (taken.get_seq_length(), cache.get_seq_length()) == (3, 4)
-    logits = continued(tiny, taken, torch.ones(3, 3, dtype=torch.long), NEXT)
+    selected = repeated(cache, rows, tokens=3, first_layer=0)
+    assert (selected.get_seq_length(), cache.get_seq_length()) == (3, 4)
+    logits = continued(tiny, selected, torch.ones(3, 3, dtype=torch.long), NEXT)
     prompts = [(PROMPTS[0][::-1], PROMPTS[0])[row] for row in (0, 1, 0)]
     for row, (prompt, following) in enumerate(zip(prompts, NEXT, strict=True)):
-        torch.testing.assert_close(logits[row], whole(tiny, prompt[:3], following))
+        torch.testing.assert_close(logits[row], uncached(tiny, prompt[:3], following))
 
 
 def test_layers_below_the_first_take_no_memory(tiny):
     """Layers below the first take no memory for rows; layers above hold the rows' values."""
     cache, _ = prefilled(tiny, PROMPTS)
-    taken = repeated(cache, torch.tensor([2, 1]), tokens=2, first_layer=1)
-    below, above = taken.layers
+    selected = repeated(cache, torch.tensor([2, 1]), tokens=2, first_layer=1)
+    below, above = selected.layers
     assert below.keys.shape == above.keys.shape == (2, 2, 2, 8)
     assert below.keys.stride(0) == below.values.stride(0) == 0
     assert torch.equal(above.keys, cache.layers[1].keys[[2, 1], :, :2])

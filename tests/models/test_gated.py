@@ -43,9 +43,9 @@ def test_ablated_equals_weights_zeroed_by_hand(plain, model, rows):
     """A forward pass of the caller's model is ablated within the context and intact afterwards."""
     bare, expected = logits(plain, rows), logits(zeroed_by_hand(plain, HEADS, head_dim=8), rows)
     with model.ablated(NAMES):
-        ours = logits(plain, rows)
-    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-4)
-    assert not torch.allclose(ours, bare, atol=1e-2)
+        ablated = logits(plain, rows)
+    torch.testing.assert_close(ablated, expected, atol=1e-5, rtol=1e-4)
+    assert not torch.allclose(ablated, bare, atol=1e-2)
     assert torch.equal(logits(plain, rows), bare)
 
 
@@ -125,9 +125,9 @@ def test_every_kind_of_component(plain):
     }
     for names, same in sets.items():
         with model.ablated(names):
-            ours = logits(plain)
+            ablated = logits(plain)
         with model.ablated(same):
-            torch.testing.assert_close(logits(plain), ours, atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(logits(plain), ablated, atol=1e-5, rtol=1e-4)
     plain.model.layers, layers = (
         torch.nn.ModuleList(list(plain.model.layers)[:1]),
         plain.model.layers,
@@ -140,7 +140,9 @@ def test_every_kind_of_component(plain):
 
 def test_experts_are_ablated():
     """A routed expert of a mixture is ablated in a batch of several rows."""
-    architecture = next(one for one in ARCHITECTURES if one.name == "Mixtral")
+    architecture = next(
+        architecture for architecture in ARCHITECTURES if architecture.name == "Mixtral"
+    )
     plain = make_model(architecture)
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture")
     routed = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture", components="experts")

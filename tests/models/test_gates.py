@@ -62,19 +62,21 @@ def test_every_row_has_its_own_gates(tiny, batch):
 def test_gate_scales_the_slice_of_the_projections_input(tiny, batch):
     """A gate multiplies the head's slice of the projection's input and leaves the others."""
     point = tiny.points[0]
-    seen = []
+    activations = []
     gates = torch.ones(3, len(tiny.components))
     gates[:, 1] = 0.25
     with captured(tiny.points) as inputs:
         logits(tiny, *batch)
         plain = inputs[point].clone()
     with tiny.gates(gates):
-        hook = point.module.register_forward_pre_hook(lambda _, args: seen.append(args[0].clone()))
+        hook = point.module.register_forward_pre_hook(
+            lambda _, args: activations.append(args[0].clone())
+        )
         logits(tiny, *batch)
         hook.remove()
     expected = plain.clone()
     expected[..., point.width : 2 * point.width] *= 0.25
-    assert torch.equal(seen[0], expected)
+    assert torch.equal(activations[0], expected)
 
 
 def test_hooks_are_gone_after_the_context_even_after_an_error(tiny, batch):
@@ -92,11 +94,11 @@ def test_selected_rows_keep_their_gates(tiny, batch):
     gates = torch.ones(3, len(tiny.components))
     gates[0, 0] = gates[2, 5] = 0
     with tiny.gates(gates):
-        whole = logits(tiny, tokens, attention)
+        full = logits(tiny, tokens, attention)
     with tiny.gates(gates) as active:
         active.select(torch.tensor([2, 0]))
         part = logits(tiny, tokens[[2, 0]], attention[[2, 0]])
-    torch.testing.assert_close(part, whole[[2, 0]], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(part, full[[2, 0]], atol=1e-5, rtol=1e-5)
 
 
 def test_gates_for_another_number_of_rows_are_refused(tiny, batch):

@@ -63,13 +63,15 @@ def test_model_spread_by_device_map_runs_and_resumes(folder):
     with torch.no_grad():
         assert spread.resumable
         with spread.gates(gates):
-            ours, inputs = spread.forward_with_layer_inputs(tokens, torch.ones_like(tokens), keep=7)
+            logits, inputs = spread.forward_with_layer_inputs(
+                tokens, torch.ones_like(tokens), keep=7
+            )
         with spread.gates(gates), spread.resumed_at(1, inputs[1]):
             resumed, _ = spread.forward(tokens, torch.ones_like(tokens), keep=7)
         with plain.gates(gates):
             expected, _ = plain.forward(tokens.cpu(), torch.ones(1, 7, dtype=torch.long), keep=7)
-    torch.testing.assert_close(ours.cpu().float(), expected, atol=1e-2, rtol=1e-2)
-    torch.testing.assert_close(resumed, ours)
+    torch.testing.assert_close(logits.cpu().float(), expected, atol=1e-2, rtol=1e-2)
+    torch.testing.assert_close(resumed, logits)
 
 
 def test_dtype_overrides_the_default(folder):
@@ -299,8 +301,8 @@ def test_the_small_reference_does_the_same_tasks(reference):
     """`reference-small` has under half of `reference`'s parameters and solves three tasks."""
     small = load("reference-small", device="cpu")
     assert (small.structure.layers, small.heads, len(small.components)) == (4, 12, 48)
-    assert 2 * sum(one.numel() for one in small.model.parameters()) < sum(
-        one.numel() for one in reference.model.parameters()
+    assert 2 * sum(parameter.numel() for parameter in small.model.parameters()) < sum(
+        parameter.numel() for parameter in reference.model.parameters()
     )
     text = "34 + 85 ="
     assert small.tokenizer(text).input_ids == reference.tokenizer(text).input_ids
@@ -421,7 +423,7 @@ def test_attention_beside_another_mixer_is_found():
         mamba_d_head=8, mamba_n_groups=1, mamba_d_state=8, mamba_chunk_size=8,
     )  # fmt: skip
     gated = load(FalconH1ForCausalLM(config).eval(), tiny_tokenizer())
-    assert [found.path for found in gated.structure.projections] == [
+    assert [projection.path for projection in gated.structure.projections] == [
         f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)
     ]
 

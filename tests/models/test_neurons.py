@@ -10,8 +10,8 @@ from broca.errors import UnsupportedModel
 from broca.models import GatedModel, neuron_blocks, neuron_slices, self_test
 from broca.testing import tiny_tokenizer
 
-BY_NAME = {one.name: one for one in ARCHITECTURES}
-DENSE = [one for one in ARCHITECTURES if one.experts is None]
+BY_NAME = {architecture.name: architecture for architecture in ARCHITECTURES}
+DENSE = [architecture for architecture in ARCHITECTURES if architecture.experts is None]
 TOKENS = torch.randint(3, VOCABULARY, (1, 7), generator=torch.Generator().manual_seed(4))
 
 
@@ -32,7 +32,7 @@ def zero_columns(module, columns):
             module.weight[:, columns] = 0
 
 
-@pytest.mark.parametrize("architecture", DENSE, ids=[one.name for one in DENSE])
+@pytest.mark.parametrize("architecture", DENSE, ids=[architecture.name for architecture in DENSE])
 def test_gated_neurons_equal_zeroed_columns(architecture):
     """Gated neurons equal zeroed columns of the down projection, on every dense model."""
     model, gated = wrap(architecture)
@@ -42,10 +42,10 @@ def test_gated_neurons_equal_zeroed_columns(architecture):
     gates[:, gated.components.columns([f"L{layer}N{n}" for n in range(0, 96, 2)])] = 0
     with torch.no_grad():
         with gated.gates(gates):
-            ours, _ = gated.forward(TOKENS, torch.ones_like(TOKENS), keep=7)
+            ablated, _ = gated.forward(TOKENS, torch.ones_like(TOKENS), keep=7)
         reference = edited(input_ids=TOKENS, use_cache=False).logits
         bare = model(input_ids=TOKENS, use_cache=False).logits
-    torch.testing.assert_close(ours, reference, atol=2e-4, rtol=1e-4)
+    torch.testing.assert_close(ablated, reference, atol=2e-4, rtol=1e-4)
     assert (bare - reference).abs().max() > 1e-3, "the ablation changed nothing"
 
 
@@ -55,7 +55,7 @@ def test_heads_and_neurons_are_gated_at_once(name):
     _, gated = wrap(BY_NAME[name], "heads+neurons")
     for check in self_test(gated):
         assert check.passed, f"{check.name}: {check.detail}"
-    kinds = [one.kind for one in gated.components]
+    kinds = [component.kind for component in gated.components]
     assert kinds == sorted(kinds)
     assert set(kinds) == {"head", "neuron"}
     assert [point.units for point in gated.points if point.width == 1] == [
@@ -86,20 +86,20 @@ def test_slices_are_the_parameters_of_their_neuron(name):
     before = run()
     assert slices[0].path == f"{block.part.path}.weight"
     for neuron in (0, 17, block.width - 1):
-        saved = [one.parameter.detach().clone() for one in slices]
+        saved = [part.parameter.detach().clone() for part in slices]
         with torch.no_grad():
-            for one in slices[1:]:
-                one.parameter.index_fill_(one.dim, one.index[neuron], 0.37)
+            for part in slices[1:]:
+                part.parameter.index_fill_(part.dim, part.index[neuron], 0.37)
         changed = (run() != before).any(0).nonzero()[:, 0].tolist()
         assert changed == [neuron]
         with torch.no_grad():
-            for one, value in zip(slices, saved, strict=True):
-                one.parameter.copy_(value)
-    covered = sum(one.index.numel() for one in slices[1:] if one.path.endswith("weight"))
+            for part, value in zip(slices, saved, strict=True):
+                part.parameter.copy_(value)
+    covered = sum(part.index.numel() for part in slices[1:] if part.path.endswith("weight"))
     writers = {"Llama": 2, "Phi-3": 2, "GLM": 2}.get(name, 1)
     assert covered == writers * block.width
     biased = name in ("GPT-2", "OPT", "GPT-J")
-    assert any(one.path.endswith("bias") for one in slices) == biased
+    assert any(part.path.endswith("bias") for part in slices) == biased
 
 
 def test_neurons_behind_a_norm_have_no_parameters_of_their_own():

@@ -28,9 +28,9 @@ class StandIn(nn.Module):
         self.bias = None
         self.pack((weight / self.step).round().to(torch.int8))
 
-    def pack(self, whole):
+    def pack(self, rounded):
         """Stores rounded weights `(outputs, inputs)` as one column, as bitsandbytes' four bits."""
-        self.weight = nn.Parameter(whole.reshape(-1, 1), requires_grad=False)
+        self.weight = nn.Parameter(rounded.reshape(-1, 1), requires_grad=False)
 
     def unpacked(self):
         """Returns the rounded weights, `(outputs, inputs)`."""
@@ -44,17 +44,17 @@ class StandIn(nn.Module):
 class EightBit(StandIn):
     """bitsandbytes' eight bits: integers in the shape of the weights."""
 
-    def pack(self, whole):
+    def pack(self, rounded):
         """Stores the weights in their shape."""
-        self.weight = nn.Parameter(whole, requires_grad=False)
+        self.weight = nn.Parameter(rounded, requires_grad=False)
 
 
 class Buffers(StandIn):
     """GPTQ and AWQ: no parameter, but a buffer with four integers in one, inputs first."""
 
-    def pack(self, whole):
+    def pack(self, rounded):
         """Stores the weights in a buffer."""
-        self.register_buffer("qweight", whole.T.contiguous().view(torch.int32))
+        self.register_buffer("qweight", rounded.T.contiguous().view(torch.int32))
 
     def unpacked(self):
         """Returns the weights of the buffer."""
@@ -64,9 +64,9 @@ class Buffers(StandIn):
 class EightBitFloats(StandIn):
     """FP8: weights as floating-point numbers of one byte, activations rounded row by row."""
 
-    def pack(self, whole):
+    def pack(self, rounded):
         """Stores the weights as bytes; `forward` multiplies with their scale."""
-        self.weight = nn.Parameter(whole.float().to(torch.float8_e4m3fn), requires_grad=False)
+        self.weight = nn.Parameter(rounded.float().to(torch.float8_e4m3fn), requires_grad=False)
 
     def unpacked(self):
         """Returns the weights in float32, which a CPU multiplies."""
@@ -133,19 +133,19 @@ def test_packed_weights_are_gated_and_not_zeroed(kind):
     """Packed layers are gated at their input, and the self-test leaves their weights unchanged."""
     model = packed(kind)
     gated = GatedModel.wrap(model, tiny_tokenizer(), name="packed", components="heads+mlp")
-    assert [found.path for found in gated.structure.projections] == [
+    assert [projection.path for projection in gated.structure.projections] == [
         f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)
     ]
-    assert {found.head_dim for found in gated.structure.projections} == {8}
+    assert {projection.head_dim for projection in gated.structure.projections} == {8}
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     checks = self_test(gated)
     assert all(check.passed for check in checks), checks
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor.view(torch.uint8), before[name].view(torch.uint8)), name
     with gated.ablated("L1H2"):
-        ours = logits(model)
-    torch.testing.assert_close(ours, ablated_by_hand(model, 1, 16, 24))
-    assert (ours - logits(model)).abs().max() > 1e-3
+        ablated = logits(model)
+    torch.testing.assert_close(ablated, ablated_by_hand(model, 1, 16, 24))
+    assert (ablated - logits(model)).abs().max() > 1e-3
 
 
 def test_a_layer_that_cannot_read_zeros_is_caught():
@@ -173,9 +173,9 @@ def test_torchao_on_a_cpu(name):
     quantization.quantize_(model, getattr(quantization, name)())
     gated = load(model, tiny_tokenizer(), components="heads+mlp")
     with gated.ablated("L0H3"):
-        ours = logits(model)
-    torch.testing.assert_close(ours, ablated_by_hand(model, 0, 24, 32))
-    assert (ours - logits(model)).abs().max() > 1e-3
+        ablated = logits(model)
+    torch.testing.assert_close(ablated, ablated_by_hand(model, 0, 24, 32))
+    assert (ablated - logits(model)).abs().max() > 1e-3
 
 
 def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):

@@ -56,10 +56,10 @@ def test_gates_of_half_a_head_give_other_logits(model):
     tokens = torch.arange(2, 8)[None]
     with torch.no_grad():
         with broken.gates(halves):
-            ours = broken.forward(tokens, torch.ones_like(tokens), keep=6)[0]
+            half_gated = broken.forward(tokens, torch.ones_like(tokens), keep=6)[0]
         with model.gates(halves):
-            right = model.forward(tokens, torch.ones_like(tokens), keep=6)[0]
-    assert (ours - right).abs().max() > 1e-4
+            gated = model.forward(tokens, torch.ones_like(tokens), keep=6)[0]
+    assert (half_gated - gated).abs().max() > 1e-4
 
 
 def test_model_that_leaks_between_rows_is_caught(model):

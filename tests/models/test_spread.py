@@ -33,23 +33,26 @@ def test_it_answers_as_the_whole_model_does(spread):
     """An offloaded model gives the fingerprint and answers of a whole one, and stays offloaded."""
     projection = spread.model.layers[1].self_attn.o_proj
     assert projection.weight.is_meta
-    whole, ours = (load(model, tiny_tokenizer(), name="m") for model in (tiny_llama(), spread))
-    assert all(check.passed for check in self_test(ours))
-    assert ours.fingerprint == whole.fingerprint
+    intact, offloaded = (
+        load(model, tiny_tokenizer(), name="m") for model in (tiny_llama(), spread)
+    )
+    assert all(check.passed for check in self_test(offloaded))
+    assert offloaded.fingerprint == intact.fingerprint
     requests = [Request("loglikelihood", (3, 4, 5), (6, 7)) for _ in range(40)]
     requests += [Request("generate_until", (8, 9, 10 + n), max_new_tokens=4) for n in range(40)]
     rng = np.random.default_rng(0)
     gates = (rng.random((len(requests), 8)) > 0.3).astype(np.float32)
-    expected, found = (
-        Engine(model).run(requests, gates, np.arange(len(requests))) for model in (whole, ours)
+    expected, answers = (
+        Engine(model).run(requests, gates, np.arange(len(requests)))
+        for model in (intact, offloaded)
     )
-    for ours_, theirs in zip(found, expected, strict=True):
-        if hasattr(theirs, "text"):
-            assert ours_.text == theirs.text
+    for answer, reference in zip(answers, expected, strict=True):
+        if hasattr(reference, "text"):
+            assert answer.text == reference.text
         else:
-            assert ours_.value == pytest.approx(theirs.value, abs=1e-5)
+            assert answer.value == pytest.approx(reference.value, abs=1e-5)
     assert projection.weight.is_meta, "its weights were left where they are"
-    assert ours.differentiable
+    assert offloaded.differentiable
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["zeros", "means"])

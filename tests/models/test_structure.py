@@ -22,17 +22,20 @@ SIZES = {
 def test_finds_every_o_proj_of_a_llama():
     """A Llama has one output projection in each layer, with heads, width and KV heads."""
     structure = find_structure(tiny_llama(layers=3))
-    assert [one.path for one in structure.projections] == [
+    assert [projection.path for projection in structure.projections] == [
         f"model.layers.{layer}.self_attn.o_proj" for layer in range(3)
     ]
-    assert {(one.heads, one.head_dim, one.kv_heads) for one in structure.projections} == {(4, 8, 2)}
+    assert {
+        (projection.heads, projection.head_dim, projection.kv_heads)
+        for projection in structure.projections
+    } == {(4, 8, 2)}
     assert not structure.not_covered
 
 
 def test_head_dim_need_not_be_hidden_over_heads():
     """The width of a head is taken from the projection."""
     model = AutoModelForCausalLM.from_config(LlamaConfig(**SIZES, head_dim=16))
-    assert {one.head_dim for one in find_structure(model).projections} == {16}
+    assert {projection.head_dim for projection in find_structure(model).projections} == {16}
 
 
 def test_finds_conv1d_projections():
@@ -41,7 +44,7 @@ def test_finds_conv1d_projections():
         vocab_size=100, n_embd=32, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=1
     )
     structure = find_structure(AutoModelForCausalLM.from_config(config).eval())
-    assert [one.path for one in structure.projections] == [
+    assert [projection.path for projection in structure.projections] == [
         "transformer.h.0.attn.c_proj",
         "transformer.h.1.attn.c_proj",
     ]
@@ -101,8 +104,8 @@ def test_layers_that_do_not_mix_tokens_are_listed():
     model = tiny_llama(layers=3)
     model.model.layers[1].self_attn = Silent()
     structure = find_structure(model)
-    assert [one.layer for one in structure.projections] == [0, 2]
-    assert [one.layer for one in structure.not_covered] == [1]
+    assert [projection.layer for projection in structure.projections] == [0, 2]
+    assert [layer.layer for layer in structure.not_covered] == [1]
 
 
 def test_an_attention_block_that_layers_share_is_refused(monkeypatch):

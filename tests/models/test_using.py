@@ -82,20 +82,20 @@ def test_copies_in_threads_share_the_state(plain):
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     before = state(plain)
     copies = [model.copy() for _ in range(3)]
-    seen = []
+    trainable = []
 
     def work(lane):
         for _ in range(20):
             with lane.in_use():
-                seen.append(any(weight.requires_grad for weight in plain.parameters()))
+                trainable.append(any(weight.requires_grad for weight in plain.parameters()))
 
     threads = [Thread(target=work, args=(lane,)) for lane in [model, *copies]]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(seen) == 80
-    assert not any(seen)
+    assert len(trainable) == 80
+    assert not any(trainable)
     assert state(plain) == before
 
 
@@ -133,7 +133,7 @@ def test_a_model_in_memory_says_so(plain, reference):
     assert sent.fingerprint == model.fingerprint
     with sent.in_use(), torch.no_grad():
         tokens = torch.arange(2, 6)[None]
-        theirs, _ = sent.forward(tokens, torch.ones_like(tokens), keep=4)
+        sent_logits, _ = sent.forward(tokens, torch.ones_like(tokens), keep=4)
     with model.in_use(), torch.no_grad():
-        ours, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
-    assert torch.equal(theirs, ours)
+        logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
+    assert torch.equal(sent_logits, logits)

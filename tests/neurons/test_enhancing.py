@@ -14,11 +14,11 @@ from broca.options import TrainingOptions
 def test_every_arm_is_trained_from_the_same_weights(neurons, ask, without, tmp_path):
     """Arms and shares are complete, training raises the likelihood, and weights are restored."""
     before = {n: v.clone() for n, v in neurons.model.model.state_dict().items()}
-    asked = {
+    settings = {
         "options": TrainingOptions(lr=0.02, epochs=4), "without": without, "folder": tmp_path,
     }  # fmt: skip
     located = np.array([1, 5, 70])
-    arms = enhanced(ask(letters(6)), located, "letters", ["letters"], RandomSets(2), **asked)
+    arms = enhanced(ask(letters(6)), located, "letters", ["letters"], RandomSets(2), **settings)
     assert [arm.arm for arm in arms] == [
         "untuned", "located", "without located", "random 1", "random 2",
     ]  # fmt: skip

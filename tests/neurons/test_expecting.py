@@ -31,14 +31,14 @@ def expecting(ask):
 
     def make(steps_of):
         run = ask(letters(4), letters(3, name="others", start=12), rule=RuleOptions(count=4))
-        seen, steps = [], steps_of(run)
-        run.run.stages = Stages(lambda stage, progress: seen.append(progress))
+        reports, steps = [], steps_of(run)
+        run.run.stages = Stages(lambda stage, progress: reports.append(progress))
         run.run.stages.expect(steps)
 
         def counts():
             run.run.stages.enter("the end")
             run.run.stages.at(0, 0, 0)
-            return seen[-1].done, seen[-1].total, sum(step.rows for step in steps)
+            return reports[-1].done, reports[-1].total, sum(step.rows for step in steps)
 
         return run, counts
 
@@ -48,9 +48,9 @@ def expecting(ask):
 @pytest.mark.parametrize("method", ["cnl", "knowledge-neurons", "activation", "gradient", "random"])
 def test_choosing(expecting, method):
     """Items of the task and, for activations, of the contrast are counted; `random` needs none."""
-    asked = {"method": method, "contrast": ["others"]}
-    run, counts = expecting(lambda run: choice_steps(run, "letters", **asked))
-    choose(run, "letters", **asked)
+    settings = {"method": method, "contrast": ["others"]}
+    run, counts = expecting(lambda run: choice_steps(run, "letters", **settings))
+    choose(run, "letters", **settings)
     rows = {"activation": 7, "random": 0}.get(method, 4)
     assert counts() == (rows, rows, rows)
 
@@ -58,9 +58,9 @@ def test_choosing(expecting, method):
 @pytest.mark.parametrize("search", ["masked-gradient", "cs-stratified"])
 def test_sensing(expecting, search):
     """The row budget is expected; a search may finish early."""
-    asked = {"method": "sensing", "options": MethodOptions(search=search, rows=1200)}
-    run, counts = expecting(lambda run: choice_steps(run, "letters", **asked))
-    choose(run, "letters", **asked)
+    settings = {"method": "sensing", "options": MethodOptions(search=search, rows=1200)}
+    run, counts = expecting(lambda run: choice_steps(run, "letters", **settings))
+    choose(run, "letters", **settings)
     done, total, expected = counts()
     assert done == total
     assert 0.5 * expected < done <= expected == 1200
@@ -91,9 +91,9 @@ def test_training(expecting):
 def test_crossing_leaves_empty_sets_out(expecting, action):
     """Rows of empty sets are removed from the total."""
     names, options = ["others", "letters"], TrainingOptions(lr=0.02, epochs=1)
-    asked = {"action": action, "options": options}
-    run, counts = expecting(lambda run: crossing_steps(run, names, CHANCE, **asked))
-    crossed(run, {"others": COLUMNS[:0], "letters": COLUMNS}, CHANCE, **asked)
+    settings = {"action": action, "options": options}
+    run, counts = expecting(lambda run: crossing_steps(run, names, CHANCE, **settings))
+    crossed(run, {"others": COLUMNS[:0], "letters": COLUMNS}, CHANCE, **settings)
     done, total, expected = counts()
     assert done == total
     assert 0.4 * expected < done < 0.6 * expected

@@ -53,11 +53,13 @@ def test_scores_equal_a_plain_loop(architecture):
     blocks = neuron_blocks(model.structure)
     paths = [block.part.path for block in blocks]
     requests = [likely(plain, (5, 9, 30, 77, 21), 2), likely(plain, (64,), 1)]
-    for request, ours in zip(requests, attributed(model, requests=requests), strict=True):
+    for request, attribution in zip(requests, attributed(model, requests=requests), strict=True):
         expected, _ = slow_scores(plain, paths, request.context, request.continuation, steps=STEPS)
-        whole = torch.cat([expected[path] for path in paths]).numpy()
-        largest = float(np.abs(whole).max())  # next to a norm, scores reach 40
-        np.testing.assert_allclose(ours.scores, whole, rtol=0, atol=1e-5 * max(1.0, largest))
+        expected_scores = torch.cat([expected[path] for path in paths]).numpy()
+        largest = float(np.abs(expected_scores).max())  # next to a norm, scores reach 40
+        np.testing.assert_allclose(
+            attribution.scores, expected_scores, rtol=0, atol=1e-5 * max(1.0, largest)
+        )
         assert largest > 1e-4, "nothing to compare"
 
 
@@ -66,13 +68,13 @@ def test_scores_of_the_shipped_model_equal_a_plain_loop(reference):
     paths = [f"model.layers.{layer}.mlp.down_proj" for layer in range(6)]
     prompt = tuple(reference.tokenizer.encode("compute 29 + 81 ="))
     answer = tuple(reference.tokenizer.encode(" 110"))
-    (ours,) = attributed(
+    (attribution,) = attributed(
         reference, alphas=steps_of(19), requests=[Request("loglikelihood", prompt, answer)]
     )
     expected, _ = slow_scores(reference.model, paths, prompt, answer, steps=19)
-    whole = torch.cat([expected[path] for path in paths]).numpy()
-    np.testing.assert_allclose(ours.scores, whole, atol=1e-5)
-    assert np.abs(whole).max() > 1e-2
+    expected_scores = torch.cat([expected[path] for path in paths]).numpy()
+    np.testing.assert_allclose(attribution.scores, expected_scores, atol=1e-5)
+    assert np.abs(expected_scores).max() > 1e-2
 
 
 def test_scores_are_complete(tiny):
@@ -80,38 +82,39 @@ def test_scores_are_complete(tiny):
     paths = [block.part.path for block in neuron_blocks(tiny.structure)]
     errors = []
     for steps in (4, 16, 64, 256):
-        (ours,) = attributed(tiny, alphas=steps_of(steps), requests=REQUESTS[:1])
+        (attribution,) = attributed(tiny, alphas=steps_of(steps), requests=REQUESTS[:1])
         _, changes = slow_scores(
             tiny.model, paths, REQUESTS[0].context, REQUESTS[0].continuation, steps=1
         )
-        sums = ours.scores.reshape(len(paths), -1).sum(1)
+        sums = attribution.scores.reshape(len(paths), -1).sum(1)
         errors.append(float(np.abs(sums - list(changes.values())).max()))
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < errors[0] / 10
-    assert ours.residual <= errors[-1] + 1e-6
+    assert attribution.residual <= errors[-1] + 1e-6
 
 
 @pytest.mark.parametrize("budget", [1, 64, 100_000])
 def test_batch_size_changes_nothing(tiny, budget):
     """Every token budget gives the same scores up to floating-point noise."""
-    for ours, other in zip(attributed(tiny, budget=budget), attributed(tiny), strict=True):
-        np.testing.assert_allclose(ours.scores, other.scores, atol=1e-7)
-        assert ours.probability == pytest.approx(other.probability)
+    batched = attributed(tiny, budget=budget)
+    for attribution, expected in zip(batched, attributed(tiny), strict=True):
+        np.testing.assert_allclose(attribution.scores, expected.scores, atol=1e-7)
+        assert attribution.probability == pytest.approx(expected.probability)
 
 
 def test_without_kept_keys_the_scores_are_the_same(tiny, monkeypatch):
     """If the cache cannot be cut, the whole context is run for every row with the same scores."""
-    kept = attributed(tiny)
+    with_keys = attributed(tiny)
     monkeypatch.setattr("broca.neurons.gradients.is_plain", lambda cache: False)
-    for ours, other in zip(attributed(tiny), kept, strict=True):
-        np.testing.assert_allclose(ours.scores, other.scores, atol=1e-6)
+    for attribution, expected in zip(attributed(tiny), with_keys, strict=True):
+        np.testing.assert_allclose(attribution.scores, expected.scores, atol=1e-6)
 
 
 def test_single_step_is_gradient_times_activation(tiny):
     """With the full activation alone, the score is w dp/dw and the residual is not defined."""
-    (ours,) = attributed(tiny, alphas=(1.0,), requests=REQUESTS[:1])
-    assert np.isnan(ours.residual)
-    assert np.abs(ours.scores).max() > 0
+    (attribution,) = attributed(tiny, alphas=(1.0,), requests=REQUESTS[:1])
+    assert np.isnan(attribution.residual)
+    assert np.abs(attribution.scores).max() > 0
     first = tiny.structure.parts[0].feed_forward.module
     met = []
     hook = first.register_forward_pre_hook(lambda _, args: met.append(args[0].clone()))
@@ -119,12 +122,12 @@ def test_single_step_is_gradient_times_activation(tiny):
         tiny.model(torch.tensor([[*REQUESTS[0].context, *REQUESTS[0].continuation[:-1]]]))
     hook.remove()
     expected = met[0][0, -2:].mean(0).numpy()
-    np.testing.assert_allclose(ours.activations[: len(expected)], expected, atol=1e-5)
+    np.testing.assert_allclose(attribution.activations[: len(expected)], expected, atol=1e-5)
     (empty,) = attributed(tiny, alphas=(0.0,), requests=REQUESTS[:1])
     paths = [block.part.path for block in neuron_blocks(tiny.structure)]
-    whole, _ = slow_scores(tiny.model, paths, *_parts(REQUESTS[0]), steps=1)
-    both_ends = torch.cat([whole[path] for path in paths]).numpy()
-    np.testing.assert_allclose((ours.scores + empty.scores) / 2, both_ends, atol=1e-7)
+    by_path, _ = slow_scores(tiny.model, paths, *_parts(REQUESTS[0]), steps=1)
+    both_ends = torch.cat([by_path[path] for path in paths]).numpy()
+    np.testing.assert_allclose((attribution.scores + empty.scores) / 2, both_ends, atol=1e-7)
 
 
 def test_weights_and_hooks_are_as_before(tiny):
@@ -145,16 +148,18 @@ def test_observations_are_the_attributions(tiny):
         for request in REQUESTS
     ]
     vectors = IntegratedGradients.observe(engine, observations)
-    for vector, ours in zip(vectors, attributed(tiny), strict=True):
-        count = len(ours.scores)
+    for vector, attribution in zip(vectors, attributed(tiny), strict=True):
+        count = len(attribution.scores)
         assert vector.dtype == np.float32
-        np.testing.assert_allclose(vector[:count], ours.scores, atol=1e-7)
-        np.testing.assert_allclose(vector[count:-2], ours.activations, atol=1e-6)
-        assert vector[-2:] == pytest.approx([ours.probability, ours.residual], abs=1e-6)
+        np.testing.assert_allclose(vector[:count], attribution.scores, atol=1e-7)
+        np.testing.assert_allclose(vector[count:-2], attribution.activations, atol=1e-6)
+        assert vector[-2:] == pytest.approx(
+            [attribution.probability, attribution.residual], abs=1e-6
+        )
     assert engine.tokens == engine.observed_tokens > 0
     keys = {observation.key for observation in observations}
-    other = IntegratedGradients(*_parts(REQUESTS[0]), steps_of(STEPS + 1), length=1)
-    assert len(keys | {other.key}) == len(REQUESTS) + 1
+    finer = IntegratedGradients(*_parts(REQUESTS[0]), steps_of(STEPS + 1), length=1)
+    assert len(keys | {finer.key}) == len(REQUESTS) + 1
     longer = IntegratedGradients(*_parts(REQUESTS[0]), steps_of(STEPS), length=9)
     assert longer.key == observations[0].key
 

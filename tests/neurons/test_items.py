@@ -13,10 +13,10 @@ from broca.tasks import Catalog, RequestTokenizer
 
 def cut(model, parts, **options):
     """Returns the neuron tasks of a model with a few items."""
-    given = {"items": 6, "report_items": 5, "seed": 0, **options}
-    data = DataOptions(answer_tokens=given.pop("answer_tokens", None))
+    settings = {"items": 6, "report_items": 5, "seed": 0, **options}
+    data = DataOptions(answer_tokens=settings.pop("answer_tokens", None))
     return neuron_tasks(
-        model, parts, Catalog(), task_options=TaskOptions(), data_options=data, **given
+        model, parts, Catalog(), task_options=TaskOptions(), data_options=data, **settings
     )
 
 
@@ -49,10 +49,10 @@ def test_data_sets_are_read_and_shortened(reference, tmp_path):
     rows = [{"prompt": f"compute 1{n} + 2{n} =", "answer": f"{30 + 2 * n} or so"} for n in range(9)]
     path.write_text("\n".join(map(json.dumps, rows)))
     name = f"data:{path}"
-    whole, short = (
+    full, short = (
         cut(reference, {"locate": (name,)}, answer_tokens=tokens) for tokens in (None, 1)
     )
-    for tasks, least, most in ((whole, 2, 99), (short, 1, 1)):
+    for tasks, least, most in ((full, 2, 99), (short, 1, 1)):
         places = tasks.places["locate"][name].tolist()
         assert len(places) == 2
         for benchmark, item in (tasks.bank[place] for place in places):

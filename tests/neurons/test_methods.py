@@ -38,12 +38,12 @@ def test_knowledge_neurons_follow_their_two_thresholds(ask):
 def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
     """A neuron that is active only on the task ranks first."""
     run = ask(letters(6), letters(5, name="others"), rule=RuleOptions(count=1))
-    original, here = NeuronRun.item_scores, run.places("letters")
+    original, task_places = NeuronRun.item_scores, run.places("letters")
 
     def planted(self, places, *, integrated):
         scores = original(self, places, integrated=integrated)
         activations = np.random.default_rng(len(places)).normal(size=scores.activations.shape)
-        activations[:, 9] += 40.0 * (places is here)
+        activations[:, 9] += 40.0 * (places is task_places)
         return replace(scores, activations=activations.astype(np.float32))
 
     monkeypatch.setattr(NeuronRun, "item_scores", planted)

@@ -68,11 +68,11 @@ def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     first.run.workspace.close()
     second = ask(letters(6), journal=journal)
     places = second.places("letters")
-    whole = second.item_scores(places)
+    full = second.item_scores(places)
     assert computed == [3, 3]
-    assert np.array_equal(whole.scores[:3], half.scores)
+    assert np.array_equal(full.scores[:3], half.scores)
     again = second.item_scores(places)
-    assert np.array_equal(again.scores, whole.scores)
+    assert np.array_equal(again.scores, full.scores)
     replace(second, rule=RuleOptions(steps=4)).item_scores(places)
     second.item_scores(places, integrated=False)
     assert sum(computed) == 6 + 6 + 6
@@ -102,8 +102,8 @@ def test_intervals_hold_the_mean_and_shrink(ask):
 def test_values_that_are_not_known_are_left_out(ask):
     """NaN, the overlap of empty sets, is left out; without any known value the interval is NaN."""
     run = ask(letters(2))
-    some = run.mean([1.0, float("nan"), 3.0])
-    assert some.value == 2
+    mean = run.mean([1.0, float("nan"), 3.0])
+    assert mean.value == 2
     assert np.isnan(run.mean([float("nan")]).value)
     assert np.isnan(run.mean([]).low)
 

@@ -41,10 +41,11 @@ def test_answers_are_right():
         options = dict(re.findall(r"([ABCD]) (\S+)", example["prompt"].split(" : ")[0]))
         rights.setdefault(example["content"], set()).add(options[example["answer"].strip()])
     assert all(len(right) == 1 for right in rights.values())
-    known = capitals()
-    assert (len(known), known["france"], known["new zealand"]) == (169, "paris", "wellington")
+    capital_of = capitals()
+    assert len(capital_of) == 169
+    assert (capital_of["france"], capital_of["new zealand"]) == ("paris", "wellington")
     for example in paraphrased("capitals", contents=5).examples:
-        assert known[example["content"]] == example["answer"].strip()
+        assert capital_of[example["content"]] == example["answer"].strip()
         assert example["content"] in example["prompt"]
 
 

@@ -79,7 +79,7 @@ def test_training_equals_adam_with_masked_gradients(neurons, golds):
     done = trained(neurons, Training(COLUMNS, answers, answers, options))
     assert done.best == 1
     with done.delta.applied(neurons.model):
-        ours = snapshot(neurons)
+        tuned = snapshot(neurons)
     total, count = 0.0, 0
     for gold in answers:
         tokens = torch.tensor([[*gold.context, *gold.continuation]])
@@ -94,10 +94,10 @@ def test_training_equals_adam_with_masked_gradients(neurons, golds):
     for name, value in plain.state_dict().items():
         chosen = belongs(name, value.shape)
         if not chosen.any():
-            torch.testing.assert_close(ours[name], value, atol=2e-5, rtol=0)
+            torch.testing.assert_close(tuned[name], value, atol=2e-5, rtol=0)
         else:
             # where a gradient is almost zero, Adam's first step turns noise into its sign
-            close = (ours[name][chosen] - value[chosen]).abs() < 2e-5
+            close = (tuned[name][chosen] - value[chosen]).abs() < 2e-5
             assert close.float().mean() > 0.98, name
 
 

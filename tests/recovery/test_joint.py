@@ -23,9 +23,9 @@ def problem(rows, components, *, seed=0, responses=2, noise=0.3, effects=None):
 def test_equals_ridge_of_scikit_learn(rows, components):
     """Effects equal a ridge of each response alone, for more rows than components and for fewer."""
     masks, _, y = problem(rows, components)
-    found = joint_effects(masks, y, resamples=2, rng=np.random.default_rng(0))
-    for number, effects in enumerate(found.effects):
-        alone = Ridge(alpha=found.penalty, solver="svd").fit(masks.astype(float), y[:, number])
+    joint = joint_effects(masks, y, resamples=2, rng=np.random.default_rng(0))
+    for number, effects in enumerate(joint.effects):
+        alone = Ridge(alpha=joint.penalty, solver="svd").fit(masks.astype(float), y[:, number])
         np.testing.assert_allclose(effects, alone.coef_, atol=1e-9)
 
 
@@ -33,14 +33,14 @@ def test_explained_is_that_of_held_out_masks():
     """Explained variance equals scikit-learn's cross-validation on the same folds."""
     masks, _, y = problem(300, 20)
     y = np.column_stack([y, np.random.default_rng(5).normal(size=300)])
-    found = joint_effects(masks, y, resamples=1, rng=np.random.default_rng(3))
+    joint = joint_effects(masks, y, resamples=1, rng=np.random.default_rng(3))
     folds = np.random.default_rng(3).permutation(300) % 5
     predicted = cross_val_predict(
-        Ridge(alpha=found.penalty), masks.astype(float), y, cv=PredefinedSplit(folds)
+        Ridge(alpha=joint.penalty), masks.astype(float), y, cv=PredefinedSplit(folds)
     )
-    wanted = 1 - ((y - predicted) ** 2).sum(0) / ((y - y.mean(0)) ** 2).sum(0)
-    np.testing.assert_allclose(found.explained, wanted, atol=1e-9)
-    assert found.explained[2] < 0.0 < 0.2 < found.explained[0]
+    expected = 1 - ((y - predicted) ** 2).sum(0) / ((y - y.mean(0)) ** 2).sum(0)
+    np.testing.assert_allclose(joint.explained, expected, atol=1e-9)
+    assert joint.explained[2] < 0.0 < 0.2 < joint.explained[0]
 
 
 def test_intervals_cover_the_truth():
@@ -48,13 +48,13 @@ def test_intervals_cover_the_truth():
     inside = []
     for seed in range(8):
         masks, truth, y = problem(300, 30, seed=seed)
-        found = joint_effects(masks, y, resamples=80, rng=np.random.default_rng(seed))
+        joint = joint_effects(masks, y, resamples=80, rng=np.random.default_rng(seed))
         difference = (
-            found.effects[0] - found.effects[1],
-            found.resampled[:, 0] - found.resampled[:, 1],
+            joint.effects[0] - joint.effects[1],
+            joint.resampled[:, 0] - joint.resampled[:, 1],
         )
         for values, resampled, true in (
-            (found.effects, found.resampled, truth),
+            (joint.effects, joint.resampled, truth),
             (*difference, truth[0] - truth[1]),
         ):
             low, high = interval(values, resampled)
@@ -67,8 +67,8 @@ def test_one_bound_for_all_components():
     false = 0
     for seed in range(20):
         masks, truth, y = problem(300, 40, seed=seed, responses=1)
-        found = joint_effects(masks, y, resamples=60, rng=np.random.default_rng(seed))
-        sure = highest(found.effects, found.resampled)[0] < 0
+        joint = joint_effects(masks, y, resamples=60, rng=np.random.default_rng(seed))
+        sure = highest(joint.effects, joint.resampled)[0] < 0
         assert sure[:3].all()
         false += bool(sure[truth[0] == 0].any())
     assert false <= 4
@@ -77,10 +77,10 @@ def test_one_bound_for_all_components():
 def test_few_masks_are_said():
     """With fewer than four masks for each component the effects are shrunk and marked as shrunk."""
     masks, _, y = problem(60, 40)
-    found = joint_effects(masks, y, resamples=2, rng=np.random.default_rng(0))
-    assert found.shrunk
-    assert found.penalty > 1
-    assert np.abs(found.effects[:, :3]).mean() < 0.3
+    joint = joint_effects(masks, y, resamples=2, rng=np.random.default_rng(0))
+    assert joint.shrunk
+    assert joint.penalty > 1
+    assert np.abs(joint.effects[:, :3]).mean() < 0.3
     assert not joint_effects(
         *problem(160, 40)[::2], resamples=2, rng=np.random.default_rng(0)
     ).shrunk
@@ -98,7 +98,7 @@ def test_same_seed_same_bits():
 def test_constant_responses_have_no_effect():
     """Constant responses have zero effects, no explained variance and no effect below the bound."""
     masks, _, _ = problem(100, 10)
-    found = joint_effects(masks, np.zeros((100, 2)), resamples=5, rng=np.random.default_rng(0))
-    assert not found.effects.any()
-    assert not found.explained.any()
-    assert not (highest(found.effects, found.resampled) < 0).any()
+    joint = joint_effects(masks, np.zeros((100, 2)), resamples=5, rng=np.random.default_rng(0))
+    assert not joint.effects.any()
+    assert not joint.explained.any()
+    assert not (highest(joint.effects, joint.resampled) < 0).any()

@@ -24,10 +24,10 @@ def test_equals_scikit_learn_on_standardized_responses(problem):
     masks, responses, _ = problem
     z = (responses - responses.mean()) / responses.std()
     reference = Lasso(alpha=0.01, max_iter=5000).fit(masks.astype(float), z)
-    ours = PaperLasso().fit(masks, responses)
-    np.testing.assert_allclose(ours.coef_, reference.coef_ * responses.std(), atol=1e-10)
+    fitted = PaperLasso().fit(masks, responses)
+    np.testing.assert_allclose(fitted.coef_, reference.coef_ * responses.std(), atol=1e-10)
     np.testing.assert_allclose(
-        ours.predict(masks),
+        fitted.predict(masks),
         reference.predict(masks.astype(float)) * responses.std() + responses.mean(),
         atol=1e-10,
     )

@@ -69,7 +69,7 @@ def test_what_members_add_says_what_sets_are_worth():
     smaller[np.arange(len(rows)), columns] = False
     adds = worth(sets[rows]) - worth(smaller)
     model = PairwiseModel(COUNT, largest=3, cost=0.0)
-    model.fit(sets[rows], adds, noise=np.full(len(rows), 0.02), beside=smaller)
+    model.fit(sets[rows], adds, noise=np.full(len(rows), 0.02), references=smaller)
     np.testing.assert_allclose(model.values(sets), worth(sets), atol=0.01)
 
 
@@ -93,23 +93,23 @@ def test_best_is_the_best_of_all_sets_within_the_size():
     """The climb from a near start finds the best of all subsets."""
     model, sets = fitted(), every_set()
     allowed = sets[sets.sum(axis=1) <= 3]
-    found = model.best(np.array([True, False, False, False, False, False]))
-    np.testing.assert_array_equal(found, allowed[np.argmax(model.net(allowed))])
-    assert found.tolist() == [True, True, True, False, False, False]
+    best = model.best(np.array([True, False, False, False, False, False]))
+    np.testing.assert_array_equal(best, allowed[np.argmax(model.net(allowed))])
+    assert best.tolist() == [True, True, True, False, False, False]
 
 
 def test_members_that_add_less_than_they_cost_stay_out():
     """If members are expensive, only the pair is worth its cost."""
-    found = fitted(cost=0.25).best(np.array([True, True, False, False, False, False]))
-    assert found.tolist() == [True, True, False, False, False, False]
+    best = fitted(cost=0.25).best(np.array([True, True, False, False, False, False]))
+    assert best.tolist() == [True, True, False, False, False, False]
 
 
 def test_draws_vary_where_the_data_leave_it_open():
     """Draws vary after two measured sets and agree after all sets."""
-    few = PairwiseModel(COUNT, largest=3, cost=0.0)
-    few.fit(np.eye(COUNT, dtype=bool)[:2], np.array([0.1, 0.2]), noise=0.1)
+    uncertain = PairwiseModel(COUNT, largest=3, cost=0.0)
+    uncertain.fit(np.eye(COUNT, dtype=bool)[:2], np.array([0.1, 0.2]), noise=0.1)
     start, rng = np.zeros(COUNT, dtype=bool), np.random.default_rng(1)
-    assert len({tuple(few.draw(start, rng)) for _ in range(20)}) > 3
+    assert len({tuple(uncertain.draw(start, rng)) for _ in range(20)}) > 3
     sure = fitted()
     near = np.array([True, True, False, False, False, False])
     assert len({tuple(sure.draw(near, rng)) for _ in range(20)}) == 1

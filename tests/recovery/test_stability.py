@@ -12,13 +12,13 @@ def test_effects_are_least_squares_on_what_was_kept():
     noise = np.random.default_rng(0).normal(0, 0.05, 160)
     y = 1 - 0.4 * masks[:, 5] - 0.3 * masks[:, 11] + noise
     fitted = StabilitySelection().fit(masks, y)
-    kept = np.flatnonzero(fitted.coef_)
-    assert {5, 11} <= set(kept.tolist())
-    assert (fitted.frequency_[kept] >= 0.8).all()
-    assert (np.delete(fitted.frequency_, kept) < 0.8).all()
-    matrix = np.column_stack([np.ones(160), masks[:, kept]])
+    selected = np.flatnonzero(fitted.coef_)
+    assert {5, 11} <= set(selected.tolist())
+    assert (fitted.frequency_[selected] >= 0.8).all()
+    assert (np.delete(fitted.frequency_, selected) < 0.8).all()
+    matrix = np.column_stack([np.ones(160), masks[:, selected]])
     solution = np.linalg.solve(matrix.T @ matrix, matrix.T @ y)
-    np.testing.assert_allclose([fitted.intercept_, *fitted.coef_[kept]], solution, atol=1e-9)
+    np.testing.assert_allclose([fitted.intercept_, *fitted.coef_[selected]], solution, atol=1e-9)
 
 
 def test_same_seed_same_frequencies():

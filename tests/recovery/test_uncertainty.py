@@ -17,7 +17,7 @@ def simulated(seed, *, masks=150, components=60, planted=4, noise=0.1):
     return design, 1 + design @ effects + rng.normal(0, noise, masks), effects
 
 
-def known(design, y, *, k=5, seed=0, resamples=30, alpha=0.01):
+def lasso_uncertainty(design, y, *, k=5, seed=0, resamples=30, alpha=0.01):
     """Returns the uncertainty of the paper's Lasso."""
     fitted = PaperLasso(alpha=alpha).fit(design, y)
     return uncertainty(design, y, fitted, k=k, seed=seed, resamples=resamples)
@@ -25,24 +25,24 @@ def known(design, y, *, k=5, seed=0, resamples=30, alpha=0.01):
 
 def test_intervals_cover_the_truth_and_discoveries_are_true():
     """90 % intervals cover at least 84 %, and at most a fifth of discoveries is false."""
-    covered, false, found, planted = [], 0, 0, 0
+    covered, false, discovered, planted = [], 0, 0, 0
     for seed in range(8):
         design, y, effects = simulated(seed)
-        result = known(design, y)
+        result = lasso_uncertainty(design, y)
         covered.append((result.intervals[:, 0] <= effects) & (effects <= result.intervals[:, 1]))
         discoveries = result.q_values <= DISCOVERY
         false += int((discoveries & (effects == 0)).sum())
-        found += int(discoveries.sum())
+        discovered += int(discoveries.sum())
         planted += int((discoveries & (effects < 0)).sum())
     assert 0.84 <= np.mean(covered) <= 0.96
-    assert false <= 0.2 * found
+    assert false <= 0.2 * discovered
     assert planted >= 0.9 * 4 * 8
 
 
 def test_p_values_are_those_of_least_squares():
     """With one sure column, other p-values are Student's t in a regression with this column."""
     design, y, effects = simulated(3, planted=1, noise=0.03)
-    result = known(design, y, alpha=0.1)
+    result = lasso_uncertainty(design, y, alpha=0.1)
     (sure,) = np.flatnonzero(effects)
     assert result.frequency[sure] == 1
     column = (sure + 1) % 60
@@ -60,17 +60,17 @@ def test_equal_responses_and_few_masks_are_no_evidence():
     """Equal responses or fewer than eight masks give no interval and p-values of one."""
     design, y, _ = simulated(0)
     for masks, responses in ((design, np.ones(150)), (design[:6], y[:6])):
-        result = known(masks, responses)
+        result = lasso_uncertainty(masks, responses)
         assert np.isnan(result.intervals).all()
         assert (result.p_values == 1).all()
-    assert not known(design, np.ones(150)).frequency.any()
+    assert not lasso_uncertainty(design, np.ones(150)).frequency.any()
 
 
 def test_a_column_that_is_never_ablated_has_no_interval():
     """A column that is never ablated has no interval and a p-value of one."""
     design, y, _ = simulated(1)
     design[:, 7] = False
-    result = known(design, y)
+    result = lasso_uncertainty(design, y)
     assert np.isnan(result.intervals[7]).all()
     assert result.p_values[7] == 1
 
@@ -78,7 +78,7 @@ def test_a_column_that_is_never_ablated_has_no_interval():
 def test_same_seed_same_frequencies():
     """The same seed gives the same resamples and another seed gives others."""
     design, y, _ = simulated(2, noise=0.3)
-    first, again, other = (known(design, y, seed=s).frequency for s in (0, 0, 1))
+    first, again, other = (lasso_uncertainty(design, y, seed=s).frequency for s in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -95,7 +95,9 @@ def test_within_strata_it_is_least_squares_with_a_level_for_each():
     assert result.estimates[7] == pytest.approx(solution[3])
     assert result.p_values[7] == pytest.approx(stats.t.cdf(solution[3] / error, 146))
     for same in (None, np.full(150, 4)):
-        np.testing.assert_array_equal(estimate(design, y, same).p_values, known(design, y).p_values)
+        np.testing.assert_array_equal(
+            estimate(design, y, same).p_values, lasso_uncertainty(design, y).p_values
+        )
 
 
 def test_no_component_takes_the_blame_for_the_size_of_masks():
@@ -111,8 +113,8 @@ def test_no_component_takes_the_blame_for_the_size_of_masks():
         effects = np.where(np.arange(60) < 30, -0.03, 0.0)
         y = 1 + masks @ effects + rng.normal(0, 0.1, 600)
         for name, strata in (("alike", sizes // 3), ("all", None)):
-            found = estimate(masks, y, strata).p_values[30:] < 0.05
-            false[name] += int(found.sum())
+            discoveries = estimate(masks, y, strata).p_values[30:] < 0.05
+            false[name] += int(discoveries.sum())
     assert false["alike"] <= 0.08 * 300
     assert false["all"] > 2 * false["alike"]
 

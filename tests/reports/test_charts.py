@@ -15,13 +15,13 @@ def symbols(chart, width=600.0):
 
 def ticks(chart, width=600.0):
     """Returns the numbers on the horizontal axis with their places."""
-    found = {}
+    places = {}
     for mark in walk(chart.draw(width).marks):
         if isinstance(mark, Label) and mark.anchor == "middle" and mark.size == 11:
             text = mark.text.replace("−", "-").replace(",", "")
             if text.lstrip("-").replace(".", "").isdigit():
-                found[float(text)] = mark.x
-    return found
+                places[float(text)] = mark.x
+    return places
 
 
 CHART = charts.IntervalChart(
@@ -49,8 +49,8 @@ def test_an_interval_is_a_line_between_its_ends():
     places = ticks(CHART)
     unit = places[1.0] - places[0.0]
     lines = [m for m in walk(CHART.draw(600).marks) if isinstance(m, Segment) and m.role == "harm"]
-    whole = max(lines, key=lambda line: line.x2 - line.x1)
-    assert [whole.x1, whole.x2] == pytest.approx(
+    longest = max(lines, key=lambda line: line.x2 - line.x1)
+    assert [longest.x1, longest.x2] == pytest.approx(
         [places[0.0] + unit * value for value in (0.1, 0.4)]
     )
     assert not [m for m in walk(CHART.draw(600).marks)

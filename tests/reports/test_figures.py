@@ -74,8 +74,8 @@ def test_located_neurons_lie_in_their_layers():
     """The grid has all layers and the number of all neurons of a layer."""
     from results.test_base import make_neurons
 
-    found = make_neurons()
-    model = replace(found.model, layers=4, neurons=400)
+    neuron_set = make_neurons()
+    model = replace(neuron_set.model, layers=4, neurons=400)
     neurons = (LocatedNeuron("L3N40", 3, 40, 0.5, 9.0),)
-    grid = figures.located(replace(found, model=model, selected=neurons)).chart
+    grid = figures.located(replace(neuron_set, model=model, selected=neurons)).chart
     assert (grid.neurons, grid.layers, grid.effects) == (100, 4, {"L3N40": -0.5})

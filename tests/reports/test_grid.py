@@ -97,8 +97,8 @@ def test_a_set_is_shown_among_heads_that_were_not_measured():
     assert len(cells(grid)) == 8
     assert sum(value is None for value in grid.effects.values()) == 7
     assert group_of(model) == 2
-    known = grid_of_set(ModelInfo("toy", "f"), ("L1H2", "L0M"), unit="effect")
-    assert set(cells(known)) == {"L1H2", "L0M"}
+    set_grid = grid_of_set(ModelInfo("toy", "f"), ("L1H2", "L0M"), unit="effect")
+    assert set(cells(set_grid)) == {"L1H2", "L0M"}
 
 
 def test_components_are_counted_by_kind():
@@ -106,7 +106,7 @@ def test_components_are_counted_by_kind():
     assert counted(["L0H0", "L0H1"]) == "2 heads"
     assert counted(["L0M", "L0A", "L1A"]) == "2 attention layers and 1 MLP block"
     assert noun(["L0M", "L1M"]) == "MLP blocks"
-    assert noun(["L0M", "L1A"], many=False) == "component"
+    assert noun(["L0M", "L1A"], plural=False) == "component"
 
 
 def test_an_invalid_component_name_is_not_drawn():

@@ -10,19 +10,19 @@ from broca.reports.neurons import record_tables
 
 def test_located_neurons_have_a_page():
     """The picture comes before the list, and every neuron is in it."""
-    found = make_neurons()
-    html = render(found)
+    neuron_set = make_neurons()
+    html = render(neuron_set)
     assert html.index("<h1>") < html.index("<svg") < html.index("<table>")
-    for neuron in found.selected:
+    for neuron in neuron_set.selected:
         assert f'data-component="{neuron.name}"' in html
 
 
 def test_a_chart_counts_neurons_only_where_a_reader_cannot():
     """A chart by layer is drawn only if there are too many neurons to count in the picture."""
-    found = make_neurons()
-    assert 'data-figure="layers"' not in render(found)
-    many = replace(found, selected=found.selected * 41)
-    assert 'data-figure="layers"' in render(many)
+    neuron_set = make_neurons()
+    assert 'data-figure="layers"' not in render(neuron_set)
+    large_set = replace(neuron_set, selected=neuron_set.selected * 41)
+    assert 'data-figure="layers"' in render(large_set)
 
 
 def test_any_experiment_has_a_page_of_tables():

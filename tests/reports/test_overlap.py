@@ -16,7 +16,7 @@ PAIRS = [
 ]
 
 
-def made(command="broca neurons overlap"):
+def make_overlap(command="broca neurons overlap"):
     """Returns an experiment with these pairs."""
     return NeuronExperiment(
         command=command,
@@ -35,7 +35,7 @@ def test_matrix_has_the_halves_on_its_diagonal():
 
 def test_page_and_figure_are_made_of_a_file_too(tmp_path):
     """A decoded result is saved with its page and plotted, and the model's name is escaped."""
-    again = decode(NeuronExperiment, encode(made()))
+    again = decode(NeuronExperiment, encode(make_overlap()))
     files = again.save(tmp_path)
     assert [file.name for file in files] == ["overlap.json", "overlap.html"]
     assert "&lt;b&gt;" in files[1].read_text()
@@ -44,7 +44,7 @@ def test_page_and_figure_are_made_of_a_file_too(tmp_path):
 
 def test_other_experiments_have_no_figure(tmp_path):
     """Other experiments have a page of tables, and `plot` refuses them."""
-    files = made("broca neurons erase").save(tmp_path)
+    files = make_overlap("broca neurons erase").save(tmp_path)
     assert [file.name for file in files] == ["erase.json", "erase.html"]
     with pytest.raises(BadInput, match="no figure"):
-        made("broca neurons erase").plot()
+        make_overlap("broca neurons erase").plot()

@@ -43,11 +43,11 @@ def test_a_stress_test_is_summed_up_and_linked(result, stressed, tmp_path):
 
 def test_what_is_of_other_heads_or_weights_does_not_count(result, stressed, tmp_path):
     """Files about other heads or other weights, as left by an earlier run, are ignored."""
-    for other in (
+    for unrelated in (
         replace(stressed, heads=("L0H0",)),
         replace(stressed, model=replace(stressed.model, fingerprint="0" * 16)),
     ):
-        (tmp_path / "stress.json").write_text(encode(other))
+        (tmp_path / "stress.json").write_text(encode(unrelated))
         assert "Stress test" not in result.save(tmp_path)[1].read_text()
 
 
@@ -91,11 +91,11 @@ def test_a_later_result_of_other_heads_leaves_the_report(result, stressed, tmp_p
     """Another selection gets its own page; a given run has precedence over the folder's run."""
     result.save(tmp_path)
     report = (tmp_path / "report.html").read_text()
-    other = replace(result.verification, heads=("L0H0",))
-    assert other.save(tmp_path)[1].name == "verification.html"
+    verification = replace(result.verification, heads=("L0H0",))
+    assert verification.save(tmp_path)[1].name == "verification.html"
     replace(stressed, heads=("L0H0",)).save(tmp_path)
     assert (tmp_path / "report.html").read_text() == report
-    assert write(other, tmp_path, run=result)[1].name == "report.html"
+    assert write(verification, tmp_path, run=result)[1].name == "report.html"
 
 
 def test_a_folder_that_cannot_be_written_is_refused(result, tmp_path):

@@ -35,8 +35,8 @@ def test_keys_stand_in_the_order_of_the_fields():
 
 def test_what_json_lacks_is_null():
     """NaN and infinity are written as null, and NumPy's numbers as plain numbers."""
-    found = plain(Point(float("nan"), None, {"a": np.float32(1.5), "b": np.array([1.0, np.inf])}))
-    assert found == {"x": None, "pair": None, "more": {"a": 1.5, "b": [1.0, None]}}
+    data = plain(Point(float("nan"), None, {"a": np.float32(1.5), "b": np.array([1.0, np.inf])}))
+    assert data == {"x": None, "pair": None, "more": {"a": 1.5, "b": [1.0, None]}}
     assert json.loads(encode(Point(np.inf)))["x"] is None
 
 

@@ -77,11 +77,11 @@ def test_a_line_for_each_component_and_model():
 
 def test_curves_follow_the_selected_components_over_the_models():
     """Curves have intervals and follow the order of the models."""
-    found = make_comparison(("step1", "step2", "step3")).curves()
-    assert set(found) == {("adding", "L0H0"), ("adding", "L1H1")}
-    values = [round(point.value, 6) for point in found["adding", "L0H0"]]
+    curves = make_comparison(("step1", "step2", "step3")).curves()
+    assert set(curves) == {("adding", "L0H0"), ("adding", "L1H1")}
+    values = [round(point.value, 6) for point in curves["adding", "L0H0"]]
     assert values == [-0.4, -0.3, -0.2]
-    assert all(point.low < point.value < point.high for point in found["adding", "L1H1"])
+    assert all(point.low < point.value < point.high for point in curves["adding", "L1H1"])
 
 
 def test_effects_are_found_by_model_and_task():

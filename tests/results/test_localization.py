@@ -57,8 +57,8 @@ def test_a_verification_inside_leaves_out_what_the_localization_says():
     """Fields that are equal in the localization are written once, and reading restores them."""
     result = make_result()
     inner = json.loads(encode(result))["verification"]
-    said = {"broca", "schema", "kind", "model", "task", "heads", "ablation", "seed", "baseline"}
-    assert not {*said, "rows"} & set(inner)
+    omitted = {"broca", "schema", "kind", "model", "task", "heads", "ablation", "seed", "baseline"}
+    assert not {*omitted, "rows"} & set(inner)
     read = decode(Localization, encode(result)).verification
     assert read.model == result.model
     assert read.heads == result.selected

@@ -60,9 +60,9 @@ def conforms(data, schema, definitions):
         )
     types = {"string": str, "boolean": bool, "integer": int, "number": float | int,
              "null": type(None), "object": dict}  # fmt: skip
-    wanted = types.get(schema.get("type"), object)
-    numeric = wanted in (int, float | int) and isinstance(data, bool)
-    return isinstance(data, wanted) and not numeric
+    expected = types.get(schema.get("type"), object)
+    numeric = expected in (int, float | int) and isinstance(data, bool)
+    return isinstance(data, expected) and not numeric
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ class Line:
     head: str
     drop: Interval
     shares: dict[str, float]
-    kept: tuple[float, ...]
+    numbers: tuple[float, ...]
     inner: tuple[Inner, ...]
 
 
@@ -42,16 +42,16 @@ LINE = Line("L0H1", Interval(0.5, 0.4, 0.6), {"a": 1.0}, (1.0, 2.0), (Inner("x")
 
 def test_lines_have_dotted_columns_and_tables_of_their_own():
     """Nested values become dotted columns, inner records become tables, empty lists do not."""
-    found = tables(Holder((LINE,), within=Holder((LINE,))))
-    assert list(found) == ["lines", "lines.inner", "within.lines", "within.lines.inner"]
-    assert found["lines"] == [
+    by_name = tables(Holder((LINE,), within=Holder((LINE,))))
+    assert list(by_name) == ["lines", "lines.inner", "within.lines", "within.lines.inner"]
+    assert by_name["lines"] == [
         {"head": "L0H1", "drop.value": 0.5, "drop.low": 0.4, "drop.high": 0.6, "shares.a": 1.0,
-         "kept": [1.0, 2.0]}
+         "numbers": [1.0, 2.0]}
     ]  # fmt: skip
-    assert found["lines.inner"] == [
+    assert by_name["lines.inner"] == [
         {"lines.head": "L0H1", "name": "x"}, {"lines.head": "L0H1", "name": "y"},
     ]  # fmt: skip
-    assert found["within.lines"] == found["lines"]
+    assert by_name["within.lines"] == by_name["lines"]
 
 
 def test_a_verification_has_all_its_tables_as_frames():

@@ -3,11 +3,11 @@
 import pytest
 
 import broca
-from broca.journal import Journal
+from broca.journal import Journal, read_runs
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def localization(tmp_path_factory):
     """A small localization with two other tasks, one of the same capability, and its journal."""
     journal = tmp_path_factory.mktemp("run") / "j.sqlite"
     result = broca.localize(
@@ -18,9 +18,9 @@ def found(tmp_path_factory):
     return result, journal
 
 
-def test_costs_are_what_the_journal_holds(found):
+def test_costs_are_what_the_journal_holds(localization):
     """Measured rows and tokens equal the sums in the journal, and the search keeps its budget."""
-    result, journal = found
+    result, journal = localization
     with Journal(journal, read_only=True) as opened:
         ((rows, tokens),) = opened.query("SELECT sum(rows), sum(tokens) FROM batches")
     assert result.cost.measured == rows
@@ -29,11 +29,11 @@ def test_costs_are_what_the_journal_holds(found):
     assert result.cost.wall_s > 0
 
 
-def test_settings_identify_the_run(found):
+def test_settings_identify_the_run(localization):
     """The journal has the settings of the run as plain values."""
-    _, journal = found
+    _, journal = localization
     with Journal(journal, read_only=True) as opened:
-        (run,) = broca_runs(opened)
+        (run,) = read_runs(opened)
     settings = run.settings
     assert (settings["task"], settings["method"], settings["k"]) == ("addition", "focus", 2)
     assert settings["others"] == ["addition_words", "sorting"]
@@ -41,16 +41,9 @@ def test_settings_identify_the_run(found):
     assert settings["task_options"]["limit"] == 40
 
 
-def broca_runs(journal):
-    """Returns the runs of a journal."""
-    from broca.journal import read_runs
-
-    return read_runs(journal)
-
-
-def test_ranking_and_selection_fit_together(found):
+def test_ranking_and_selection_fit_together(localization):
     """The ranking has all components, the selected ones first; the verification is of these."""
-    result, _ = found
+    result, _ = localization
     names = [component.name for component in result.ranking]
     assert len(set(names)) == 96
     assert tuple(names[: len(result.selected)]) == result.selected
@@ -59,9 +52,9 @@ def test_ranking_and_selection_fit_together(found):
     assert result.verification.heads == result.selected
 
 
-def test_a_task_of_the_same_capability_is_noted(found):
+def test_a_task_of_the_same_capability_is_noted(localization):
     """A task of the same capability has a role of its own and a note."""
-    result, _ = found
+    result, _ = localization
     assert result.same_skill == ("addition_words",)
     assert any("addition_words measures the same capability" in note for note in result.notes)
     roles = {line.task: line.role for line in result.verification.drops}

@@ -22,16 +22,16 @@ def model():
 @pytest.fixture
 def forecasts(monkeypatch):
     """Every forecast to which steps are added, with the steps as they were expected."""
-    made = []
+    additions = []
     add = Forecast.add
 
     def noted(self, steps, **options):
         add(self, steps, **options)
         if steps:
-            made.append((list(steps), self))
+            additions.append((list(steps), self))
 
     monkeypatch.setattr(Forecast, "add", noted)
-    return made
+    return additions
 
 
 def test_a_localization_measures_what_is_expected_step_by_step(model, forecasts):

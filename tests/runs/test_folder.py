@@ -14,7 +14,7 @@ def claim(folder, *, seed=0, **options):
     """Claims a folder for a small command."""
     folder.mkdir(exist_ok=True)
     return RunFolder.claim(
-        folder, verb="localize", asked={"task": "a", "seed": seed}, how={}, command=["broca"],
+        folder, verb="localize", options={"task": "a", "seed": seed}, how={}, command=["broca"],
         **options,
     )  # fmt: skip
 
@@ -56,14 +56,16 @@ def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
 
 def finish(folder, *sources):
     """Finishes a run of the small command."""
-    taken = claim(folder)
+    run_folder = claim(folder)
     (folder / "result.json").write_text("{}")
-    taken.finish(sources, [folder / "result.json"])
+    run_folder.finish(sources, [folder / "result.json"])
 
 
-def is_finished(folder, **asked):
+def is_finished(folder, **options):
     """Returns whether the small command is finished in the folder."""
-    return RunFolder.is_finished(folder, verb="localize", asked={"task": "a", "seed": 0, **asked})
+    return RunFolder.is_finished(
+        folder, verb="localize", options={"task": "a", "seed": 0, **options}
+    )
 
 
 def test_a_finished_run_is_known_by_its_options_and_files(tmp_path):
@@ -140,20 +142,20 @@ def test_broken_reproduce_json_is_one_line(tmp_path, text):
 
 def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
     """Options come from the run's record unless they are given."""
-    asked = {
+    recorded = {
         "task": "a", "seed": 0, "include_path": "/tasks", "allow_code": True, "revision": "step9",
         "dtype": "bfloat16", "components": "heads+mlp", "merge_adapter": False,
         "task_options": {"num_fewshot": 2, "gen_kwargs": "max_gen_toks=9"},
     }  # fmt: skip
     (tmp_path / "out").mkdir()
     RunFolder.claim(
-        tmp_path / "out", verb="localize", asked=asked, how={"device": "cpu"}, command=["broca"],
-        journal=tmp_path / "shared.sqlite",
+        tmp_path / "out", verb="localize", options=recorded, how={"device": "cpu"},
+        command=["broca"], journal=tmp_path / "shared.sqlite",
     )  # fmt: skip
-    given = RunOptions(
+    run_options = RunOptions(
         model_options=ModelOptions(dtype="float32"), task_options=TaskOptions(limit=8)
     )
-    options = options_of_run(tmp_path / "out", given)
+    options = options_of_run(tmp_path / "out", run_options)
     assert options.source_options == SourceOptions(include_path="/tasks", allow_code=True)
     assert options.model_options == ModelOptions(
         revision="step9", dtype="float32", components="heads+mlp", device="cpu", merge_adapter=False
@@ -163,7 +165,7 @@ def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
     )
     assert options.journal_options.journal == str(tmp_path / "shared.sqlite")
     (tmp_path / "none").mkdir()
-    assert options_of_run(tmp_path / "none", given) is given
+    assert options_of_run(tmp_path / "none", run_options) is run_options
 
 
 def test_options_that_an_older_version_lacks_have_their_defaults(tmp_path):
@@ -172,8 +174,12 @@ def test_options_that_an_older_version_lacks_have_their_defaults(tmp_path):
     older = {"task": "a", "task_options": {"metric": None}}
     newer = {**older, "trust_remote_code": False}
     newer["task_options"] = {"metric": None, "gen_kwargs": None}
-    for asked in (older, newer):
-        RunFolder.claim(tmp_path / "out", verb="localize", asked=asked, how={}, command=["broca"])
-    wanted = {**newer, "task_options": {"metric": None, "gen_kwargs": "{}"}}
+    for options in (older, newer):
+        RunFolder.claim(
+            tmp_path / "out", verb="localize", options=options, how={}, command=["broca"]
+        )
+    changed = {**newer, "task_options": {"metric": None, "gen_kwargs": "{}"}}
     with pytest.raises(OutFolderTaken, match="`task_options`"):
-        RunFolder.claim(tmp_path / "out", verb="localize", asked=wanted, how={}, command=["broca"])
+        RunFolder.claim(
+            tmp_path / "out", verb="localize", options=changed, how={}, command=["broca"]
+        )

@@ -54,11 +54,11 @@ def test_the_time_left_is_true_once_every_speed_is_known(noise, between):
     outlooks = simulate(
         STEPS, {step.stage: step.rows for step in STEPS}, noise=noise, between=between
     )
-    known = [(outlook, left) for stage, outlook, left in outlooks if stage != "intact"][2:]
-    assert len(known) > 100
-    for outlook, left in known:
+    pairs = [(outlook, seconds) for stage, outlook, seconds in outlooks if stage != "intact"][2:]
+    assert len(pairs) > 100
+    for outlook, seconds in pairs:
         assert not outlook.guessed
-        assert outlook.seconds_left == pytest.approx(left, rel=0.2, abs=3.0)
+        assert outlook.seconds_left == pytest.approx(seconds, rel=0.2, abs=3.0)
 
 
 def test_a_speed_that_is_not_known_is_guessed_from_the_slowest():
@@ -82,8 +82,8 @@ def test_speeds_that_change_are_followed():
     for _ in range(60):
         clock.now += 2.0
         forecast.measure(10)
-    left = (4000 - 600) * 0.2
-    assert forecast.outlook().seconds_left == pytest.approx(left, rel=0.1)
+    seconds = (4000 - 600) * 0.2
+    assert forecast.outlook().seconds_left == pytest.approx(seconds, rel=0.1)
 
 
 def test_a_step_that_ends_early_leaves_the_total():
@@ -92,8 +92,8 @@ def test_a_step_that_ends_early_leaves_the_total():
     shares = [outlook.done / outlook.total for _, outlook, _ in outlooks]
     assert shares == sorted(shares)
     assert outlooks[-1][1] == Outlook(2200, 2200, 0.0, guessed=False)
-    proof = [(outlook, left) for stage, outlook, left in outlooks if stage == "proof"]
-    assert all(o.seconds_left == pytest.approx(left, rel=0.15, abs=1.0) for o, left in proof)
+    proof = [(outlook, seconds) for stage, outlook, seconds in outlooks if stage == "proof"]
+    assert all(o.seconds_left == pytest.approx(seconds, rel=0.15, abs=1.0) for o, seconds in proof)
 
 
 def test_a_step_that_measures_more_adds_to_the_total():

@@ -39,10 +39,10 @@ def test_a_package_that_cannot_be_imported_is_fatal(monkeypatch):
     """The cause is named, and checks that need the package are left out."""
     genuine = importlib.import_module
 
-    def broken(name, *rest):
+    def broken(name, *arguments):
         if name == "transformers":
             raise RuntimeError("operator torchvision::nms does not exist\nmore")
-        return genuine(name, *rest)
+        return genuine(name, *arguments)
 
     monkeypatch.setattr(module, "import_module", broken)
     diagnosis = broca.doctor()

@@ -43,30 +43,30 @@ def measured():
 def test_drops_are_differences_of_scores(measured):
     """Drops have roles, and the specific drop is the task's minus the mean of the others."""
     examiner, before, after, _ = measured
-    found = verification_of(
+    verification = verification_of(
         ModelInfo("toy", "abc"), HEADS, Ablation(seed=4), examiner.trial, before, after, rows=7
     )
     losses = {name: before[name] - after[name] for name in before}
-    assert {line.task: line.drop for line in found.drops} == pytest.approx(losses)
-    assert [line.role for line in found.drops] == ["task"] + ["other"] * 4
+    assert {line.task: line.drop for line in verification.drops} == pytest.approx(losses)
+    assert [line.role for line in verification.drops] == ["task"] + ["other"] * 4
     others = [loss for name, loss in losses.items() if name != "adding"]
-    assert found.off_target_drop == pytest.approx(sum(others) / 4)
-    assert found.specific_drop == pytest.approx(losses["adding"] - sum(others) / 4)
-    assert (found.heads, found.seed, found.rows) == (tuple(HEADS), 4, 7)
-    assert found.verdict is None
-    assert all(line.p is None for line in found.drops)
+    assert verification.off_target_drop == pytest.approx(sum(others) / 4)
+    assert verification.specific_drop == pytest.approx(losses["adding"] - sum(others) / 4)
+    assert (verification.heads, verification.seed, verification.rows) == (tuple(HEADS), 4, 7)
+    assert verification.verdict is None
+    assert all(line.p is None for line in verification.drops)
 
 
 def test_an_examination_adds_intervals_tests_and_the_verdict(measured):
     """Drops, p-values and interval ends are those of the examination."""
     examiner, before, after, examined = measured
-    found = verification_of(
+    verification = verification_of(
         ModelInfo("toy", "abc"), HEADS, Ablation(), examiner.trial, before, after,
         examination=examined, rows=7,
     )  # fmt: skip
-    assert found.verdict is examined.verdict
-    for line, drop in zip(found.drops, examined.drops, strict=True):
+    assert verification.verdict is examined.verdict
+    for line, drop in zip(verification.drops, examined.drops, strict=True):
         assert (line.drop, line.p, line.p_holm) == (drop.drop.value, drop.p, drop.p_holm)
         assert tuple(line.ci) == (drop.drop.low, drop.drop.high)
-    assert tuple(found.specific_ci) == (examined.specific.low, examined.specific.high)
+    assert tuple(verification.specific_ci) == (examined.specific.low, examined.specific.high)
     assert toy_verification(notes=("a note",)).notes == ("a note",)

@@ -27,40 +27,41 @@ def ask(model, response, otherwise):
     """Returns the references, and the bank and places that they are made from."""
     bank, places = laid_out(model)
     answer = LocalExecutor(Engine(model), Asker(bank)).answers
-    asked = with_references(
+    references = with_references(
         response, answer, bank, places, components=len(model.components), otherwise=otherwise
     )
-    return asked, bank, places
+    return references, bank, places
 
 
 def test_items_with_a_right_answer_have_margins(reference):
     """Items that the intact model answers have margins, and the bank keeps its order."""
-    asked, bank, places = ask(reference, "probability", None)
-    assert (asked.response, asked.continuous) == ("probability", True)
-    assert [item for _, item in asked.bank] == [item for _, item in bank]
-    for name, kept in asked.places.items():
-        assert set(kept.tolist()) <= set(places[name].tolist())
-        assert len(kept) > 0
-        for position in kept:
-            benchmark, item = asked.bank[position]
+    references, bank, places = ask(reference, "probability", None)
+    assert (references.response, references.continuous) == ("probability", True)
+    assert [item for _, item in references.bank] == [item for _, item in bank]
+    for name, usable in references.places.items():
+        assert set(usable.tolist()) <= set(places[name].tolist())
+        assert len(usable) > 0
+        for position in usable:
+            benchmark, item = references.bank[position]
             assert benchmark.name == name
             assert benchmark.margin(item) is not None
 
 
 def test_accuracy_needs_no_right_answers(tiny):
     """For accuracy no reference answers are generated and all items stay."""
-    asked, bank, places = ask(tiny, "accuracy", None)
-    assert (asked.bank, asked.response, asked.continuous, asked.notes) == (
+    references, bank, places = ask(tiny, "accuracy", None)
+    assert (references.bank, references.response, references.continuous, references.notes) == (
         bank, "accuracy", False, (),
     )  # fmt: skip
-    assert all((asked.places[name] == kept).all() for name, kept in places.items())
+    assert all((references.places[name] == items).all() for name, items in places.items())
 
 
 def test_without_right_answers_accuracy_is_asked_and_noted(tiny):
     """If a random model has no right answers, the note says what is measured instead and why."""
-    asked, bank, _ = ask(tiny, "margin", "metrics are measured")
-    assert (asked.bank, asked.response, asked.continuous) == (bank, "accuracy", False)
-    (note,) = asked.notes
+    references, bank, _ = ask(tiny, "margin", "metrics are measured")
+    assert references.bank == bank
+    assert (references.response, references.continuous) == ("accuracy", False)
+    (note,) = references.notes
     assert note.startswith("metrics are measured: ")
     assert "addition" in note
 
@@ -83,16 +84,16 @@ def bank_of(name, tokenizer, options, count):
     return [(benchmark, item) for item in benchmark.items[:count]]
 
 
-def referenced(engine, bank, wanted):
+def referenced(engine, bank, items):
     """Returns the reference answers of some items of one task."""
     answer = LocalExecutor(engine, Asker(bank)).answers
-    places = {bank[0][0].name: np.array(wanted)}
+    places = {bank[0][0].name: np.array(items)}
     return with_references("margin", answer, bank, places, components=96, otherwise=None)
 
 
-def positions(found):
+def positions(references):
     """Returns the items that have a margin."""
-    (places,) = found.places.values()
+    (places,) = references.places.values()
     return places.tolist()
 
 
@@ -100,21 +101,21 @@ def test_own_answers_are_kept_where_right(reference, tokenizer):
     """Right outputs are the reference answers; items with wrong outputs are counted and dropped."""
     bank = bank_of("capitals", tokenizer, TaskOptions(), 200)
     engine = Engine(reference)
-    found = referenced(engine, bank, range(200))
+    references = referenced(engine, bank, range(200))
     requests = [item.requests[0] for _, item in bank]
     outputs = engine.run(requests, np.ones((1, 96), np.float32), np.zeros(200, dtype=int))
     right = [n for n, (b, item) in enumerate(bank) if b.score(item, [outputs[n]]) == 1]
-    assert positions(found) == right
+    assert positions(references) == right
     for position in right:
-        benchmark, item = found.bank[position]
+        benchmark, item = references.bank[position]
         (request,) = benchmark.margin(item).requests
         assert isinstance(outputs[position], Generation)
         output = outputs[position].text
         assert request == tokenizer.loglikelihood(item.prompt, output)
-    left = 200 - len(right)
-    assert left > 0
-    assert found.notes == (
-        f"{left} of 200 items of capitals were left out of the margin: the intact model's own "
+    omitted = 200 - len(right)
+    assert omitted > 0
+    assert references.notes == (
+        f"{omitted} of 200 items of capitals were left out of the margin: the intact model's own "
         "answer is right on the others only",
     )
 
@@ -134,10 +135,10 @@ def test_gold_answers_are_the_targets(reference, tokenizer):
     """Every item has its target as reference answer, and nothing is generated."""
     engine = Engine(reference)
     bank = bank_of("addition", tokenizer, TaskOptions(reference="gold"), 10)
-    found = referenced(engine, bank, range(10))
+    references = referenced(engine, bank, range(10))
     assert engine.tokens == 0
-    assert positions(found) == list(range(10))
-    for benchmark, item in found.bank:
+    assert positions(references) == list(range(10))
+    for benchmark, item in references.bank:
         (request,) = benchmark.margin(item).requests
         assert request == tokenizer.loglikelihood(item.prompt, f" {item.target}")
 
@@ -164,12 +165,12 @@ def test_function_gives_the_answers(reference, tokenizer):
         return [document["answer"], "7"] if "9" in document["prompt"] else document["answer"]
 
     bank = bank_of("addition", tokenizer, TaskOptions(reference=answers), 20)
-    found = referenced(Engine(reference), bank, range(20))
-    measured = LocalExecutor(Engine(reference), Asker(found.bank, response="margin")).run(
-        Plan.crossed(np.zeros((1, 96), dtype=bool), np.asarray(positions(found)))
+    references = referenced(Engine(reference), bank, range(20))
+    measured = LocalExecutor(Engine(reference), Asker(references.bank, response="margin")).run(
+        Plan.crossed(np.zeros((1, 96), dtype=bool), np.asarray(positions(references)))
     )
-    for value, position in zip(measured.responses, positions(found), strict=True):
-        benchmark, item = found.bank[position]
+    for value, position in zip(measured.responses, positions(references), strict=True):
+        benchmark, item = references.bank[position]
         margin = benchmark.margin(item)
         compared = "9" in item.prompt
         assert len(margin.requests) == (2 if compared else 1)
@@ -181,7 +182,7 @@ def test_choices_need_no_reference(reference, tokenizer):
     """Multiple choices need no generated answer, and no item is left out."""
     engine = Engine(reference)
     bank = bank_of("mc_biology", tokenizer, TaskOptions(), 5)
-    found = referenced(engine, bank, range(5))
-    assert positions(found) == list(range(5))
-    assert found.notes == ()
+    references = referenced(engine, bank, range(5))
+    assert positions(references) == list(range(5))
+    assert references.notes == ()
     assert engine.tokens == 0

@@ -77,31 +77,33 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
 
     The moments are drawn at random; the last one is between the two files of the result.
     """
-    asked = {**small_chunks, "verify": True, "task_options": TaskOptions(limit=50)}
+    arguments = {**small_chunks, "verify": True, "task_options": TaskOptions(limit=50)}
     out, journal = tmp_path / "killed", tmp_path / "killed.sqlite"
     began = {}
 
     def note(stage, _):
         began.setdefault(re.match(r"\w*", stage)[0], time.process_time())
 
-    whole = broca.localize(reference, **asked, journal=tmp_path / "whole.sqlite", on_progress=note)
+    expected = broca.localize(
+        reference, **arguments, journal=tmp_path / "whole.sqlite", on_progress=note
+    )
     end = time.process_time()
-    whole.save(tmp_path / "whole")
+    expected.save(tmp_path / "whole")
     spent = {
         "searching": began["verifying"] - began["searching"],
         "verifying": end - began["verifying"],
     }
 
-    def run(wanted, seconds):
-        seen = []
+    def run(fatal_stage, seconds):
+        kills = []
 
         def kill_within(stage, _):
-            if stage.startswith(wanted) and not seen:
-                seen.append(stage)
+            if stage.startswith(fatal_stage) and not kills:
+                kills.append(stage)
                 doomed(seconds)
 
-        result = broca.localize(reference, **asked, journal=journal, on_progress=kill_within)
-        if wanted == "writing":  # after the first file is renamed
+        result = broca.localize(reference, **arguments, journal=journal, on_progress=kill_within)
+        if fatal_stage == "writing":  # after the first file is renamed
             rename = os.replace
             die = partial(os.kill, os.getpid(), signal.SIGKILL)
             monkeypatch.setattr(os, "replace", lambda *paths: (rename(*paths), die()))
@@ -120,9 +122,9 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
         before = rows
     assert (out / "result.json").exists()
     assert not (out / "report.html").exists()
-    broca.localize(reference, **asked, journal=journal).save(out)
+    broca.localize(reference, **arguments, journal=journal).save(out)
     again = broca.Localization.read(out)
-    assert encode(untimed(again)) == encode(untimed(whole))
+    assert encode(untimed(again)) == encode(untimed(expected))
     assert (out / "report.html").read_text().rstrip().endswith("</html>")
     assert totals(journal) == totals(tmp_path / "whole.sqlite")
 
@@ -130,13 +132,13 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
 def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chunks, tmp_path):
     """Rows that are measured when the signal comes are kept, and the next run continues."""
     path = tmp_path / "j.sqlite"
-    seen = []
+    done_rows = []
 
     def progress(stage, progress):
         if stage.startswith("searching") and progress is not None:
-            seen.append(progress.done)
+            done_rows.append(progress.done)
             # done rows increase only within a chunk
-            if len(seen) > 1 and seen[-1] > seen[-2] and not stopper.requested:
+            if len(done_rows) > 1 and done_rows[-1] > done_rows[-2] and not stopper.requested:
                 os.kill(os.getpid(), signal.SIGINT)
 
     with (
@@ -146,23 +148,23 @@ def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chun
     ):
         broca.localize(reference, **small_chunks, journal=workspace, on_progress=progress)
     assert stopper.requested
-    kept, _ = totals(path)
+    kept_rows, _ = totals(path)
     result = broca.localize(reference, **small_chunks, journal=path)
-    whole = broca.localize(reference, **small_chunks)
-    assert 0 < kept < result.cost.measured
-    assert untimed(result) == untimed(whole)
+    expected = broca.localize(reference, **small_chunks)
+    assert 0 < kept_rows < result.cost.measured
+    assert untimed(result) == untimed(expected)
 
 
-def require_equal(found, other):
+def require_equal(first, second):
     """Requires equal rankings and selections, and effects equal to 1e-6 of the largest."""
-    assert other.selected == found.selected
-    assert [line.name for line in other.ranking] == [line.name for line in found.ranking]
-    effects = [np.array([line.effect for line in result.ranking]) for result in (found, other)]
+    assert second.selected == first.selected
+    assert [line.name for line in second.ranking] == [line.name for line in first.ranking]
+    effects = [np.array([line.effect for line in result.ranking]) for result in (first, second)]
     assert np.abs(effects[1] - effects[0]).max() <= 1e-6 * np.abs(effects[0]).max()
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "arguments",
     [
         {},
         {"task": "addition", "rows": 180, "response": "accuracy"},
@@ -181,18 +183,17 @@ def require_equal(found, other):
     ],
     ids=["margin", "text", "focus"],
 )
-def test_batch_sizes_change_no_ranking(reference, asked):
+def test_batch_sizes_change_no_ranking(reference, arguments):
     """The batch size changes neither rankings by margins nor rankings by generated answers."""
-    found = [
+    results = [
         broca.localize(
-            **{"model": reference, **ASKED, **asked},
+            **{"model": reference, **ASKED, **arguments},
             engine_options=EngineOptions(token_budget=budget),
         )
         for budget in (None, 700, 90)
     ]
-    for other in found[1:]:
-        require_equal(found[0], other)
-        assert other.selected == found[0].selected
+    for result in results[1:]:
+        require_equal(results[0], result)
 
 
 def test_going_on_with_other_batches_changes_no_ranking(reference, small_chunks, tmp_path):
@@ -205,11 +206,11 @@ def test_going_on_with_other_batches_changes_no_ranking(reference, small_chunks,
 
     with pytest.raises(KeyboardInterrupt):
         broca.localize(reference, **small_chunks, journal=path, on_progress=progress)
-    kept, _ = totals(path)
-    assert kept > 0
+    kept_rows, _ = totals(path)
+    assert kept_rows > 0
     less = {**ASKED, "engine_options": EngineOptions(token_budget=90)}
     result = broca.localize(reference, **less, journal=path)
-    assert result.cost.measured > kept
+    assert result.cost.measured > kept_rows
     require_equal(broca.localize(reference, **ASKED), result)
 
 
@@ -304,11 +305,11 @@ def inputs_of(model, sequences, replaced=None):
 
     `replaced` replaces the slice of the second head.
     """
-    seen, logits = [], []
+    inputs, logits = [], []
 
     def hook(_module, arguments):
         (states,) = arguments
-        seen.append(states[0].clone())
+        inputs.append(states[0].clone())
         if replaced is None:
             return None
         states = states.clone()
@@ -320,7 +321,7 @@ def inputs_of(model, sequences, replaced=None):
         for tokens in sequences:
             logits.append(model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0])
     handle.remove()
-    return seen, logits
+    return inputs, logits
 
 
 def test_donors_and_norms_come_from_all_scored_tokens(tiny):

@@ -39,7 +39,7 @@ def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
     """A resumed run keeps its number of rows, whatever the speed of the machine is then."""
     arguments = {**ARGUMENTS, "rows": None, "max_minutes": 0.5}
     rows = iter([140, 90])
-    monkeypatch.setattr(searching, "rows_within", lambda *given, **named: next(rows))
+    monkeypatch.setattr(searching, "rows_within", lambda *positional, **named: next(rows))
     first = localize_into(tmp_path / "first", **arguments)
     assert 100 < first.cost.rows <= 140
     again = localize_into(tmp_path / "first", **arguments)
@@ -50,14 +50,14 @@ def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
 
 def test_time_enough_leaves_the_rows_as_they_were_asked(tmp_path, monkeypatch):
     """If the time allows more rows, the given budget is kept."""
-    monkeypatch.setattr(searching, "rows_within", lambda *given, **named: 10**6)
+    monkeypatch.setattr(searching, "rows_within", lambda *positional, **named: 10**6)
     result = localize_into(tmp_path, max_minutes=99, **ARGUMENTS)
     assert result.cost.rows <= 150
 
 
 def test_too_little_time_is_refused(tmp_path, monkeypatch):
     """The message has the rows that the time allows, or the permitted values."""
-    monkeypatch.setattr(searching, "rows_within", lambda *given, **named: 3)
+    monkeypatch.setattr(searching, "rows_within", lambda *positional, **named: 3)
     arguments = {**ARGUMENTS, "method": "pooled", "rows": None}
     with pytest.raises(BadInput, match=r"`max_minutes` 0\.1 allow about 3 rows here.*it needs 300"):
         localize_into(tmp_path, max_minutes=0.1, **arguments)

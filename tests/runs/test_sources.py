@@ -26,18 +26,18 @@ def task(source, path=None, **options):
 
 def names(*tasks, model="reference-small", include_path=None):
     """Returns the names of the source files, without those of the package."""
-    found = sources_of(model, None, [Built(*tasks, include_path=include_path)])
-    return found and {path.name for path in found if "broca" not in path.parts}
+    paths = sources_of(model, None, [Built(*tasks, include_path=include_path)])
+    return paths and {path.name for path in paths if "broca" not in path.parts}
 
 
 def test_a_shipped_model_on_shipped_tasks():
     """The sources are the weights, the task's definition and data, and broca's modules."""
     (built,) = Catalog().harness_tasks("sorting")[0]
-    found = sources_of("reference-small", None, [Built(("sorting", (built,)))])
-    last = {"/".join(path.parts[-2:]) for path in found}
+    paths = sources_of("reference-small", None, [Built(("sorting", (built,)))])
+    last = {"/".join(path.parts[-2:]) for path in paths}
     assert {"reference-small/model.safetensors", "shipped/sorting.yaml", "runs/sources.py"} <= last
-    assert any("data/sorting" in path.as_posix() and path.suffix == ".jsonl" for path in found)
-    assert all(path.exists() for path in found)
+    assert any("data/sorting" in path.as_posix() and path.suffix == ".jsonl" for path in paths)
+    assert all(path.exists() for path in paths)
 
 
 def test_a_folder_of_tasks_with_data_beside_it(tmp_path):
@@ -47,9 +47,9 @@ def test_a_folder_of_tasks_with_data_beside_it(tmp_path):
     (tasks / "own.yaml").write_text("")
     (tasks / "utils.py").write_text("")
     data.write_text("")
-    own = ("own", (task(tasks / "own.yaml", "json", data_files={"test": [str(data)]}),))
-    found = names(own, include_path=tasks)
-    assert found == {"tasks", "own.yaml", "utils.py", "data.jsonl"}
+    built = ("own", (task(tasks / "own.yaml", "json", data_files={"test": [str(data)]}),))
+    source_names = names(built, include_path=tasks)
+    assert source_names == {"tasks", "own.yaml", "utils.py", "data.jsonl"}
 
 
 def test_examples_and_a_model_of_ones_own(tmp_path):
@@ -58,8 +58,8 @@ def test_examples_and_a_model_of_ones_own(tmp_path):
     model.mkdir()
     (model / "config.json").write_text("{}")
     examples.write_text("")
-    found = names((str(examples), ()), model=str(model))
-    assert found == {"model", "config.json", "mine.jsonl"}
+    source_names = names((str(examples), ()), model=str(model))
+    assert source_names == {"model", "config.json", "mine.jsonl"}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,6 @@ def test_repositories_of_the_hub_are_known_by_their_cache(tmp_path, monkeypatch)
     assert hub.cached_files("a/b", "model") == []
     assert hub.cached_files("a/b", "dataset", "other") == []
     for revision in (None, "c0ffee"):
-        found = hub.cached_files("a/b", "dataset", revision)
-        assert found[-1].name == "train.parquet"
+        paths = hub.cached_files("a/b", "dataset", revision)
+        assert paths[-1].name == "train.parquet"
     assert names(("t", (task("/nowhere/t.yaml", "a/b"),))) == {"nowhere", "main", "train.parquet"}

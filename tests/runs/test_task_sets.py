@@ -46,9 +46,9 @@ def test_every_item_lies_where_its_place_says(benchmarks):
 
 def test_cut_prompts_are_told():
     """A note has the task's name as given; a task without cut prompts has none."""
-    whole = SimpleNamespace(cut_items=0, items=range(9), notes=())
+    uncut = SimpleNamespace(cut_items=0, items=range(9), notes=())
     cut = SimpleNamespace(cut_items=2, items=range(9), notes=("asked plainly",))
-    tasks = TaskSet("", (), (), {"sorting": whole, "a tag": cut}, [], {})
+    tasks = TaskSet("", (), (), {"sorting": uncut, "a tag": cut}, [], {})
     assert tasks.notes_of("sorting") == ()
     first, second = tasks.notes_of("a tag")
     assert first == "asked plainly"
@@ -57,22 +57,22 @@ def test_cut_prompts_are_told():
 
 def test_report_items_are_shared_out_evenly(benchmarks):
     """Each task has the same number of evenly spaced report items; other parts do not change."""
-    whole, few = (
+    complete, reduced = (
         claim_tasks("sorting", benchmarks, items=5, seed=3, report_items=count)
         for count in (None, 7)
     )
-    assert {name: len(places) for name, places in whole.places["report"].items()} == {
+    assert {name: len(places) for name, places in complete.places["report"].items()} == {
         "sorting": 20,
         "capitals": 20,
     }
-    for name, places in few.places["report"].items():
-        every = [whole.bank[place][1].number for place in whole.places["report"][name]]
-        chosen = [few.bank[place][1].number for place in places]
+    for name, places in reduced.places["report"].items():
+        every = [complete.bank[place][1].number for place in complete.places["report"][name]]
+        chosen = [reduced.bank[place][1].number for place in places]
         assert chosen == [every[round(place * 19 / 6)] for place in range(7)]
         for part in ("locate", "confirm"):
             numbers = [
                 [tasks.bank[place][1].number for place in tasks.places[part][name]]
-                for tasks in (whole, few)
+                for tasks in (complete, reduced)
             ]
             assert numbers[0] == numbers[1]
 
@@ -112,15 +112,15 @@ def test_documents_of_every_part_are_named(benchmarks):
 def test_tasks_near_chance_are_told(tiny):
     """Tasks at chance and near it are noted; others and the claimed task are not."""
     names = ("mc_biology", "mc_chemistry", "sorting")
-    found = load_tasks(tiny, names, Catalog(), options=TaskOptions(limit=40))
-    tasks = claim_tasks("sorting", found, items=5, seed=3)
-    chance = found["mc_biology"].chance
+    loaded = load_tasks(tiny, names, Catalog(), options=TaskOptions(limit=40))
+    tasks = claim_tasks("sorting", loaded, items=5, seed=3)
+    chance = loaded["mc_biology"].chance
     scores = {"mc_biology": chance, "mc_chemistry": 0.99, "sorting": 0.01}
     assert chance_notes(tasks, scores) == (
         "mc_biology is at chance on the intact model: it can show no damage",
     )
-    many = replace(tasks, places={"report": dict.fromkeys(names, np.arange(1000))})
-    (note,) = chance_notes(many, {**scores, "mc_biology": chance + 0.1})
+    large_tasks = replace(tasks, places={"report": dict.fromkeys(names, np.arange(1000))})
+    (note,) = chance_notes(large_tasks, {**scores, "mc_biology": chance + 0.1})
     assert note == (
         f"mc_biology scores {chance + 0.1:.3f} on the intact model, where guessing gives "
         f"{chance:.3f}: it can lose 10.0 points of skill at most"
@@ -132,17 +132,17 @@ def test_auto_takes_a_stated_sample_of_a_large_folder(tmp_path, tiny):
     for number in range(20):
         (tmp_path / f"{number:02}.yaml").write_text(f"task: t{number:02}\ndataset_path: json\n")
     catalog = Catalog(tmp_path)
-    taken = other_tasks("t03", "auto", tiny, catalog)
-    assert len(taken) == MOST_OTHERS
-    assert taken[:3] == ("t00", "t02", "t05")
-    assert "t03" not in taken
-    (note,) = sampling_note("t03", "auto", taken, catalog)
+    sample = other_tasks("t03", "auto", tiny, catalog)
+    assert len(sample) == MOST_OTHERS
+    assert sample[:3] == ("t00", "t02", "t05")
+    assert "t03" not in sample
+    (note,) = sampling_note("t03", "auto", sample, catalog)
     assert note.startswith("the other tasks are 8 of the 19 in the folder")
-    assert all(name in note for name in taken)
-    assert sampling_note("t03", taken, taken, catalog) == ()
+    assert all(name in note for name in sample)
+    assert sampling_note("t03", sample, sample, catalog) == ()
     for number in range(9, 20):
         (tmp_path / f"{number:02}.yaml").unlink()
     catalog = Catalog(tmp_path)
-    few = other_tasks("t03", "auto", tiny, catalog)
-    assert len(few) == 8
-    assert sampling_note("t03", "auto", few, catalog) == ()
+    all_names = other_tasks("t03", "auto", tiny, catalog)
+    assert len(all_names) == 8
+    assert sampling_note("t03", "auto", all_names, catalog) == ()

@@ -24,14 +24,14 @@ def test_counts_are_the_most_that_a_search_asks_for(method):
         24, np.arange(6), 3, 400, 0, confirm=np.arange(6, 12), continuous=True, differentiable=True
     )
     lengths = np.arange(1, 13)
-    found = count_rows(method, problem, lengths, {"accuracy": 100.0, "probability": 100.0})
-    asked = tokens = 0
+    cost = count_rows(method, problem, lengths, {"accuracy": 100.0, "probability": 100.0})
+    rows = tokens = 0
 
     def execute(plan):
-        nonlocal asked, tokens
-        asked += plan.cost
+        nonlocal rows, tokens
+        rows += plan.cost
         tokens += lengths[plan.item_index].sum() * (plan.cost // len(plan))
-        rng = np.random.default_rng(asked)
+        rng = np.random.default_rng(rows)
         gradients = rng.normal(size=(len(plan), 24)).astype(np.float32) if plan.gradients else None
         return Measurement(plan, rng.random(len(plan)), gradients)
 
@@ -39,26 +39,26 @@ def test_counts_are_the_most_that_a_search_asks_for(method):
     # co-ablation measures a few masks more if it finds fewer leaders; the rows of pooled that do
     # not fill another round of comparison depend on its candidates
     slack = {"co-ablation": 12, "pooled": 4}.get(method, 0)
-    assert 0 < asked <= min(400, found.rows + slack)
-    assert found.rows <= 400
-    assert found.seconds == pytest.approx(found.tokens / 100)
+    assert 0 < rows <= min(400, cost.rows + slack)
+    assert cost.rows <= 400
+    assert cost.seconds == pytest.approx(cost.tokens / 100)
     if method in ("one-shot", "cs-bernoulli", "cs-stratified"):
-        assert (found.rows, found.tokens) == (asked, tokens)
+        assert (cost.rows, cost.tokens) == (rows, tokens)
 
 
 def test_greedy_is_counted_to_its_end():
     """The estimate has k full sweeps, although a real search may end earlier."""
     problem = Problem(30, np.arange(20), 3, None, 0)
-    found = count_rows("greedy", problem, np.ones(20, dtype=np.int64), {"accuracy": 1.0})
-    assert found.rows == (1 + 30 + 29 + 28) * 20
+    cost = count_rows("greedy", problem, np.ones(20, dtype=np.int64), {"accuracy": 1.0})
+    assert cost.rows == (1 + 30 + 29 + 28) * 20
 
 
 def test_a_method_that_cannot_run_says_why():
     """The estimate has the message of the refusal and no rows."""
     problem = Problem(30, np.arange(20), 3, 20, 0)
-    found = count_rows("one-shot", problem, np.ones(20, dtype=np.int64), {"accuracy": 1.0})
-    assert "too few for one-shot" in found.problem
-    assert found.rows == 0
+    cost = count_rows("one-shot", problem, np.ones(20, dtype=np.int64), {"accuracy": 1.0})
+    assert "too few for one-shot" in cost.problem
+    assert cost.rows == 0
 
 
 def test_rows_grow_with_the_time(tmp_path):

@@ -22,15 +22,15 @@ def measured(plan):
 
 def test_effects_are_the_mean_of_the_items_regressions():
     """Effects equal the mean of scikit-learn's regressions of each item."""
-    asked = []
+    measurements = []
 
     def execute(plan):
-        asked.append(measured(plan))
-        return asked[-1]
+        measurements.append(measured(plan))
+        return measurements[-1]
 
     problem = Problem(COMPONENTS, ITEMS, 5, 600, 0)
     ranking = searches.run(make_search("coar", problem, share=0.2), execute)
-    (measurement,) = asked
+    (measurement,) = measurements
     plan = measurement.plan
     rows = plan.masks[plan.mask_index]
     expected = np.mean(

@@ -27,12 +27,12 @@ class Model:
     """A simulated model: one component costs every task 0.6, another costs the first task 0.3."""
 
     def __init__(self):
-        self.rows, self.asked = 0, []
+        self.rows, self.plans = 0, []
 
     def run(self, plan):
         """Returns responses with a level for each item, and the slopes of the gates."""
         self.rows += plan.cost
-        self.asked.append(plan)
+        self.plans.append(plan)
         first = plan.item_index < 100
         slopes = np.zeros((len(plan), COUNT))
         slopes[:, SHARED] = 0.6
@@ -76,7 +76,7 @@ def test_partners_are_the_same_under_every_mask():
     model = Model()
     searches.run(make_search("one-shot", problem(), contrast=1.0), model.run)
     pairs = {}
-    for plan in model.asked:
+    for plan in model.plans:
         if plan.item_index.min() >= 100:
             continue  # intact responses of the partners
         half = len(plan) // 2

@@ -11,15 +11,15 @@ from broca.searches.fresh import items_per_mask
 from broca.testing import planted_problem
 
 
-@pytest.mark.parametrize("each", [1, 3])
-def test_design_is_balanced_over_components_and_items(each):
+@pytest.mark.parametrize("per_mask", [1, 3])
+def test_design_is_balanced_over_components_and_items(per_mask):
     """Counts differ by at most one, masks have equal sizes, and no mask meets an item twice."""
-    masks, index, met = designs.fresh(500, 96, items=30, size=7, items_per_mask=each, seed=3)
+    masks, index, met = designs.fresh(500, 96, items=30, size=7, items_per_mask=per_mask, seed=3)
     assert (masks.sum(axis=1) == 7).all()
     assert np.ptp(masks.sum(axis=0)) <= 1
     assert np.ptp(np.bincount(met, minlength=30)) <= 1
     assert len(index) == len(met) == 500
-    assert len(masks) == -(-500 // each)
+    assert len(masks) == -(-500 // per_mask)
     assert len(set(zip(index.tolist(), met.tolist(), strict=True))) == 500
 
 
@@ -31,11 +31,11 @@ def test_items_do_not_go_with_components():
     assert abs(table - 120).max() < 5 * np.sqrt(120)
 
 
-@pytest.mark.parametrize(("size", "each"), [(0, 1), (9, 1), (2, 0), (2, 6)])
-def test_impossible_designs_are_refused(size, each):
+@pytest.mark.parametrize(("size", "per_mask"), [(0, 1), (9, 1), (2, 0), (2, 6)])
+def test_impossible_designs_are_refused(size, per_mask):
     """A mask must ablate 1 to all components and be used on 1 to all items."""
     with pytest.raises(BadInput, match="a mask"):
-        designs.fresh(10, 8, items=5, size=size, items_per_mask=each, seed=0)
+        designs.fresh(10, 8, items=5, size=size, items_per_mask=per_mask, seed=0)
 
 
 def test_difficulty_of_items_does_not_matter():
@@ -43,30 +43,31 @@ def test_difficulty_of_items_does_not_matter():
     planted = planted_problem(components=60, effect=0.2, noise=0.05, baseline=5.0, seed=1)
     hard = np.random.default_rng(0).normal(0, 1, 50)
 
-    def uneven(plan):
+    def run_uneven(plan):
         return Measurement(plan, planted.run(plan).responses + hard[plan.item_index])
 
     problem = Problem(60, np.arange(50), 5, None, 0)
-    even, other = (
-        searches.run(make_search("cs-fresh", problem), execute) for execute in (planted.run, uneven)
+    even, uneven = (
+        searches.run(make_search("cs-fresh", problem), execute)
+        for execute in (planted.run, run_uneven)
     )
-    assert set(other.selected) == set(planted.planted)
-    np.testing.assert_allclose(other.effects, even.effects, atol=1e-9)
+    assert set(uneven.selected) == set(planted.planted)
+    np.testing.assert_allclose(uneven.effects, even.effects, atol=1e-9)
 
 
 def test_finds_with_few_rows_what_crossed_masks_do_not():
     """600 rows on 50 noisy items suffice for cs-fresh and not for cs-stratified."""
     planted = planted_problem(components=96, effect=0.3, noise=0.2, seed=2)
     problem = Problem(96, np.arange(50), 5, 600, 0)
-    found = {
+    hits = {
         method: len(
             set(searches.run(make_search(method, problem), planted.run).selected)
             & set(planted.planted)
         )
         for method in ("cs-fresh", "cs-stratified")
     }
-    assert found["cs-fresh"] == 5
-    assert found["cs-stratified"] < 4
+    assert hits["cs-fresh"] == 5
+    assert hits["cs-stratified"] < 4
 
 
 def test_pilot_takes_no_size_that_destroys_the_response():
@@ -120,22 +121,22 @@ def test_both_responses_are_joined():
     """Every row is measured as probability and as metric, and the response is their mean."""
     planted = planted_problem(components=20, effect=0.3, noise=0.05, baseline=5.0, seed=5)
     problem = Problem(20, np.arange(30), 5, 800, 0, continuous=True)
-    asked = {"probability": 0, "accuracy": 0}
+    rows = {"probability": 0, "accuracy": 0}
 
     def execute(plan):
-        asked[plan.response] += len(plan)
+        rows[plan.response] += len(plan)
         # responses of the metric are half of the probabilities
         share = 1.0 if plan.response == "probability" else 0.5
         return Measurement(plan, share * planted.run(plan).responses)
 
-    def effects(both):
-        return searches.run(make_search("cs-fresh", problem, both=both), execute)
+    def ranking(*, with_metric):
+        return searches.run(make_search("cs-fresh", problem, both=with_metric), execute)
 
-    joined = effects(True)
-    assert asked["probability"] == asked["accuracy"] == 400
+    joined = ranking(with_metric=True)
+    assert rows["probability"] == rows["accuracy"] == 400
     assert joined.options["both"]
-    single = effects(False)
-    assert asked["probability"] == 1200
+    single = ranking(with_metric=False)
+    assert rows["probability"] == 1200
     assert set(joined.selected) == set(single.selected) == set(planted.planted)
     strong = list(planted.planted)
     np.testing.assert_allclose(joined.effects[strong], 0.75 * single.effects[strong], rtol=0.15)

@@ -69,5 +69,5 @@ def test_gradient_misses_redundant_components():
         return min(1.0, gates[0] + gates[1])
 
     assert Smooth(either, 6).solve("gradient").selected == ()
-    found = Smooth(either, 6).solve("gradient-masked", rows=3000, low=0.1, high=0.3).selected
-    assert set(found) == {0, 1}
+    selected = Smooth(either, 6).solve("gradient-masked", rows=3000, low=0.1, high=0.3).selected
+    assert set(selected) == {0, 1}

@@ -12,8 +12,8 @@ def test_greedy_sees_what_a_single_sweep_cannot():
     """Greedy selects a component that has an effect only after its substitute is ablated."""
 
     def redundant(plan):
-        both = plan.masks[:, 3] & plan.masks[:, 8]
-        score = 1.0 - 0.1 * plan.masks[:, 3] - 0.8 * both
+        pair_ablated = plan.masks[:, 3] & plan.masks[:, 8]
+        score = 1.0 - 0.1 * plan.masks[:, 3] - 0.8 * pair_ablated
         return Measurement(plan, score[plan.mask_index])
 
     problem = Problem(10, ITEMS, 2, None, 0)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.searches import OtherTask, Problem
+from broca.searches import GeneratorSearch, OtherTask, Problem
 from broca.searches.measuring import Measuring, budget_of
 
 COMPONENTS = 6
@@ -39,17 +40,15 @@ def lost(mask, item):
 
 def answered(steps, plans=None):
     """Returns the result of a stage on a model that loses `lost`; plans are added to `plans`."""
-    measurement = None
-    while True:
-        try:
-            plan = steps.send(measurement)
-        except StopIteration as end:
-            return end.value
+
+    def execute(plan):
         if plans is not None:
             plans.append(plan)
         rows = zip(plan.mask_index, plan.item_index, strict=True)
         losses = [lost(plan.masks[mask], item) for mask, item in rows]
-        measurement = Measurement(plan, 1 - np.array(losses))
+        return Measurement(plan, 1 - np.array(losses))
+
+    return searches.run(GeneratorSearch(steps), execute)
 
 
 def masks(*sizes):
@@ -117,11 +116,11 @@ def test_rows_are_forgone_and_allowed():
     """Forgone rows are not left, and allowed rows are added to those already measured."""
     measuring = Measuring(problem(), 1000)
     measuring.forgo(300, "known")
-    assert measuring.left == 700
+    assert measuring.rows_left == 700
     assert measuring.enough == ["known"]
     answered(measuring.measure_intact(100))
     measuring.allow(50)
-    assert measuring.left == 50
+    assert measuring.rows_left == 50
     assert not measuring.knows_confirm
     answered(measuring.measure_confirm(100))
     assert measuring.knows_confirm

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from broca import searches
 from broca.measurement import Measurement, Plan
+from broca.searches import GeneratorSearch
 from broca.searches.pilot import (
     MOST_MASKS,
     SHARES,
@@ -17,13 +19,12 @@ from broca.searches.pilot import (
 def solve(rounds, respond):
     """Runs a generator of plans to its end; returns its result and the sizes of the plans."""
     rows = []
-    try:
-        plan = next(rounds)
-        while True:
-            rows.append(len(plan))
-            plan = rounds.send(Measurement(plan, respond(plan)))
-    except StopIteration as end:
-        return end.value, rows
+
+    def execute(plan):
+        rows.append(len(plan))
+        return Measurement(plan, respond(plan))
+
+    return searches.run(GeneratorSearch(rounds), execute), rows
 
 
 def drops_of(tasks):
@@ -46,9 +47,9 @@ def test_finds_the_share_that_leaves_tasks_undecided():
 
     rng = np.random.default_rng(0)
     rounds = pilot(drops_of(3), 100, masks=30, rng=rng, intact=1.0)
-    (size, found), rows = solve(rounds, respond)
+    (size, drops), rows = solve(rounds, respond)
     assert size == 20
-    assert found[20].shape == (MOST_MASKS, 3)
+    assert drops[20].shape == (MOST_MASKS, 3)
     assert rows == [3 * MOST_MASKS] * len(SHARES)
 
 

@@ -119,7 +119,7 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
         for place in range(4)
     )
     family = TokenizedFamily("mine", ("a", "b"), operands)
-    made = SimpleNamespace(
+    two_pairs = SimpleNamespace(
         family=family, columns=(1,), random_sets=(), controls=(), seed=0,
         pairs=(Pair(0, 1, "a", "b"), Pair(2, 3, "b", "a")),
     )  # fmt: skip
@@ -131,7 +131,7 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
                 sources[len(sources)] = observation.stand_in.sources
         return [np.zeros(6, dtype=np.float32) for _ in observations]
 
-    shifts = measure.transfer(observe, made)
+    shifts = measure.transfer(observe, two_pairs)
     place = [shift.source for shift in shifts].index("the same answer from the other operation")
     # Operands 1 (operation b) and 2 (operation a) answer 12; 3 (a) and 0 (b) answer 13.
     assert sources[place] == ((1, 2), (2, 0))

@@ -23,8 +23,8 @@ def test_answers_are_read_while_heads_are_written(tiny):
         expected = patcher.log_probs(PROMPTS, [1, 5], patcher.state(sources))
     (vector,) = observer(tiny)([AnswerLogProbs(PROMPTS, (1, 5), TOKENS, OutputsOf(sources))])
     assert vector.dtype == np.float32
-    wanted = [float(expected[row, token]) for row in range(2) for token in TOKENS[row]]
-    assert vector.tolist() == wanted
+    expected_vector = [float(expected[row, token]) for row in range(2) for token in TOKENS[row]]
+    assert vector.tolist() == expected_vector
 
 
 def test_head_outputs_are_those_at_the_last_token(tiny):

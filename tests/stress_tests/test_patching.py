@@ -59,8 +59,8 @@ def test_states_are_read_once_and_not_changed(tiny):
         patcher.with_heads(state, [0], torch.full((3, 3, 1, 8), 7.0))
         assert patcher.state(prompts) is state
         assert all(torch.equal(state[point], values) for point, values in before.items())
-        whole = Patcher(tiny).state(prompts)
-        for point, values in whole.items():
+        unbatched = Patcher(tiny).state(prompts)
+        for point, values in unbatched.items():
             torch.testing.assert_close(state[point], values)
 
 

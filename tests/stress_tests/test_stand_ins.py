@@ -86,14 +86,14 @@ def test_parts_are_restored_and_the_rest_is_zero(patcher):
     assert torch.equal(last + others, intact)
     assert not last[:, :-1].any()
     assert torch.equal(restored(), intact)
-    few = restored(dimensions=4).flatten(2).flatten(0, 1)
-    assert torch.linalg.matrix_rank(few, rtol=1e-4) == 4
-    whole = intact.flatten(2).flatten(0, 1)
-    assert torch.linalg.matrix_rank(whole, rtol=1e-4) > 4
-    left_out = torch.linalg.svdvals(whole)[
+    low_rank = restored(dimensions=4).flatten(2).flatten(0, 1)
+    assert torch.linalg.matrix_rank(low_rank, rtol=1e-4) == 4
+    full_rank = intact.flatten(2).flatten(0, 1)
+    assert torch.linalg.matrix_rank(full_rank, rtol=1e-4) > 4
+    left_out = torch.linalg.svdvals(full_rank)[
         4:
     ].norm()  # no other four dimensions leave a smaller remainder
-    torch.testing.assert_close((whole - few).norm(), left_out, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close((full_rank - low_rank).norm(), left_out, rtol=1e-3, atol=1e-4)
 
 
 def test_other_heads_keep_their_outputs(patcher):

@@ -36,7 +36,7 @@ def test_another_question_has_other_settings(planted):
     settings += [subject(planted, **{name: 20}).settings for name in NUMBERS]
     settings.append(subject(planted, names=("L0H3", "L3H12")).settings)
     settings.append(subject(planted, families=FAMILIES[:1]).settings)
-    assert all(settings.count(each) == 1 for each in settings)
+    assert all(settings.count(subject_settings) == 1 for subject_settings in settings)
     assert subject(planted).settings == settings[0]
 
 

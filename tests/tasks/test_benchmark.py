@@ -47,31 +47,30 @@ def test_items_score_as_in_lm_eval(reference, tokenizer, harness, name):
         requests, np.ones((1, 96), dtype=np.float32), np.zeros(len(requests), dtype=int)
     )
     samples = {sample["doc_id"]: sample for sample in harness["samples"][name]}
-    ours, start = [], 0
+    scores, start = [], 0
     for item in items:
         answers = outputs[start : start + len(item.requests)]
         start += len(item.requests)
         sample = samples[item.number]
-        ours.append(benchmark.score(item, answers))
-        assert ours[-1] == sample[benchmark.metric]
-        for answer, (theirs,) in zip(answers, sample["resps"], strict=True):
+        scores.append(benchmark.score(item, answers))
+        assert scores[-1] == sample[benchmark.metric]
+        for answer, (response,) in zip(answers, sample["resps"], strict=True):
             if isinstance(answer, Generation):
-                assert answer.text == theirs
+                assert answer.text == response
             else:
-                assert answer.value == pytest.approx(theirs[0], abs=1e-4)
-                assert answer.greedy == theirs[1]
+                assert answer.value == pytest.approx(response[0], abs=1e-4)
+                assert answer.greedy == response[1]
     expected = harness["results"][name][f"{benchmark.metric},none"]
-    assert benchmark.aggregate(ours) == pytest.approx(expected)
+    assert benchmark.aggregate(scores) == pytest.approx(expected)
 
 
 def test_requests_tokenize_as_in_lm_eval(reference, tokenizer):
     """Contexts and continuations are those of lm-eval's model."""
     lm = HFLM(pretrained=reference.model, tokenizer=reference.tokenizer)
     for context, continuation in [("a b", " c"), ("a  ", "b"), ("x =\n", "12"), ("q", "!")]:
-        ours = tokenizer.loglikelihood(context, continuation)
-        assert (list(ours.context), list(ours.continuation)) == lm._encode_pair(
-            context, continuation
-        )
+        request = tokenizer.loglikelihood(context, continuation)
+        pair = (list(request.context), list(request.continuation))
+        assert pair == lm._encode_pair(context, continuation)
 
 
 def test_empty_context_becomes_the_prefix_token(reference, tokenizer):
@@ -86,11 +85,10 @@ def test_long_prompt_is_cut_from_the_left_and_counted(reference):
     short = RequestTokenizer(reference.tokenizer, max_length=20)
     request = short.loglikelihood("x " * 40 + "y", " z")
     assert len(request.context) + len(request.continuation) == 21
-    whole = RequestTokenizer(reference.tokenizer, max_length=2048).loglikelihood(
-        "x " * 40 + "y", " z"
-    )
-    assert request.cut == len(whole.context) - len(request.context)
-    assert request.context == whole.context[request.cut :]
+    long = RequestTokenizer(reference.tokenizer, max_length=2048)
+    uncut = long.loglikelihood("x " * 40 + "y", " z")
+    assert request.cut == len(uncut.context) - len(request.context)
+    assert request.context == uncut.context[request.cut :]
     generation = short._generation("t", "x " * 40, {"max_gen_toks": 8, "until": ["\n"]})
     assert len(generation.context) == 12
     assert generation.cut > 0

@@ -21,7 +21,7 @@ def tokenizer():
 def folder(tmp_path):
     """A folder with a small task of the user."""
     data = [{"question": f"{n} + 1 =", "answer": str(n + 1)} for n in range(20)]
-    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(one) for one in data))
+    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(document) for document in data))
     (tmp_path / "plus_one.yaml").write_text(
         f"""
 task: plus_one
@@ -187,14 +187,14 @@ def test_equal_tasks_are_built_once(folder, tokenizer):
     assert catalog.load("plus_one", tokenizer, options=TaskOptions()) is benchmark
     same = RequestTokenizer(tokenizer._tokenizer, max_length=256)
     assert catalog.load("plus_one", same) is benchmark
-    for other in (
+    for rebuilt in (
         catalog.load("plus_one", tokenizer, options=TaskOptions(limit=9)),
         catalog.load("plus_one", tokenizer, metric="exact_match"),
         catalog.load("plus_one", RequestTokenizer(tokenizer._tokenizer, max_length=128)),
         catalog.load("plus_one", RequestTokenizer(tiny_tokenizer(), max_length=256)),
         Catalog(folder).load("plus_one", tokenizer),
     ):
-        assert other is not benchmark
+        assert rebuilt is not benchmark
 
 
 def test_own_examples_need_no_task_manager():

@@ -59,7 +59,7 @@ def test_scores_are_means_over_problems():
         k=[1, 2, 3],
     )
     assert scores == {"pass@1": pytest.approx(1 / 6), "pass@2": pytest.approx((2 / 3) / 2)}
-    assert [one["passed"] for _, one in results[0]] == [True, False, False]
+    assert [outcome["passed"] for _, outcome in results[0]] == [True, False, False]
     assert [number for number, _ in results[1]] == [0, 1]
     assert results[1][0][1]["result"] == "failed"
 
@@ -95,12 +95,12 @@ def test_programs_of_many_scores_are_executed_together():
     def scoring(program):
         return lambda: scores.append(metric.verdicts([program])[0])
 
-    computations = [scoring(one) for one in ("a", "b n + 1", "a", "c")]
+    computations = [scoring(program) for program in ("a", "b n + 1", "a", "c")]
     metric.run_ahead(computations)
     assert sandbox.batches == [["a", "b n + 1", "c"]]
     assert scores == []
-    for one in computations:
-        one()
+    for computation in computations:
+        computation()
     assert scores == ["failed", "passed", "failed", "failed"]
     assert len(sandbox.batches) == 1
 
@@ -120,7 +120,7 @@ def test_collecting_ends_when_a_score_raises():
 def test_other_metrics_are_the_genuine_ones(monkeypatch):
     """`code_tasks` replaces `code_eval` only, and only within the context."""
     loaded = []
-    monkeypatch.setattr(evaluate, "load", lambda path, *rest, **named: loaded.append(path))
+    monkeypatch.setattr(evaluate, "load", lambda path, *args, **kwargs: loaded.append(path))
     before = evaluate.load
     with code_tasks(allowed=True):
         evaluate.load("bleu")

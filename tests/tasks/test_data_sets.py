@@ -102,7 +102,8 @@ def test_class_labels_are_named(tmp_path):
     folder = tmp_path / "imdb"
     folder.mkdir()
     data.to_parquet(folder / "train.parquet")
-    assert [one["answer"] for one in read_data_set(f"data:{folder}").examples] == [" pos"]
+    (example,) = read_data_set(f"data:{folder}").examples
+    assert example["answer"] == " pos"
 
 
 def test_what_cannot_be_read_is_refused(write, tmp_path):
@@ -120,7 +121,8 @@ def test_what_cannot_be_read_is_refused(write, tmp_path):
 def test_an_empty_answer_stays_empty(write):
     """An answer of white space becomes empty and gets no leading space."""
     rows = ({"prompt": "p", "answer": "a"}, {"prompt": "q", "answer": " "})
-    assert [one["answer"] for one in read_data_set(write(*rows)).examples] == [" a", ""]
+    first, second = read_data_set(write(*rows)).examples
+    assert (first["answer"], second["answer"]) == (" a", "")
 
 
 def test_the_papers_data_sets_have_short_names():

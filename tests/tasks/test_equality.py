@@ -30,7 +30,7 @@ def harness(tiny, folder):
     return harness_results(tiny.model, tiny.tokenizer, names, folder=folder)
 
 
-def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
+def assert_equal(model, folder, name, results, *, options=None, metric=None):
     """Asserts that metrics, texts, log-likelihoods (to 1e-4) and score equal lm-eval's."""
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     benchmark = Catalog(folder).load(
@@ -41,7 +41,7 @@ def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
     samples = [
         sample
         for task in benchmark.task_names
-        for sample in sorted(theirs["samples"][task], key=lambda one: one["doc_id"])
+        for sample in sorted(results["samples"][task], key=lambda sample: sample["doc_id"])
         if sample["filter"] == full.partition(",")[2]
     ]
     assert len(samples) == len(benchmark.items)
@@ -51,7 +51,7 @@ def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
         for key in sample["metrics"]:
             assert metrics[key] == pytest.approx(sample[key], rel=1e-4, abs=1e-4)
         if isinstance(outputs[0], Generation):
-            assert [one.text for one in outputs] == [one[0] for one in sample["resps"]]
+            assert [output.text for output in outputs] == [text for text, *_ in sample["resps"]]
         elif not isinstance(sample["resps"][0][0], float):
             for output, (pair,) in zip(outputs, sample["resps"], strict=True):
                 assert output.value == pytest.approx(pair[0], abs=1e-4)
@@ -61,7 +61,7 @@ def assert_equal(model, folder, name, theirs, *, options=None, metric=None):
         for item, outputs in zip(benchmark.items, outputs_by_item, strict=True)
     ]
     score = benchmark.aggregate(scores, benchmark.items)
-    assert score == pytest.approx(theirs["results"][name][full], rel=1e-4)
+    assert score == pytest.approx(results["results"][name][full], rel=1e-4)
     return benchmark
 
 
@@ -91,8 +91,8 @@ def test_every_kind_of_task(tiny, folder, harness, name, metric):
 
 def test_group_that_weights_its_tasks_alike(tiny, folder):
     """With `weight_by_size: false` a group's score is the mean of its tasks' scores."""
-    theirs = harness_results(tiny.model, tiny.tokenizer, ["even"], folder=folder)
-    benchmark = assert_equal(tiny, folder, "even", theirs)
+    results = harness_results(tiny.model, tiny.tokenizer, ["even"], folder=folder)
+    benchmark = assert_equal(tiny, folder, "even", results)
     values = [1.0] * 24 + [0.0] * 10
     assert benchmark.aggregate(values, benchmark.items) == 0.5
     with pytest.raises(ValueError, match="depends on its items"):
@@ -102,13 +102,13 @@ def test_group_that_weights_its_tasks_alike(tiny, folder):
 def test_solved_examples_and_limit(tiny, folder):
     """Few-shot examples, cut prompts and a share as the limit are those of lm-eval."""
     settings = {"num_fewshot": 12, "limit": 0.5}
-    theirs = harness_results(
+    results = harness_results(
         tiny.model, tiny.tokenizer, ["generation", "pair"], folder=folder, **settings
     )
-    generation = assert_equal(tiny, folder, "generation", theirs, options=TaskOptions(**settings))
+    generation = assert_equal(tiny, folder, "generation", results, options=TaskOptions(**settings))
     assert generation.cut_items > 0
     assert len(generation.items) == 12
-    pair = assert_equal(tiny, folder, "pair", theirs, options=TaskOptions(**settings))
+    pair = assert_equal(tiny, folder, "pair", results, options=TaskOptions(**settings))
     assert len(pair.items) == 12 + 5
 
 
@@ -121,7 +121,7 @@ def test_chat_template_and_system_prompt(reference, folder, template, multiturn)
     tokenizer.chat_template = template
     model = GatedModel.wrap(reference.model, tokenizer, name="reference")
     names, settings = ["generation", "choice"], {"num_fewshot": 2, "limit": 6}
-    theirs = harness_results(
+    results = harness_results(
         model.model, tokenizer, names, folder=folder, apply_chat_template=True,
         system_instruction="be brief", fewshot_as_multiturn=multiturn, **settings,
     )  # fmt: skip
@@ -129,18 +129,18 @@ def test_chat_template_and_system_prompt(reference, folder, template, multiturn)
         chat_template=True, system_prompt="be brief", fewshot_as_multiturn=multiturn, **settings
     )
     for name in names:
-        benchmark = assert_equal(model, folder, name, theirs, options=options)
+        benchmark = assert_equal(model, folder, name, results, options=options)
         assert ("be brief" in benchmark.items[0].prompt) == (template == CHAT)
         assert benchmark.items[0].prompt.endswith("<assistant>")
 
 
 def test_system_prompt_without_a_template(tiny, folder):
     """Without a chat template the system prompt precedes the prompt."""
-    theirs = harness_results(
+    results = harness_results(
         tiny.model, tiny.tokenizer, ["choice"], folder=folder, limit=4, system_instruction="brief"
     )
     options = TaskOptions(system_prompt="brief", limit=4)
-    benchmark = assert_equal(tiny, folder, "choice", theirs, options=options)
+    benchmark = assert_equal(tiny, folder, "choice", results, options=options)
     assert benchmark.items[0].prompt.startswith("brief")
 
 
@@ -148,7 +148,7 @@ def test_rolling_windows_are_several_requests(tiny, folder):
     """A text longer than the context is split into windows that predict every token once."""
     tokenizer = RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
     benchmark = Catalog(folder).load("rolling", tokenizer)
-    item = max(benchmark.items, key=lambda one: len(one.requests))
+    item = max(benchmark.items, key=lambda item: len(item.requests))
     assert len(item.requests) > 2
     predicted = [token for request in item.requests for token in request.continuation]
     assert predicted == tiny.tokenizer.encode(item.prompt)

@@ -21,7 +21,7 @@ def write(tmp_path):
     def make(*lines):
         path = tmp_path / "own.jsonl"
         path.write_text(
-            "\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines)
+            "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
         )
         return path
 

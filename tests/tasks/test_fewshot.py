@@ -32,8 +32,8 @@ def tokenizer(tiny):
 def questions(benchmark):
     """Yields each item's question and the questions of its examples."""
     for item in benchmark.items:
-        *examples, asked = [one.splitlines()[0] for one in item.prompt.split("Q: ")[1:]]
-        yield asked, examples
+        *examples, question = [text.splitlines()[0] for text in item.prompt.split("Q: ")[1:]]
+        yield question, examples
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_examples_and_items_are_disjoint(folder, tokenizer, name, options, reser
     benchmark = Catalog(folder).load(name, tokenizer, options=options)
     pairs = list(questions(benchmark))
     scored = {question for question, _ in pairs}
-    examples = {one for _, several in pairs for one in several}
+    examples = {example for _, several in pairs for example in several}
     assert all(len(several) == 2 for _, several in pairs)
     assert not scored & examples
     assert len(scored) == len(benchmark.items)
@@ -70,15 +70,15 @@ def test_lm_eval_agrees_on_the_documents_set_aside(folder, tiny, tokenizer):
         .load("same_split")["tasks"]
         .values()
     )
-    used = {one for _, several in questions(benchmark) for one in several}
-    pool = [one for one in task.test_docs() if one["question"] in used]
+    used = {example for _, examples in questions(benchmark) for example in examples}
+    pool = [document for document in task.test_docs() if document["question"] in used]
     assert len(pool) == 3
     task.sampler.replace_df(pool)
-    theirs = harness_results(tiny.model, tiny.tokenizer, [task], folder=folder, num_fewshot=2)
+    results = harness_results(tiny.model, tiny.tokenizer, [task], folder=folder, num_fewshot=2)
     prompts = {
-        one["arguments"][0][0]
-        for one in theirs["samples"]["same_split"]
-        if one["doc"]["question"] not in used
+        sample["arguments"][0][0]
+        for sample in results["samples"]["same_split"]
+        if sample["doc"]["question"] not in used
     }
     assert {item.prompt for item in benchmark.items} == prompts
 
@@ -102,5 +102,5 @@ def test_task_that_fixes_no_examples_gets_none(folder, tokenizer):
 def test_examples_written_in_the_task_are_used(folder, tokenizer):
     """Examples written in the task file are used, and every document stays an item."""
     benchmark = Catalog(folder).load("written", tokenizer, options=TaskOptions(num_fewshot=1))
-    assert {one for _, several in questions(benchmark) for one in several} == {"1 + 1"}
+    assert {text for _, examples in questions(benchmark) for text in examples} == {"1 + 1"}
     assert len(benchmark.items) == 24

@@ -1,58 +1,34 @@
 """The score of a group, as its file makes it from its tasks' scores."""
 
 import pytest
-from harness_tasks import write_tasks
 
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog
 from broca.tasks.groups import group_of
-
-TASK = """
-task: {name}
-tag: tagged
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: data.jsonl}}}}
-test_split: test
-output_type: generate_until
-doc_to_text: "{{{{q}}}}"
-doc_to_target: "{{{{a}}}}"
-metric_list: [{{metric: {metric}, aggregation: mean, higher_is_better: true}}]
-"""
-
-
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory):
-    """A catalog with tasks and groups of every kind."""
-    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
-
-
-def members(catalog, name):
-    """Returns the tasks of a group and lm-eval's group."""
-    return catalog.harness_tasks(name)
 
 
 def test_scores_are_weighted_as_the_group_says(catalog):
     """The group `even` weights its tasks equally, `pair` by their items."""
     scores = {"choice": (0.5, 10), "last": (1.0, 30)}
     for name, expected in (("even", 0.75), ("pair", (0.5 * 10 + 1.0 * 30) / 40)):
-        tasks, group = members(catalog, name)
+        tasks, group = catalog.harness_tasks(name)
         names = [task.task_name for task in tasks]
-        given = dict(zip(names, scores.values(), strict=True))
-        assert group_of(name, group, tasks, metric=None).score(given) == pytest.approx(expected)
+        task_scores = dict(zip(names, scores.values(), strict=True))
+        scoring = group_of(name, group, tasks, metric=None)
+        assert scoring.score(task_scores) == pytest.approx(expected)
 
 
 def test_tasks_without_a_group_are_averaged_over_their_items(catalog):
     """The score of a tag, which lm-eval does not report, is the mean over all items."""
-    tasks, _ = members(catalog, "even")
+    tasks, _ = catalog.harness_tasks("even")
     tagged = group_of("tagged", None, tasks, metric=None)
-    given = {task.task_name: pair for task, pair in zip(tasks, [(0.0, 1), (1.0, 3)], strict=True)}
-    assert tagged.score(given) == pytest.approx(0.75)
+    scores = {task.task_name: pair for task, pair in zip(tasks, [(0.0, 1), (1.0, 3)], strict=True)}
+    assert tagged.score(scores) == pytest.approx(0.75)
     assert tagged.name == "tagged"
 
 
 def test_metrics_that_a_group_does_not_aggregate_are_refused(catalog):
     """A metric or filter that the group does not aggregate is refused, with the known ones."""
-    tasks, group = members(catalog, "even")
+    tasks, group = catalog.harness_tasks("even")
     assert group_of("even", group, tasks, metric="acc").metric == "acc,none"
     with pytest.raises(TaskUnusable, match="group 'even' has no metric 'ac'; did you mean 'acc'"):
         group_of("even", group, tasks, metric="ac")

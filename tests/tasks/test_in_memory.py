@@ -57,8 +57,8 @@ def test_answers_are_compared_stripped_with_what_greedy_decoding_says(plain, tin
     assert [item.target for item in benchmark.items] == answers
     scores, outputs = answered(tiny, benchmark)
     assert [output.text for (output,) in outputs] == continuations
-    right = [a.strip() == c.strip() for a, c in zip(answers, continuations, strict=True)]
-    assert scores == [float(one) for one in right]
+    pairs = zip(answers, continuations, strict=True)
+    assert scores == [float(answer.strip() == text.strip()) for answer, text in pairs]
     assert 0 < sum(scores) < 12
     assert benchmark.aggregate(scores) == np.mean(scores)
 
@@ -130,17 +130,17 @@ def test_a_function_scores_outputs(tiny, continuations):
 
 def test_a_function_of_choices_gets_the_likeliest_as_text():
     """For choices, a metric function gets the texts of the likeliest and the right choice."""
-    seen = []
+    calls = []
 
     def note(output, answer):
-        seen.append((output, answer))
+        calls.append((output, answer))
         return 0.5
 
     rows = [{"prompt": "p", "choices": [" a", " b"], "label": 0}] * 8
     benchmark = Catalog().load(broca.Task.from_examples(rows, metric=note), REQUESTS)
     outputs = [LogLikelihood(-2.0, False), LogLikelihood(-1.0, False)]
     assert benchmark.score(benchmark.items[0], outputs) == 0.5
-    assert seen == [(" b", " a")]
+    assert calls == [(" b", " a")]
 
 
 def test_a_function_scores_a_task_of_a_file(tmp_path):
@@ -214,9 +214,7 @@ def test_lines_of_a_file_are_a_task_by_its_path(tmp_path):
     """A file named by its path gives the items of a task made in Python."""
     path = tmp_path / "own.jsonl"
     path.write_text("\n".join(json.dumps({"prompt": p, "answer": " x"}) for p in PROMPTS))
-    ours = Catalog().load(str(path), REQUESTS)
-    theirs = Catalog().load(
-        broca.Task.from_examples([(p, " x") for p in PROMPTS], name=str(path)), REQUESTS
-    )
-    assert ours.items == theirs.items
-    assert item_digests(ours, ours.items) == item_digests(theirs, theirs.items)
+    task = broca.Task.from_examples([(p, " x") for p in PROMPTS], name=str(path))
+    of_file, in_memory = Catalog().load(str(path), REQUESTS), Catalog().load(task, REQUESTS)
+    assert of_file.items == in_memory.items
+    assert item_digests(of_file, of_file.items) == item_digests(in_memory, in_memory.items)

@@ -20,10 +20,10 @@ def test_a_request_takes_its_prompt_and_what_follows(request_, length):
 
 def test_equal_contents_are_equal_requests():
     """Requests and answers are equal by value, hashable and frozen."""
-    one, other = (Request("loglikelihood", (1, 2), (3,)) for _ in range(2))
-    assert {one: "a"}[other] == "a"
-    assert one != Request("loglikelihood", (1,), (2, 3))
+    first, second = (Request("loglikelihood", (1, 2), (3,)) for _ in range(2))
+    assert {first: "a"}[second] == "a"
+    assert first != Request("loglikelihood", (1,), (2, 3))
     assert LogLikelihood(-1.0, True) == LogLikelihood(-1.0, True)
     assert Generation("a", 1) != Generation("a", 2)
     with pytest.raises(AttributeError):
-        one.context = ()
+        first.context = ()

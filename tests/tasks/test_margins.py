@@ -63,8 +63,8 @@ def test_tensors_give_what_answers_give(margin):
 
 def test_the_right_answer_alone():
     """`gold_alone` keeps the first right choice; it is None for an answer of several requests."""
-    one, two, three = requests(1, 2, 3)
-    assert Margin((one, two, three), (2, 0)).gold_alone() == Margin((three,), None)
-    single = Margin((one,), None)
+    first, second, third = requests(1, 2, 3)
+    assert Margin((first, second, third), (2, 0)).gold_alone() == Margin((third,), None)
+    single = Margin((first,), None)
     assert single.gold_alone() is single
-    assert Margin((one, two), None).gold_alone() is None
+    assert Margin((first, second), None).gold_alone() is None

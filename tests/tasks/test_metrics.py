@@ -11,7 +11,7 @@ TOKENIZER = RequestTokenizer(tiny_tokenizer(), max_length=256)
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted", "metric"),
+    ("name", "metric", "full_name"),
     [
         ("generation", None, "exact_match,flexible-extract"),
         ("generation", "exact_match,strict-match", "exact_match,strict-match"),
@@ -22,15 +22,15 @@ TOKENIZER = RequestTokenizer(tiny_tokenizer(), max_length=256)
         ("last_word", None, "perplexity"),
     ],
 )
-def test_metric_and_filter(catalog, name, wanted, metric):
+def test_metric_and_filter(catalog, name, metric, full_name):
     """The default is `acc_norm` or `flexible-extract` if the task has it, else the first."""
     (task,), _ = catalog.harness_tasks(name)
-    assert choose_metric(task, wanted).full_name == metric
-    assert metric in full_metric_names(task)
+    assert choose_metric(task, metric).full_name == full_name
+    assert full_name in full_metric_names(task)
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted", "message"),
+    ("name", "metric", "message"),
     [
         (
             "choice",
@@ -42,10 +42,10 @@ def test_metric_and_filter(catalog, name, wanted, metric):
         ("even", "acc,strict", "group 'even' aggregates 'acc' after none, not after 'strict'"),
     ],
 )
-def test_unknown_metrics_are_refused(catalog, name, wanted, message):
+def test_unknown_metrics_are_refused(catalog, name, metric, message):
     """An unknown metric or filter is refused with the nearest or the known names."""
     with pytest.raises(TaskUnusable, match=message):
-        catalog.load(name, TOKENIZER, metric=wanted)
+        catalog.load(name, TOKENIZER, metric=metric)
 
 
 def test_perplexities_are_numbers_in_the_direction_of_the_metric(catalog):

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import re
 
 import numpy as np
@@ -90,8 +91,8 @@ def sample_scores(results, metric):
     name, chosen = split_name(metric)
     scores = {}
     for task, samples in results["samples"].items():
-        kept = [one for one in samples if chosen in ("", one["filter"])]
-        scores[task] = [one[name] for one in sorted(kept, key=lambda one: one["doc_id"])]
+        ordered = sorted(samples, key=lambda sample: sample["doc_id"])
+        scores[task] = [sample[name] for sample in ordered if chosen in ("", sample["filter"])]
     return scores
 
 
@@ -108,14 +109,14 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, small):
     expected = sample_scores(results, PAPER_TASKS[name].metric)
     members = [task for task in expected for _ in expected[task]]
     assert len(members) == len(bank)
-    assert responses.tolist() == pytest.approx([one for own in expected.values() for one in own])
+    assert responses.tolist() == pytest.approx([*itertools.chain(*expected.values())])
     score = benchmark.aggregate(responses.tolist(), benchmark.items)
     if name == "arithmetic":  # lm-eval reports no score for a tag, only for its members
-        assert score == pytest.approx(np.mean([np.mean(own) for own in expected.values()]))
+        assert score == pytest.approx(np.mean([np.mean(scores) for scores in expected.values()]))
     else:
         metric, chosen = split_name(PAPER_TASKS[name].metric)
         reported = results["results"][name]
-        key = next(one for one in reported if one.startswith(f"{metric},{chosen}"))
+        key = next(key for key in reported if key.startswith(f"{metric},{chosen}"))
         assert score == pytest.approx(reported[key])
 
 
@@ -155,7 +156,7 @@ class CannedModel(LM):
 
     def generate_until(self, requests, **_):
         """Returns one canned answer for each request."""
-        return [canned(self.name, one.args[0]) for one in requests]
+        return [canned(self.name, request.args[0]) for request in requests]
 
     def loglikelihood(self, requests, **_):
         """Raises `NotImplementedError`, because no task asks for it."""
@@ -169,9 +170,8 @@ def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
     """Scores of right and wrong answers, executed or filtered, equal lm-eval's."""
     benchmark = benchmarks(name)
     answers = [Generation(canned(name, item.prompt), 1) for item in benchmark.items]
-    scores = [
-        benchmark.score(item, [one]) for item, one in zip(benchmark.items, answers, strict=True)
-    ]
+    pairs = zip(benchmark.items, answers, strict=True)
+    scores = [benchmark.score(item, [answer]) for item, answer in pairs]
     results = harness(CannedModel(name), name, manager_of(name))
     (expected,) = sample_scores(results, PAPER_TASKS[name].metric).values()
     assert scores == expected
@@ -194,7 +194,7 @@ def test_code_of_many_rows_is_executed_together(benchmarks, small, monkeypatch):
     monkeypatch.setattr(
         Engine,
         "run",
-        lambda self, requests, *rest: [
+        lambda self, requests, *args: [
             Generation(f"def add_{number}(n):\n  return n * 1 + {number}\n", 1)
             for number in range(len(requests))
         ],

@@ -65,7 +65,7 @@ def test_locate_items_come_from_the_other_split(tokenizer):
     split = benchmark.split(items=30, seed=0)
     report = [benchmark.items[number].prompt for number in split.report]
     assert report == [item.prompt for item in scored.items]
-    training = {one["prompt"] for one in scored._parts[0]._task.training_docs()}
+    training = {document["prompt"] for document in scored._parts[0]._task.training_docs()}
     for part in (split.locate, split.confirm):
         assert len(part) == 30
         assert {benchmark.items[number].prompt for number in part} <= training
@@ -116,17 +116,17 @@ def test_answers_that_agree_in_what_decides_score_the_same(catalog, tokenizer):
     assert choice.decisive(0, falling) == choice.decisive(0, steeper)
     assert choice.decisive(0, falling) != choice.decisive(0, falling[::-1])
     generation = prepared(catalog, "generation", tokenizer)
-    one, other = [Generation("a", 1)], [Generation("b", 1)]
-    assert generation.decisive(0, one) != generation.decisive(0, other)
+    first, second = [Generation("a", 1)], [Generation("b", 1)]
+    assert generation.decisive(0, first) != generation.decisive(0, second)
 
 
 def test_the_limit_is_a_number_or_a_share_of_the_documents(catalog, tokenizer):
     """A limit below 1 is a share of the documents, rounded up."""
-    whole = prepared(catalog, "generation", tokenizer)
+    unlimited = prepared(catalog, "generation", tokenizer)
     assert len(prepared(catalog, "generation", tokenizer, limit=3)) == 3
     half = prepared(catalog, "generation", tokenizer, limit=0.5)
-    assert len(half) == -(-len(whole) // 2)
-    assert half.prompt(1) == whole.prompt(1)
+    assert len(half) == -(-len(unlimited) // 2)
+    assert half.prompt(1) == unlimited.prompt(1)
 
 
 def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):

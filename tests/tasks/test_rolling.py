@@ -20,5 +20,5 @@ def test_windows_are_those_of_lm_eval(length, longest):
 def test_every_token_is_predicted_once():
     """Windows predict every token once, and the longest fills the context exactly."""
     requests = rolling_requests(range(30), prefix=99, max_length=8)
-    assert [token for one in requests for token in one.continuation] == list(range(30))
-    assert max(len(one.context) + len(one.continuation) - 1 for one in requests) == 8
+    assert [token for request in requests for token in request.continuation] == list(range(30))
+    assert max(request.length for request in requests) == 8 + 1

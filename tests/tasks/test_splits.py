@@ -31,9 +31,9 @@ def test_seed_and_task_decide_the_cut():
 
 def test_more_items_never_move_the_report_items():
     """Report items do not depend on the number of items to search on."""
-    few, many = (split_items("t", 400, items=n, seed=0) for n in (10, 100))
-    assert few.report == many.report
-    assert set(few.locate) <= set(many.locate)
+    small, large = (split_items("t", 400, items=n, seed=0) for n in (10, 100))
+    assert small.report == large.report
+    assert set(small.locate) <= set(large.locate)
 
 
 def test_too_few_documents_are_refused():

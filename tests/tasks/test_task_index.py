@@ -92,9 +92,9 @@ def test_folders_hold_everything_that_a_name_stands_for(tmp_path):
     index = TaskIndex(tmp_path)
     folders = index.folders_of(["all", "nothing"])
     assert folders == tuple(tmp_path / name for name in ("d", "c/sub", "b", "a"))
-    known = manager(*folders).task_index
-    assert set(known) == {"plain", "all", "more", "tagged", "one"}
-    assert known["plain"].cfg["description"] == "first"
+    tasks = manager(*folders).task_index
+    assert set(tasks) == {"plain", "all", "more", "tagged", "one"}
+    assert tasks["plain"].cfg["description"] == "first"
     (tmp_path / "d" / "two").mkdir()
     (tmp_path / "d" / "two" / "two.yaml").write_text("task: two\ntag: tagged\n")
     (tmp_path / "a" / "three.yaml").write_text("task: three\ntag: tagged\n")

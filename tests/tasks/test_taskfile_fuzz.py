@@ -9,9 +9,8 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from broca.errors import BrocaError, TaskUnusable
-from broca.tasks import Catalog, RequestTokenizer, catalog
+from broca.tasks import Catalog, catalog
 from broca.tasks.task_index import TaskIndex
-from broca.testing import tiny_tokenizer
 
 KEYS = (
     "task", "dataset_path", "dataset_name", "dataset_kwargs", "test_split", "validation_split",
@@ -44,12 +43,6 @@ BOUNDED = settings(
     phases=[Phase.explicit, Phase.generate],  # shrinking a failure takes minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    """A byte-level tokenizer."""
-    return RequestTokenizer(tiny_tokenizer(), max_length=1024)
 
 
 @pytest.fixture

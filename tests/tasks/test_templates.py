@@ -10,7 +10,7 @@ def test_template_renders_as_without(monkeypatch):
     """A template renders the same text and is compiled at most once for many documents."""
     source = "{{a}} and {{b|upper}}"
     documents = [{"a": n, "b": "x" * n} for n in range(5)]
-    expected = [apply_template(source, one) for one in documents]
+    expected = [apply_template(source, document) for document in documents]
     compiled = []
     compile_ = type(env).compile
 
@@ -20,7 +20,7 @@ def test_template_renders_as_without(monkeypatch):
 
     monkeypatch.setattr(type(env), "compile", counted)
     with compiled_once():
-        assert [apply_template(source, one) for one in documents] == expected
+        assert [apply_template(source, document) for document in documents] == expected
     assert len(compiled) <= 1
 
 

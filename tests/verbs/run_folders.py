@@ -11,9 +11,9 @@ from broca.verbs.localize import localize
 def localize_into(folder, **arguments):
     """Runs `localize` and leaves the result, its journal and its arguments in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    asked = {"others": [], "seed": 0, **arguments}
+    options = {"others": [], "seed": 0, **arguments}
     run_folder = RunFolder.claim(
-        folder, verb="localize", asked=asked, how={}, command=["broca", "localize"]
+        folder, verb="localize", options=options, how={}, command=["broca", "localize"]
     )
     with folder_workspace(run_folder, goes_on="the same call") as workspace:
         result = localize(**run_folder.arguments, journal=workspace)

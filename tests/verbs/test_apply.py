@@ -31,11 +31,11 @@ def test_a_patched_model_equals_the_exported_weights(base, patch, tmp_path):
     """Every tensor is equal; shards, number format and tokenizer are those of the base."""
     folder = broca.apply(patch, str(base), tmp_path / "patched")
     broca.export(str(base), tmp_path / "weights", heads="L2H1", kind="weights", scale=0.5)
-    patched, whole = (
+    patched, exported = (
         hf.AutoModelForCausalLM.from_pretrained(place, dtype="auto").state_dict()
         for place in (folder, tmp_path / "weights")
     )
-    assert all(torch.equal(patched[name], whole[name]) for name in whole)
+    assert all(torch.equal(patched[name], exported[name]) for name in exported)
     assert {tensor.dtype for tensor in patched.values()} == {torch.bfloat16}
     assert len(list(folder.glob("*.safetensors"))) == len(list(base.glob("*.safetensors")))
     assert hf.AutoTokenizer.from_pretrained(folder).encode("a")

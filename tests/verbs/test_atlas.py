@@ -64,9 +64,9 @@ def test_nothing_is_universal_and_clusters_are_the_sets(atlas, planted_heads):
     """No head is universal, and each cluster has heads of one capability."""
     assert atlas.universal == ()
     owner = {head: name for name, heads in planted_heads.items() for head in heads}
-    for one in atlas.clusters:
-        assert len({owner[head] for head in one.components if head in owner}) <= 1
-    assert all(len(one) == 1 for one in atlas.task_clusters)
+    for cluster in atlas.clusters:
+        assert len({owner[head] for head in cluster.components if head in owner}) <= 1
+    assert all(len(tasks) == 1 for tasks in atlas.task_clusters)
     assert atlas.groups is not None
     assert atlas.groups.group_size == 4
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_done_is_told(tiny):
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "message"),
+    ("arguments", "error", "message"),
     [
         ({"tasks": "rhyming,capitlas"}, UnknownName, "did you mean 'capitals'"),
         ({"tasks": "rhyming"}, BadInput, "names 1 task: .* two at least"),
@@ -121,11 +121,11 @@ def test_what_cannot_be_done_is_told(tiny):
         ({"response": "loss"}, BadInput, "`response` 'loss' is unknown"),
     ],
 )
-def test_bad_input(planted, asked, error, message):
+def test_bad_input(planted, arguments, error, message):
     """Unknown tasks, too few tasks or rows and bad options are refused before any measurement."""
     stages = []
     with pytest.raises(error, match=message):
-        broca.atlas(planted, **asked, on_progress=lambda stage, _: stages.append(stage))
+        broca.atlas(planted, **arguments, on_progress=lambda stage, _: stages.append(stage))
     assert "scoring the intact model" not in stages
 
 

@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(small, folder, tmp_path_factory):
+def compared(small, folder, tmp_path_factory):
     """The comparison of the run's model with a copy that lost its first head, and its journal."""
     first = broca.read(folder).ranking[0]
     journal = tmp_path_factory.mktemp("journal") / "rows.sqlite"
@@ -54,9 +54,9 @@ def found(small, folder, tmp_path_factory):
     ), journal  # fmt: skip
 
 
-def test_the_head_that_was_lost_changed_and_no_other(found, folder):
+def test_the_head_that_was_lost_changed_and_no_other(compared, folder):
     """The lost head's interval contains 0, its change is significant; at most one other changed."""
-    comparison, _ = found
+    comparison, _ = compared
     first = broca.read(folder).ranking[0]
     (change,) = comparison.differences
     assert first.name in change.changed
@@ -68,16 +68,16 @@ def test_the_head_that_was_lost_changed_and_no_other(found, folder):
     assert change.low[column] > 0 > before
 
 
-def test_differences_are_those_of_effects(found):
+def test_differences_are_those_of_effects(compared):
     """The difference of two models equals the difference of their effects."""
-    comparison, _ = found
+    comparison, _ = compared
     first, second = (np.array(line.effects) for line in comparison.effects)
     np.testing.assert_allclose(comparison.differences[0].differences, second - first, atol=1e-9)
 
 
-def test_scores_are_those_of_the_intact_models_and_without_the_selection(found, small, folder):
+def test_scores_are_those_of_the_intact_models_and_without_the_selection(compared, small, folder):
     """Ablating the selection gives both models one score; the copy scores lower when intact."""
-    comparison, _ = found
+    comparison, _ = compared
     run = broca.read(folder)
     scores = {(line.model, line.selection): line for line in comparison.scores}
     label = f"reference-small, {run.task}"
@@ -88,9 +88,9 @@ def test_scores_are_those_of_the_intact_models_and_without_the_selection(found, 
     assert (line.selection, line.model, line.carried) == (label, "lost", "yes")
 
 
-def test_the_same_call_measures_nothing_again_and_says_the_same(found, small, folder):
+def test_the_same_call_measures_nothing_again_and_says_the_same(compared, small, folder):
     """A second call on the journal returns an equal comparison without measuring."""
-    comparison, journal = found
+    comparison, journal = compared
     first = broca.read(folder).ranking[0]
     before = journal.stat().st_size
 
@@ -111,7 +111,10 @@ def test_two_tasks_of_one_model_and_named_heads(small, folder):
         folder, small, tasks="capitals,sorting", heads="L1H1+L0H2", items=12, limit=20, rows=120
     )
     assert comparison.tasks == ("capitals", "sorting")
-    assert [one.label for one in comparison.models] == ["reference-small", "reference-small (2)"]
+    assert [model.label for model in comparison.models] == [
+        "reference-small",
+        "reference-small (2)",
+    ]
     assert all(not line.changed for line in comparison.differences)
     assert all(set(line.differences) == {0.0} for line in comparison.differences)
     assert comparison.selections[-1].components == ("L1H1", "L0H2")
@@ -125,7 +128,7 @@ def test_atlases_bring_their_tasks_and_selections(small, tmp_path):
         )
     comparison = broca.compare(tmp_path / "0", tmp_path / "1", items=12, limit=20, rows=120)
     assert comparison.tasks == ("capitals", "sorting")
-    assert {one.task for one in comparison.selections} <= {"capitals", "sorting"}
+    assert {selection.task for selection in comparison.selections} <= {"capitals", "sorting"}
 
 
 def test_generations_are_compared_by_accuracy(tmp_path):
@@ -169,8 +172,8 @@ def test_other_architectures_and_other_weights_are_refused(small, reference, fol
     with pytest.raises(BadInput, match=r"'reference' has 96 components .* the first model 48"):
         broca.compare(small, reference, tasks="capitals", items=12, limit=10, rows=120)
     text = (folder / "result.json").read_text()
-    known = broca.read(folder).model.fingerprint
-    (tmp_path / "result.json").write_text(text.replace(known, "0" * 32))
+    fingerprint = broca.read(folder).model.fingerprint
+    (tmp_path / "result.json").write_text(text.replace(fingerprint, "0" * 32))
     with pytest.raises(BadInput, match="are not those of the result"):
         broca.compare(tmp_path, small, items=12, limit=10, rows=120)
 
@@ -189,8 +192,8 @@ def test_revisions_of_one_model_give_curves(tmp_path, monkeypatch):
         items=12, limit=20, rows=60, device="cpu",
     )  # fmt: skip
     labels = ["me/tiny@step1", "me/tiny@step2", "me/tiny@main"]
-    assert [one.label for one in comparison.models] == labels
-    assert [one.model.revision for one in comparison.models] == [
+    assert [model.label for model in comparison.models] == labels
+    assert [model.model.revision for model in comparison.models] == [
         f"{number:040x}" for number in (1, 2, 0)
     ]
     curves = comparison.curves()

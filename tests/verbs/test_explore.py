@@ -59,7 +59,7 @@ def test_a_kept_run_brings_its_folder_of_tasks_and_its_components(tmp_path):
     )
     RunFolder.claim(
         out, verb="localize", how={}, command=["broca", "localize"],
-        asked={"include_path": str(sources), "components": "heads+mlp", "task_options": {}},
+        options={"include_path": str(sources), "components": "heads+mlp", "task_options": {}},
     )  # fmt: skip
     scores = {"mine": 0.9}
     make_result(

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from dying import killed_in_batch, killed_in_training
 from verbs.measuring import VERBS
-from verbs.neurons.small_runs import RUNS, asked
+from verbs.neurons.small_runs import RUNS, arguments_of
 
 import broca
 from broca.journal import Journal
@@ -38,7 +38,7 @@ def call_of(verb, models, journal):
     family, _, name = verb.rpartition(" ")
     if family:
         return partial(
-            getattr(broca.neurons, name), models["neurons"], **asked(name), journal=journal
+            getattr(broca.neurons, name), models["neurons"], **arguments_of(name), journal=journal
         )
     return partial(VERBS[verb], models["heads"], journal)
 
@@ -78,13 +78,13 @@ def test_a_killed_verb_goes_on_where_it_was(models, tmp_path, verb):
     undisturbed, journal = tmp_path / "whole.sqlite", tmp_path / "killed" / "j.sqlite"
     journal.parent.mkdir()  # trained weights are stored beside the journal
     expected = result_of(call_of(verb, models, undisturbed))
-    whole = totals(undisturbed)
+    full = totals(undisturbed)
     call = call_of(verb, models, journal)
-    for batch in sorted({whole["batches"] // 3 + 1, whole["batches"]}):
+    for batch in sorted({full["batches"] // 3 + 1, full["batches"]}):
         killed_in_batch(call, batch)
         assert totals(journal)["batches"] == batch - 1
     assert result_of(call) == expected
-    assert totals(journal) == whole
+    assert totals(journal) == full
 
 
 @pytest.mark.long

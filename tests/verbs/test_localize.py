@@ -81,7 +81,9 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
     for capability, heads in planted_heads.items():
         after = scores(planted.components.mask(heads))
         drops = {name: before[name] - after[name] for name in benchmarks}
-        own_tasks = [n for n, one in benchmarks.items() if one.capability == capability]
+        own_tasks = [
+            name for name, benchmark in benchmarks.items() if benchmark.capability == capability
+        ]
         others = [drops[name] for name in benchmarks if name not in own_tasks]
         good += min(drops[name] for name in own_tasks) >= 0.8 and np.mean(others) <= 0.05
     assert good >= 5
@@ -120,9 +122,9 @@ def test_python_result_is_what_the_command_writes(reference, tmp_path):
 
 def test_others_auto_is_every_other_shipped_task(reference):
     """`auto` takes every shipped task of another capability as a control."""
-    few = broca.TaskOptions(limit=50)
+    task_options = broca.TaskOptions(limit=50)
     result = localize(
-        reference, task="mc_biology", rows=600, items=20, verify=False, task_options=few
+        reference, task="mc_biology", rows=600, items=20, verify=False, task_options=task_options
     )
     assert len(result.others) == 8
     assert result.same_skill == ("mc_chemistry",)
@@ -194,15 +196,15 @@ def test_group_is_localized_as_one_task(reference, tmp_path):
         "group: science\ntask: [mc_biology, mc_chemistry]\n"
         "aggregate_metric_list: [{metric: acc, weight_by_size: true}]\n"
     )
-    few = {
+    arguments = {
         "rows": 400, "items": 20, "verify": False, "task_options": broca.TaskOptions(limit=80),
     }  # fmt: skip
-    result = localize(reference, task="science", others=[], include_path=tmp_path, **few)
-    alone = localize(reference, task="mc_biology", others=["mc_chemistry"], seed=0, **few)
+    result = localize(reference, task="science", others=[], include_path=tmp_path, **arguments)
+    alone = localize(reference, task="mc_biology", others=["mc_chemistry"], seed=0, **arguments)
     assert result.verification.drops[0].metric == "acc"
     assert result.verification.items["science"] == sum(alone.verification.items.values())
-    both = [alone.baseline["mc_biology"], alone.baseline["mc_chemistry"]]
-    assert result.baseline["science"] == pytest.approx(np.mean(both))
+    scores = [alone.baseline["mc_biology"], alone.baseline["mc_chemistry"]]
+    assert result.baseline["science"] == pytest.approx(np.mean(scores))
     with pytest.raises(BadInput, match="'mc_biology' shares mc_biology with 'science'"):
         localize(reference, task="science", others=["mc_biology"], include_path=tmp_path)
 
@@ -240,8 +242,8 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
     assert set(result.selected) == set(planted_heads["reversing"]) - {"L2H0"}
     assert result.response == "margin"
     assert any(note.startswith("facilitating: L") for note in result.notes)
-    with Journal(journal, read_only=True) as kept:
-        again = ranking_from_journal(kept, find_run(kept))
+    with Journal(journal, read_only=True) as opened:
+        again = ranking_from_journal(opened, find_run(opened))
     assert tuple(planted.components.names[c] for c in again.selected) == result.selected
     with pytest.raises(BadInput, match="`response` to probability or margin"):
         localize(planted, task="reversing", others=[], method="gradient", response="accuracy")
@@ -259,12 +261,12 @@ def test_pairs_are_measured_on_request(reference):
     assert result.ranking == plain.ranking
     assert result.cost.rows == plain.cost.rows
     assert len(result.interactions) == 21
-    leading = {one.name for one in result.ranking[:7]}
-    assert {name for one in result.interactions for name in (one.first, one.second)} == leading
-    sizes = [abs(one.interaction) for one in result.interactions]
+    leading = {component.name for component in result.ranking[:7]}
+    assert {name for pair in result.interactions for name in (pair.first, pair.second)} == leading
+    sizes = [abs(pair.interaction) for pair in result.interactions]
     assert sizes == sorted(sizes, reverse=True)
-    for one in result.interactions:
-        assert one.ci[0] <= one.interaction <= one.ci[1]
+    for pair in result.interactions:
+        assert pair.ci[0] <= pair.interaction <= pair.ci[1]
     with pytest.raises(BadInput, match="`interactions` 1 names no pairs"):
         localize(reference, interactions=1, **arguments)
 

@@ -81,32 +81,32 @@ def test_models_take_turns_where_the_cluster_has_room_for_one(workers, small):
     with torch.no_grad():
         lost.model.layers[0].self_attn.o_proj.weight[:, :8] *= 0.5
     arguments = {"tasks": "capitals", "heads": "L0H1", "rows": 120, "items": 12, "limit": 10}
-    with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as own:
-        remote = broca.compare(*models, **arguments, journal=own)
+    with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as workspace:
+        remote = broca.compare(*models, **arguments, journal=workspace)
     assert remote == broca.compare(*models, **arguments)
 
 
 def test_stress_gives_the_same_on_ray(workers, small):
     """`stress` gives the same verdict and ranks on Ray, and transfers within 1e-4."""
     arguments = {"heads": "L0H1+L1H2", "pairs": 16, "sets": 2}
-    remote, here = (
+    remote, local = (
         broca.stress(small, **arguments, journal=workers),
         broca.stress(small, **arguments),
     )
-    assert (remote.verdict, remote.heads, remote.self_patch) == (here.verdict, here.heads, 0)
-    assert [line.rank for line in remote.necessity] == [line.rank for line in here.necessity]
-    for shift, local in zip(remote.shifts, here.shifts, strict=True):
-        assert shift.transfer.value == pytest.approx(local.transfer.value, abs=1e-4)
+    assert (remote.verdict, remote.heads, remote.self_patch) == (local.verdict, local.heads, 0)
+    assert [line.rank for line in remote.necessity] == [line.rank for line in local.necessity]
+    for remote_shift, shift in zip(remote.shifts, local.shifts, strict=True):
+        assert remote_shift.transfer.value == pytest.approx(shift.transfer.value, abs=1e-4)
 
 
 def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
     """A wrapped model, which no worker can load by name, is sent to the workers."""
     wrapped = broca.load(small.model, small.tokenizer, name="mine")
     arguments = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
-    with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as own:
-        remote = broca.atlas(wrapped, **arguments, journal=own)
-    here = broca.atlas(small, **arguments)
-    assert (remote.effects, remote.model.fingerprint) == (here.effects, here.model.fingerprint)
+    with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as workspace:
+        remote = broca.atlas(wrapped, **arguments, journal=workspace)
+    local = broca.atlas(small, **arguments)
+    assert (remote.effects, remote.model.fingerprint) == (local.effects, local.model.fingerprint)
 
 
 def test_neurons_give_the_same_on_ray(workers):
@@ -115,19 +115,19 @@ def test_neurons_give_the_same_on_ray(workers):
     The noise comes from other batches of observations on the workers.
     """
     located = {"task": "sorting", "items": 6, "steps": 4, "count": 5, "device": "cpu"}
-    remote, here = (
+    remote, local = (
         broca.neurons.locate("reference-small", **located, journal=journal)
         for journal in (workers, None)
     )
-    assert [neuron.name for neuron in remote.selected] == [neuron.name for neuron in here.selected]
-    scores = [[neuron.score for neuron in result.selected] for result in (remote, here)]
+    assert [neuron.name for neuron in remote.selected] == [neuron.name for neuron in local.selected]
+    scores = [[neuron.score for neuron in result.selected] for result in (remote, local)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
     trained = {**located, "report_items": 8, "draws": 1, "lr": 1e-3, "epochs": 1}
-    remote, here = (
+    remote, local = (
         broca.neurons.enhance("reference-small", **trained, journal=journal)
         for journal in (workers, None)
     )
-    for far, near in zip(remote.result, here.result, strict=True):
+    for far, near in zip(remote.result, local.result, strict=True):
         assert (far.arm, far.score, far.losses) == (near.arm, near.score, near.losses)
         gained = [arm.log_probability_change.value for arm in (far, near)]
         assert gained[0] == pytest.approx(gained[1], abs=1e-4)

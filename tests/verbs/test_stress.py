@@ -81,11 +81,11 @@ def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path):
     # 2 families, each 3 sets under 3 kinds and intact; the heads' outputs; 7 restored parts
     assert measured == 2 * (3 * 3 + 1) + 1 + 7
     assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
-    count, whole = batches(journal)
+    count, total = batches(journal)
     # self-patch; targets, 5 writes and 2 random sets; neutral prompts, intact and with 2 offsets
-    assert whole - measured == 1 + 1 + 5 + 2 + 3
+    assert total - measured == 1 + 1 + 5 + 2 + 3
     assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
-    assert batches(journal) == (count, whole)
+    assert batches(journal) == (count, total)
 
 
 def test_another_question_is_measured(planted, tmp_path):

@@ -94,7 +94,11 @@ def test_a_model_that_repeats_itself_is_broken(planted):
     examined = bench.examiner(SMALL).examine(heads, report=lambda text: None)
     assert examined.verdict.label == "breaks the model", examined.verdict.text
     assert "mostly repetition" in examined.verdict.text
-    assert all(one.after["repetition"] > 0.5 for one in examined.failures if one.task != "sorting")
+    assert all(
+        failure.after["repetition"] > 0.5
+        for failure in examined.failures
+        if failure.task != "sorting"
+    )
 
 
 def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
@@ -108,8 +112,8 @@ def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     verification = verify(planted, **call)
     assert verification == verify(planted, **call)
     assert verification == decode(broca.Verification, encode(verification))
-    assert [one.kind for one in verification.ablations] == ["zero", "mean", "resample"]
-    assert [one.k for one in verification.curve.points] == [0, 1, 2]
+    assert [check.kind for check in verification.ablations] == ["zero", "mean", "resample"]
+    assert [point.k for point in verification.curve.points] == [0, 1, 2]
     assert verification.model.fingerprint == planted.fingerprint
     assert len(verification.samples) == 10
 
@@ -175,12 +179,12 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
     assert shares[-1] > 0.95  # rows of the last stage may be known, and are then not reported
     searching = [progress.done for stage, progress in reports if progress and stage == stages[-2]]
     assert bar[0].total > searching[-1] > searching[0]  # the first total includes the localization
-    there, back = verification.crossings
-    assert (there.found_on, there.measured_on) == ("addition", "addition_words")
-    assert (back.found_on, back.measured_on) == ("addition_words", "addition")
-    assert there.drop.value > 0.8
-    assert back.drop.value > 0.8
-    assert [one.task for one in verification.roles("same_skill")] == ["addition_words"]
+    forward, backward = verification.crossings
+    assert (forward.found_on, forward.measured_on) == ("addition", "addition_words")
+    assert (backward.found_on, backward.measured_on) == ("addition_words", "addition")
+    assert forward.drop.value > 0.8
+    assert backward.drop.value > 0.8
+    assert [drop.task for drop in verification.roles("same_skill")] == ["addition_words"]
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ def test_layer_matched_sets_have_as_many_heads_in_each_layer():
     real = COMPONENTS.columns("L0H1+L0H2+L3H4")
     sets = layer_matched(COMPONENTS, real)
     assert sets.shape == (20, 3)
-    assert len({tuple(one) for one in sets.tolist()}) == 20
-    for one in sets:
-        assert layers_of(one) == [0, 0, 3]
-        assert not set(one.tolist()) & set(real)
+    assert len({tuple(columns) for columns in sets.tolist()}) == 20
+    for columns in sets:
+        assert layers_of(columns) == [0, 0, 3]
+        assert not set(columns.tolist()) & set(real)
 
 
 def test_sets_follow_the_seed():
@@ -79,4 +79,4 @@ def test_norm_matched_members_stand_for_their_own_kind():
     norms = np.random.default_rng(0).normal(size=90)
     sets = norm_matched(norms, [3, 40, 50], kinds=kinds)
     assert len(sets) == 20
-    assert all(sum(column < 30 for column in one) == 1 for one in sets.tolist())
+    assert all(sum(column < 30 for column in columns) == 1 for columns in sets.tolist())

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from simulated import COMPONENTS, SimulatedModel, five_tasks
 
-OWN = [f"L{layer}H0" for layer in range(4)]
+TASK_HEADS = [f"L{layer}H0" for layer in range(4)]
 
 
 def test_the_task_s_own_heads_are_specific():
     """A set that costs only its task beats all random sets, and every member is needed."""
-    examined = five_tasks().examiner().examine(OWN, report=lambda text: None)
+    examined = five_tasks().examiner().examine(TASK_HEADS, report=lambda text: None)
     assert examined.verdict.label == "specific", examined.verdict
-    assert all(one.needed for one in examined.members)
-    assert [one.kind for one in examined.controls] == ["layers", "norm"]
-    assert all(one.drop.rank == 1 and len(one.sets) == 39 for one in examined.controls)
-    assert [one.role for one in examined.drops] == ["task", *["other"] * 4]
+    assert all(member.needed for member in examined.members)
+    assert [control.kind for control in examined.controls] == ["layers", "norm"]
+    assert all(control.drop.rank == 1 and len(control.sets) == 39 for control in examined.controls)
+    assert [drop.role for drop in examined.drops] == ["task", *["other"] * 4]
     assert len(examined.samples) == 10
 
 
@@ -58,18 +58,18 @@ def test_redundant_heads_count_as_members():
 
     class Redundant(SimulatedModel):
         def _lost_to(self, mask, position):
-            both = mask[COMPONENTS.column("L0H0")] and mask[COMPONENTS.column("L1H0")]
-            return "own" if both and self.items[position].task == "a" else None
+            ablated = mask[COMPONENTS.column("L0H0")] and mask[COMPONENTS.column("L1H0")]
+            return "own" if ablated and self.items[position].task == "a" else None
 
     model = Redundant({"a": {}, "b": {}, "c": {}})
     examined = model.examiner().examine(["L0H0", "L1H0"], report=lambda text: None)
-    assert [one.alone.value for one in examined.members] == [0, 0]
-    assert all(one.needed for one in examined.members)
+    assert [member.alone.value for member in examined.members] == [0, 0]
+    assert all(member.needed for member in examined.members)
     assert examined.verdict.label == "specific"
-    assert [one.beside for one in examined.members] == ["ablated", "ablated"]
+    assert [member.beside for member in examined.members] == ["ablated", "ablated"]
     changes = [change for member in examined.members for change in member.changes]
     assert len(changes) == 6
-    assert all(one.before == one.target != one.after for one in changes)
+    assert all(change.before == change.target != change.after for change in changes)
 
 
 def test_each_member_shows_outputs_that_it_changes():
@@ -80,7 +80,7 @@ def test_each_member_shows_outputs_that_it_changes():
     assert len(first.changes) == 3
     for member in (first, second):
         assert member.beside == "intact"
-        assert all(one.before == one.target != one.after for one in member.changes)
+        assert all(change.before == change.target != change.after for change in member.changes)
     assert inert.changes == ()
 
 
@@ -107,7 +107,7 @@ def test_tasks_of_the_same_skill_are_no_controls():
     assert model.verdict(["L0H0", "L1H0"]).label == "partly specific"
     examined = model.examiner(same_skill=["b"]).examine(["L0H0", "L1H0"], report=print)
     assert examined.verdict.label == "specific"
-    assert {one.task: one.role for one in examined.drops}["b"] == "same_skill"
+    assert {drop.task: drop.role for drop in examined.drops}["b"] == "same_skill"
 
 
 def test_without_other_tasks_nothing_is_called_specific():
@@ -122,11 +122,11 @@ def test_the_curve_grows_and_becomes_flat():
         ["L0H0", "L1H0"], order=["L0H0", "L1H0", "L4H1", "L4H2"], report=lambda text: None
     )
     curve = examined.curve
-    assert [one.k for one in curve.points] == [0, 1, 2, 3, 4]
-    drops = [one.drop.value for one in curve.points]
+    assert [point.k for point in curve.points] == [0, 1, 2, 3, 4]
+    drops = [point.drop.value for point in curve.points]
     assert drops[0] == 0 < drops[1] < drops[2] == drops[3] == drops[4]
     assert curve.flat_at == 2
-    assert all(abs(one.others.value) < 0.05 for one in curve.points)
+    assert all(abs(point.others.value) < 0.05 for point in curve.points)
     assert curve.points[1].same_skill is None
 
 
@@ -136,7 +136,7 @@ def test_every_kind_of_ablation_is_checked():
 
     model, inert = five_tasks(), SimulatedModel({name: {} for name in five_tasks().heads})
     examiner = replace(model.examiner(), kinds={"zero": model.execute, "mean": inert.execute})
-    zero, mean = examiner.examine(OWN, report=lambda text: None).ablations
+    zero, mean = examiner.examine(TASK_HEADS, report=lambda text: None).ablations
     assert (zero.kind, zero.survives) == ("zero", True)
     assert (mean.kind, mean.survives, mean.drop.value) == ("mean", False, 0.0)
 
@@ -144,16 +144,16 @@ def test_every_kind_of_ablation_is_checked():
 def test_drops_are_those_of_the_responses():
     """Drops, off-target drop and specific drop equal means of the responses."""
     model = five_tasks()
-    examined = model.examiner().examine(OWN, report=lambda text: None)
+    examined = model.examiner().examine(TASK_HEADS, report=lambda text: None)
     mask = np.zeros((2, 96), dtype=bool)
-    mask[1, COMPONENTS.columns(OWN)] = True
+    mask[1, COMPONENTS.columns(TASK_HEADS)] = True
     from broca.measurement import Plan
 
     values = model.execute(Plan.crossed(mask, np.arange(80))).responses.reshape(2, 80).mean(1)
     task_drop = examined.drops[0]
     assert (task_drop.before, task_drop.after) == pytest.approx(tuple(values))
     assert task_drop.drop.low <= task_drop.drop.value <= task_drop.drop.high
-    mean = np.mean([one.drop.value for one in examined.drops[1:]])
+    mean = np.mean([drop.drop.value for drop in examined.drops[1:]])
     assert examined.off_target.value == pytest.approx(mean)
     assert examined.specific.value == pytest.approx(task_drop.drop.value - mean)
 
@@ -175,7 +175,7 @@ def test_random_sets_are_rarely_called_specific():
 
 def test_no_outputs_are_looked_at_where_none_are_wanted():
     """With `failure_items=0` the verdict is based on scores alone."""
-    examined = five_tasks().examiner(failure_items=0).examine(OWN, report=lambda text: None)
+    examined = five_tasks().examiner(failure_items=0).examine(TASK_HEADS, report=lambda text: None)
     assert (examined.failures, examined.samples) == ((), ())
     assert examined.verdict.label == "specific"
 
@@ -183,7 +183,7 @@ def test_no_outputs_are_looked_at_where_none_are_wanted():
 def test_a_set_like_random_ones_is_told_by_the_first_twenty():
     """A set that does not beat the first twenty random sets is compared with no more."""
     examined = five_tasks().examiner().examine(["L5H1", "L5H2"], report=lambda text: None)
-    assert {len(one.sets) for one in examined.controls} == {20}
-    assert all(one.drop.p > 0.05 for one in examined.controls)
-    ahead = five_tasks().examiner(controls=13).examine(OWN, report=lambda text: None)
-    assert {len(one.sets) for one in ahead.controls} == {25}
+    assert {len(control.sets) for control in examined.controls} == {20}
+    assert all(control.drop.p > 0.05 for control in examined.controls)
+    ahead = five_tasks().examiner(controls=13).examine(TASK_HEADS, report=lambda text: None)
+    assert {len(control.sets) for control in ahead.controls} == {25}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.tasks import Generation, Item, LogLikelihood, Request
-from broca.verification.failures import failures, modes_of, repeats, said, samples
+from broca.verification.failures import answer_text, failures, modes_of, repeats, samples
 
 
 def texts(*outputs):
@@ -159,7 +159,7 @@ def test_single_likelihoods_have_no_failure_modes():
     """A task of single likelihoods has no failure modes."""
     before, after = choices((-1.0,), (-1.0,)), choices((-9.0,), (-9.0,))
     assert failures("t", items(count=2), before, after, np.zeros((2, 2))).excess == 0
-    assert said(before[0]) == "not greedy"
+    assert answer_text(before[0]) == "not greedy"
 
 
 def test_samples_show_both_outputs():

@@ -24,15 +24,15 @@ def execute(plan):
 def test_interaction_is_what_pairs_lose_beyond_the_sum():
     """Planted interactions come first and lie within their intervals."""
     pairs = pairwise(NAMES, (3, 0, 1), ITEMS, execute)
-    assert [{one.first, one.second} for one in pairs] == [
+    assert [{pair.first, pair.second} for pair in pairs] == [
         {"L0H3", "L0H1"},
         {"L0H3", "L0H0"},
         {"L0H0", "L0H1"},
     ]
-    for one, true in zip(pairs, (-0.4, 0.1, 0.0), strict=True):
-        assert one.ci[0] < true < one.ci[1]
-        assert one.interaction == pytest.approx(
-            one.joint_effect - one.first_effect - one.second_effect
+    for pair, true in zip(pairs, (-0.4, 0.1, 0.0), strict=True):
+        assert pair.ci[0] < true < pair.ci[1]
+        assert pair.interaction == pytest.approx(
+            pair.joint_effect - pair.first_effect - pair.second_effect
         )
     assert pairs[0].ci[1] < 0 < pairs[1].ci[0]
 

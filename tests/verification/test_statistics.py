@@ -43,8 +43,8 @@ def test_mcnemar_is_the_enumerated_sign_test(lost, gained):
 
 def test_mcnemar_does_not_depend_on_unchanged_items():
     """Unchanged items do not affect the p-value."""
-    few, many = paired(8, 2), paired(8, 2, same_right=400)
-    assert mcnemar_exact(*few) == mcnemar_exact(*many)
+    changed, with_unchanged = paired(8, 2), paired(8, 2, same_right=400)
+    assert mcnemar_exact(*changed) == mcnemar_exact(*with_unchanged)
 
 
 @pytest.mark.parametrize("count", [5, 9])
@@ -102,8 +102,8 @@ def test_bootstrap_agrees_with_scipys_paired_bootstrap():
     rng = np.random.default_rng(3)
     before = (rng.uniform(size=150) < 0.9).astype(float)
     after = (rng.uniform(size=150) < 0.6).astype(float)
-    ours = bootstrap_interval(before, after, resamples=20000)
-    theirs = stats.bootstrap(
+    interval = bootstrap_interval(before, after, resamples=20000)
+    scipy_interval = stats.bootstrap(
         (before, after),
         lambda x, y, axis: np.mean(x - y, axis=axis),
         paired=True,
@@ -111,9 +111,9 @@ def test_bootstrap_agrees_with_scipys_paired_bootstrap():
         n_resamples=5000,
         rng=np.random.default_rng(0),
     ).confidence_interval
-    assert ours.value == pytest.approx(np.mean(before - after))
-    assert ours.low == pytest.approx(theirs.low, abs=0.015)
-    assert ours.high == pytest.approx(theirs.high, abs=0.015)
+    assert interval.value == pytest.approx(np.mean(before - after))
+    assert interval.low == pytest.approx(scipy_interval.low, abs=0.015)
+    assert interval.high == pytest.approx(scipy_interval.high, abs=0.015)
 
 
 def test_bootstrap_covers_the_true_drop():

@@ -11,11 +11,11 @@ from broca.verification import Trial, roles
 def test_smaller_shares_the_items_among_the_others():
     """Tasks of the skill get the full number of items; the others share it, at least five each."""
     trial = five_tasks().examiner(same_skill=["sorting"]).trial
-    few = trial.smaller(30)
-    assert {name: len(one) for name, one in few.items()} == {
+    smaller = trial.smaller(30)
+    assert {name: len(places) for name, places in smaller.items()} == {
         "adding": 30, "sorting": 30, "rhyming": 10, "facts": 10, "code": 10,
     }  # fmt: skip
-    assert all(set(few[name]) <= set(trial.places[name]) for name in few)
+    assert all(set(smaller[name]) <= set(trial.places[name]) for name in smaller)
     assert len(trial.smaller(6)["code"]) == 5
     assert len(trial.smaller(1000)["adding"]) == 80
 

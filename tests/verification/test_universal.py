@@ -31,8 +31,8 @@ def alone_in_model(*names, before=None, higher_is_better=True):
     heads = {name: {SUMS: 0.4} if name == "adding" else {} for name in CAPABILITIES}
     model = SimulatedModel(heads, everyone={EVERYONE: 0.4})
     benchmarks = {
-        name: Task(capability=one, higher_is_better=higher_is_better)
-        for name, one in CAPABILITIES.items()
+        name: Task(capability=capability, higher_is_better=higher_is_better)
+        for name, capability in CAPABILITIES.items()
     }
     places = {name: np.arange(80) + 80 * number for number, name in enumerate(CAPABILITIES)}
     trial = Trial("adding", (), ("sorting", "rhyming", "facts"), benchmarks, places)
@@ -57,7 +57,7 @@ def test_each_is_ablated_alone_on_some_items_of_every_task(higher_is_better):
     assert str(shared.effects["L5H5"]["facts"]) == "0.0"
     masks = np.stack([COMPONENTS.mask(()), COMPONENTS.mask([SUMS])])
     before, after = setup.trial.responses(
-        setup.model.execute, masks, {"adding": setup.trial.some(60)["adding"]}
+        setup.model.execute, masks, {"adding": setup.trial.at_most(60)["adding"]}
     )["adding"]
     assert shared.effects[SUMS]["adding"] == pytest.approx(after.mean() - before.mean())
     assert shared.effects[SUMS]["sorting"] == 0.0

@@ -27,9 +27,9 @@ def lost(task, role, before, after, *, chance=0.0, p=1e-6):
 
 def controls(drop_rank=1, specific_rank=1, sets=39):
     """Returns random sets of one kind, among which the tested set has the given ranks."""
-    each = ControlSet(("L1H1", "L1H2"), 0.0, 0.0)
+    control_set = ControlSet(("L1H1", "L1H2"), 0.0, 0.0)
     places = [Standing(0.5, rank, rank / (sets + 1), None) for rank in (drop_rank, specific_rank)]
-    return [Controls("layers", 100, 100, *places, (each,) * sets)]
+    return [Controls("layers", 100, 100, *places, (control_set,) * sets)]
 
 
 def members(*needed):
@@ -43,7 +43,7 @@ def members(*needed):
 def verdict_of(drops, sets=None, needed=(True, True)):
     """Returns the verdict on two heads."""
     task_drop = drops[0].drop.value
-    others = [one.drop.value for one in drops[1:]]
+    others = [drop.drop.value for drop in drops[1:]]
     mean = sum(others) / len(others)
     return judge(
         drops, interval(mean), interval(task_drop - mean), controls() if sets is None else sets,

@@ -43,8 +43,8 @@ def cluster(profiles: NDArray[np.float64]) -> Clustering:
     tree = linkage(distances, "average", optimal_ordering=True)
     leaves = leaves_list(tree)
     labels = fcluster(tree, APART, "distance")
-    found: dict[int, list[int]] = {}
+    clusters: dict[int, list[int]] = {}
     for leaf in leaves.tolist():
-        found.setdefault(int(labels[leaf]), []).append(int(rows[leaf]))
+        clusters.setdefault(int(labels[leaf]), []).append(int(rows[leaf]))
     order = tuple(int(row) for row in rows[leaves])
-    return Clustering(order, tuple(tuple(members) for members in found.values()))
+    return Clustering(order, tuple(tuple(members) for members in clusters.values()))

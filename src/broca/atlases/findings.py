@@ -62,9 +62,9 @@ def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: 
     core = matrix.effects[np.ix_(usable, active)]
     by_component, by_task = cluster(core.T), cluster(core)
     columns = [int(active[place]) for place in by_component.order]
-    columns += _rest(columns, matrix.effects.mean(axis=0))
+    columns += _remaining(columns, matrix.effects.mean(axis=0))
     rows = [int(usable[place]) for place in by_task.order]
-    rows += _rest(rows, np.arange(len(tasks)))
+    rows += _remaining(rows, np.arange(len(tasks)))
     differences = contrasts(matrix, k)
     low, high = interval(matrix.effects, matrix.resampled)
 
@@ -87,7 +87,7 @@ def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: 
         selections=tuple(
             Selection(
                 task=tasks[row],
-                controls=tuple(tasks[other] for other in differences[row].controls),
+                controls=tuple(tasks[control] for control in differences[row].controls),
                 components=tuple(
                     SelectedComponent(
                         components[column],
@@ -170,9 +170,10 @@ def keep_to_groups(
     return test, ""
 
 
-def _rest(taken: Sequence[int], keys: NDArray[np.generic]) -> list[int]:
-    """Returns the remaining elements, by their keys."""
-    return [int(one) for one in np.argsort(keys, kind="stable") if int(one) not in set(taken)]
+def _remaining(placed: Sequence[int], keys: NDArray[np.generic]) -> list[int]:
+    """Returns the positions that are not placed yet, ordered by their keys."""
+    order = np.argsort(keys, kind="stable").tolist()
+    return [position for position in order if position not in set(placed)]
 
 
 def _reason(matrix: Matrix, contrast: Contrast) -> str:

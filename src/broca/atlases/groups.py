@@ -59,11 +59,11 @@ def count_groups(
         drawn = np.argsort(rng.random((permutations, len(columns))), axis=1)
         places[1:, columns] = columns[drawn]
     _, owner = np.unique(np.stack([layers, groups]), axis=1, return_inverse=True)
-    found = owner.reshape(-1)[places]  # (permutations + 1, columns)
+    owners = owner.reshape(-1)[places]  # (permutations + 1, columns)
     pairs = np.zeros(permutations + 1, dtype=np.intp)
     for members in sets:
-        for one, other in combinations(members, 2):
-            pairs += found[:, one] == found[:, other]
+        for first, second in combinations(members, 2):
+            pairs += owners[:, first] == owners[:, second]
     null, real = pairs[1:], int(pairs[0])
     spread = float(null.std())
     return GroupCount(

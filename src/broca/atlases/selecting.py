@@ -43,16 +43,16 @@ def contrasts(matrix: Matrix, k: int) -> list[Contrast]:
 
 def _contrast(matrix: Matrix, task: int, k: int) -> Contrast:
     controls = [
-        other
-        for other, capability in enumerate(matrix.capabilities)
-        if matrix.usable[other] and capability != matrix.capabilities[task]
+        row
+        for row, capability in enumerate(matrix.capabilities)
+        if matrix.usable[row] and capability != matrix.capabilities[task]
     ]
     values, resampled = matrix.effects[task], matrix.resampled[:, task]
     if controls:
         values = values - matrix.effects[controls].mean(axis=0)
         resampled = resampled - matrix.resampled[:, controls].mean(axis=1)
     low, high = interval(values, resampled)
-    wanted = matrix.hurts[task] & (values <= -matrix.least) & (highest(values, resampled) < 0)
+    eligible = matrix.hurts[task] & (values <= -matrix.least) & (highest(values, resampled) < 0)
     order: Sequence[int] = np.argsort(values, kind="stable").tolist()
-    selected = tuple(column for column in order if wanted[column])[:k]
+    selected = tuple(column for column in order if eligible[column])[:k]
     return Contrast(task, tuple(controls), values, low, high, selected)

@@ -113,7 +113,7 @@ def command(
         for field in group.fields
         if field.name not in FIRST
     }
-    wholes = {name for group in groups.values() for name in (group.parameter, group.whole)}
+    wholes = {name for group in groups.values() for name in (group.parameter, group.container)}
     hints = get_type_hints(function)
     for group in groups.values():
         types = get_type_hints(group.cls)
@@ -139,11 +139,11 @@ def command(
     ]
     positions = [parameter for parameter in shown if not _is_flag(parameter)]
 
-    def run(*words: Any, **given: Any) -> None:
+    def run(*words: Any, **keywords: Any) -> None:
         values = list(words)
         if positions and positions[-1].kind is Parameter.VAR_POSITIONAL:
             values[len(positions) - 1 :] = [values[len(positions) - 1 :]]
-        verb(*values, **given)
+        verb(*values, **keywords)
 
     run.__name__ = function.__name__
     run.__doc__ = _first_paragraph(function.__doc__ or "")
@@ -158,9 +158,9 @@ def command_of(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function the command of a verb, whose parameters stand for `**parameters`.
 
-    The verb's first parameter becomes a position. `on_progress` is the command's own affair, and so
-    is every parameter that the function has itself. The verb's source is read, because to import a
-    verb loads torch; its defaults are literals therefore.
+    The verb's first parameter becomes a position. `on_progress` is left out, and parameters that
+    the function declares replace those of the verb. The verb's source is parsed, because importing
+    a verb loads torch; its defaults are therefore literals.
 
     Args:
         verb: Its place, `module:function`.
@@ -169,17 +169,18 @@ def command_of(
 
     def decorated(function: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(function, include_extras=True)
-        own = {
+        declared = {
             name: parameter.replace(annotation=hints[name])
             for name, parameter in inspect.signature(function).parameters.items()
             if name != "parameters"
         }
-        parameters, explained = _asked_by(verb)
-        parameters = [own.pop(item.name, item) for item in parameters] + list(own.values())
+        parameters, explained = _parameters_of(verb)
+        parameters = [declared.pop(item.name, item) for item in parameters]
+        parameters += declared.values()
         signature = Signature(parameters)
 
-        def merged(*words: Any, **given: Any) -> None:
-            bound = signature.bind(*words, **given)
+        def merged(*words: Any, **keywords: Any) -> None:
+            bound = signature.bind(*words, **keywords)
             bound.apply_defaults()
             function(**bound.arguments)
 
@@ -191,7 +192,7 @@ def command_of(
     return decorated
 
 
-def _asked_by(verb: str) -> tuple[list[Parameter], dict[str, str]]:
+def _parameters_of(verb: str) -> tuple[list[Parameter], dict[str, str]]:
     """Returns the parameters of a verb that become flags, and their sentences in its docstring."""
     module, _, name = verb.partition(":")
     (source,) = (
@@ -202,20 +203,20 @@ def _asked_by(verb: str) -> tuple[list[Parameter], dict[str, str]]:
     words = source.args
     missing: list[ast.expr | None] = [None] * (len(words.args) - len(words.defaults))
     defaults = [*missing, *words.defaults, *words.kw_defaults]
-    asked: list[Parameter] = []
+    parameters: list[Parameter] = []
     for argument, default in zip((*words.args, *words.kwonlyargs), defaults, strict=True):
         if argument.arg == "on_progress":
             continue
         assert argument.annotation is not None
-        asked.append(
+        parameters.append(
             Parameter(
                 argument.arg,
-                Parameter.KEYWORD_ONLY if asked else Parameter.POSITIONAL_ONLY,
+                Parameter.KEYWORD_ONLY if parameters else Parameter.POSITIONAL_ONLY,
                 default=Parameter.empty if default is None else ast.literal_eval(default),
                 annotation=eval(ast.unparse(argument.annotation), {**vars(options), **_WORDS}),
             )
         )
-    return asked, parameter_help(ast.get_docstring(source) or "")
+    return parameters, parameter_help(ast.get_docstring(source) or "")
 
 
 _WORDS = {"GatedModel": str, "Task": str}
@@ -306,12 +307,12 @@ def _place(parameter: Parameter) -> tuple[bool, int]:
 
 def _shown(parameter: Parameter, hint: Any, sentence: str, group: Group) -> Parameter:
     """Annotates a parameter for cyclopts, which checks defaults too if pydantic is imported."""
-    kind, many = _kind(hint)
+    kind, is_list = _kind(hint)
     value: Any
     if not _is_flag(parameter):
         note = Flag(help=sentence, required=parameter.default is Parameter.empty)
-        position = Parameter.VAR_POSITIONAL if many else Parameter.POSITIONAL_ONLY
-        if many:
+        position = Parameter.VAR_POSITIONAL if is_list else Parameter.POSITIONAL_ONLY
+        if is_list:
             return Parameter(parameter.name, position, annotation=Annotated[kind, note])
         value = kind if parameter.default is not None else kind | None
         return parameter.replace(kind=position, annotation=Annotated[value, note])
@@ -321,12 +322,12 @@ def _shown(parameter: Parameter, hint: Any, sentence: str, group: Group) -> Para
         help=sentence,
         group=group,
         negative=f"--no-{flag[2:]}" if kind is bool and parameter.default is True else (),
-        converter=(_wholes if many else _whole) if kind is int else None,
+        converter=(_integers if is_list else _integer) if kind is int else None,
         allow_leading_hyphen=True,
         show_default=parameter.default not in (None, False, True, "", ()),
-        allow_repeating=None if many else True,
+        allow_repeating=None if is_list else True,
     )
-    value = list[kind] if many else kind  # type: ignore[valid-type]
+    value = list[kind] if is_list else kind  # type: ignore[valid-type]
     if parameter.default is None:
         value = value | None
     return parameter.replace(annotation=Annotated[value, note])
@@ -343,7 +344,7 @@ def _kind(hint: Any) -> tuple[type[Any], bool]:
     return next((kind for kind in (bool, int, float) if kind in kinds), str), False
 
 
-def _whole(_: Any, tokens: Sequence[Any]) -> int:
+def _integer(_: Any, tokens: Sequence[Any]) -> int:
     """Reads a whole number; cyclopts would round 1.5."""
     try:
         return int(tokens[0].value)
@@ -351,6 +352,6 @@ def _whole(_: Any, tokens: Sequence[Any]) -> int:
         raise ValueError(f"'{tokens[0].value}' is not a whole number") from None
 
 
-def _wholes(_: Any, tokens: Sequence[Any]) -> list[int]:
+def _integers(_: Any, tokens: Sequence[Any]) -> list[int]:
     """Reads several whole numbers."""
-    return [_whole(int, [token]) for token in tokens]
+    return [_integer(int, [token]) for token in tokens]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import asked_of, finish_shared, logged_measuring, show_finished
+from broca.cli.keeping import finish_shared, logged_measuring, settings_of, show_finished
 from broca.cli.output import console, folder_of, print_lines, print_table, show
 from broca.options import CompareRunOptions
 
@@ -53,14 +53,14 @@ def compare(
     from broca.results.comparison import Comparison
 
     folder = folder_of(out, None)
-    asked = asked_of(
+    settings = settings_of(
         "compare", models=models, tasks=tasks, heads=heads, revision=revision, rows=rows,
         items=items, limit=limit, response=response, level=level, seed=seed,
         run_options=run_options,
     )  # fmt: skip
-    if show_finished(Comparison, folder, asked, output_options.print_options, _print):
+    if show_finished(Comparison, folder, settings, output_options.print_options, _print):
         return
-    with logged_measuring(folder, asked, run_options, output_options) as (options, log):
+    with logged_measuring(folder, settings, run_options, output_options) as (options, log):
         import broca
 
         result = broca.compare(
@@ -80,7 +80,7 @@ def compare(
         files = result.save(folder)
         log.result(result, files)
         loaded = [(compared.model.name, compared.revision) for compared in result.models]
-        finish_shared(asked, files, options, loaded)
+        finish_shared(settings, files, options, loaded)
     show(result, files[-1], output_options.print_options, _print)
 
 

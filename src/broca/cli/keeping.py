@@ -53,30 +53,30 @@ def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
     Returns:
         `asked` determines the result, `how` only how it is computed.
     """
-    asked: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     how: dict[str, Any] = {}
     run_options: RunOptions = parameters.pop("run_options")
     groups = {field.name: getattr(run_options, field.name) for field in fields(run_options)}
     for name, value in (parameters | groups).items():
         if isinstance(value, TaskOptions):
-            asked[name] = asdict(value)
+            settings[name] = asdict(value)
         elif not is_dataclass(value):
-            asked[name] = value
+            settings[name] = value
         elif not isinstance(value, JournalOptions):
             for part in parts_of(value):
                 for field in fields(part):
-                    kind = how if field.name in HOW else asked
+                    kind = how if field.name in HOW else settings
                     kind[field.name] = getattr(part, field.name)
     for name in ("model", "include_path", *PLACES):
-        value = asked.get(name)
+        value = settings.get(name)
         if isinstance(value, list):
-            asked[name] = [_placed(word) for word in value]
+            settings[name] = [_placed(word) for word in value]
         elif value is not None:
-            asked[name] = _placed(value)
-    return {"asked": asked, "how": how}
+            settings[name] = _placed(value)
+    return {"asked": settings, "how": how}
 
 
-def asked_of(verb: str, **parameters: Any) -> dict[str, Any]:
+def settings_of(verb: str, **parameters: Any) -> dict[str, Any]:
     """Returns the parameters that determine the result of a command in a shared folder.
 
     Args:
@@ -117,8 +117,8 @@ class Keeping:
                 if encode(replace(now, cost=cost)) == encode(earlier):
                     result = earlier
         files = result.save(path)
-        asked = self.folder.record["asked"]
-        sources = sources_of(asked["model"], asked["revision"], self.workspace.catalogs)
+        settings = self.folder.record["asked"]
+        sources = sources_of(settings["model"], settings["revision"], self.workspace.catalogs)
         self.folder.finish(sources, files)
         return result, files
 
@@ -151,13 +151,13 @@ def keeping(
     folder = RunFolder.claim(
         check_out_folder(out),
         verb=verb,
-        asked=record["asked"],
+        options=record["asked"],
         how=record["how"],
         command=["broca", *sys.argv[1:]],
         journal=None if shared is None else str(shared),
         **asdict(folder_options),
     )
-    with folder_workspace(folder, **_kept(run_options)) as workspace:
+    with folder_workspace(folder, **_workspace_options(run_options)) as workspace:
         yield Keeping(workspace, folder)
 
 
@@ -215,7 +215,7 @@ def _finished(kind: type[R], out: str, *, verb: str, record: Mapping[str, Any]) 
     from broca.runs.folder import RunFolder
 
     folder = Path(out).expanduser()
-    if not RunFolder.is_finished(folder, verb=verb, asked=record["asked"]):
+    if not RunFolder.is_finished(folder, verb=verb, options=record["asked"]):
         return None
     try:
         result = kind.read(folder)
@@ -226,21 +226,21 @@ def _finished(kind: type[R], out: str, *, verb: str, record: Mapping[str, Any]) 
 
 
 def shared_result(
-    kind: type[R], folder: Path, asked: Mapping[str, Any]
+    kind: type[R], folder: Path, settings: Mapping[str, Any]
 ) -> tuple[R, tuple[Path, ...]] | None:
     """Returns the result of the same command in a shared folder, and prints this on stderr.
 
     Args:
         kind: Class of the result.
         folder: The out folder.
-        asked: The parameters that `asked_of` returned.
+        settings: The parameters that `settings_of` returned.
 
     Returns:
         The result and its files; None if there is none, or if anything has changed since.
     """
     from broca.runs.finished import finished_files
 
-    files = finished_files(folder, asked)
+    files = finished_files(folder, settings)
     if not files:
         return None
     try:
@@ -254,7 +254,7 @@ def shared_result(
 def show_finished(
     kind: type[R],
     folder: Path,
-    asked: Mapping[str, Any],
+    settings: Mapping[str, Any],
     options: PrintOptions,
     in_words: Callable[[R, Path], None],
 ) -> bool:
@@ -263,14 +263,14 @@ def show_finished(
     Args:
         kind: Class of the result.
         folder: The out folder.
-        asked: The parameters that `asked_of` returned.
+        settings: The parameters that `settings_of` returned.
         options: How the result is printed.
         in_words: Prints it in words, with the path of its page.
 
     Returns:
         Whether the result exists, so that nothing is left to do.
     """
-    finished = shared_result(kind, folder, asked)
+    finished = shared_result(kind, folder, settings)
     if finished is None:
         return False
     result, files = finished
@@ -279,7 +279,7 @@ def show_finished(
 
 
 def finish_shared(
-    asked: Mapping[str, Any],
+    settings: Mapping[str, Any],
     files: Sequence[Path],
     options: RunOptions,
     models: Sequence[tuple[str, str | None]],
@@ -288,7 +288,7 @@ def finish_shared(
     """Records that a command in a shared folder is finished.
 
     Args:
-        asked: The parameters that `asked_of` returned.
+        settings: The parameters that `settings_of` returned.
         files: The files that it wrote, the result's file first.
         options: The options with which it measured.
         models: The names and revisions of the models that it loaded.
@@ -298,19 +298,19 @@ def finish_shared(
     from broca.runs.sources import sources_of
 
     workspace: Any = options.journal_options.journal
-    sources: list[Path] | None = list(_result_files(asked))
+    sources: list[Path] | None = list(_result_files(settings))
     for model, revision in models:
         read = sources_of(model, revision, workspace.catalogs, data_sets)
         sources = None if sources is None or read is None else [*sources, *read]
-    note_finished(files[0].parent, asked, sources, files)
+    note_finished(files[0].parent, settings, sources, files)
 
 
-def _result_files(asked: Mapping[str, Any]) -> Iterator[Path]:
+def _result_files(settings: Mapping[str, Any]) -> Iterator[Path]:
     """Returns the files that the parameters of a command name; for a run's folder, its result."""
     from broca.results.reading import KINDS
 
     for name in PLACES:
-        value = asked.get(name)
+        value = settings.get(name)
         for word in value if isinstance(value, list) else [value]:
             place = _place_of(word)
             if place is not None and place.is_file():
@@ -344,7 +344,7 @@ def measuring(
     journal = run_options.journal_options.journal or folder / JOURNAL
     with (
         closing(ProgressDisplay(print_options)) as progress,
-        journal_workspace(journal, **_kept(run_options)) as workspace,
+        journal_workspace(journal, **_workspace_options(run_options)) as workspace,
     ):
         yield folder, run_options.within(workspace), progress
 
@@ -352,7 +352,7 @@ def measuring(
 @contextmanager
 def logged_measuring(
     out: str | Path,
-    asked: Mapping[str, Any],
+    settings: Mapping[str, Any],
     run_options: RunOptions,
     output_options: OutputOptions,
 ) -> Iterator[tuple[RunOptions, Logged]]:
@@ -360,8 +360,8 @@ def logged_measuring(
 
     Args:
         out: The out folder.
-        asked: What `asked_of` says.
-        run_options: As those of `measuring`.
+        settings: The parameters that `settings_of` returned.
+        run_options: As for `measuring`.
         output_options: Where the command is logged, and how progress is shown.
 
     Yields:
@@ -369,13 +369,13 @@ def logged_measuring(
     """
     with (
         measuring(out, run_options, output_options.print_options) as (_, options, progress),
-        logged(output_options.log_options, asked["verb"], asked, progress) as log,
+        logged(output_options.log_options, settings["verb"], settings, progress) as log,
     ):
         yield options, log
 
 
-def _kept(run_options: RunOptions) -> dict[str, Any]:
-    """How rows are measured and kept, and how messages reach the user."""
+def _workspace_options(run_options: RunOptions) -> dict[str, Any]:
+    """Returns how rows are measured and kept in a workspace, and how messages are shown."""
     return {
         "goes_on": this_command(),
         "executor": run_options.executor_options,

@@ -132,10 +132,10 @@ def _usage(error: CycloptsError) -> str:
     """Describes the error in the words of a command, in one line."""
     text = " ".join(str(error).split())
     if isinstance(error, MissingArgumentError) and error.argument is not None:
-        _, found, hint = text.partition(" Did you mean ")
-        given = error.keyword or any(token.keyword for token in error.argument.tokens)
-        text = f"{error.argument.name} {'needs a value' if given else 'is missing'}"
-        text += f": did you mean {hint}" if found else ""
+        _, separator, hint = text.partition(" Did you mean ")
+        has_flag = error.keyword or any(token.keyword for token in error.argument.tokens)
+        text = f"{error.argument.name} {'needs a value' if has_flag else 'is missing'}"
+        text += f": did you mean {hint}" if separator else ""
     elif isinstance(error, UnusedCliTokensError):
         text = f"nothing takes {' '.join(error.unused_tokens or ())}"
     command = " ".join(("broca", *(error.command_chain or ())))

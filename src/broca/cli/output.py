@@ -35,10 +35,10 @@ def keep_stdout_for_results() -> None:
     except (AttributeError, OSError, ValueError):  # no stream, or a stream without a descriptor
         return
     sys.stdout.flush()
-    kept = os.dup(STDOUT)
+    descriptor = os.dup(STDOUT)
     os.dup2(sys.stderr.fileno(), STDOUT)
     sys.stdout = open(  # noqa: SIM115  # it is closed when the process ends
-        kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, newline=None
+        descriptor, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, newline=None
     )
 
 
@@ -73,8 +73,8 @@ def console() -> Console:
     """Returns the console on which tables are printed."""
     from rich.console import Console
 
-    known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, width=None if known else WIDTH)
+    width_known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if width_known else WIDTH)
 
 
 def print_table(

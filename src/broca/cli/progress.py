@@ -173,5 +173,5 @@ def _figures(progress: Progress, passed: float) -> str:
     text = f"{progress.done:,} of {progress.total:,} rows"
     if progress.seconds_left is None:
         return text
-    left = duration(max(0.0, progress.seconds_left - passed))
-    return f"{text}  {'roughly ' if progress.guessed else ''}{left} left"
+    remaining = duration(max(0.0, progress.seconds_left - passed))
+    return f"{text}  {'roughly ' if progress.guessed else ''}{remaining} left"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import asked_of, finish_shared, logged_measuring, show_finished
+from broca.cli.keeping import finish_shared, logged_measuring, settings_of, show_finished
 from broca.cli.output import folder_of, show
 from broca.cli.wording import say
 from broca.options import StressRunOptions
@@ -48,13 +48,13 @@ def stress(
     if run is not None:
         run_options = options_of_run(target, run_options)
     folder = folder_of(out, target if run else None)
-    asked = asked_of(
+    settings = settings_of(
         "stress", target=target, heads=heads, family=family, control=control, pairs=pairs,
         seed=seed, run_options=run_options,
     )  # fmt: skip
-    if show_finished(StressTest, folder, asked, output_options.print_options, _print):
+    if show_finished(StressTest, folder, settings, output_options.print_options, _print):
         return
-    with logged_measuring(folder, asked, run_options, output_options) as (options, log):
+    with logged_measuring(folder, settings, run_options, output_options) as (options, log):
         import broca
         from broca.reports import write
 
@@ -71,7 +71,7 @@ def stress(
         files = write(result, folder, run=run)
         log.result(result, files)
         name = run.model.name if run else target
-        finish_shared(asked, files, options, [(name, options.model_options.revision)])
+        finish_shared(settings, files, options, [(name, options.model_options.revision)])
     show(result, files[-1], output_options.print_options, _print)
 
 

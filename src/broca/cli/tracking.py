@@ -54,6 +54,6 @@ def logged(
         return
     from broca.integrations.tracking import Log
 
-    asked = {"verb": verb, **settings}
-    with Log(options.log, project=options.log_project, settings=asked, also=progress) as log:
+    settings = {"verb": verb, **settings}
+    with Log(options.log, project=options.log_project, settings=settings, also=progress) as log:
         yield Logged(progress, log)

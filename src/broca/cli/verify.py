@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import asked_of, finish_shared, logged_measuring, show_finished
+from broca.cli.keeping import finish_shared, logged_measuring, settings_of, show_finished
 from broca.cli.output import console, folder_of, print_table, show
 from broca.cli.wording import listed
 from broca.errors import BadInput
@@ -73,8 +73,8 @@ def verify(
                 f"the run in '{target}' selected nothing: there is nothing to verify; name some in "
                 "`heads`"
             )
-        asked = {**run.task_options, **run_options.task_options.to_dict()}
-        run_options = replace(run_options, task_options=TaskOptions(**asked))
+        task_settings = {**run.task_options, **run_options.task_options.to_dict()}
+        run_options = replace(run_options, task_options=TaskOptions(**task_settings))
         run_options = options_of_run(target, run_options)
         components = run.components
     elif task is None:
@@ -82,20 +82,21 @@ def verify(
     if controls < 0:
         raise BadInput(f"`controls` must be at least 0, not {controls}")
     folder = folder_of(out, target if run else None)
-    asked = asked_of(
+    settings = settings_of(
         "verify", target=target, heads=heads, neurons=neurons, task=task, model=model,
         others=others, same_skill=same_skill, both_ways=both_ways, controls=controls, limit=limit,
         ablation=ablation, seed=seed, run_options=run_options,
     )  # fmt: skip
-    if show_finished(Verification, folder, asked, output_options.print_options, _print):
+    if show_finished(Verification, folder, settings, output_options.print_options, _print):
         return
-    with logged_measuring(folder, asked, run_options, output_options) as (options, log):
+    name = model or (run.model.name if run else target)
+    with logged_measuring(folder, settings, run_options, output_options) as (options, log):
         import broca
         from broca.reports import write
         from broca.verification import Scope  # imports torch, after the first line is shown
 
         result = broca.verify(
-            model or (run.model.name if run else target),
+            name,
             task or (run.task if run else ""),
             heads if heads is not None else (run.selected if run else ()),
             order=_order(run) if run else (),
@@ -119,8 +120,7 @@ def verify(
             )
         files = write(result, folder, run=run)
         log.result(result, files)
-        name = model or (run.model.name if run else target)
-        finish_shared(asked, files, options, [(name, options.model_options.revision)])
+        finish_shared(settings, files, options, [(name, options.model_options.revision)])
     show(result, files[-1], output_options.print_options, _print)
 
 

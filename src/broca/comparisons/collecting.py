@@ -134,9 +134,9 @@ class Collection:
                 f"`response` {response} of '{answered[0]}' would compare each model with its own "
                 "answers: use accuracy, or `reference` gold"
             )
-        wanted = response or ("accuracy" if answered else "probability")
+        row_response = response or ("accuracy" if answered else "probability")
         return run.referenced(
-            wanted,  # type: ignore[arg-type]  # checked by the options
+            row_response,  # type: ignore[arg-type]  # checked by the options
             run.tasks.places["locate"],
             otherwise="all tasks are measured in their own metrics" if response is None else None,
         )

@@ -58,20 +58,20 @@ def carries(
     lines: list[Carry] = []
     for label, measured in models:
         for task, values in measured.reported.items():
-            own = next(
+            own_row = next(
                 (
                     row
-                    for row, found in enumerate(selections, start=1)
-                    if found.model == label and found.task == task
+                    for row, selection in enumerate(selections, start=1)
+                    if (selection.model, selection.task) == (label, task)
                 ),
                 None,
             )
             for row, selection in enumerate(selections, start=1):
-                concerns = own is not None or selection.task in (None, task)
-                if row == own or not concerns:
+                concerns = own_row is not None or selection.task in (None, task)
+                if row == own_row or not concerns:
                     continue
                 lines.append(
-                    _carry(label, task, measured, values, row, own, selections, level, seed)
+                    _carry(label, task, measured, values, row, own_row, selections, level, seed)
                 )
     adjusted = statistics.holm([line.p for line in lines])
     return tuple(
@@ -86,7 +86,7 @@ def _carry(
     measured: Measured,
     values: statistics.Values,
     row: int,
-    own: int | None,
+    own_row: int | None,
     selections: Sequence[ComparedSelection],
     level: float,
     seed: int,
@@ -100,9 +100,9 @@ def _carry(
         model=label,
         task=task,
         drop=drop,
-        own=None if own is None else selections[own - 1].label,
-        share=None if own is None else share_of(
-            values[0], values[row], values[own], aggregate=aggregate, level=level, seed=seed
+        own=None if own_row is None else selections[own_row - 1].label,
+        share=None if own_row is None else share_of(
+            values[0], values[row], values[own_row], aggregate=aggregate, level=level, seed=seed
         ),
         p=statistics.paired_test(values[0], values[row], seed=seed)[1],
         carried="undecided",

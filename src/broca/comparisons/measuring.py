@@ -89,8 +89,7 @@ def _size(
     rng: np.random.Generator,
 ) -> int:
     """Returns the size of masks, from a short pilot on a few items of every task."""
-    few = [positions[: max(2, MOST_MASKS // 4)] for positions in places.values()]
-    items = np.concatenate(few)
+    items = np.concatenate([positions[: max(2, MOST_MASKS // 4)] for positions in places.values()])
     intact = run.measure(
         Plan.crossed(np.zeros((1, components), dtype=bool), items, response=response), role="search"
     ).responses

@@ -43,40 +43,40 @@ class Subject:
     seed: int | None = None
 
     @classmethod
-    def of(cls, given: Compared) -> Subject:
+    def of(cls, compared: Compared) -> Subject:
         """Returns the subject of a model, its name, a result or the folder of a result.
 
         Raises:
             BadInput: The result is neither a localization nor an atlas.
         """
-        if isinstance(given, str | Path):
-            place = Path(given).expanduser()
+        if isinstance(compared, str | Path):
+            place = Path(compared).expanduser()
             if not place.exists() or (place / "config.json").is_file():
-                return cls(str(given), str(given))
+                return cls(str(compared), str(compared))
             result = read(place)
             if not isinstance(result, Localization | Atlas):
                 raise BadInput(
                     f"{result.described()} cannot be compared: give localizations, atlases or "
                     "models"
                 )
-            given = result
-        if isinstance(given, GatedModel):
-            return cls(given.name, given)
-        if isinstance(given, Localization):
-            tasks: tuple[str, ...] = (given.task,)
+            compared = result
+        if isinstance(compared, GatedModel):
+            return cls(compared.name, compared)
+        if isinstance(compared, Localization):
+            tasks: tuple[str, ...] = (compared.task,)
             selections: tuple[tuple[str, tuple[str, ...]], ...] = ()
-            if given.selected:
-                selections = ((given.task, given.selected),)
-            seed = given.search.seed
+            if compared.selected:
+                selections = ((compared.task, compared.selected),)
+            seed = compared.search.seed
         else:
-            tasks = tuple(task.name for task in given.tasks)
+            tasks = tuple(task.name for task in compared.tasks)
             selections = tuple(
                 (selection.task, tuple(component.name for component in selection.components))
-                for selection in given.selections
+                for selection in compared.selections
                 if selection.components
             )
-            seed = given.seed
-        model = given.model
+            seed = compared.seed
+        model = compared.model
         return cls(
             model.name, model.name, model.revision, model.fingerprint, tasks, selections, seed
         )
@@ -118,11 +118,11 @@ def subjects_of(models: Sequence[Compared], revisions: Sequence[str] = ()) -> tu
         raise BadInput(
             f"`models` names {len(subjects)}: a comparison needs two models or runs, or `revisions`"
         )
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     labelled = []
     for subject in subjects:
-        seen[subject.label] += 1
-        number = seen[subject.label]
+        counts[subject.label] += 1
+        number = counts[subject.label]
         labelled.append(
             subject if number == 1 else replace(subject, label=f"{subject.label} ({number})")
         )
@@ -138,8 +138,7 @@ def tasks_of(
         BadInput: There are no tasks.
     """
     if tasks:
-        given = listed(tasks) if isinstance(tasks, str) else tasks
-        return tuple(dict.fromkeys(given))
+        return tuple(dict.fromkeys(listed(tasks) if isinstance(tasks, str) else tasks))
     tasks_of_results = [subject.tasks for subject in subjects if subject.tasks]
     if any(len(names) > 1 for names in tasks_of_results):
         names = tuple(

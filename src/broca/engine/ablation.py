@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from broca.engine.budget import Budget
-from broca.engine.work import left_padded
+from broca.engine.batches import captured_batches
 from broca.errors import BadInput, nearest
-from broca.models import GatedModel, GatePoint, captured
+from broca.models import GatedModel, GatePoint
 
 AblationName = Literal["zero", "mean", "resample"]
 
@@ -149,19 +148,14 @@ def donor_activations(
     rng = np.random.default_rng(ablation.seed)
     chosen = [int(rng.integers(len(sequence))) for sequence in sequences]
     collected: dict[GatePoint, list[Tensor]] = {point: [] for point in points}
-    budget, start = Budget(model, None), 0
-    longest = max(len(sequence) for sequence in sequences)
-    while start < len(sequences):
-        batch = list(sequences[start : start + budget.rows(longest)])
-        tokens, attention = left_padded(batch, device=model.device)
-        with model.in_use(), captured(points) as seen:
-            model.forward(tokens, attention, keep=1)
-        for point, activation in seen.items():
-            shaped = activation.reshape(*tokens.shape, -1)  # (rows, tokens, width)
+    start = 0
+    for activations, attention in captured_batches(model, sequences, points):
+        for point, activation in activations.items():
+            shaped = activation.reshape(*attention.shape, -1)  # (rows, tokens, width)
             present = attention.to(shaped.device, torch.bool)
-            for row in range(len(batch)):
+            for row in range(len(attention)):
                 of_sequence = shaped[row][present[row]].float()  # (tokens, width)
                 collected[point].append(kind.of_sequence(of_sequence, chosen[start + row]))
-        start += len(batch)
+        start += len(attention)
     count = sum(len(sequence) for sequence in sequences)
     return {point: kind.donors(torch.stack(rows), count) for point, rows in collected.items()}

@@ -9,9 +9,10 @@ from typing import Any, Generic
 import torch
 from torch import Tensor
 
+from broca.engine.budget import Budget
 from broca.engine.prefixes import PrefixGroup
 from broca.engine.work import Masking, W, left_padded
-from broca.models import ActiveGates, GatedModel
+from broca.models import ActiveGates, GatedModel, GatePoint, captured
 from broca.models.caches import copy_cache, select_rows
 
 
@@ -38,7 +39,7 @@ class Batch(Generic[W]):
 
 def plain_batch(model: GatedModel, work: Sequence[W], masking: Masking) -> Batch[W]:
     """Left-pads whole sequences."""
-    tokens, attention = left_padded([one.tokens for one in work], device=model.device)
+    tokens, attention = left_padded([row.tokens for row in work], device=model.device)
     gates, replacement = masking.of(work)
     return Batch(
         tuple(work),
@@ -46,7 +47,7 @@ def plain_batch(model: GatedModel, work: Sequence[W], masking: Masking) -> Batch
         attention,
         None,
         model.gates(gates, replacement=replacement),
-        sum(len(one.tokens) for one in work),
+        sum(len(row.tokens) for row in work),
     )
 
 
@@ -66,22 +67,34 @@ def shared_batches(
     with model.gates(gates, replacement=replacement):
         _, cache = model.forward(prefixes, prefix_attention, keep=1, use_cache=True)
     read = sum(len(group.prefix) for group in groups)
-    members = [(index, one) for index, group in enumerate(groups) for one in group.members]
+    members = [(index, row) for index, group in enumerate(groups) for row in group.members]
     for start in range(0, len(members), rows):
         chunk = members[start : start + rows]
         of_group = torch.tensor([index for index, _ in chunk], device=model.device)
-        own = cache if start + rows >= len(members) else copy_cache(cache)
-        select_rows(own, of_group)
-        work = tuple(one for _, one in chunk)
-        suffixes = [one.tokens[len(groups[index].prefix) :] for index, one in chunk]
+        batch_cache = cache if start + rows >= len(members) else copy_cache(cache)
+        select_rows(batch_cache, of_group)
+        work = tuple(row for _, row in chunk)
+        suffixes = [row.tokens[len(groups[index].prefix) :] for index, row in chunk]
         tokens, attention = left_padded(suffixes, device=model.device)
         gates, replacement = masking.of(work)
         yield Batch(
             work,
             tokens,
             torch.cat([prefix_attention[of_group], attention], dim=1),
-            own,
+            batch_cache,
             model.gates(gates, replacement=replacement),
             read + sum(len(suffix) for suffix in suffixes),
         )
         read = 0
+
+
+def captured_batches(
+    model: GatedModel, sequences: Sequence[Sequence[int]], points: Sequence[GatePoint]
+) -> Iterator[tuple[dict[GatePoint, Tensor], Tensor]]:
+    """Runs sequences on the intact model; yields each batch's activations and attention mask."""
+    size = Budget(model, None).rows(max(len(sequence) for sequence in sequences))
+    for start in range(0, len(sequences), size):
+        tokens, attention = left_padded(sequences[start : start + size], device=model.device)
+        with model.in_use(), captured(points) as activations:
+            model.forward(tokens, attention, keep=1)
+        yield activations, attention

@@ -91,11 +91,12 @@ def _from_memory(model: GatedModel) -> int:
     """
     if model.device.type != "cuda":
         return CPU_TOKENS
-    devices = {one.device for one in model.model.parameters() if one.device.type == "cuda"}
+    devices = {weight.device for weight in model.model.parameters() if weight.device.type == "cuda"}
     free = min(torch.cuda.mem_get_info(device)[0] for device in devices or {model.device})
     config = text_config(model.model.config)
     size = 4 if model.dtype == "float32" else 2
-    keys_values = sum(2 * one.kv_heads * one.head_dim * size for one in model.structure.projections)
+    projections = model.structure.projections
+    keys_values = sum(2 * layer.kv_heads * layer.head_dim * size for layer in projections)
     widest = max(int(getattr(config, "intermediate_size", 0) or 0), 4 * int(config.hidden_size))
     logits = 4 * int(config.vocab_size) // 16  # one position in many is kept
     return max(

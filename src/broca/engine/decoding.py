@@ -98,12 +98,12 @@ class Decoder:
         pending = sorted(groups, key=lambda group: len(group.prefix), reverse=True)
         while pending:
             shared = len(pending[0].prefix)
-            suffix = max(one.length - len(g.prefix) for g in pending for one in g.members)
+            suffix = max(decoding.length - len(g.prefix) for g in pending for decoding in g.members)
             size = groups_that_fit(pending, self._budget.rows(suffix, cached=shared))
             pack = pending[:size]
             del pending[:size]
-            prefixes = {one.position: g.prefix for g in pack for one in g.members}
-            members = [one for group in pack for one in group.members]
+            prefixes = {decoding.position: g.prefix for g in pack for decoding in g.members}
+            members = [decoding for group in pack for decoding in group.members]
             source = partial(self._on_prefixes, prefixes, masking)
             self._finish(members, shared, source, masking, store)
         self._finish(alone, 0, partial(self._plain, masking), masking, store)
@@ -133,14 +133,14 @@ class Decoder:
             keep = partial(self._keep, ended, store)
             attempt = partial(self._generate, source(queue), queue, masking, keep)
             self._budget.attempt(attempt, rows=min(rows, len(pending)))
-            pending = [one for one in pending if one.position not in ended]
+            pending = [decoding for decoding in pending if decoding.position not in ended]
 
-    def _keep(self, ended: set[int], store: Store, one: Decoding, tokens: list[int]) -> None:
+    def _keep(self, ended: set[int], store: Store, decoding: Decoding, tokens: list[int]) -> None:
         """Stores a finished generation."""
         self.tokens += len(tokens)
-        ended.add(one.position)
-        text = self._stop.text(tokens, one.request.stop)
-        store([(one.position, Generation(text, len(tokens)))])
+        ended.add(decoding.position)
+        text = self._stop.text(tokens, decoding.request.stop)
+        store([(decoding.position, Generation(text, len(tokens)))])
 
     def _plain(self, masking: Masking, queue: deque[Decoding]) -> Iterator[_Running]:
         """Yields prefilled batches of rows without shared prefixes."""
@@ -159,15 +159,16 @@ class Decoder:
             masking: Gates of every mask.
             queue: The rows.
         """
-        together: dict[tuple[int, int, tuple[int, ...]], list[Decoding]] = {}
+        by_prefix: dict[tuple[int, int, tuple[int, ...]], list[Decoding]] = {}
         while queue:
-            one = queue.popleft()
-            together.setdefault((one.mask, one.donor, prefixes[one.position]), []).append(one)
-        groups = [PrefixGroup(prefix, tuple(ones)) for (_, _, prefix), ones in together.items()]
+            decoding = queue.popleft()
+            key = decoding.mask, decoding.donor, prefixes[decoding.position]
+            by_prefix.setdefault(key, []).append(decoding)
+        groups = [PrefixGroup(prefix, tuple(rows)) for (_, _, prefix), rows in by_prefix.items()]
         shared = max(len(group.prefix) for group in groups)
-        longest = max(one.length - len(g.prefix) for g in groups for one in g.members)
-        rows = self._budget.rows(longest, cached=shared)
-        for batch in shared_batches(self._model, groups, masking, rows=rows):
+        longest = max(decoding.length - len(g.prefix) for g in groups for decoding in g.members)
+        size = self._budget.rows(longest, cached=shared)
+        for batch in shared_batches(self._model, groups, masking, rows=size):
             yield self._begin(batch)
 
     def _begin(self, batch: Batch[Decoding]) -> _Running:
@@ -177,7 +178,7 @@ class Decoder:
                 batch.tokens, batch.attention, keep=1, cache=batch.cache, use_cache=True
             )
         self.tokens += batch.read
-        require_finite(logits, [one.position for one in batch.work])
+        require_finite(logits, [decoding.position for decoding in batch.work])
         return _Running(batch, logits[:, -1].argmax(-1), cache)
 
     def _generate(
@@ -222,21 +223,21 @@ class Decoder:
                     cache=running.cache,
                     use_cache=True,
                 )
-            require_finite(logits, [one.position for one in running.work])
+            require_finite(logits, [decoding.position for decoding in running.work])
             running.newest = logits[:, -1].argmax(-1)
 
     def _note_newest(self, running: _Running, generated: dict[int, list[int]], keep: Keep) -> None:
         """Appends the newest token of each running row, and finishes rows that it ends."""
         newest = running.newest.tolist()
-        for row, (one, token) in enumerate(zip(running.work, newest, strict=True)):
+        for row, (decoding, token) in enumerate(zip(running.work, newest, strict=True)):
             if running.alive[row]:
-                tokens = generated.setdefault(one.position, [])
+                tokens = generated.setdefault(decoding.position, [])
                 tokens.append(token)
-                if self._stop.ended(tokens, one.request.stop, one.request.max_new_tokens):
+                if self._stop.ended(tokens, decoding.request.stop, decoding.request.max_new_tokens):
                     running.alive[row] = False
-                    keep(one, tokens)
+                    keep(decoding, tokens)
 
     def _has_room(self, running: _Running) -> bool:
         """Whether enough of the budget is free for new rows, and the cache can be extended."""
-        used = sum(one.length for one in running.work)
+        used = sum(decoding.length for decoding in running.work)
         return used <= (1 - REFILL_SHARE) * self._budget.tokens and is_plain(running.cache)

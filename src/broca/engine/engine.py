@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from broca.engine.gradients import Differentiator
-from broca.engine.lanes import Lanes, Work
+from broca.engine.lanes import Lanes, Workload
 from broca.engine.stopping import StopRule
 from broca.engine.work import Decoding, Masking, Reading
 from broca.models import GatedModel, GatePoint
@@ -127,14 +127,14 @@ class Engine:
                 tokens = read.get(id(request))
                 if tokens is None:
                     tokens = read[id(request)] = (*request.context, *request.continuation)[:-1]
-                one = readings.get((mask, donor, tokens))
-                if one is None:
-                    one = readings[mask, donor, tokens] = Reading(mask, donor, tokens)
-                one.targets.append((position, request.continuation))
+                reading = readings.get((mask, donor, tokens))
+                if reading is None:
+                    reading = readings[mask, donor, tokens] = Reading(mask, donor, tokens)
+                reading.targets.append((position, request.continuation))
             else:
                 decodings.append(Decoding(mask, donor, position, request))
         with self.model.in_use():
-            work = Work(list(readings.values()), decodings)
+            work = Workload(list(readings.values()), decodings)
             self._lanes.run(work, self._masking(gates), store)
         return [answer for answer in answers if answer is not None]
 

@@ -55,10 +55,10 @@ class Differentiator:
         pending = sorted(range(len(rows)), key=lambda row: lengths[row], reverse=True)
         while pending:
             size = min(len(pending), self._budget.rows(_COST * lengths[pending[0]]))
-            some = pending[:size]
+            pack = pending[:size]
 
-            def run(some: list[int] = some) -> None:
-                margins[some], gradients[some] = self._batch([rows[row] for row in some], masking)
+            def run(pack: list[int] = pack) -> None:
+                margins[pack], gradients[pack] = self._batch([rows[row] for row in pack], masking)
 
             if self._budget.attempt(run, rows=size):
                 del pending[:size]
@@ -78,8 +78,10 @@ class Differentiator:
                     owner.append(index)
                 readings[index, read].targets.append((number, request.continuation))
         work = list(readings.values())
-        tokens, attention = left_padded([one.tokens for one in work], device=self._model.device)
-        keep = max(len(target) for one in work for _, target in one.targets)
+        tokens, attention = left_padded(
+            [reading.tokens for reading in work], device=self._model.device
+        )
+        keep = max(len(target) for reading in work for _, target in reading.targets)
         values, replacement = masking.of(work)
         leaf = masking.gates[[mask for _, mask, _ in rows]].to(self._model.device)
         leaf.requires_grad_()
@@ -88,9 +90,9 @@ class Differentiator:
         with self._model.gates(gates, replacement=replacement):
             logits, _ = self._model.forward(tokens, attention, keep=keep)
         require_finite(logits.detach(), owner)
-        self.tokens += sum(one.length for one in work)
-        found, _, _ = target_log_probabilities(work, logits)
-        totals = self._by_request(found.sum(-1), work, owner, rows)
+        self.tokens += sum(reading.length for reading in work)
+        log_probabilities, _, _ = target_log_probabilities(work, logits)
+        totals = self._by_request(log_probabilities.sum(-1), work, owner, rows)
         margins = torch.stack(
             [margin.of(total) for (margin, _, _), total in zip(rows, totals, strict=True)]
         )
@@ -107,8 +109,8 @@ class Differentiator:
         """Returns the log-likelihoods of every row's requests, in the order of its margin."""
         places: list[list[int]] = [[0] * len(margin.requests) for margin, _, _ in rows]
         position = 0
-        for one, row in zip(work, owner, strict=True):
-            for number, _ in one.targets:
+        for reading, row in zip(work, owner, strict=True):
+            for number, _ in reading.targets:
                 places[row][number] = position
                 position += 1
         return [totals[place] for place in places]

@@ -28,7 +28,7 @@ _WORTH = 64
 """Number of units of work below which one lane runs all of them."""
 
 
-class Work(NamedTuple):
+class Workload(NamedTuple):
     """Sequences to read, and generations."""
 
     readings: Sequence[Reading]
@@ -67,7 +67,7 @@ class Lane:
         """Number of tokens that were read or generated so far, padding excluded."""
         return self.reader.tokens + self.decoder.tokens
 
-    def run(self, work: Work, masking: Masking, store: Store) -> None:
+    def run(self, work: Workload, masking: Masking, store: Store) -> None:
         """Runs its share of the work."""
         if work.readings:
             self.reader.run(work.readings, masking, store)
@@ -91,7 +91,7 @@ class Lanes:
         self.all = [Lane.of(model, options, stop)]
         """The lanes; the first is on the model itself."""
 
-    def run(self, work: Work, masking: Masking, store: Store) -> None:
+    def run(self, work: Workload, masking: Masking, store: Store) -> None:
         """Runs all work, in several threads if that is faster.
 
         Args:
@@ -108,7 +108,7 @@ class Lanes:
         by_sequence = first.reader.skips_layers(work.readings, masking)
         readings = sorted(work.readings, key=_sequence_first if by_sequence else _mask_first)
         decodings = sorted(work.decodings, key=_mask_first)
-        shares = map(Work, _shares(readings, self._number), _shares(decodings, self._number))
+        shares = map(Workload, _shares(readings, self._number), _shares(decodings, self._number))
         threads = torch.get_num_threads()
         try:
             with ThreadPoolExecutor(self._number, initializer=_one_thread) as pool:
@@ -119,7 +119,7 @@ class Lanes:
             for end in ends:
                 end.result()
         finally:
-            torch.set_num_threads(threads)  # one library keeps a number for all threads
+            torch.set_num_threads(threads)  # a library may keep a single number for all threads
 
 
 def _useful(model: GatedModel) -> int:
@@ -133,24 +133,24 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def _mask_first(one: Reading | Decoding) -> tuple[int, int, tuple[int, ...]]:
+def _mask_first(row: Reading | Decoding) -> tuple[int, int, tuple[int, ...]]:
     """Sort key that keeps work under a mask together, which may share prefixes."""
-    return one.mask, one.donor, one.tokens
+    return row.mask, row.donor, row.tokens
 
 
-def _sequence_first(one: Reading | Decoding) -> tuple[tuple[int, ...], int, int]:
+def _sequence_first(row: Reading | Decoding) -> tuple[tuple[int, ...], int, int]:
     """Sort key that keeps work on a sequence together, which may share lower layers."""
-    return one.tokens, one.mask, one.donor
+    return row.tokens, row.mask, row.donor
 
 
 def _shares(work: Sequence[W], number: int) -> list[list[W]]:
     """Divides work into `number` parts of approximately equal length."""
-    total = sum(one.length for one in work)
+    total = sum(row.length for row in work)
     shares: list[list[W]] = [[] for _ in range(number)]
     before = 0
-    for one in work:
-        shares[min(number - 1, before * number // max(1, total))].append(one)
-        before += one.length
+    for row in work:
+        shares[min(number - 1, before * number // max(1, total))].append(row)
+        before += row.length
     return shares
 
 
@@ -159,5 +159,5 @@ def _of_lane(masking: Masking, first: Lane, lane: Lane) -> Masking:
     pairs = zip(first.model.points, lane.model.points, strict=True)
     return Masking(
         masking.gates,
-        {own: masking.donors[point] for point, own in pairs if point in masking.donors},
+        {copied: masking.donors[point] for point, copied in pairs if point in masking.donors},
     )

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from broca.engine.budget import Budget
-from broca.engine.work import left_padded
-from broca.models import GatedModel, captured
+from broca.engine.batches import captured_batches
+from broca.models import GatedModel
 
 
 @torch.inference_mode()
@@ -29,17 +28,10 @@ def output_norms(
     if any(point.place == "routing" for point in model.points):
         return None
     total = np.zeros(len(model.components))
-    budget, start = Budget(model, None), 0
-    longest = max(len(sequence) for sequence in sequences)
-    while start < len(sequences):
-        batch = list(sequences[start : start + budget.rows(longest)])
-        tokens, attention = left_padded(batch, device=model.device)
-        with model.in_use(), captured(model.points) as seen:
-            model.forward(tokens, attention, keep=1)
-        for point, activation in seen.items():
+    for activations, attention in captured_batches(model, sequences, model.points):
+        for point, activation in activations.items():
             # (rows, tokens, units, width)
-            slices = activation.reshape(*tokens.shape, point.units, -1).float()
+            slices = activation.reshape(*attention.shape, point.units, -1).float()
             norms = slices.norm(dim=-1) * attention.to(slices.device)[..., None]
             total[point.columns] += norms.double().sum((0, 1)).cpu().numpy()
-        start += len(batch)
     return total / sum(len(sequence) for sequence in sequences)

@@ -48,18 +48,18 @@ def prefix_groups(work: Sequence[W], switch: Switch) -> tuple[list[PrefixGroup[W
     if switch == "off":
         return [], list(work)
     by_mask: dict[tuple[int, int], list[W]] = {}
-    for one in work:
-        by_mask.setdefault((one.mask, one.donor), []).append(one)
+    for row in work:
+        by_mask.setdefault((row.mask, row.donor), []).append(row)
     groups: list[PrefixGroup[W]] = []
     alone: list[W] = []
     for rows in by_mask.values():
         by_context: dict[tuple[int, ...], list[W]] = {}
-        for one in rows:
-            by_context.setdefault(one.tokens[: one.sharable], []).append(one)
+        for row in rows:
+            by_context.setdefault(row.tokens[: row.sharable], []).append(row)
         candidates = [[_group(rows)], [_group(same) for same in by_context.values()]]
         best = max(candidates, key=lambda option: sum(group.saved for group in option))
         saved = sum(group.saved for group in best)
-        needed = WORTH_SHARING * sum(len(one.tokens) for one in rows) if switch == "auto" else 0
+        needed = WORTH_SHARING * sum(len(row.tokens) for row in rows) if switch == "auto" else 0
         if saved <= needed:
             alone += rows
             continue
@@ -73,8 +73,8 @@ def prefix_groups(work: Sequence[W], switch: Switch) -> tuple[list[PrefixGroup[W
 
 def _group(rows: Sequence[W]) -> PrefixGroup[W]:
     """Returns the rows with their longest common prefix."""
-    first, last = min(one.tokens for one in rows), max(one.tokens for one in rows)
-    limit = max(0, min(one.sharable for one in rows))
+    first, last = min(row.tokens for row in rows), max(row.tokens for row in rows)
+    limit = max(0, min(row.sharable for row in rows))
     shared = 0  # in sorted order, all share the prefix of the first and the last
     while shared < limit and first[shared] == last[shared]:
         shared += 1

@@ -82,24 +82,22 @@ class Reader:
         pending = sorted(groups, key=lambda group: len(group.prefix), reverse=True)
         while pending:
             prefix = len(pending[0].prefix)
-            suffix = max(one.length - len(g.prefix) for g in pending for one in g.members)
+            suffix = max(reading.length - len(g.prefix) for g in pending for reading in g.members)
             rows = self._budget.rows(suffix, cached=prefix)
-            together = min(groups_that_fit(pending, rows), self._budget.rows(prefix))
+            size = min(groups_that_fit(pending, rows), self._budget.rows(prefix))
 
-            def shared(
-                pack: list[PrefixGroup[Reading]] = pending[:together], rows: int = rows
-            ) -> None:
-                found: list[tuple[int, Output]] = []
+            def shared(pack: list[PrefixGroup[Reading]] = pending[:size], rows: int = rows) -> None:
+                answers: list[tuple[int, Output]] = []
                 for batch in shared_batches(self._model, pack, masking, rows=rows):
-                    found += self._read(batch)
-                store(found)
+                    answers += self._read(batch)
+                store(answers)
 
-            at_stake = sum(len(group.members) for group in pending[:together])
-            if self._budget.attempt(shared, rows=at_stake):
-                del pending[:together]
+            members = sum(len(group.members) for group in pending[:size])
+            if self._budget.attempt(shared, rows=members):
+                del pending[:size]
 
     def _read(self, batch: Batch[Reading]) -> list[tuple[int, Output]]:
-        keep = max(len(target) for one in batch.work for _, target in one.targets)
+        keep = max(len(target) for reading in batch.work for _, target in reading.targets)
         with batch.gates:
             logits, _ = self._model.forward(
                 batch.tokens, batch.attention, keep=keep, cache=batch.cache
@@ -112,8 +110,8 @@ class Reader:
         if self._options.reuse_layers == "off" or not work:
             return False
         first, layers = self._first_layers(masking), self._model.structure.layers
-        skipped = sum(one.length * first[one.mask] / layers for one in work)
-        return skipped >= WORTH_REUSING * sum(one.length for one in work)
+        skipped = sum(reading.length * first[reading.mask] / layers for reading in work)
+        return skipped >= WORTH_REUSING * sum(reading.length for reading in work)
 
     def _first_layers(self, masking: Masking) -> list[int]:
         """Returns the lowest layer that each mask changes; for the intact mask, the depth."""
@@ -136,53 +134,53 @@ class Reader:
         if switch == "off":
             return False
         layers = self._model.structure.layers
-        skipped = sum(one.length * first[one.mask] / layers for one in work)
-        extra = sum(len(tokens) for tokens in {one.tokens for one in work})
-        whole = sum(one.length for one in work)
+        skipped = sum(reading.length * first[reading.mask] / layers for reading in work)
+        extra = sum(len(tokens) for tokens in {reading.tokens for reading in work})
+        total = sum(reading.length for reading in work)
         saved = skipped - extra
-        wanted = switch == "on" or saved >= max(WORTH_REUSING * whole, otherwise)
-        return wanted and self._model.resumable
+        worthwhile = switch == "on" or saved >= max(WORTH_REUSING * total, otherwise)
+        return worthwhile and self._model.resumable
 
     def _run_sweep(
         self, work: Sequence[Reading], first: Sequence[int], masking: Masking, store: Store
     ) -> None:
         """Runs each sequence once intact, then every row from its mask's first layer on."""
         by_sequence: dict[tuple[int, ...], list[Reading]] = {}
-        for one in work:
-            by_sequence.setdefault(one.tokens, []).append(one)
+        for reading in work:
+            by_sequence.setdefault(reading.tokens, []).append(reading)
         pending = sorted(by_sequence.values(), key=lambda rows: rows[0].length, reverse=True)
         while pending:
             # the inputs of every layer are kept until its rows are done: count them too
             size = min(len(pending), self._budget.rows(_KEPT_COST * pending[0][0].length))
-            some = pending[:size]
-            tokens, attention = left_padded([r[0].tokens for r in some], device=self._model.device)
-            keep = max(len(target) for r in some for one in r for _, target in one.targets)
-            intact: list[_Intact] = []
+            pack = pending[:size]
+            tokens, attention = left_padded([r[0].tokens for r in pack], device=self._model.device)
+            keep = max(len(target) for r in pack for reading in r for _, target in reading.targets)
+            states: list[_Intact] = []
 
             def read(
                 tokens: Tensor = tokens,
                 attention: Tensor = attention,
                 keep: int = keep,
-                found: list[_Intact] = intact,
+                states: list[_Intact] = states,
             ) -> None:
-                found.append(self._read_intact(tokens, attention, keep))
+                states.append(self._read_intact(tokens, attention, keep))
 
             if not self._budget.attempt(read, rows=size):
                 continue
             del pending[:size]
             self.tokens += int(attention.sum())
-            (whole,) = intact
+            (intact,) = states
             by_layer: dict[int, list[tuple[int, Reading]]] = {}
-            for index, rows in enumerate(some):
-                for one in rows:
-                    by_layer.setdefault(first[one.mask], []).append((index, one))
+            for index, rows in enumerate(pack):
+                for reading in rows:
+                    by_layer.setdefault(first[reading.mask], []).append((index, reading))
             unchanged = by_layer.pop(self._model.structure.layers, [])
             if unchanged:
-                logits = whole.logits
+                logits = intact.logits
                 index_of = torch.tensor([index for index, _ in unchanged], device=logits.device)
-                store(scored([one for _, one in unchanged], logits[index_of]))
+                store(scored([reading for _, reading in unchanged], logits[index_of]))
             for layer, placed in sorted(by_layer.items()):
-                self._resume(placed, layer, whole, tokens, attention, masking, store)
+                self._resume(placed, layer, intact, tokens, attention, masking, store)
 
     def _read_intact(self, tokens: Tensor, attention: Tensor, keep: int) -> _Intact:
         with self._model.head_outputs() as mixed:
@@ -193,7 +191,7 @@ class Reader:
         self,
         pending: list[tuple[int, Reading]],
         layer: int,
-        whole: _Intact,
+        intact: _Intact,
         tokens: Tensor,
         attention: Tensor,
         masking: Masking,
@@ -204,18 +202,18 @@ class Reader:
         Args:
             pending: The rows, each with the index of its sequence.
             layer: First layer to run.
-            whole: States of the intact model on every sequence.
+            intact: States of the intact model on every sequence.
             tokens: The sequences, left-padded, `(sequences, tokens)`.
             attention: Their attention mask.
             masking: Gates of every mask.
             store: Takes the answers.
         """
-        keep = max(len(target) for _, one in pending for _, target in one.targets)
-        hidden, mixed = whole.inputs[layer], whole.mixed.get(layer)
+        keep = max(len(target) for _, reading in pending for _, target in reading.targets)
+        hidden, mixed = intact.inputs[layer], intact.mixed.get(layer)
         assert hidden is not None
         while pending:
             size = min(len(pending), self._budget.rows(tokens.shape[1]))
-            work = [one for _, one in pending[:size]]
+            work = [reading for _, reading in pending[:size]]
             index = torch.tensor([index for index, _ in pending[:size]], device=tokens.device)
 
             def run(work: list[Reading] = work, index: Tensor = index) -> None:
@@ -230,7 +228,7 @@ class Reader:
                 store(scored(work, logits))
 
             if self._budget.attempt(run, rows=size):
-                self.tokens += sum(one.length for one in work)
+                self.tokens += sum(reading.length for reading in work)
                 del pending[:size]
 
 
@@ -247,27 +245,27 @@ def target_log_probabilities(
         Log-probabilities `(targets, width)` with zeros before a target's first token, whether
         each token is the most probable one (true before the first), and 1 for tokens of targets.
     """
-    rows = [row for row, one in enumerate(work) for _ in one.targets]
-    targets = [target for one in work for _, target in one.targets]
+    rows = [row for row, reading in enumerate(work) for _ in reading.targets]
+    targets = [target for reading in work for _, target in reading.targets]
     # pad every target on the left, so that its last token is at the last position
-    wanted, present = left_padded(targets, device=logits.device)
-    chosen = logits[:, -wanted.shape[1] :]
+    tokens, present = left_padded(targets, device=logits.device)
+    chosen = logits[:, -tokens.shape[1] :]
     if rows != list(range(len(work))):  # rows with one target need no copy
         chosen = chosen[torch.tensor(rows, device=logits.device)]
     chosen = chosen.to(torch.promote_types(chosen.dtype, torch.float32))
-    found = chosen.gather(-1, wanted[..., None])[..., 0] - chosen.logsumexp(-1)
-    greedy = (chosen.argmax(-1) == wanted) | (present == 0)
-    return found * present, greedy, present
+    log_probabilities = chosen.gather(-1, tokens[..., None])[..., 0] - chosen.logsumexp(-1)
+    greedy = (chosen.argmax(-1) == tokens) | (present == 0)
+    return log_probabilities * present, greedy, present
 
 
 def scored(work: Sequence[Reading], logits: Tensor) -> list[tuple[int, Output]]:
     """Turns logits of the last positions into answers."""
-    require_finite(logits, [one.targets[0][0] for one in work])
-    found, greedy, _ = target_log_probabilities(work, logits)
-    positions = [position for one in work for position, _ in one.targets]
+    require_finite(logits, [reading.targets[0][0] for reading in work])
+    log_probabilities, greedy, _ = target_log_probabilities(work, logits)
+    positions = [position for reading in work for position, _ in reading.targets]
     return [
         (position, LogLikelihood(total, is_greedy))
         for position, total, is_greedy in zip(
-            positions, found.sum(-1).tolist(), greedy.all(-1).tolist(), strict=True
+            positions, log_probabilities.sum(-1).tolist(), greedy.all(-1).tolist(), strict=True
         )
     ]

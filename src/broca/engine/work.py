@@ -93,16 +93,16 @@ class Masking:
 
     def of(self, work: Sequence[Work]) -> tuple[Tensor, Replacement]:
         """Returns gates `(rows, components)` and replacements `(rows, width)` of some work."""
-        rows = [one.donor for one in work]
+        rows = [row.donor for row in work]
         return (
-            self.gates[[one.mask for one in work]],
+            self.gates[[row.mask for row in work]],
             {point: values[rows] for point, values in self.donors.items()},
         )
 
 
 def longest_first(work: Sequence[W]) -> list[W]:
     """Returns the work by decreasing length: batches have little padding, memory peaks early."""
-    return sorted(work, key=lambda one: one.length, reverse=True)
+    return sorted(work, key=lambda row: row.length, reverse=True)
 
 
 def left_padded(rows: Sequence[Sequence[int]], *, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -178,9 +178,9 @@ class Asker:
             assert questions.margins is not None
             if response == "probability":
                 pairs = list(zip(questions.margins, values.tolist(), strict=True))
-                slopes = np.array([one.slope(value) for one, value in pairs], dtype=np.float32)
-                gradients = gradients * slopes[:, None]
-                values = np.array([one.probability(value) for one, value in pairs])
+                slopes = [margin.slope(value) for margin, value in pairs]
+                gradients = gradients * np.array(slopes, dtype=np.float32)[:, None]
+                values = np.array([margin.probability(value) for margin, value in pairs])
             return Measurement(plan, values, gradients)
         outputs = self.outputs(questions, answers)
         if response == "accuracy":
@@ -235,18 +235,15 @@ class Asker:
     def _margin(self, position: int) -> Margin:
         """Returns the margin of an item, computed once."""
         if position not in self._margins:
-            self._margins[position] = self._new_margin(position)
+            benchmark, item = self._bank[position]
+            margin = benchmark.margin(item)
+            if margin is None:
+                raise TaskUnusable(
+                    f"item {item.number} of task '{benchmark.name}' has no answer for a margin: "
+                    "use another `response` such as accuracy, or another `reference`"
+                )
+            self._margins[position] = margin
         return self._margins[position]
-
-    def _new_margin(self, position: int) -> Margin:
-        benchmark, item = self._bank[position]
-        margin = benchmark.margin(item)
-        if margin is None:
-            raise TaskUnusable(
-                f"item {item.number} of task '{benchmark.name}' has no answer for a margin: "
-                "use another `response` such as accuracy, or another `reference`"
-            )
-        return margin
 
     def _gates(self, plan: Plan) -> NDArray[np.float32]:
         if plan.scale is None:
@@ -269,5 +266,5 @@ class Asker:
     def _next_other(self, donor: int, position: int) -> int:
         """Returns the first donor from a given one on whose item is not at `position`."""
         count = len(self._donors)
-        later = (candidate % count for candidate in range(donor, donor + count))
-        return next((one for one in later if self._donors[one] != position), donor)
+        candidates = (number % count for number in range(donor, donor + count))
+        return next((place for place in candidates if self._donors[place] != position), donor)

@@ -165,20 +165,22 @@ class JournaledExecutor:
         journal, recording = self._recording.journal, self._recording
         condition = journal.condition(replace(self._condition, response="observation"))
         digests = [
-            hashlib.blake2b(f"{one.kind}\n{one.key}".encode(), digest_size=16).digest()
-            for one in observations
+            hashlib.blake2b(
+                f"{observation.kind}\n{observation.key}".encode(), digest_size=16
+            ).digest()
+            for observation in observations
         ]
-        known = journal.vectors(condition, digests)
+        stored = journal.vectors(condition, digests)
         first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
-        lengths = np.array([one.length for one in observations], dtype=np.int64)
+        lengths = np.array([observation.length for observation in observations], dtype=np.int64)
         missing = [
             places
             for chunk in (part.tolist() for part in _cut(lengths, recording.chunk_tokens))
-            if (places := [p for p in chunk if known[p] is None and first[digests[p]] == p])
+            if (places := [p for p in chunk if stored[p] is None and first[digests[p]] == p])
         ]
         batches = [[observations[place] for place in places] for places in missing]
         stream = self._executor.stream_observations(batches)
-        taken: dict[bytes, NDArray[np.float32]] = {}
+        measured: dict[bytes, NDArray[np.float32]] = {}
         for number, vectors, tokens in self._stream(stream, missing, len(observations)):
             new = [digests[place] for place in missing[number]]
             journal.write_vectors(
@@ -190,12 +192,12 @@ class JournaledExecutor:
                 vectors=vectors,
                 tokens=tokens,
             )
-            taken |= dict(zip(new, vectors, strict=True))
+            measured |= dict(zip(new, vectors, strict=True))
         journal.note_vectors(recording.run, condition=condition, digests=digests)
         self.cost[role] += len(observations)
         return [
-            taken[digest] if vector is None else vector
-            for digest, vector in zip(digests, known, strict=True)
+            measured[digest] if vector is None else vector
+            for digest, vector in zip(digests, stored, strict=True)
         ]
 
     def _rescored(self, plan: Plan) -> NDArray[np.bool_]:
@@ -234,12 +236,8 @@ class JournaledExecutor:
 
     def _measure_missing(self, plan: Plan, rows: _Rows, role: str) -> None:
         """Measures the rows that the journal lacks, and commits them chunk by chunk."""
-        journal = self._recording.journal
-
-        def known(chunk: NDArray[np.intp]) -> NDArray[np.bool_]:
-            return journal.known(rows.condition, rows.masks[chunk], rows.items[chunk])[0]
-
-        missing = self._missing(plan, rows, known)
+        known, _ = self._recording.journal.known(rows.condition, rows.masks, rows.items)
+        missing = self._missing(plan, rows, ~known)
         parts = [_part(plan, chunk) for chunk in missing]
         stream = self._executor.stream(parts)
         for number, measurement, tokens in self._stream(stream, missing, len(plan)):
@@ -248,12 +246,9 @@ class JournaledExecutor:
     def _answer_missing(self, plan: Plan, rows: _Rows, role: str) -> None:
         """Generates the outputs that the journal lacks, and commits them chunk by chunk."""
         recording = self._recording
-
-        def known(chunk: NDArray[np.intp]) -> NDArray[np.bool_]:
-            texts = recording.journal.outputs(rows.condition, rows.masks[chunk], rows.items[chunk])
-            return np.array([text is not None for text in texts], dtype=bool)
-
-        missing = self._missing(plan, rows, known)
+        texts = recording.journal.outputs(rows.condition, rows.masks, rows.items)
+        absent = np.array([text is None for text in texts], dtype=bool)
+        missing = self._missing(plan, rows, absent)
         stream = self._executor.stream_answers([_part(plan, chunk) for chunk in missing])
         for number, answers, tokens in self._stream(stream, missing, len(plan)):
             recording.journal.write_outputs(
@@ -267,15 +262,14 @@ class JournaledExecutor:
             )
 
     def _missing(
-        self, plan: Plan, rows: _Rows, known: Callable[[NDArray[np.intp]], NDArray[np.bool_]]
+        self, plan: Plan, rows: _Rows, absent: NDArray[np.bool_]
     ) -> list[NDArray[np.intp]]:
-        """Returns the rows to measure, chunk by chunk; of equal rows the first."""
-        everything = np.arange(len(plan), dtype=np.intp)
-        wanted = ~known(everything) if len(plan) else np.zeros(0, dtype=bool)
+        """Returns the absent rows, chunk by chunk; of equal rows the first."""
+        pairs = np.stack([rows.masks, rows.items], axis=1)
         first = np.zeros(len(plan), dtype=bool)
-        first[_first_of_each(rows.masks, rows.items, np.ones(len(plan), dtype=bool))] = True
+        first[np.unique(pairs, axis=0, return_index=True)[1]] = True
         cut = chunks(plan, self._recording.lengths, self._recording.chunk_tokens)
-        parts = [chunk[wanted[chunk] & first[chunk]] for chunk in cut]
+        parts = [chunk[absent[chunk] & first[chunk]] for chunk in cut]
         return [part for part in parts if len(part)]
 
     def _stream(
@@ -286,14 +280,14 @@ class JournaledExecutor:
         An interruption is delayed while a part is awaited and while the caller commits it.
         """
         recording = self._recording
-        left = sum(len(part) for part in parts)
+        remaining = sum(len(part) for part in parts)
         if self._executor.concurrent:
-            recording.on_chunk(total - left, left, total)
+            recording.on_chunk(total - remaining, remaining, total)
         with closing(stream) as results:  # type: ignore[type-var]
             for count in range(len(parts) + 1):
                 if not self._executor.concurrent and count < len(parts):
-                    recording.on_chunk(total - left, len(parts[count]), total)
-                    left -= len(parts[count])
+                    recording.on_chunk(total - remaining, len(parts[count]), total)
+                    remaining -= len(parts[count])
                 with recording.measuring():
                     before = self._executor.tokens
                     result = next(results, None)
@@ -369,9 +363,9 @@ def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[NDAr
     while start < len(plan):
         spent = total[start - 1] if start else 0
         end = int(np.searchsorted(total, spent + tokens)) + 1
-        whole = begins[np.searchsorted(begins, end)] if end <= begins[-1] else len(plan)
-        if total[min(whole, len(plan)) - 1] - spent <= 2 * tokens:
-            end = int(whole)
+        mask_end = begins[np.searchsorted(begins, end)] if end <= begins[-1] else len(plan)
+        if total[min(mask_end, len(plan)) - 1] - spent <= 2 * tokens:
+            end = int(mask_end)
         end = min(end, len(plan))
         yield np.arange(start, end, dtype=np.intp)
         start = end
@@ -382,16 +376,6 @@ def _cut(lengths: NDArray[np.int64], tokens: int) -> list[NDArray[np.intp]]:
     batch = (np.cumsum(lengths) - 1) // max(1, tokens)
     places = np.arange(len(lengths), dtype=np.intp)
     return np.split(places, np.flatnonzero(np.diff(batch)) + 1)
-
-
-def _first_of_each(
-    masks: NDArray[np.int64], items: NDArray[np.int64], wanted: NDArray[np.bool_]
-) -> NDArray[np.intp]:
-    """Returns the positions of the wanted rows in their order; of equal rows only the first."""
-    positions = np.flatnonzero(wanted)
-    pairs = np.stack([masks[positions], items[positions]], axis=1)
-    _, first = np.unique(pairs, axis=0, return_index=True)
-    return positions[np.sort(first)]
 
 
 def _part(plan: Plan, rows: NDArray[np.intp]) -> Plan:

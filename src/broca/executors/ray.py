@@ -109,7 +109,7 @@ class RayPool:
         self._failed_starts = 0
         self._reason = ""
         self._started_ray = False
-        self._resting = False
+        self._paused = False
         self._gpus = 0.0
         self._settings: dict[str, Any] = {}
         self._shipped_model: Any = None
@@ -125,16 +125,16 @@ class RayPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """Stops all workers; they start again on the next use."""
         for member in [*self._busy.values(), *self._idle]:
             self._end(member)
         self._busy, self._idle, self._settings, self._shipped_model = {}, [], {}, None
-        self._resting = True
+        self._paused = True
 
     def close(self) -> None:
         """Stops all workers, and Ray if this pool started it."""
-        self.rest()
+        self.pause()
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
@@ -174,7 +174,7 @@ class RayPool:
         Raises:
             ExecutorFailed: A batch was lost too often, or no worker is left.
         """
-        if self._resting:
+        if self._paused:
             self._start_all()
         me, numbered, again = object(), enumerate(jobs), deque[_Batch]()
         shipped = self._ship(setting)
@@ -256,7 +256,7 @@ class RayPool:
         free = self._ray.available_resources()
         if any(free.get(name, 0.0) < number for name, number in needed.items()):
             self.make_room()
-        self._resting = False
+        self._paused = False
         for _ in range(self._count):
             self._start()
         while not self._idle:
@@ -333,15 +333,14 @@ class RayPool:
         Raises:
             _Lost: The worker died, hung, or failed in an unknown way.
         """
+        where = "" if member.loaded is None else f" on {member.loaded.node}"
         if late:
-            where = "" if member.loaded is None else f" on {member.loaded.node}"
             raise _Lost(f"a worker{where} did not answer within its limit")
         try:
             return self._ray.get(ref)
         except self._ray.exceptions.RayTaskError as error:
             raise _Lost(f"a worker failed with {_line(error.cause)}") from error
         except self._ray.exceptions.RayError as error:
-            where = "" if member.loaded is None else f" on {member.loaded.node}"
             raise _Lost(f"a worker{where} died ({type(error).__name__})") from error
 
     def _welcome(self, member: _Member, reply: Loaded | Refusal) -> None:
@@ -520,22 +519,18 @@ class RayHost:
         """Makes an executor on the workers of the model, which are started on first use."""
         key = (model.fingerprint, model.kinds, engine_options or EngineOptions())
         if key not in self._pools:
-            spec = WorkerSpec.of(
-                model,
-                options=engine_options,
-                model_options=model_options,
-            )
-            make_room = partial(self._rest_others, key)
+            spec = WorkerSpec.of(model, options=engine_options, model_options=model_options)
+            make_room = partial(self._pause_others, key)
             self._pools[key] = RayPool(spec, self._options, make_room).__enter__()
         donors = tuple(values.cpu() for values in setting.donors)
         shipped = replace(setting, donors=donors)
         return RayExecutor(self._pools[key], asker, setting=shipped, on_progress=on_progress)
 
-    def _rest_others(self, key: _Key) -> None:
+    def _pause_others(self, key: _Key) -> None:
         """Stops the workers of other models to make room."""
-        for other, pool in self._pools.items():
-            if other != key:
-                pool.rest()
+        for pool_key, pool in self._pools.items():
+            if pool_key != key:
+                pool.pause()
 
     def close(self) -> None:
         """Stops all workers."""

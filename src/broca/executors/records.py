@@ -80,10 +80,10 @@ def open_host(options: ExecutorOptions) -> Host:
 
     if isinstance(options.executor, RayOptions):
         return RAY.open(options)
-    known = executors()
-    if options.executor not in known:
+    kinds = executors()
+    if options.executor not in kinds:
         raise BadInput(
-            f"`executor` '{options.executor}' is unknown{nearest(options.executor, known)}: use "
-            f"{' or '.join(known)}"
+            f"`executor` '{options.executor}' is unknown{nearest(options.executor, kinds)}: use "
+            f"{' or '.join(kinds)}"
         )
-    return known[options.executor].open(options)
+    return kinds[options.executor].open(options)

@@ -96,7 +96,7 @@ class Refusal:
         """Returns the error."""
         if self.kind == BadLogits.__name__:
             return BadLogits(self.message, request=self.request)
-        kinds = {one.__name__: one for one in all_errors()}
+        kinds = {kind.__name__: kind for kind in all_errors()}
         return kinds.get(self.kind, BrocaError)(self.message)
 
 

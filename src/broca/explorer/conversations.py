@@ -104,7 +104,7 @@ class Conversation:
 
     def _follow(self, words: str) -> str:
         """Executes a command and describes the new state."""
-        name, _, rest = words.partition(" ")
+        name, _, argument = words.partition(" ")
         if name not in COMMANDS:
             raise BadInput(f"/{name} is unknown{nearest(name, COMMANDS)}; /help lists the commands")
         if name == "help":
@@ -122,27 +122,27 @@ class Conversation:
         elif name == "one":
             self.voices = (ABLATED,)
         elif name == "scale":
-            self.scale = _number(rest)
+            self.scale = _number(argument)
         else:
-            self.components = self._changed(name, rest.strip())
+            self.components = self._changed(name, argument.strip())
         return self.state()
 
-    def _changed(self, name: str, rest: str) -> tuple[str, ...]:
+    def _changed(self, name: str, argument: str) -> tuple[str, ...]:
         """Returns the components after `/off`, `/on` or `/use`."""
         if name == "use":
-            if rest not in self.sets:
+            if argument not in self.sets:
                 raise BadInput(
-                    f"no set is called '{rest}'{nearest(rest, self.sets)}; /sets lists them"
+                    f"no set is called '{argument}'{nearest(argument, self.sets)}; /sets lists them"
                 )
-            return self.sets[rest]
-        if name == "on" and not rest:
+            return self.sets[argument]
+        if name == "on" and not argument:
             return ()
-        named = self.model.gated_parts(rest.replace(",", "+").replace(" ", "+")).named
+        named = self.model.gated_parts(argument.replace(",", "+").replace(" ", "+")).named
         if not named:
             raise BadInput(f"/{name} needs names of components, such as L0H5")
         names = [component.name for component in named]
         if name == "on":
-            return tuple(known for known in self.components if known not in names)
+            return tuple(component for component in self.components if component not in names)
         return tuple(dict.fromkeys((*self.components, *names)))
 
     def state(self) -> str:
@@ -169,15 +169,15 @@ class Conversation:
     def _tokens(self, prompt: str, voice: str) -> list[int]:
         """Returns the tokens of a voice: its history and the prompt, as many as fit."""
         tokenizer = self.model.tokenizer
-        said = [(past.prompt, past.answers.get(voice, "")) for past in self.exchanges]
+        history = [(past.prompt, past.answers.get(voice, "")) for past in self.exchanges]
         if getattr(tokenizer, "chat_template", None):
             messages = [{"role": "system", "content": self.system_prompt}] * bool(
                 self.system_prompt
             )
-            for asked, answered in said:
+            for question, answer in history:
                 messages += [
-                    {"role": "user", "content": asked},
-                    {"role": "assistant", "content": answered},
+                    {"role": "user", "content": question},
+                    {"role": "assistant", "content": answer},
                 ]
             messages.append({"role": "user", "content": prompt})
             text = tokenizer.apply_chat_template(
@@ -186,7 +186,7 @@ class Conversation:
             tokens = list(tokenizer.encode(text, add_special_tokens=False))
         else:
             lines = [self.system_prompt] * bool(self.system_prompt)
-            lines += [asked + answered for asked, answered in said]
+            lines += [question + answer for question, answer in history]
             tokens = list(tokenizer.encode("\n".join([*lines, prompt])))
         room = max(1, self.model.max_length - self.max_new_tokens)
         return tokens[-room:]
@@ -195,12 +195,12 @@ class Conversation:
         tokenizer = self.model.tokenizer
         streamer = _Pieces(tokenizer, write)
         padding = tokenizer.pad_token_id
-        asked = torch.tensor([tokens], device=self.model.device)
+        input_ids = torch.tensor([tokens], device=self.model.device)
         try:
             with torch.no_grad():
                 output = self.model.model.generate(
-                    input_ids=asked,
-                    attention_mask=torch.ones_like(asked),
+                    input_ids=input_ids,
+                    attention_mask=torch.ones_like(input_ids),
                     max_new_tokens=self.max_new_tokens,
                     do_sample=False,
                     num_beams=1,
@@ -208,7 +208,7 @@ class Conversation:
                     streamer=streamer,
                 )
         except KeyboardInterrupt:  # ends the answer, not the conversation
-            return "".join(streamer.said)
+            return "".join(streamer.pieces)
         return str(tokenizer.decode(output[0, len(tokens) :], skip_special_tokens=True))
 
 
@@ -218,11 +218,11 @@ class _Pieces(TextStreamer):  # type: ignore[misc]  # transformers has no types
     def __init__(self, tokenizer: Any, write: Callable[[str], None]) -> None:
         super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=True)
         self._write = write
-        self.said: list[str] = []
+        self.pieces: list[str] = []
 
     def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
         if text:
-            self.said.append(text)
+            self.pieces.append(text)
             self._write(text)
 
 

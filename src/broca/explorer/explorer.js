@@ -24,7 +24,7 @@
     if (!reply.ok) throw new Error(data.error ?? reply.statusText);
     return data;
   };
-  const said = (error) => { find("error").textContent = error ? error.message : ""; };
+  const showError = (error) => { find("error").textContent = error ? error.message : ""; };
 
   // ---- the set
   let off = new Set();
@@ -40,7 +40,7 @@
     const word = scale() === 0 ? "off" : "scaled";
     for (const [name, cell] of cells) {
       const mark = off.has(name) ? word : colours.get(name);
-      cell.setAttribute("class", `${mark}${name === here ? " here" : ""}`);
+      cell.setAttribute("class", `${mark}${name === current ? " here" : ""}`);
     }
     const names = [...cells.keys()].filter((name) => off.has(name));
     const done = scale() === 0 ? "off" : `at ${scale()}`;
@@ -71,12 +71,12 @@
   find("names").addEventListener("keydown", async (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
-    said();
-    try { become(await answered("api/set", { text: event.target.value })); } catch (error) { said(error); }
+    showError();
+    try { become(await answered("api/set", { text: event.target.value })); } catch (error) { showError(error); }
   });
 
   // ---- the grid: click, drag, keys
-  let here = null;
+  let current = null;
   let painting = null;
   const nameAt = (event) => event.target.dataset?.component;
   const paint = (name) => {
@@ -90,7 +90,7 @@
     event.target.releasePointerCapture?.(event.pointerId);
     remember();
     painting = !off.has(name);
-    here = name;
+    current = name;
     paint(name);
   });
   picture.addEventListener("pointerover", (event) => { if (painting !== null) paint(nameAt(event)); });
@@ -99,32 +99,32 @@
   const place = new Map([...cells].map(([name, cell]) => [name, [
     cell.parentNode.transform.baseVal[0]?.matrix.f ?? 0, Number(cell.getAttribute("x"))]]));
   find("grid").addEventListener("keydown", (event) => {
-    const ways = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const directions = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     if (event.ctrlKey && event.key === "z") { find("undo").click(); event.preventDefault(); return; }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === " " && here) {
+    if (event.key === " " && current) {
       event.preventDefault();
       remember();
-      if (off.has(here)) off.delete(here); else off.add(here);
+      if (off.has(current)) off.delete(current); else off.add(current);
       show();
-    } else if (event.key.toLowerCase() === "s" && here) {
-      const layer = here.match(/^L\d+/)[0];
+    } else if (event.key.toLowerCase() === "s" && current) {
+      const layer = current.match(/^L\d+/)[0];
       const row = [...cells.keys()].filter((name) => name.match(/^L\d+/)[0] === layer);
       const all = row.every((name) => off.has(name));
       become(all ? [...off].filter((name) => !row.includes(name)) : [...off, ...row]);
-    } else if (ways[event.key]) {
+    } else if (directions[event.key]) {
       event.preventDefault();
-      const way = ways[event.key];
-      if (!here) { here = cells.keys().next().value; show(); return; }
-      const [row, x] = place.get(here);
+      const direction = directions[event.key];
+      if (!current) { current = cells.keys().next().value; show(); return; }
+      const [row, x] = place.get(current);
       let best = null;
-      for (const [name, [y, other]] of place) {
-        const [down, along] = [(y - row) * way[0], (other - x) * way[1]];
-        if (way[0] ? down <= 0.5 : along <= 0.5 || Math.abs(y - row) > 0.5) continue;
-        const far = way[0] ? 1000 * down + Math.abs(other - x) : along;
+      for (const [name, [y, column]] of place) {
+        const [down, along] = [(y - row) * direction[0], (column - x) * direction[1]];
+        if (direction[0] ? down <= 0.5 : along <= 0.5 || Math.abs(y - row) > 0.5) continue;
+        const far = direction[0] ? 1000 * down + Math.abs(column - x) : along;
         if (!best || far < best[0]) best = [far, name];
       }
-      if (best) { here = best[1]; show(); }
+      if (best) { current = best[1]; show(); }
     }
   });
   picture.addEventListener("mouseover", (event) => {
@@ -148,10 +148,10 @@
       head.append(make("th", word, { scope: "col" }));
     }
     table.append(head);
-    const both = rows.map((row) => row[step]?.likely ?? []);
-    for (let n = 0; n < Math.max(both[0].length, both[1].length); n += 1) {
+    const lists = rows.map((row) => row[step]?.likely ?? []);
+    for (let n = 0; n < Math.max(lists[0].length, lists[1].length); n += 1) {
       const line = make("tr");
-      for (const list of both) {
+      for (const list of lists) {
         const [text, p] = list[n] ?? ["", ""];
         line.append(make("td", list[n] ? visible(text) : "", { className: "text" }));
         line.append(make("td", p === "" ? "" : p.toFixed(3)));
@@ -164,15 +164,15 @@
   let firstParted = null;
   const drawToken = (row, step) => {
     const piece = rows[row][step];
-    const made = make("button", piece.text, { type: "button", className: "token" });
-    made.title = `p ${piece.likely[0][1].toFixed(3)}`;
-    made.addEventListener("click", () => likely(step));
-    find(`answer-${row}`).append(made);
-    piece.element = made;
-    const other = rows[1 - row][step];
-    if (firstParted === null && other && other.likely[0][0] !== piece.likely[0][0]) {
+    const element = make("button", piece.text, { type: "button", className: "token" });
+    element.title = `p ${piece.likely[0][1].toFixed(3)}`;
+    element.addEventListener("click", () => likely(step));
+    find(`answer-${row}`).append(element);
+    piece.element = element;
+    const counterpart = rows[1 - row][step];
+    if (firstParted === null && counterpart && counterpart.likely[0][0] !== piece.likely[0][0]) {
       firstParted = step;
-      for (const part of [other.element, made]) part.classList.add("parted");
+      for (const part of [counterpart.element, element]) part.classList.add("parted");
       find("parted").textContent = `The answers part at token ${step + 1}.`;
     }
   };
@@ -181,7 +181,7 @@
     stopping?.abort();
     stopping = new AbortController();
     const mine = stopping;
-    said();
+    showError();
     show();
     firstParted = null;
     find("parted").textContent = "";
@@ -193,12 +193,12 @@
         longest: Number(find("longest").value), chat: find("chat")?.checked ?? false }, mine.signal);
       if (!reply.ok) throw new Error((await reply.json()).error);
       const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
-      let rest = "";
+      let partial = "";
       for (;;) {
         const { value, done } = await reader.read();
         if (done || mine !== stopping) break;
-        const lines = (rest + value).split("\n");
-        rest = lines.pop();
+        const lines = (partial + value).split("\n");
+        partial = lines.pop();
         for (const line of lines) {
           const got = JSON.parse(line);
           if (got.error) throw new Error(got.error);
@@ -217,7 +217,7 @@
         find("parted").textContent = "Both answers are the same.";
       }
     } catch (error) {
-      if (error.name !== "AbortError") said(error);
+      if (error.name !== "AbortError") showError(error);
     } finally {
       if (mine === stopping) find("stop").hidden = true;
     }
@@ -237,24 +237,24 @@
   const addTask = (task) => {
     const box = make("div", "", { className: "chip" });
     const score = make("p", "not measured", { className: "score old" });
-    let last = null;
+    let scored = null;
     const button = (text, run) => {
-      const made = make("button", text, { type: "button" });
-      made.setAttribute("aria-label", `${text}: ${task}`);
-      made.addEventListener("click", async () => {
-        made.disabled = true;
-        said();
-        try { await run(); } catch (error) { said(error); } finally { made.disabled = false; }
+      const element = make("button", text, { type: "button" });
+      element.setAttribute("aria-label", `${text}: ${task}`);
+      element.addEventListener("click", async () => {
+        element.disabled = true;
+        showError();
+        try { await run(); } catch (error) { showError(error); } finally { element.disabled = false; }
       });
-      return made;
+      return element;
     };
-    const show = () => { score.classList.toggle("old", !last || last.key !== key()); };
+    const show = () => { score.classList.toggle("old", scored !== key()); };
     const bar = make("div", "", { className: "controls" });
     bar.append(
       button("Score", async () => {
-        const asked = key();
+        const requested = key();
         const got = await answered("api/score", { ...question(), task });
-        last = { key: asked };
+        scored = requested;
         score.textContent = `${got.intact.toFixed(3)} → ${got.score.toFixed(3)}; lost ` +
           `${points(got.drop.value)} points [${points(got.drop.low)}, ${points(got.drop.high)}], ` +
           `${got.items} items`;
@@ -290,7 +290,7 @@
     names.forEach(addTask);
     if (!names.length) find("chips").append(make("p", "No tasks suit this model: name some with --tasks."));
     find("chips").dataset.ready = "";
-  }).catch(said);
+  }).catch(showError);
 
   // ---- what is going on, for all tabs
   const watch = async () => {
@@ -323,12 +323,12 @@
     const [button, status] = [find("export"), find("exported")];
     button.disabled = true;
     status.textContent = "Exporting, and loading it again …";
-    said();
+    showError();
     try {
       const got = await answered("api/export", { ...question(), kind: find("kind").value });
       status.replaceChildren(make("a", `Download ${got.name}.zip`, { download: `${got.name}.zip`,
         href: `export/${got.export}${token ? `?token=${token}` : ""}` }), ` ${got.text}.`);
-    } catch (error) { status.textContent = ""; said(error); } finally { button.disabled = false; }
+    } catch (error) { status.textContent = ""; showError(error); } finally { button.disabled = false; }
   });
   find("json").addEventListener("click", () => {
     const text = JSON.stringify({ model: about.model, components: [...off], scale: scale() }, null, 2);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +21,7 @@ from broca.options import RunOptions
 from broca.reports import render
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
-from broca.reports.grid import ComponentGrid, counted
+from broca.reports.grid import ComponentGrid, counted, group_of
 from broca.results.base import ModelInfo
 from broca.results.export import Form
 from broca.results.verification import Verification
@@ -173,13 +173,17 @@ class Explorer(AbstractContextManager["Explorer"]):
         Raises:
             BrocaError: The set is empty, or cannot be exported exactly in this form.
         """
-        known = get_args(Form)
-        if kind not in known:
+        forms = get_args(Form)
+        if kind not in forms:
             raise BadInput(
-                f"`kind` '{kind}' is unknown{nearest(kind, known)}; use {', '.join(known)}"
+                f"`kind` '{kind}' is unknown{nearest(kind, forms)}; use {', '.join(forms)}"
             )
         self.model.components.columns(off)  # refuses components that the model lacks
-        verified = [one for one in self._verified if not scale and set(one.heads) == set(off)]
+        verified = [
+            verification
+            for verification in self._verified
+            if not scale and set(verification.heads) == set(off)
+        ]
         heads: Verification | list[str] = verified[-1] if verified else list(off)
         name = f"{self.subject.shown_name.replace('/', '--')}-{kind}"
         with self.exports.folder(name) as folder:
@@ -213,15 +217,9 @@ class Explorer(AbstractContextManager["Explorer"]):
     def page(self) -> str:
         """Returns the page."""
         info = self.info
-        effects: Mapping[str, float | None] = self.subject.effects or dict.fromkeys(
-            self.model.components.names
-        )
-        group = None
-        if info.heads and info.kv_heads and 1 < info.heads // info.kv_heads < info.heads:
-            group = info.heads // info.kv_heads
         grid = ComponentGrid(
-            dict.fromkeys(self.model.components.names) | dict(effects),
-            self.subject.unit, layers=info.layers, group=group, legend=False,
+            dict.fromkeys(self.model.components.names) | dict(self.subject.effects),
+            self.subject.unit, layers=info.layers, group=group_of(info), legend=False,
             text=f"Components of {self.subject.shown_name} by layer",
         )  # fmt: skip
         return filled(

@@ -27,7 +27,7 @@ class Exports:
     def __init__(self, parent: str | Path | None = None) -> None:
         self._temporary = None if parent else TemporaryDirectory(prefix="broca-exports-")
         self._parent = check_out_folder(self._temporary.name if self._temporary else parent or "")
-        self._made: list[Path] = []
+        self._folders: list[Path] = []
 
     def close(self) -> None:
         """Removes the temporary folder."""
@@ -50,8 +50,8 @@ class Exports:
 
     def add(self, folder: Path) -> int:
         """Adds a complete export, and returns its number."""
-        self._made.append(folder)
-        return len(self._made)
+        self._folders.append(folder)
+        return len(self._folders)
 
     def __getitem__(self, number: int) -> Path:
         """Returns the folder of an export.
@@ -59,9 +59,9 @@ class Exports:
         Raises:
             BadInput: There is no export of this number.
         """
-        if not 1 <= number <= len(self._made):
+        if not 1 <= number <= len(self._folders):
             raise BadInput(f"export {number} is not known: start it from the page")
-        return self._made[number - 1]
+        return self._folders[number - 1]
 
 
 def write_zip(folder: Path, to: IO[bytes]) -> None:

@@ -88,12 +88,12 @@ class _Batch:
         self.logits = self.logits[index]
         self.attention = trim_left(self.cache, self.attention)
 
-    def take_in(self, other: _Batch) -> None:
+    def take_in(self, added: _Batch) -> None:
         """Appends the rows of another batch."""
-        self.attention = join(self.cache, self.attention, other.cache, other.attention)
-        self.gates = torch.cat([self.gates, other.gates])
-        self.logits = torch.cat([self.logits, other.logits])
-        self.rows += other.rows
+        self.attention = join(self.cache, self.attention, added.cache, added.attention)
+        self.gates = torch.cat([self.gates, added.gates])
+        self.logits = torch.cat([self.logits, added.logits])
+        self.rows += added.rows
 
 
 class Generator:
@@ -216,12 +216,12 @@ class Generator:
                 continue
             row.tokens.append(token)
             text = str(self._model.tokenizer.decode(row.tokens, skip_special_tokens=True))
-            whole = not text.endswith(_UNFINISHED)
-            new = text[len(row.text) :] if whole else ""
-            row.text = text if whole else row.text
+            complete = not text.endswith(_UNFINISHED)
+            new = text[len(row.text) :] if complete else ""
+            row.text = text if complete else row.text
             row.send(text=new, likely=[
-                [str(self._model.tokenizer.decode([int(other)])), round(float(share), 5)]
-                for other, share in zip(tokens[place], values[place], strict=True)
+                [str(self._model.tokenizer.decode([int(candidate)])), round(float(share), 5)]
+                for candidate, share in zip(tokens[place], values[place], strict=True)
             ])  # fmt: skip
             if len(row.tokens) >= row.longest:
                 row.end("length")

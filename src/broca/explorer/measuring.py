@@ -101,7 +101,7 @@ class Measurer:
     ) -> None:
         self._model = model
         self._options = run_options
-        self._wanted = tuple(tasks)
+        self._named_tasks = tuple(tasks)
         self._verify = verify
         self._export = export
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
@@ -194,13 +194,13 @@ class Measurer:
                 self._running, job, done = entry
                 try:
                     done.set_result(job())
-                except Exception as error:  # noqa: BLE001  # it is the asker's
+                except Exception as error:  # noqa: BLE001  # the caller gets it
                     done.set_exception(error)
                 self._running = ""
         while not self._jobs.empty():
-            left = self._jobs.get()
-            if left is not None:
-                left[2].set_exception(BrocaError("the page is closing"))
+            entry = self._jobs.get()
+            if entry is not None:
+                entry[2].set_exception(BrocaError("the page is closing"))
 
     @property
     def _opened(self) -> Session:
@@ -208,7 +208,7 @@ class Measurer:
         return self._session
 
     def _names(self) -> tuple[str, ...]:
-        return self._wanted or auto_tasks(self._model, self._opened.catalog)
+        return self._named_tasks or auto_tasks(self._model, self._opened.catalog)
 
     def _run(self, task: str) -> Run:
         """Returns the run of a task, made once."""
@@ -244,8 +244,8 @@ class Measurer:
     def _slopes(self, task: str, names: Sequence[str], scale: float) -> dict[str, float]:
         run = self._run(task)
         if task not in self._usable:
-            some = {task: run.tasks.places["locate"][task]}
-            self._usable[task] = run.referenced("probability", some, otherwise=None).places[task]
+            places = {task: run.tasks.places["locate"][task]}
+            self._usable[task] = run.referenced("probability", places, otherwise=None).places[task]
         items = self._usable[task][:SLOPE_ITEMS]
         columns = [] if scale == 1 else self._model.components.columns(names)
         plan = Plan(

@@ -101,12 +101,12 @@ class Server:
         while self._thread.is_alive():
             self._thread.join(0.5)
 
-    def _handler(self, explorer: Explorer) -> type[BaseHTTPRequestHandler]:
+    def _handler(self, served: Explorer) -> type[BaseHTTPRequestHandler]:
         server = self
 
         class Handler(_Handler):
-            asked = explorer
-            sent = self._headers
+            explorer = served
+            page_headers = self._headers
 
             def allowed(self) -> bool:
                 return server.admits(self)
@@ -129,15 +129,15 @@ class Server:
         if not self._token:
             return True
         query = parse_qs(urlsplit(request.path).query).get("token", [""])[0]
-        given = request.headers.get("X-Token") or query
-        return hmac.compare_digest(given.encode(), self._token.encode())
+        token = request.headers.get("X-Token") or query
+        return hmac.compare_digest(token.encode(), self._token.encode())
 
 
 class _Handler(BaseHTTPRequestHandler):
     """A request."""
 
-    asked: Explorer
-    sent: Mapping[str, str]
+    explorer: Explorer
+    page_headers: Mapping[str, str]
     protocol_version = "HTTP/1.1"
 
     def allowed(self) -> bool:
@@ -153,13 +153,13 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.allowed():
             self._refuse()
         elif path == "/":
-            self._send(self.asked.page(), "text/html")
+            self._send(self.explorer.page(), "text/html")
         elif path == "/api/model":
-            self._send_json(self.asked.describe())
+            self._send_json(self.explorer.describe())
         elif path == "/api/status":
-            self._send_json(self.asked.status())
+            self._send_json(self.explorer.status())
         elif path == "/api/tasks":
-            self._guarded(lambda: list(self.asked.measurer.tasks()))
+            self._guarded(lambda: list(self.explorer.measurer.tasks()))
         elif path.startswith(("/verification/", "/export/")):
             kind, _, number = path[1:].partition("/")
             self._send_made(kind, int(number) if number.isdecimal() else 0)
@@ -170,9 +170,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Sends the page of a verification, or an export as a zip file."""
         try:
             if kind == "verification":
-                self._send(self.asked.verification_page(number), "text/html")
+                self._send(self.explorer.verification_page(number), "text/html")
                 return
-            folder = self.asked.exports[number]
+            folder = self.explorer.exports[number]
         except BadInput as error:
             self._send_json({"error": str(error)}, HTTPStatus.NOT_FOUND)
             return
@@ -199,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError):
             self._send_json({"error": "the request is not a JSON object"}, HTTPStatus.BAD_REQUEST)
             return
-        explorer = self.asked
+        explorer = self.explorer
         path = urlsplit(self.path).path
         if path == "/api/answer":
             self._stream(question)
@@ -234,7 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, question: _Question) -> None:
         try:
-            stream = self.asked.answer(
+            stream = self.explorer.answer(
                 question.text("prompt"),
                 question.names(),
                 scale=question.number("scale"),
@@ -281,7 +281,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _send_headers(self) -> None:
-        for name, value in self.sent.items():
+        for name, value in self.page_headers.items():
             self.send_header(name, value)
         self.end_headers()
 

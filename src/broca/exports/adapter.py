@@ -50,8 +50,8 @@ def write_adapter(
         UnsupportedModel: An adapter cannot express a factor.
     """
     peft = require_peft()
-    projections = [require_adaptable(found) for found in factors]
-    paths = [found.path for found in projections]
+    projections = [require_adaptable(scaling) for scaling in factors]
+    paths = [projection.path for projection in projections]
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if twice is not None:
         raise UnsupportedModel(
@@ -64,28 +64,30 @@ def write_adapter(
         task_type="CAUSAL_LM",
         inference_mode=True,
         target_modules=sorted(paths),
-        feedforward_modules=sorted(found.path for found in projections if found.side == "input"),
-        fan_in_fan_out=any(is_transposed(found.module) for found in projections),
+        feedforward_modules=sorted(
+            projection.path for projection in projections if projection.side == "input"
+        ),
+        fan_in_fan_out=any(is_transposed(projection.module) for projection in projections),
     )
     config.save_pretrained(str(folder))
     vectors = {
-        f"base_model.model.{found.path}.ia3_l": (
-            found.values[None] if found.side == "input" else found.values[:, None]
+        f"base_model.model.{projection.path}.ia3_l": (
+            projection.values[None] if projection.side == "input" else projection.values[:, None]
         ).to(torch.float32)
-        for found in projections
+        for projection in projections
     }
     save_file(vectors, folder / WEIGHTS, metadata={"format": "pt"})
 
 
-def require_adaptable(found: Any) -> ProjectionFactors:
+def require_adaptable(scaling: Any) -> ProjectionFactors:
     """Returns factors that an adapter can express.
 
     Raises:
         UnsupportedModel: The factors belong to routed experts.
     """
-    if isinstance(found, ProjectionFactors):
-        return found
+    if isinstance(scaling, ProjectionFactors):
+        return scaling
     raise UnsupportedModel(
         f"an adapter multiplies what enters or leaves a linear layer, and the experts of "
-        f"{found.path} are held in one tensor: use `kind` weights or patch"
+        f"{scaling.path} are held in one tensor: use `kind` weights or patch"
     )

@@ -124,20 +124,20 @@ def _metadata(export: Export) -> list[str]:
     return [*lines, "tags:", "- broca", "- interpretability", "- ablation", "---", ""]
 
 
-def _held_out(found: HeldOut) -> list[str]:
+def _held_out(held_out: HeldOut) -> list[str]:
     """Returns the verdict and the table of drops."""
-    lines = [f"## On held-out items of {found.task}", ""]
-    if found.verdict is not None:
-        lines += [f"**{found.verdict.label}**: {found.verdict.text}", ""]
+    lines = [f"## On held-out items of {held_out.task}", ""]
+    if held_out.verdict is not None:
+        lines += [f"**{held_out.verdict.label}**: {held_out.verdict.text}", ""]
     lines += [
         "| task | items | intact | ablated | lost | 95 % interval |",
         "|---|---|---|---|---|---|",
     ]
-    for line in found.drops:
+    for line in held_out.drops:
         ends = "" if line.ci is None else f"{100 * line.ci[0]:.1f} to {100 * line.ci[1]:.1f}"
         lines.append(
-            f"| {line.task} | {line.items} | {found.before[line.task]:.3f} | "
-            f"{found.after[line.task]:.3f} | {100 * line.drop:.1f} points | {ends} |"
+            f"| {line.task} | {line.items} | {held_out.before[line.task]:.3f} | "
+            f"{held_out.after[line.task]:.3f} | {100 * line.drop:.1f} points | {ends} |"
         )
     return [*lines, ""]
 

@@ -124,31 +124,32 @@ def ablated_answers(
 
 
 def compare_answers(
-    ours: Answers, theirs: Answers, *, dtype: str, libraries: Sequence[str]
+    ablated: Answers, exported: Answers, *, dtype: str, libraries: Sequence[str]
 ) -> ReloadCheck:
     """Compares the answers of an export with broca's.
 
     A continuation is compared up to the first differing token, which the tolerance must explain.
 
     Args:
-        ours: Answers of the ablated model.
-        theirs: Answers of the export.
+        ablated: Answers of broca's ablated model.
+        exported: Answers of the export.
         dtype: Number format of the weights.
         libraries: Libraries that loaded the export.
 
     Raises:
         SelfTestFailed: The answers differ by more than the number format explains.
     """
-    spread = max(float(torch.cat(ours.read).std()), 1.0)
+    spread = max(float(torch.cat(ablated.read).std()), 1.0)
     tolerance = TOLERANCE.get(dtype, 1e-1) * spread
     differences = [
-        float((one - other).abs().max()) for one, other in zip(ours.read, theirs.read, strict=True)
+        float((expected - actual).abs().max())
+        for expected, actual in zip(ablated.read, exported.read, strict=True)
     ]
-    same = ours.tokens == theirs.tokens  # (prompts, new tokens)
+    same = ablated.tokens == exported.tokens  # (prompts, new tokens)
     for row in range(len(same)):
         agreed = int(same[row].long().cumprod(0).sum())
         until = slice(0, agreed + 1)  # the step at which they differ had the same past
-        parted = ours.continued[row, until] - theirs.continued[row, until]
+        parted = ablated.continued[row, until] - exported.continued[row, until]
         differences.append(float(parted.abs().max()))
     worst = max(differences)
     if not worst <= tolerance:
@@ -159,8 +160,8 @@ def compare_answers(
         )
     return ReloadCheck(
         libraries={name: version(name) for name in libraries},
-        prompts=len(ours.read),
-        tokens=ours.tokens.shape[1],
+        prompts=len(ablated.read),
+        tokens=ablated.tokens.shape[1],
         difference=worst,
         tolerance=tolerance,
         same_continuations=int(same.all(dim=1).sum()),

@@ -87,14 +87,15 @@ def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> Factor
         values = parts.values[0, point.columns].to(rounding).float().cpu()
         if not bool((values != 1).any()):
             continue
-        for found in _of_point(model, point, parts, values):
-            place = (found.path, found.side if isinstance(found, ProjectionFactors) else "experts")
+        for scaling in _of_point(model, point, parts, values):
+            side = scaling.side if isinstance(scaling, ProjectionFactors) else "experts"
+            place = (scaling.path, side)
             if place in merged:
-                found = replace(found, values=merged[place].values * found.values)
-            merged[place] = found
-    found_factors = tuple(merged.values())
-    _require_unshared(model.model, found_factors)
-    return found_factors
+                scaling = replace(scaling, values=merged[place].values * scaling.values)
+            merged[place] = scaling
+    factors = tuple(merged.values())
+    _require_unshared(model.model, factors)
+    return factors
 
 
 def _of_point(model: GatedModel, point: GatePoint, parts: GatedParts, values: Tensor) -> Factors:
@@ -130,7 +131,7 @@ def _block_of_experts(model: GatedModel, point: GatePoint, name: str, values: Te
     if part.experts is None:
         raise refusal
     routed = model.gated_parts([f"L{part.layer}E{index}" for index in range(part.expert_count)])
-    experts = next(one for one in routed.points if one.path == part.experts.path)
+    experts = next(gate for gate in routed.points if gate.path == part.experts.path)
     factors: list[ProjectionFactors | ExpertFactors] = [
         ExpertFactors(experts, values.expand(experts.units).clone())
     ]
@@ -142,13 +143,13 @@ def _block_of_experts(model: GatedModel, point: GatePoint, name: str, values: Te
         if shared and not full.startswith(f"{experts.path}."):
             factors.append(_on_projection(replace(point, path=full, module=module), values))
     changed: dict[str, Tensor] = {}
-    for found in factors:
-        if isinstance(found, ExpertFactors):
-            for parameter in expert_parameters(model, found):
-                changed[f"{found.path}.{parameter}"] = 0.5 * found.module.get_parameter(parameter)
+    for scaling in factors:
+        if isinstance(scaling, ExpertFactors):
+            parameters = expert_parameters(model, scaling)
         else:
-            for parameter in ("weight",) if found.side == "input" else ("weight", "bias"):
-                changed[f"{found.path}.{parameter}"] = 0.5 * found.module.get_parameter(parameter)
+            parameters = ("weight",) if scaling.side == "input" else ("weight", "bias")
+        for parameter in parameters:
+            changed[f"{scaling.path}.{parameter}"] = 0.5 * scaling.module.get_parameter(parameter)
     within = {path.removeprefix(f"{point.path}."): tensor for path, tensor in changed.items()}
     halved = _first(torch.func.functional_call(point.module, within, args, options))
     tolerance = (1e-4 if output.dtype == torch.float32 else 5e-2) * float(output.abs().max())
@@ -159,8 +160,8 @@ def _block_of_experts(model: GatedModel, point: GatePoint, name: str, values: Te
 
 def _first(output: Any) -> Tensor:
     """Returns the output of a block; some blocks return router logits too."""
-    found: Tensor = output[0] if isinstance(output, tuple) else output
-    return found
+    tensor: Tensor = output[0] if isinstance(output, tuple) else output
+    return tensor
 
 
 def _on_projection(point: GatePoint, values: Tensor) -> ProjectionFactors:
@@ -217,20 +218,20 @@ def _require_unshared(model: nn.Module, factors: Factors) -> None:
     names: dict[int, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names.setdefault(id(parameter), []).append(name)
-    for found in factors:
-        for parameter in found.module.parameters(recurse=False):
+    for scaling in factors:
+        for parameter in scaling.module.parameters(recurse=False):
             others = [
-                name for name in names[id(parameter)] if not name.startswith(f"{found.path}.")
+                name for name in names[id(parameter)] if not name.startswith(f"{scaling.path}.")
             ]
             if others:
                 raise UnsupportedModel(
-                    f"{found.path} shares its weights with {others[0]}: an exported model would "
+                    f"{scaling.path} shares its weights with {others[0]}: an exported model would "
                     "lose both; ablate the component while the model runs, with `model.ablated`"
                 )
 
 
 @torch.no_grad()
-def expert_parameters(model: GatedModel, found: ExpertFactors) -> tuple[str, ...]:
+def expert_parameters(model: GatedModel, experts: ExpertFactors) -> tuple[str, ...]:
     """Returns the names of the parameters in which the outputs of experts are linear.
 
     They are the last matrix of every expert and its bias, if any. Candidates are tested on a few
@@ -239,7 +240,7 @@ def expert_parameters(model: GatedModel, found: ExpertFactors) -> tuple[str, ...
     Raises:
         UnsupportedModel: There is no such parameter.
     """
-    point = replace(found.point, first_column=0)
+    point = replace(experts.point, first_column=0)
     parameters = dict(point.module.named_parameters(recurse=False))
     factors = torch.linspace(0.5, 2.0, point.units, device=model.device)
     args, options = _arguments(model, point.module)
@@ -248,22 +249,22 @@ def expert_parameters(model: GatedModel, found: ExpertFactors) -> tuple[str, ...
     tolerance = (1e-4 if gated.dtype == torch.float32 else 5e-2) * float(gated.abs().max())
     matrices = [name for name, parameter in parameters.items() if parameter.dim() == 3]
     for name in sorted(matrices, key=lambda name: "down" not in name):
-        group = tuple(one for one in (name, f"{name}_bias") if one in parameters)
-        scaled = {one: scaled_experts(parameters[one], factors) for one in group}
+        group = tuple(member for member in (name, f"{name}_bias") if member in parameters)
+        scaled = {member: scaled_experts(parameters[member], factors) for member in group}
         output = torch.func.functional_call(point.module, scaled, args, options)
         if float((output - gated).abs().max()) <= tolerance:
             return group
     raise UnsupportedModel(
-        f"the experts of {found.path} cannot be exported exactly: no matrix of theirs scales their "
-        "output; ablate them while the model runs, with `model.ablated`"
+        f"the experts of {experts.path} cannot be exported exactly: no matrix of theirs scales "
+        "their output; ablate them while the model runs, with `model.ablated`"
     )
 
 
 def _arguments(model: GatedModel, module: nn.Module) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Returns the arguments of a module when the model reads a few tokens."""
-    seen: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    arguments: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     handle = module.register_forward_pre_hook(
-        lambda _module, args, options: seen.append((args, options)), with_kwargs=True
+        lambda _module, args, options: arguments.append((args, options)), with_kwargs=True
     )
     tokens = torch.arange(3, 11, device=model.device)[None] % model.vocabulary
     try:
@@ -271,7 +272,7 @@ def _arguments(model: GatedModel, module: nn.Module) -> tuple[tuple[Any, ...], d
             model.forward(tokens, torch.ones_like(tokens), keep=1)
     finally:
         handle.remove()
-    return seen[0]
+    return arguments[0]
 
 
 def scaled_experts(parameter: Tensor, values: Tensor) -> Tensor:

@@ -141,27 +141,27 @@ def head_slices(model: GatedModel, components: Sequence[str]) -> HeadSlices:
         UnsupportedModel: A component is not a set of query heads.
     """
     parts = model.gated_parts(components)
-    by_layer = {found.layer: found for found in model.structure.projections}
+    by_layer = {projection.layer: projection for projection in model.structure.projections}
     heads: set[tuple[int, int]] = set()
     for component in parts.named:
         heads |= {(component.layer, head) for head in _heads_of(component, by_layer)}
     slices: dict[str, list[list[int]]] = {}
     for layer, head in sorted(heads):
-        found = by_layer[layer]
-        start = head * found.head_dim
-        slices.setdefault(found.entrance.path, []).append([start, start + found.head_dim])
+        projection = by_layer[layer]
+        start = head * projection.head_dim
+        slices.setdefault(projection.entrance.path, []).append([start, start + projection.head_dim])
     return HeadSlices(tuple(sorted(heads)), slices)
 
 
 def _heads_of(component: Component, by_layer: Mapping[int, Any]) -> Sequence[int]:
-    found = by_layer.get(component.layer)
+    projection = by_layer.get(component.layer)
     if component.kind == "head" and component.index is not None:
         return [component.index]
-    if component.kind == "kv-group" and found is not None and component.index is not None:
-        size = found.heads // found.kv_heads
+    if component.kind == "kv-group" and projection is not None and component.index is not None:
+        size = projection.heads // projection.kv_heads
         return range(component.index * size, (component.index + 1) * size)
-    if component.kind == "attention" and found is not None:
-        return range(found.heads)
+    if component.kind == "attention" and projection is not None:
+        return range(projection.heads)
     raise UnsupportedModel(
         f"{component.name} is not a query head: `kind` heads lists heads, KV groups and attention "
         "layers; use `kind` adapter"
@@ -186,15 +186,15 @@ def head_list(
     Raises:
         UnsupportedModel: A component is not a set of query heads.
     """
-    found = head_slices(model, components)
+    query_heads = head_slices(model, components)
     return {
         "model": model.name,
         "architecture": model.architecture,
         "fingerprint": model.fingerprint,
         "scale": scale,
-        "heads": [list(pair) for pair in found.heads],
-        "slices": found.slices,
-        "mib": mib_circuit(model, found.heads, effects),
+        "heads": [list(pair) for pair in query_heads.heads],
+        "slices": query_heads.slices,
+        "mib": mib_circuit(model, query_heads.heads, effects),
         "snippets": SNIPPETS,
     }
 

@@ -50,9 +50,9 @@ def read_patch(path: Path) -> Patch:
         )
     try:
         with safe_open(file, framework="pt") as content:
-            said = content.metadata() or {}
+            metadata = content.metadata() or {}
             tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
-        return Patch(said["base_fingerprint"], said["dtype"], tensors)
+        return Patch(metadata["base_fingerprint"], metadata["dtype"], tensors)
     except (OSError, SafetensorError, KeyError) as error:
         raise BadInput(
             f"'{file}' is not a patch of broca ({type(error).__name__}: {error}): give the folder "

@@ -142,15 +142,15 @@ class Request:
         """
         if self.result is None:
             return
-        known = self.result.model
-        dtype = getattr(torch, known.dtype, None) if known.dtype else None
-        same = known.dtype in ("", model.dtype)
+        result_model = self.result.model
+        dtype = getattr(torch, result_model.dtype, None) if result_model.dtype else None
+        same = result_model.dtype in ("", model.dtype)
         digest = model.fingerprint if same else fingerprint(model.model, dtype=dtype)
-        if digest != known.fingerprint:
+        if digest != result_model.fingerprint:
             raise BadInput(
                 f"the weights of '{model.name}' are not those of the result (fingerprint "
-                f"{digest}, not {known.fingerprint}): give the model that it is of, or name the "
-                "components in `heads`"
+                f"{digest}, not {result_model.fingerprint}): give the model that it is of, or name "
+                "the components in `heads`"
             )
 
     def held_out(self, names: tuple[str, ...]) -> HeldOut | None:

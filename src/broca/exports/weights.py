@@ -50,14 +50,14 @@ def changed_tensors(
     shifts = {} if means is None else _shifts(model, components, scale, means)
     changed: dict[str, Tensor] = {}
     with torch.no_grad():
-        for found in factors:
-            require_plain_weights(found)
-            if isinstance(found, ExpertFactors):
-                for name in expert_parameters(model, found):
-                    parameter = found.module.get_parameter(name)
-                    changed[f"{found.path}.{name}"] = scaled_experts(parameter, found.values)
+        for scaling in factors:
+            require_plain_weights(scaling)
+            if isinstance(scaling, ExpertFactors):
+                for name in expert_parameters(model, scaling):
+                    parameter = scaling.module.get_parameter(name)
+                    changed[f"{scaling.path}.{name}"] = scaled_experts(parameter, scaling.values)
             else:
-                _scale_projection(found, changed)
+                _scale_projection(scaling, changed)
         for path, shift in shifts.items():
             bias = changed.get(f"{path}.bias")
             if bias is None:
@@ -66,16 +66,16 @@ def changed_tensors(
     return changed
 
 
-def _scale_projection(found: ProjectionFactors, changed: dict[str, Tensor]) -> None:
+def _scale_projection(projection: ProjectionFactors, changed: dict[str, Tensor]) -> None:
     """Adds a projection's scaled weight, and its bias if the output is scaled."""
-    values = found.values.to(found.module.get_parameter("weight").device)
-    weight = changed.get(f"{found.path}.weight", found.module.get_parameter("weight"))
-    along_rows = (found.side == "input") == is_transposed(found.module)
+    values = projection.values.to(projection.module.get_parameter("weight").device)
+    weight = changed.get(f"{projection.path}.weight", projection.module.get_parameter("weight"))
+    along_rows = (projection.side == "input") == is_transposed(projection.module)
     wide = values[:, None] if along_rows else values[None, :]
-    changed[f"{found.path}.weight"] = (weight.detach().float() * wide).to(weight.dtype)
-    if found.side == "output":
-        bias = found.module.get_parameter("bias").detach()
-        changed[f"{found.path}.bias"] = (bias.float() * values).to(bias.dtype)
+    changed[f"{projection.path}.weight"] = (weight.detach().float() * wide).to(weight.dtype)
+    if projection.side == "output":
+        bias = projection.module.get_parameter("bias").detach()
+        changed[f"{projection.path}.bias"] = (bias.float() * values).to(bias.dtype)
 
 
 def _shifts(model: GatedModel, components: Any, scale: float, means: Means) -> dict[str, Tensor]:
@@ -85,40 +85,40 @@ def _shifts(model: GatedModel, components: Any, scale: float, means: Means) -> d
         UnsupportedModel: A projection has no bias.
     """
     parts = model.gated_parts(components, scale)
-    known = {(point.path, point.place, point.units): mean for point, mean in means.items()}
+    means_by_place = {(point.path, point.place, point.units): mean for point, mean in means.items()}
     shifts: dict[str, Tensor] = {}
     for point in parts.points:
-        kept = parts.values[0, point.columns].float().cpu()
-        if not bool((kept != 1).any()):
+        gates = parts.values[0, point.columns].float().cpu()
+        if not bool((gates != 1).any()):
             continue
         if getattr(point.module, "bias", None) is None:
-            name = parts.known.names[point.first_column + int((kept != 1).int().argmax())]
+            name = parts.known.names[point.first_column + int((gates != 1).int().argmax())]
             raise UnsupportedModel(
                 f"mean ablation of {name} cannot be exported: its mean would go into the bias of "
                 f"{point.path}, which has none; use zero ablation, or ablate it while the model "
                 "runs"
             )
-        mean = known[point.path, point.place, point.units][0].float().cpu()
+        mean = means_by_place[point.path, point.place, point.units][0].float().cpu()
         if point.place == "output":
-            shift = (1 - kept) * mean
+            shift = (1 - gates) * mean
         else:
             weight = point.module.get_parameter("weight").detach().float().cpu()
-            replaced = (1 - kept).repeat_interleave(point.width) * mean
+            replaced = (1 - gates).repeat_interleave(point.width) * mean
             shift = replaced @ (weight if is_transposed(point.module) else weight.T)
         shifts[point.path] = shifts.get(point.path, torch.zeros_like(shift)) + shift
     return shifts
 
 
-def require_plain_weights(found: ProjectionFactors | ExpertFactors) -> None:
+def require_plain_weights(scaling: ProjectionFactors | ExpertFactors) -> None:
     """Refuses quantized weights.
 
     Raises:
         UnsupportedModel: The weights are quantized: scaled columns would be quantized differently.
     """
-    for parameter in found.module.parameters(recurse=False):
-        if type(found.module).__name__ in _QUANTIZED or parameter.dtype not in _FLOATS:
+    for parameter in scaling.module.parameters(recurse=False):
+        if type(scaling.module).__name__ in _QUANTIZED or parameter.dtype not in _FLOATS:
             raise UnsupportedModel(
-                f"the weights of {found.path} are quantized ({type(found.module).__name__}, "
+                f"the weights of {scaling.path} are quantized ({type(scaling.module).__name__}, "
                 f"{str(parameter.dtype).removeprefix('torch.')}): export the ablation as an "
                 "adapter, which leaves them as they are"
             )
@@ -150,8 +150,8 @@ def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> Iterator[No
             )
     try:
         for name, tensor in tensors.items():
-            known = parameters[name]
-            _put(model, name, nn.Parameter(tensor.to(known.device, known.dtype), False))
+            original = parameters[name]
+            _put(model, name, nn.Parameter(tensor.to(original.device, original.dtype), False))
         yield
     finally:
         for name in tensors:

@@ -65,15 +65,15 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         **options: Any,
     ) -> None:
         super().__init__()
-        known = [
+        arguments = [
             "pretrained", "ablate", "scale", "components", "revision", "dtype", "device",
             "device_map", "allow_pickle", "trust_remote_code",
         ]  # fmt: skip
         for name in options:
             if name not in _IGNORED:
                 raise BadInput(
-                    f"`model_args`: broca takes no '{name}'{nearest(name, known)}; it takes "
-                    f"{', '.join(known)} and token_budget"
+                    f"`model_args`: broca takes no '{name}'{nearest(name, arguments)}; it takes "
+                    f"{', '.join(arguments)} and token_budget"
                 )
         if not pretrained:
             raise BadInput("`model_args`: pretrained=MODEL is missing (a folder or a hub id)")
@@ -85,7 +85,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             components=components,
             device=_present(device),
             device_map=device_map,
-            # not the text to which lm-eval converts other words
+            # lm-eval passes other words as text
             allow_pickle=allow_pickle is True,
             trust_remote_code=trust_remote_code is True,
         )

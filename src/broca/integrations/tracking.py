@@ -176,7 +176,7 @@ def make_tracker(name: str) -> Tracker:
         UnknownName: No tracker has this name.
         BadInput: The package of the tracker is not installed.
     """
-    kinds = {**TRACKERS, **offered(GROUP, TrackerKind, taken=TRACKERS)}
+    kinds = {**TRACKERS, **offered(GROUP, TrackerKind, existing=TRACKERS)}
     if name not in kinds:
         raise UnknownName(
             f"`log` '{name}' is unknown{nearest(name, kinds)}; use one of {', '.join(kinds)}"
@@ -280,19 +280,19 @@ def numbers_of(result: Result) -> dict[str, float]:
             "rows": float(result.cost.rows),
         }
     if isinstance(result, Verification):
-        found = {f"intact/{name}": value for name, value in result.baseline.items()}
-        found |= {f"ablated/{name}": value for name, value in result.after.items()}
-        found |= {f"drop/{line.task}": line.drop for line in result.drops}
-        found["specific_drop"] = result.specific_drop
+        numbers = {f"intact/{name}": value for name, value in result.baseline.items()}
+        numbers |= {f"ablated/{name}": value for name, value in result.after.items()}
+        numbers |= {f"drop/{line.task}": line.drop for line in result.drops}
+        numbers["specific_drop"] = result.specific_drop
         if result.off_target_drop is not None:
-            found["off_target_drop"] = result.off_target_drop
-        return found
+            numbers["off_target_drop"] = result.off_target_drop
+        return numbers
     if isinstance(result, Comparison):
-        found = {
+        numbers = {
             f"changed/{line.model}/{line.task}": float(len(line.changed))
             for line in result.differences
         }
-        return found | {
+        return numbers | {
             f"score/{line.model}/{line.task}/{line.selection or 'intact'}": line.score
             for line in result.scores
         }
@@ -303,10 +303,10 @@ def numbers_of(result: Result) -> dict[str, float]:
 
 def flat(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Flattens nested settings: `outer.inner`."""
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{above}{name}.")
+            flattened |= flat(value, f"{above}{name}.")
         else:
-            found[f"{above}{name}"] = value
-    return found
+            flattened[f"{above}{name}"] = value
+    return flattened

@@ -93,15 +93,15 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         self._source = source
         self._catalog = Catalog(source.include_path, allow_code=source.allow_code)
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Measures at every `every` steps."""
         if state.global_step % self._every == 0:
-            self._measure(state, **given)
+            self._measure(state, **arguments)
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+    def on_train_end(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Measures the trained model, unless its last step was measured."""
         if not self.history or self.history[-1]["step"] != state.global_step:
-            self._measure(state, **given)
+            self._measure(state, **arguments)
 
     def _measure(self, state: Any, *, model: Any, processing_class: Any = None, **_: Any) -> None:
         if not state.is_world_process_zero:
@@ -149,13 +149,13 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
     def _atlas(self, model: GatedModel, step: int) -> dict[str, float]:
         """Measures an atlas; returns how many components each task needs more than the others."""
         try:
-            found = atlas(
+            result = atlas(
                 model, [self._task, *self._others], rows=self._atlas_rows, items=self._limit,
                 seed=self._seed, task_options=self._task_options, source_options=self._source,
             )  # fmt: skip
         except NothingToLocalize:  # the model can do no task yet
             return {}
-        self.atlases[step] = found
-        return {f"broca/intact/{task.name}": task.intact for task in found.tasks} | {
-            f"broca/needed/{line.task}": float(len(line.components)) for line in found.selections
+        self.atlases[step] = result
+        return {f"broca/intact/{task.name}": task.intact for task in result.tasks} | {
+            f"broca/needed/{line.task}": float(len(line.components)) for line in result.selections
         }

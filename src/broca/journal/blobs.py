@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 1
-"""Of zlib. Dense vectors of a thousand numbers shrink by 3 to 7 per cent at every level. Vectors
-with 90 per cent zeros shrink to 16 per cent at level 1, and to 14 at level 6, which takes three
-times as long (`python benchmarks/journal.py`)."""
+"""Compression level of zlib. Dense vectors of a thousand numbers shrink by 3 to 7 per cent at every
+level. Vectors with 90 per cent zeros shrink to 16 per cent at level 1, and to 14 at level 6, which
+takes three times as long (`python benchmarks/journal.py`)."""
 
 _ROW = struct.Struct("<qqqd")
 _VECTOR = struct.Struct("<qq")

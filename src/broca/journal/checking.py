@@ -47,7 +47,7 @@ def check(journal: Journal) -> list[Finding]:
 
 
 def _pages(journal: Journal) -> Iterator[str]:
-    require_sound(journal._connection, name=journal.name, whole=True)
+    require_sound(journal._connection, name=journal.name, indexes=True)
     yield from ()
 
 

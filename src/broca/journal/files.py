@@ -106,14 +106,14 @@ def _reader(name: str) -> sqlite3.Connection:
     return connection
 
 
-def require_sound(connection: sqlite3.Connection, *, name: str, whole: bool) -> None:
-    """Lets SQLite check its pages (and, if `whole`, that indexes fit their tables).
+def require_sound(connection: sqlite3.Connection, *, name: str, indexes: bool) -> None:
+    """Lets SQLite check its pages (and with `indexes` that these fit their tables).
 
     Raises:
         JournalDamaged: SQLite found a fault.
     """
     with in_our_words(name):
-        pragma = "integrity_check" if whole else "quick_check"
+        pragma = "integrity_check" if indexes else "quick_check"
         (verdict,) = connection.execute(f"PRAGMA {pragma}(1)").fetchone()
     if verdict != "ok":
         raise damaged(name, verdict.splitlines()[-1])

@@ -18,11 +18,11 @@ _UNFINISHED = (
 """Batches of unfinished runs, whose lists of requests may be incomplete."""
 
 
-def _absent(table: str, other: str, *columns: str) -> str:
+def _absent(table: str, other_table: str, *columns: str) -> str:
     """Returns the SQL condition that a line's columns occur in no line of another table."""
     # looks the key up; NOT IN over several columns would scan the whole table for NULL
     equal = " AND ".join(f"other.{column} = {table}.{column}" for column in columns)
-    return f"NOT EXISTS (SELECT 1 FROM {other} AS other WHERE {equal})"
+    return f"NOT EXISTS (SELECT 1 FROM {other_table} AS other WHERE {equal})"
 
 
 _ROW = ("condition", "mask", "item")

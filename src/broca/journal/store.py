@@ -61,7 +61,7 @@ class Journal:
                 # a damaged or foreign file is not touched
                 self._open = connect(self.name, write=False)
                 with in_our_words(self.name):
-                    require_sound(self._open, name=self.name, whole=False)
+                    require_sound(self._open, name=self.name, indexes=False)
                     version = require_readable(self._open, name=self.name)
                     if read_only:
                         adapt(self._open, version)

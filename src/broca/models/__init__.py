@@ -6,11 +6,11 @@ from broca.models.gated import GatedModel, GatedParts
 from broca.models.gates import ActiveGates, GatePoint, Replacement, captured
 from broca.models.loading import (
     SHIPPED_MODELS,
+    as_gated,
     load,
     load_tokenizer,
     location_of,
     shipped_model_folder,
-    taken,
 )
 from broca.models.neurons import (
     NeuronBlock,
@@ -44,6 +44,7 @@ __all__ = [
     "Replacement",
     "Slice",
     "Structure",
+    "as_gated",
     "captured",
     "find_structure",
     "is_transposed",
@@ -58,6 +59,5 @@ __all__ = [
     "require_self_test",
     "self_test",
     "shipped_model_folder",
-    "taken",
     "text_config",
 ]

@@ -122,11 +122,12 @@ def with_adapter(
 
 
 def unwrapped(model: Any) -> Any:
-    """Returns the transformers model within a `PeftModel`, with its adapter's modules.
+    """Returns the transformers model that torch.compile or a `PeftModel` wraps, with its adapter.
 
     Raises:
         UnsupportedModel: The adapter adds tokens to the prompt, which requires the wrapper.
     """
+    model = getattr(model, "_orig_mod", model)
     inner = getattr(model, "get_base_model", None)
     if inner is None or not hasattr(model, "peft_config"):
         return model

@@ -57,9 +57,9 @@ def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
         first_layer: Lowest layer that will read it; for lower layers the cache keeps only its
             length.
     """
-    taken = copy.copy(cache)
-    taken.layers = [copy.copy(layer) for layer in cache.layers]
-    for number, layer in enumerate(taken.layers):
+    new_cache = copy.copy(cache)
+    new_cache.layers = [copy.copy(layer) for layer in cache.layers]
+    for number, layer in enumerate(new_cache.layers):
         if number < first_layer:
             shape = (len(rows), -1, -1, -1)
             layer.keys = layer.keys[:1, :, :tokens].expand(shape)
@@ -67,7 +67,7 @@ def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
         else:
             layer.keys = layer.keys[:, :, :tokens][rows]
             layer.values = layer.values[:, :, :tokens][rows]
-    return taken
+    return new_cache
 
 
 def trim_left(cache: Any, attention: Tensor) -> Tensor:
@@ -101,9 +101,9 @@ def join(cache: Any, attention: Tensor, other: Any, others_attention: Tensor) ->
     Returns:
         The attention mask of all rows.
     """
-    for layer, more in zip(cache.layers, other.layers, strict=True):
-        layer.keys = _stack(layer.keys, more.keys, dim=2)
-        layer.values = _stack(layer.values, more.values, dim=2)
+    for layer, other_layer in zip(cache.layers, other.layers, strict=True):
+        layer.keys = _stack(layer.keys, other_layer.keys, dim=2)
+        layer.values = _stack(layer.values, other_layer.values, dim=2)
     return _stack(attention, others_attention, dim=1)
 
 

@@ -63,7 +63,7 @@ def _mlp(structure: Structure) -> Iterator[Group]:
 
 def _layers(structure: Structure) -> Iterator[Group]:
     for part in structure.parts:
-        yield part.whole, part.layer, [Component(part.layer, "layer")], 0
+        yield part.decoder_layer, part.layer, [Component(part.layer, "layer")], 0
 
 
 def _experts(structure: Structure) -> Iterator[Group]:
@@ -115,16 +115,16 @@ KINDS: dict[str, ComponentKind] = {
 """The kinds by name; `components` joins several by `+`."""
 
 
-def require_kinds(wanted: str) -> tuple[str, ...]:
+def require_kinds(components: str) -> tuple[str, ...]:
     """Returns the kinds of components in a list that is joined by `+`.
 
     Raises:
         UnknownName: A kind does not exist.
         BadInput: A kind is named twice.
     """
-    kinds = tuple(kind.strip() for kind in wanted.split("+"))
+    kinds = tuple(kind.strip() for kind in components.split("+"))
     if len(set(kinds)) != len(kinds):
-        raise BadInput(f"`components` '{wanted}' names a kind twice")
+        raise BadInput(f"`components` '{components}' names a kind twice")
     for kind in kinds:
         if kind not in KINDS:
             raise UnknownName(
@@ -135,13 +135,13 @@ def require_kinds(wanted: str) -> tuple[str, ...]:
 
 
 def choose(
-    structure: Structure, wanted: str, *, architecture: str
+    structure: Structure, kinds: str, *, architecture: str
 ) -> tuple[ComponentSet, tuple[GatePoint, ...]]:
     """Lists the components of some kinds and their gate points.
 
     Args:
         structure: Structure of the model.
-        wanted: One key of `KINDS`, or several joined by `+`.
+        kinds: One key of `KINDS`, or several joined by `+`.
         architecture: The model's class, for messages.
 
     Raises:
@@ -151,7 +151,7 @@ def choose(
     """
     components: list[Component] = []
     points: list[GatePoint] = []
-    for kind in require_kinds(wanted):
+    for kind in require_kinds(kinds):
         before, place = len(components), KINDS[kind].place
         for part, layer, group, width in KINDS[kind].find(structure):
             points.append(

@@ -27,24 +27,20 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
     Returns:
         32 hexadecimal digits.
     """
-    seen: set[int] = set()
+    addresses: set[int] = set()
     waiting = _offloaded(model)
     tensors: list[tuple[str, Callable[[], Tensor]]] = []
     for name, tensor in _tensors(model):
         if tensor.is_meta and name in waiting:
             tensors.append((name, waiting[name]))
             continue
-        if tensor.numel() and tensor.data_ptr() in seen:
+        if tensor.numel() and tensor.data_ptr() in addresses:
             continue
-        seen.add(tensor.data_ptr())
-        tensors.append((name, partial(_same, tensor)))
+        addresses.add(tensor.data_ptr())
+        tensors.append((name, tensor.detach))
     with ThreadPoolExecutor() as pool:
         digests = list(pool.map(lambda pair: _digest(pair[0], _cast(pair[1](), dtype)), tensors))
     return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
-
-
-def _same(tensor: Tensor) -> Tensor:
-    return tensor
 
 
 def _offloaded(model: nn.Module) -> dict[str, Callable[[], Tensor]]:
@@ -54,11 +50,11 @@ def _offloaded(model: nn.Module) -> dict[str, Callable[[], Tensor]]:
         weights: Any = getattr(getattr(module, "_hf_hook", None), "weights_map", None)
         if weights is None:
             continue
-        own = {
+        tensors = {
             **dict(module.named_parameters(recurse=False)),
             **dict(module.named_buffers(recurse=False)),
         }
-        for name in own:
+        for name in tensors:
             readers[f"{path}.{name}" if path else name] = partial(weights.__getitem__, name)
     return readers
 

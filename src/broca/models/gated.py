@@ -118,7 +118,7 @@ class GatedModel:
         Raises:
             UnsupportedModel: The architecture is not covered.
         """
-        model = unwrapped(getattr(model, "_orig_mod", model))  # given to torch.compile
+        model = unwrapped(model)
         usage = Usage(model, belongs_to_caller=source is None)
         with usage.held():
             structure = find_structure(model)
@@ -346,7 +346,7 @@ class GatedModel:
 
     @cached_property
     def _layers(self) -> tuple[nn.Module, ...]:
-        return tuple(part.whole.module for part in self.structure.parts)
+        return tuple(part.decoder_layer.module for part in self.structure.parts)
 
     @cached_property
     def _layer_tuple(self) -> int | None:
@@ -415,9 +415,9 @@ class GatedModel:
         """By layer, attention that can be resumed at its output projection; tested once."""
         modules = dict(self.model.named_modules())
         # if a norm mixes the heads, they are gated before it, and more than a projection follows
-        plain = [found for found in self.structure.projections if found.norm is None]
-        owners = [modules[found.path.rpartition(".")[0]] for found in plain]
-        projections = [found.module for found in plain]
+        plain = [projection for projection in self.structure.projections if projection.norm is None]
+        owners = [modules[projection.path.rpartition(".")[0]] for projection in plain]
+        projections = [projection.module for projection in plain]
         tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
         attention = torch.ones_like(tokens)
         shortcuts: dict[int, Shortcut] = {}

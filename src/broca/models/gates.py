@@ -193,14 +193,14 @@ def _on_update(point: GatePoint, active: ActiveGates) -> RemovableHandle:
 
 def _on_routing(point: GatePoint, active: ActiveGates) -> RemovableHandle:
     def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        hidden, index, weights, *rest = args
+        hidden, index, weights, *other_arguments = args
         gates = active.of(point, weights)
         tokens = index.reshape(-1, index.shape[-1])  # (rows * tokens, chosen)
         row = torch.arange(len(tokens), device=index.device) // (len(tokens) // len(gates))
         # some routers pass the weights of every expert, chosen or not
         every = weights.shape[-1] != index.shape[-1]
         chosen = gates[row] if every else gates[row[:, None], tokens]
-        return (hidden, index, weights * chosen.reshape(weights.shape), *rest)
+        return (hidden, index, weights * chosen.reshape(weights.shape), *other_arguments)
 
     return point.module.register_forward_pre_hook(hook)
 
@@ -223,11 +223,11 @@ def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
     Yields:
         A dictionary that a forward pass within the context fills, `(rows, tokens, width)`.
     """
-    seen: dict[GatePoint, Tensor] = {}
+    activations: dict[GatePoint, Tensor] = {}
 
     def on_input(point: GatePoint) -> Any:
         def hook(_module: nn.Module, args: tuple[Any, ...]) -> None:
-            seen[point] = args[0].detach()
+            activations[point] = args[0].detach()
 
         return hook
 
@@ -238,7 +238,7 @@ def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
             first = output[0] if isinstance(output, tuple) else output
             if point.place == "update":
                 first = first - (args[0] if args else kwargs["hidden_states"])
-            seen[point] = first.detach()
+            activations[point] = first.detach()
 
         return hook
 
@@ -251,4 +251,4 @@ def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
             else:
                 continue
             hooks.callback(handle.remove)
-        yield seen
+        yield activations

@@ -101,8 +101,8 @@ def load(
     )  # fmt: skip
     if not isinstance(model, str | os.PathLike):
         defaults = asdict(ModelOptions(components=components))
-        given = [key for key, value in asdict(options).items() if value != defaults[key]]
-        return _wrapped(model, tokenizer, name, components, given + ["offline"] * offline)
+        changed = [key for key, value in asdict(options).items() if value != defaults[key]]
+        return _wrapped(model, tokenizer, name, components, changed + ["offline"] * offline)
     for key, value in (("tokenizer", tokenizer), ("name", name)):
         if value is not None:
             raise BadInput(
@@ -111,7 +111,7 @@ def load(
     return _loaded(str(model), options, offline=offline)
 
 
-def taken(model: Any) -> GatedModel:
+def as_gated(model: Any) -> GatedModel:
     """Returns a gated model: the given one, or one around a caller's transformers model.
 
     A caller's model needs no tokenizer here, and no self-test is run.
@@ -122,7 +122,7 @@ def taken(model: Any) -> GatedModel:
     """
     if isinstance(model, GatedModel):
         return model
-    model = unwrapped(getattr(model, "_orig_mod", model))
+    model = unwrapped(model)
     if not isinstance(model, nn.Module) or not hasattr(model, "config"):
         raise BadInput(
             f"`model` is a {type(model).__name__}: give what `broca.load` returned, or a causal "
@@ -146,7 +146,7 @@ def _wrapped(
         raise BadInput(
             "`tokenizer` is missing: a model in memory needs one, as its second argument"
         )
-    model = unwrapped(getattr(model, "_orig_mod", model))  # what torch.compile was given
+    model = unwrapped(model)
     if unused:
         raise BadInput(
             f"`{unused[0]}` is for models that broca loads itself: a model in memory stays as it is"
@@ -172,7 +172,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     base = name if adapter is None else adapter.base
     source = _source(base, allow_pickle=options.allow_pickle)
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     if revision is not None and isinstance(source, Path) and adapter is None:
         raise BadInput(
@@ -213,7 +213,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         if adapter is not None:
             where = {"local_files_only": offline} | ({"revision": revision} if revision else {})
             model, described = with_adapter(model, adapter, merge=options.merge_adapter, **where)
-        tokenizer = _tokenizer_of(source, adapter, hub_options, AutoTokenizer)
+        tokenizer = _tokenizer_of(source, adapter, hub_options)
     except (BrocaError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # reading a checkpoint may raise anything
@@ -276,13 +276,13 @@ def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles 
     return adapter_on_hub(name, revision=revision, offline=offline)
 
 
-def _tokenizer_of(
-    source: Path | str, adapter: AdapterFiles | None, options: dict[str, Any], tokenizers: Any
-) -> Any:
+def _tokenizer_of(source: Path | str, adapter: AdapterFiles | None, options: dict[str, Any]) -> Any:
     """Loads the tokenizer in the folder of an adapter, if there is one, else the model's."""
+    from transformers import AutoTokenizer
+
     if adapter is not None and Path(adapter.place, "tokenizer_config.json").is_file():
-        return tokenizers.from_pretrained(adapter.place, **{**options, "local_files_only": True})
-    return tokenizers.from_pretrained(str(source), **options)
+        return AutoTokenizer.from_pretrained(adapter.place, **{**options, "local_files_only": True})
+    return AutoTokenizer.from_pretrained(str(source), **options)
 
 
 def _placed(model: Any, device: str) -> Any:
@@ -292,7 +292,7 @@ def _placed(model: Any, device: str) -> Any:
     return model.to(device)
 
 
-def _device(wanted: str | None) -> str:
+def _device(device: str | None) -> str:
     """Returns the device of a model: by default the first GPU, if there is one.
 
     Raises:
@@ -300,16 +300,16 @@ def _device(wanted: str | None) -> str:
     """
     import torch
 
-    if wanted is None:
+    if device is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.empty(0, device=wanted)
+        torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise BadInput(
-            f"`device` '{wanted}' cannot be used: {first_line(error)}; use cpu, or cuda:0 where "
+            f"`device` '{device}' cannot be used: {first_line(error)}; use cpu, or cuda:0 where "
             "there is a GPU"
         ) from error
-    return wanted
+    return device
 
 
 def _commit(name: str, revision: str | None) -> str | None:
@@ -338,7 +338,6 @@ def load_tokenizer(
         BadInput: The folder contains no tokenizer.
     """
     from lm_eval.models.utils import resolve_max_length
-    from transformers import AutoTokenizer
 
     adapter = _adapter(name, revision=None, offline=offline)
     source = _source(name if adapter is None else adapter.base)
@@ -348,7 +347,7 @@ def load_tokenizer(
     }
     config = _config(name, source, options)
     try:
-        tokenizer = _tokenizer_of(source, adapter, options, AutoTokenizer)
+        tokenizer = _tokenizer_of(source, adapter, options)
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(
             f"the tokenizer of model '{name}' could not be loaded: {first_line(error)}; check "
@@ -382,8 +381,8 @@ def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
     if path.exists():
         raise BadInput(f"'{name}' is a file, not a model: give the folder that holds config.json")
     if not _may_be_on_hub(name):
-        beside = path.parent.iterdir() if path.parent.is_dir() else ()
-        folders = [str(folder) for folder in beside if (folder / "config.json").is_file()]
+        siblings = path.parent.iterdir() if path.parent.is_dir() else ()
+        folders = [str(folder) for folder in siblings if (folder / "config.json").is_file()]
         raise UnknownName(
             f"model folder '{name}' does not exist{nearest(str(path), folders)}; check the path"
         )

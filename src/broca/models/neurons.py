@@ -29,13 +29,13 @@ class NeuronBlock:
         layer: Decoder layer, from 0.
         part: The last projection of the feed-forward block, whose input are the neurons.
         width: Number of neurons.
-        whole: The decoder layer, for probing.
+        decoder_layer: The decoder layer, for probing.
     """
 
     layer: int
     part: Part
     width: int
-    whole: Part
+    decoder_layer: Part
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def neuron_blocks(structure: Structure) -> tuple[NeuronBlock, ...]:
         _refuse_experts(part)
         if part.feed_forward is not None:
             width = projection_width(part.feed_forward.module)
-            blocks.append(NeuronBlock(part.layer, part.feed_forward, width, part.whole))
+            blocks.append(NeuronBlock(part.layer, part.feed_forward, width, part.decoder_layer))
     if not blocks:
         raise UnsupportedModel(
             "no feed-forward block was found in the model: `broca scan` lists what it has"
@@ -79,8 +79,9 @@ def neuron_blocks(structure: Structure) -> tuple[NeuronBlock, ...]:
 def _refuse_experts(part: LayerParts) -> None:
     if part.experts is not None:
         raise UnsupportedModel(
-            f"layer {part.layer} ({part.experts.path}, {type(part.whole.module).__name__}) routes "
-            "its tokens to experts: neurons of mixtures of experts are not covered; use "
+            f"layer {part.layer} ({part.experts.path}, "
+            f"{type(part.decoder_layer.module).__name__}) routes its tokens to experts: neurons of "
+            "mixtures of experts are not covered; use "
             "`components` 'experts' to ablate whole experts"
         )
 
@@ -92,18 +93,18 @@ def met_neurons(blocks: Sequence[NeuronBlock]) -> Iterator[dict[int, Tensor]]:
     Yields:
         The last input by layer; rows and tokens may be flattened.
     """
-    seen: dict[int, Tensor] = {}
+    inputs: dict[int, Tensor] = {}
 
     def watch(block: NeuronBlock) -> Any:
         def hook(_module: nn.Module, args: tuple[Any, ...]) -> None:
-            seen[block.layer] = args[0]
+            inputs[block.layer] = args[0]
 
         return hook
 
     with ExitStack() as hooks:
         for block in blocks:
             hooks.callback(block.part.module.register_forward_pre_hook(watch(block)).remove)
-        yield seen
+        yield inputs
 
 
 @contextmanager
@@ -113,8 +114,8 @@ def last_token_replaced(block: NeuronBlock, value: Tensor) -> Iterator[None]:
     def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
         shaped = args[0].reshape(len(value), -1, block.width)  # (rows, tokens, neurons)
         last = value.to(shaped)[:, None]
-        whole = torch.cat([shaped[:, :-1], last], dim=1) if shaped.shape[1] > 1 else last
-        return (whole.reshape(args[0].shape), *args[1:])
+        replaced = torch.cat([shaped[:, :-1], last], dim=1) if shaped.shape[1] > 1 else last
+        return (replaced.reshape(args[0].shape), *args[1:])
 
     handle = block.part.module.register_forward_pre_hook(hook)
     try:
@@ -142,9 +143,9 @@ def neuron_slices(model: nn.Module, blocks: Sequence[NeuronBlock]) -> dict[int, 
 
 def _slices(model: nn.Module, block: NeuronBlock, names: dict[nn.Module, str]) -> tuple[Slice, ...]:
     down = block.part.module
-    own = torch.arange(block.width)[:, None]
+    columns = torch.arange(block.width)[:, None]
     weight = _parameter(down, "weight")
-    found = [Slice(f"{block.part.path}.weight", weight, 0 if is_transposed(down) else 1, own)]
+    slices = [Slice(f"{block.part.path}.weight", weight, 0 if is_transposed(down) else 1, columns)]
     written = _writers(model, block)
     if not written:
         raise UnsupportedModel(
@@ -160,10 +161,10 @@ def _slices(model: nn.Module, block: NeuronBlock, names: dict[nn.Module, str]) -
             )
         path = names[module]
         dim = 1 if is_transposed(module) else 0
-        found.append(Slice(f"{path}.weight", _parameter(module, "weight"), dim, layout))
+        slices.append(Slice(f"{path}.weight", _parameter(module, "weight"), dim, layout))
         if isinstance(getattr(module, "bias", None), nn.Parameter):
-            found.append(Slice(f"{path}.bias", _parameter(module, "bias"), 0, layout))
-    return tuple(found)
+            slices.append(Slice(f"{path}.bias", _parameter(module, "bias"), 0, layout))
+    return tuple(slices)
 
 
 def _parameter(module: nn.Module, name: str) -> nn.Parameter:
@@ -180,7 +181,7 @@ def _written_width(module: nn.Module) -> int:
 def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, Tensor]]:
     """Returns the modules whose outputs write single neurons, and those of three neurons."""
     outputs: dict[nn.Module, Tensor] = {}
-    met: list[Tensor] = []
+    inputs: list[Tensor] = []
 
     def keep(module: nn.Module, _args: tuple[Any, ...], output: Any) -> Any:
         if isinstance(output, Tensor) and output.shape[-1] in (block.width, 2 * block.width):
@@ -192,17 +193,19 @@ def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, 
     vocabulary = int(model.get_input_embeddings().num_embeddings)  # type: ignore[operator]
     tokens = torch.arange(3, 9, device=device)[None] % vocabulary
     with ExitStack() as hooks:
-        for module in block.whole.module.modules():
+        for module in block.decoder_layer.module.modules():
             weight = getattr(module, "weight", None)
             leaf = not any(True for _ in module.children())
             if leaf and isinstance(weight, nn.Parameter) and weight.dim() == 2:
                 hooks.callback(module.register_forward_hook(keep).remove)
         down = block.part.module
-        hooks.callback(down.register_forward_pre_hook(lambda _m, args: met.append(args[0])).remove)
+        hooks.callback(
+            down.register_forward_pre_hook(lambda _m, args: inputs.append(args[0])).remove
+        )
         with torch.enable_grad():
             model(input_ids=tokens, use_cache=False)
         outputs.pop(down, None)
-        neurons = met[0].reshape(-1, block.width)
+        neurons = inputs[0].reshape(-1, block.width)
         written: dict[nn.Module, dict[int, Tensor]] = {}
         for number in {0, 1, block.width - 1}:
             gradients = torch.autograd.grad(
@@ -229,7 +232,7 @@ def _layout(rows: dict[int, Tensor], width: int, outputs: int) -> Tensor | None:
     within the layout; positions within only one of two layouts distinguish them.
     """
     numbers = torch.arange(width)
-    known = (
+    layouts = (
         [numbers[:, None]]
         if outputs == width
         else [
@@ -237,7 +240,7 @@ def _layout(rows: dict[int, Tensor], width: int, outputs: int) -> Tensor | None:
             torch.stack([2 * numbers, 2 * numbers + 1], dim=1),
         ]
     )
-    for layout in known:
+    for layout in layouts:
         if all(set(touched.tolist()) <= set(layout[n].tolist()) for n, touched in rows.items()):
             return layout
     return None

@@ -36,36 +36,31 @@ def captured_inputs(modules: Sequence[nn.Module]) -> Iterator[list[Tensor | None
     Yields:
         A tensor `(rows, tokens, width)` for each module, filled by a forward pass.
     """
-    seen: list[Tensor | None] = [None] * len(modules)
-
-    def hook_for(index: int) -> Any:
-        def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            seen[index] = args[0] if args else kwargs["hidden_states"]
-
-        return hook
-
+    inputs: list[Tensor | None] = [None] * len(modules)
     with ExitStack() as hooks:
         for index, module in enumerate(modules):
-            handle = module.register_forward_pre_hook(hook_for(index), with_kwargs=True)
-            hooks.callback(handle.remove)
-        yield seen
+
+            def hook(
+                _module: nn.Module, args: Any, kwargs: dict[str, Any], index: int = index
+            ) -> None:
+                inputs[index] = args[0] if args else kwargs["hidden_states"]
+
+            hooks.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
+        yield inputs
 
 
 @contextmanager
 def captured_outputs(modules: Sequence[nn.Module]) -> Iterator[list[Any]]:
     """A context that records the output of each module."""
-    seen: list[Any] = [None] * len(modules)
-
-    def hook_for(index: int) -> Any:
-        def hook(_module: nn.Module, _args: Any, output: Any) -> None:
-            seen[index] = output
-
-        return hook
-
+    outputs: list[Any] = [None] * len(modules)
     with ExitStack() as hooks:
         for index, module in enumerate(modules):
-            hooks.callback(module.register_forward_hook(hook_for(index)).remove)
-        yield seen
+
+            def hook(_module: nn.Module, _args: Any, output: Any, index: int = index) -> None:
+                outputs[index] = output
+
+            hooks.callback(module.register_forward_hook(hook).remove)
+        yield outputs
 
 
 @contextmanager
@@ -79,8 +74,8 @@ def taken_up(shortcut: Shortcut, outputs: Tensor) -> Iterator[None]:
 
     def project(*args: Any, **kwargs: Any) -> Any:
         projected = shortcut.projection(outputs)
-        rest = shortcut.tuple_length - 1
-        return (projected, *[None] * rest) if shortcut.tuple_length else projected
+        length = shortcut.tuple_length
+        return (projected, *[None] * (length - 1)) if length else projected
 
     attention = shortcut.attention
     before = attention.__dict__.get("forward")

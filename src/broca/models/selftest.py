@@ -128,11 +128,11 @@ def _holds_plain_weights(module: nn.Module) -> bool:
     return isinstance(weight, Tensor) and (is_plain(weight) or weight.is_meta)
 
 
-def _agree(model: GatedModel, ours: Tensor, reference: Tensor) -> tuple[bool, str]:
-    difference = float((ours - reference).abs().max())
+def _agree(model: GatedModel, measured: Tensor, reference: Tensor) -> tuple[bool, str]:
+    difference = float((measured - reference).abs().max())
     spread = float(reference.std()) + 1e-12
     tolerance = _tolerance(model)
-    finite = bool(torch.isfinite(ours).all())
+    finite = bool(torch.isfinite(measured).all())
     detail = f"largest difference {difference:.2g}, tolerance {tolerance * max(spread, 1.0):.2g}"
     return finite and difference <= tolerance * max(spread, 1.0), detail
 
@@ -164,9 +164,9 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
         if point.width == 1:  # neurons: thousands, many inactive; test two halves instead
             worst = max(worst, _halves_differ(point, x))
             continue
-        if _is_norm(point):  # a norm mixes the slices
+        if not is_projection(point.module):  # a norm, which mixes the slices
             idle = _unit_without_effect(point, x)
-            if idle is not None and bool(_slice_of(x, point, idle).any()):
+            if idle is not None and bool(x[:, _columns(point, idle)].any()):
                 name = model.components[point.first_column + idle].name
                 return False, f"{name} changes nothing at {point.path}"
             continue
@@ -175,8 +175,8 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
         total = zero.float()
         for unit in range(point.units):
             only = torch.zeros_like(x)
-            own = slice(unit * point.width, (unit + 1) * point.width)
-            only[:, own] = x[:, own]
+            columns = _columns(point, unit)
+            only[:, columns] = x[:, columns]
             contribution = (point.module(only) - zero).float()
             if not bool(contribution.any()) and not _pruned(point, unit, only):
                 name = model.components[point.first_column + unit].name
@@ -190,9 +190,9 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
     return worst <= tolerance, f"largest relative difference {worst:.2g}, tolerance {tolerance:.2g}"
 
 
-def _slice_of(x: Tensor, point: GatePoint, unit: int) -> Tensor:
-    """Returns a unit's slice of an input `(rows, units * width)`."""
-    return x[:, unit * point.width : (unit + 1) * point.width]
+def _columns(point: GatePoint, unit: int) -> slice:
+    """Returns the columns of a unit in the input of its gate point, `(rows, units * width)`."""
+    return slice(unit * point.width, (unit + 1) * point.width)
 
 
 def _pruned(point: GatePoint, unit: int, only: Tensor) -> bool:
@@ -210,10 +210,8 @@ def _pruned(point: GatePoint, unit: int, only: Tensor) -> bool:
     matrices = _matrices(point, "input")
     if matrices is None:
         return False
-    columns = (
-        _by_input(matrix)[unit * point.width : (unit + 1) * point.width] for matrix in matrices
-    )
-    return not any(bool(part.any()) for part in columns)
+    columns = _columns(point, unit)
+    return not any(bool(_by_input(matrix)[columns].any()) for matrix in matrices)
 
 
 def _matrices(point: GatePoint, side: Literal["input", "output"]) -> list[nn.Module] | None:
@@ -258,7 +256,7 @@ def _unit_without_effect(point: GatePoint, x: Tensor) -> int | None:
     output = point.module(x)
     for unit in range(point.units):
         without = x.clone()
-        without[:, unit * point.width : (unit + 1) * point.width] = 0
+        without[:, _columns(point, unit)] = 0
         if torch.equal(point.module(without), output):
             return unit
     return None
@@ -277,21 +275,16 @@ def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
     if not zeroable:
         return True, "no component has weights of its own to zero"
     with model.gates(gates):
-        ours, _ = model.forward(tokens, attention, keep=_TOKENS)
+        gated, _ = model.forward(tokens, attention, keep=_TOKENS)
     with _zeroed_weights(zeroable, gates[0]):
         reference, _ = model.forward(tokens, attention, keep=_TOKENS)
-    return _agree(model, _log_probabilities(ours), _log_probabilities(reference))
+    return _agree(model, _log_probabilities(gated), _log_probabilities(reference))
 
 
 def _weight_place(point: GatePoint) -> tuple[int, str]:
     """Returns the identity of a point's weight, which modules may share."""
     weight: Tensor = (adapted_matrix(point.module) or point.module).weight  # type: ignore[assignment]
     return weight.data_ptr(), point.place
-
-
-def _is_norm(point: GatePoint) -> bool:
-    """Whether the slices enter a norm, not a projection."""
-    return not is_projection(point.module)
 
 
 def _can_be_zeroed(point: GatePoint) -> bool:

@@ -70,7 +70,7 @@ class LayerParts:
 
     Attributes:
         layer: Decoder layer, from 0.
-        whole: The decoder layer.
+        decoder_layer: The decoder layer.
         attention: The attention output projection, or None.
         gap: Why there is no such projection; empty otherwise.
         feed_forward: The module whose output is the output of the MLP block: its last projection,
@@ -80,7 +80,7 @@ class LayerParts:
     """
 
     layer: int
-    whole: Part
+    decoder_layer: Part
     attention: OutputProjection | None
     gap: str
     feed_forward: Part | None
@@ -117,7 +117,7 @@ class Structure:
     def not_covered(self) -> tuple[NotCovered, ...]:
         """The layers that have no attention heads to gate."""
         return tuple(
-            NotCovered(part.layer, part.whole.path, part.gap)
+            NotCovered(part.layer, part.decoder_layer.path, part.gap)
             for part in self.parts
             if part.attention is None
         )
@@ -167,9 +167,9 @@ def find_structure(model: nn.Module) -> Structure:
         mixed, norm, executed, sees_others = probed[index]
         gap = _attention_gap(layer, mixed, names, heads)
         if mixed is not None and gap:
-            beside = _attention_beside(layer, executed, sees_others, names, heads)
-            if beside is not None:
-                mixed, norm, gap = beside, None, ""
+            parallel = _parallel_attention(layer, executed, sees_others, names, heads)
+            if parallel is not None:
+                mixed, norm, gap = parallel, None, ""
         if mixed is not None and not gap and layer_of.setdefault(mixed, index) != index:
             raise UnsupportedModel(
                 f"architecture '{architecture}' is not covered: layers {layer_of[mixed]} and "
@@ -191,7 +191,7 @@ def find_structure(model: nn.Module) -> Structure:
         parts.append(
             LayerParts(
                 layer=index,
-                whole=Part(f"{prefix}.{index}", layer),
+                decoder_layer=Part(f"{prefix}.{index}", layer),
                 attention=attention,
                 gap=gap,
                 feed_forward=_feed_forward(layer, mixed, executed, experts, names),
@@ -260,15 +260,15 @@ def _decoder_layers(model: nn.Module, config: Any) -> tuple[str, list[nn.Module]
 
 def _is_run(model: nn.Module, layer: nn.Module, config: Any) -> bool:
     """Whether a layer is run on text, unlike layers of an image encoder."""
-    seen: list[bool] = []
-    handle = layer.register_forward_pre_hook(lambda *_: seen.append(True))
+    runs: list[bool] = []
+    handle = layer.register_forward_pre_hook(lambda *_: runs.append(True))
     tokens = torch.arange(PROBE_TOKENS)[None] % int(config.vocab_size)
     try:
         with torch.no_grad():
             model(input_ids=tokens.to(input_device(model)), use_cache=False)
     finally:
         handle.remove()
-    return bool(seen)
+    return bool(runs)
 
 
 def adapted_matrix(module: nn.Module) -> nn.Module | None:
@@ -346,7 +346,7 @@ def _probe(
         mixed input before it, its projections in the order in which they ran, and those of them
         whose input was mixed; and the cache that the model filled, or None.
     """
-    found: list[nn.Module | None] = [None] * len(layers)
+    mixed: list[nn.Module | None] = [None] * len(layers)
     norms: list[nn.Module | None] = [None] * len(layers)
     norm_width = [0] * len(layers)
     executed: list[list[nn.Module]] = [[] for _ in layers]
@@ -381,10 +381,10 @@ def _probe(
             if (quiet - disturbed).norm() > 1e-3 * quiet.norm():
                 if is_projection(module):
                     seeing[index].add(module)
-                if found[index] is not None:
+                if mixed[index] is not None:
                     return
                 if is_projection(module):
-                    found[index] = module
+                    mixed[index] = module
                     if norms[index] is not None and args[0].shape[-1] != norm_width[index]:
                         norms[index] = None
                 elif norms[index] is None:
@@ -400,7 +400,7 @@ def _probe(
                 hooks.callback(module.register_forward_pre_hook(watch(index)).remove)
         output = model(input_ids=tokens, use_cache=True)
     cache = getattr(output, "past_key_values", None)
-    return list(zip(found, norms, executed, seeing, strict=True)), cache
+    return list(zip(mixed, norms, executed, seeing, strict=True)), cache
 
 
 def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
@@ -417,8 +417,8 @@ def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
             within.update(module.modules())
             yield module
             continue
-        own = [*module.parameters(recurse=False)] or _declares_widths(module)
-        if own and not any(True for _ in module.children()):
+        weighted = [*module.parameters(recurse=False)] or _declares_widths(module)
+        if weighted and not any(True for _ in module.children()):
             yield module
 
 
@@ -441,7 +441,7 @@ def _attention_gap(
     return ""
 
 
-def _attention_beside(
+def _parallel_attention(
     layer: nn.Module,
     executed: list[nn.Module],
     sees_others: set[nn.Module],
@@ -457,8 +457,8 @@ def _attention_beside(
         within = set(part.modules())
         ran = [module for module in executed if module in within]
         mixed = [module for module in ran if module in sees_others]
-        beside = bool(mixed) and ran[0] not in sees_others
-        if beside and not _attention_gap(layer, mixed[0], names, heads):
+        parallel = bool(mixed) and ran[0] not in sees_others
+        if parallel and not _attention_gap(layer, mixed[0], names, heads):
             return mixed[0]
     return None
 

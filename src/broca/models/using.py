@@ -72,7 +72,7 @@ class Usage:
     def _freeze(self) -> None:
         # the attribute, not eval(): a module's own eval() may change its weights (merged adapters)
         self._modes = [(module, module.training) for module in self._model.modules()]
-        self._trained = [one for one in self._model.parameters() if one.requires_grad]
+        self._trained = [weight for weight in self._model.parameters() if weight.requires_grad]
         # a compiled forward pass would skip later hooks
         self._compiled = [
             (module, module._compiled_call_impl)

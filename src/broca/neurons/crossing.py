@@ -84,13 +84,13 @@ def crossed(
                 of=_of(name),
             )  # fmt: skip
             changes = [_tuned([arm for arm in arms if arm.questions == on]) for on in names]
-        for other, (change, random_change, gained) in zip(names, changes, strict=True):
+        for measured_on, (change, random_change, gained) in zip(names, changes, strict=True):
             results.append(
                 Crossed(
                     action=action,
                     located_on=name,
-                    measured_on=other,
-                    relation=relation_of(run.benchmark(name), run.benchmark(other)),
+                    measured_on=measured_on,
+                    relation=relation_of(run.benchmark(name), run.benchmark(measured_on)),
                     neurons=len(columns),
                     change=change,
                     random_change=random_change,

@@ -110,29 +110,31 @@ def decoupled(run: NeuronRun, pairs: Sequence[Pair]) -> tuple[Decoupled, ...]:
     sets = dict(zip(items, run.item_sets(places), strict=True))
     results = []
     for relation in dict.fromkeys(pair.relation for pair in pairs):
-        both = [
+        set_pairs = [
             (sets[_key(pair.first)], sets[_key(pair.second)])
             for pair in pairs
             if pair.relation == relation
         ]
-        compared = [
+        overlaps = [
             shared(first, second, neurons=len(run.neurons))
-            for first, second in both
+            for first, second in set_pairs
             if len(first) or len(second)
         ]
-        if not compared:
+        if not overlaps:
             continue
         measured = {
-            measure: run.mean([getattr(common, measure) for common in compared])
+            measure: run.mean([getattr(overlap, measure) for overlap in overlaps])
             for measure in MEASURES
         }
         results.append(
             Decoupled(
                 relation=relation,
-                pairs=len(compared),
+                pairs=len(overlaps),
                 **measured,
-                random_of_larger=float(np.mean([common.expected_of_larger for common in compared])),
-                random_iou=float(np.mean([common.expected_iou for common in compared])),
+                random_of_larger=float(
+                    np.mean([overlap.expected_of_larger for overlap in overlaps])
+                ),
+                random_iou=float(np.mean([overlap.expected_iou for overlap in overlaps])),
             )
         )
     return tuple(results)

@@ -62,11 +62,11 @@ def experiment(
     run: NeuronRun, result: Any, *, notes: Sequence[str] = (), **settings: Any
 ) -> NeuronExperiment:
     """Makes the result of an experiment with its settings, and ends the run."""
-    verb, asked = _ended(run)
+    verb, run_settings = _ended(run)
     return NeuronExperiment(
         command=f"broca {verb}",
         model=model_facts(run.neurons),
-        settings={**asked, **settings},
+        settings={**run_settings, **settings},
         result=result,
         notes=(*left_out(run.run.tasks), *notes),
     )

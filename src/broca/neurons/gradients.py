@@ -219,11 +219,13 @@ class Attributor:
     @torch.no_grad()
     def _read(self, requests: list[Request], positions: list[int]) -> _Read:
         """Reads contexts and answers once, and keeps the state that the steps start from."""
-        sequences = [(*request.context, *request.continuation) for request in requests]
-        whole = torch.tensor(sequences, device=self._model.device)
-        tokens = whole[:, :-1]
+        sequences = torch.tensor(
+            [(*request.context, *request.continuation) for request in requests],
+            device=self._model.device,
+        )
+        tokens = sequences[:, :-1]
         context = len(requests[0].context)
-        answers = whole[:, context:]
+        answers = sequences[:, context:]
         attention = torch.ones_like(tokens)
         keep = answers.shape[1]
         self.tokens += tokens.numel()

@@ -72,8 +72,8 @@ def neuron_tasks(
 def example_tasks(model: GatedModel, task: Task, *, answer_tokens: int | None = None) -> TaskSet:
     """Returns a task of examples, all of whose items are `locate` items."""
     benchmark = _shortened(of_examples(model, task), answer_tokens).gold_alone()
-    whole = Split(tuple(range(len(benchmark.items))), (), ())
-    return _task_set({task.name: benchmark}, {task.name: whole}, {"locate": (task.name,)})
+    split = Split(tuple(range(len(benchmark.items))), (), ())
+    return _task_set({task.name: benchmark}, {task.name: split}, {"locate": (task.name,)})
 
 
 def of_examples(model: GatedModel, task: Task) -> Benchmark:
@@ -125,17 +125,16 @@ def _task_set(
 def left_out(tasks: TaskSet) -> tuple[str, ...]:
     """Returns notes on the tasks, with the number of items without a gold answer."""
     used = {
-        p
-        for places in tasks.places.values()
-        for positions in places.values()
-        for p in positions.tolist()
+        place
+        for by_task in tasks.places.values()
+        for places in by_task.values()
+        for place in places.tolist()
     }
     notes: list[str] = []
     for name, benchmark in tasks.benchmarks.items():
         notes += tasks.notes_of(name)
         missing = sum(
-            task is benchmark and position not in used
-            for position, (task, _) in enumerate(tasks.bank)
+            task is benchmark and place not in used for place, (task, _) in enumerate(tasks.bank)
         )
         if missing:
             notes.append(f"{missing} items of {name} were left out: they have no gold answer")

@@ -122,16 +122,20 @@ def _knowledge(items: ItemScores, rule: RuleOptions, options: MethodOptions) -> 
     votes = ((items.scores > options.threshold * highest) & (highest > 0)).mean(axis=0)
     columns = np.flatnonzero(votes > options.knowledge_share)
     if rule.count is not None:
-        # ties between votes are many: the mean score decides
+        # many votes are equal: the mean score decides between them
         order = np.lexsort((-items.scores.mean(axis=0), -votes))[: rule.count]
         columns = np.sort(order[votes[order] > 0])
     return Choice("knowledge-neurons", votes.astype(np.float64), columns, items)
 
 
-def _mean_difference(here: NDArray[np.float32], there: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Returns |mean activation here - elsewhere| in pooled standard deviations, `(neurons,)`."""
-    difference = here.mean(axis=0, dtype=np.float64) - there.mean(axis=0, dtype=np.float64)
-    spread = np.sqrt((here.var(axis=0, dtype=np.float64) + there.var(axis=0, dtype=np.float64)) / 2)
+def _mean_difference(
+    first: NDArray[np.float32], second: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Returns |difference of the means| in pooled standard deviations, `(neurons,)`."""
+    difference = first.mean(axis=0, dtype=np.float64) - second.mean(axis=0, dtype=np.float64)
+    spread = np.sqrt(
+        (first.var(axis=0, dtype=np.float64) + second.var(axis=0, dtype=np.float64)) / 2
+    )
     return np.asarray(np.abs(difference) / np.maximum(spread, 1e-12), dtype=np.float64)
 
 

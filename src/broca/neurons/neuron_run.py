@@ -96,10 +96,8 @@ class NeuronRun:
 
     def golds(self, places: Places) -> list[Request]:
         """Returns the gold answers of some items, under teacher forcing."""
-        margins = [
-            benchmark.margin(item)
-            for benchmark, item in (self.run.bank[place] for place in places.tolist())
-        ]
+        bank = (self.run.bank[place] for place in places.tolist())
+        margins = (benchmark.margin(item) for benchmark, item in bank)
         return [margin.requests[0] for margin in margins if margin is not None]
 
     def item_scores(self, places: Places, *, integrated: bool = True) -> ItemScores:
@@ -215,11 +213,11 @@ class NeuronRun:
 
         If all values are NaN, the interval is NaN.
         """
-        known = np.asarray(values, dtype=np.float64)
-        known = known[~np.isnan(known)]
-        if not len(known):
+        numbers = np.asarray(values, dtype=np.float64)
+        numbers = numbers[~np.isnan(numbers)]
+        if not len(numbers):
             return Interval(float("nan"), float("nan"), float("nan"))
-        return self.difference(known, np.zeros(len(known)))
+        return self.difference(numbers, np.zeros(len(numbers)))
 
     def lost(self, name: str, before: Values, after: Values) -> Interval:
         """Returns the loss of a task's score between responses to its `report` items."""

@@ -81,10 +81,10 @@ def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
             )
     summary = {}
     for relation in ("same data", "same capability", "other capability"):
-        alike = [pair.overlap for pair in pairs if pair.relation == relation]
-        if alike:
+        overlaps = [pair.overlap for pair in pairs if pair.relation == relation]
+        if overlaps:
             summary[relation] = {
-                measure: _mean([getattr(common, measure) for common in alike])
+                measure: _mean([getattr(overlap, measure) for overlap in overlaps])
                 for measure in _MEASURES
             }
     return Overlaps(tuple(names), tuple(pairs), summary)
@@ -99,5 +99,5 @@ def halves(places: Places, *, seed: int) -> tuple[Places, Places]:
 
 def _mean(values: list[float]) -> float:
     """Returns the mean of values that are not NaN; NaN if there are none."""
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.mean(known)) if known else float("nan")
+    numbers = [value for value in values if not np.isnan(value)]
+    return float(np.mean(numbers)) if numbers else float("nan")

@@ -58,7 +58,7 @@ def capitals() -> dict[str, str]:
     by_country: dict[str, str] = {}
     for item in _items("capitals"):
         matches = [match for pattern in patterns if (match := pattern.fullmatch(item["prompt"]))]
-        # "in X the capital is": the shortest country is what the longest wording leaves
+        # if several wordings match, the longest one leaves the shortest country
         country = min((match.group(1) for match in matches), key=len)
         by_country[country] = item["answer"]
     return dict(sorted(by_country.items()))
@@ -153,13 +153,13 @@ def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -
         )
     if contents < 2 or wordings < 2:
         raise BadInput("fidelity needs at least 2 `contents` in at least 2 `wordings`")
-    made: dict[str, list[Example]] = {}
-    for examples in PARAPHRASED[task](np.random.default_rng([seed, 17]), wordings):
-        made.setdefault(examples[0]["content"], examples)
-        if len(made) == contents:
+    by_content: dict[str, list[Example]] = {}
+    for group in PARAPHRASED[task](np.random.default_rng([seed, 17]), wordings):
+        by_content.setdefault(group[0]["content"], group)
+        if len(by_content) == contents:
             break
-    whole = tuple(example for examples in made.values() for example in examples)
-    return Task(task, examples=whole, kind="loglikelihood")
+    examples = tuple(example for group in by_content.values() for example in group)
+    return Task(task, examples=examples, kind="loglikelihood")
 
 
 OTHER_CONTENT = "same capability, other content"
@@ -200,15 +200,18 @@ def shipped_pairs(*, count: int, seed: int = 0) -> list[Pair]:
     pairs: list[Pair] = []
     for number in range(count):
         length = 4 + number % 3
-        mine, other = by_length[length][2 * (number // 3)], by_length[length][2 * (number // 3) + 1]
+        first, second = by_length[length][2 * (number // 3) :][:2]
         (a, b), (c, d) = next(sums), next(sums)
-        alike = [(_sort(mine), _sort(other)), (_reverse(mine), _reverse(other))]
-        alike.append((_compute(a, b), _compute(c, d)))
-        pairs.append(Pair(OTHER_CONTENT, *alike[number % 3]))
-        pairs.append(Pair(OTHER_CAPABILITY, _sort(mine), _reverse(mine)))
+        same_capability = (
+            (_sort(first), _sort(second)),
+            (_reverse(first), _reverse(second)),
+            (_compute(a, b), _compute(c, d)),
+        )
+        pairs.append(Pair(OTHER_CONTENT, *same_capability[number % 3]))
+        pairs.append(Pair(OTHER_CAPABILITY, _sort(first), _reverse(first)))
         worded = _example(f"the sum of {a} and {b} is", str(a + b), f"{a}+{b}", "sum")
         pairs.append(Pair(OTHER_WORDING, _compute(a, b), worded))
-        pairs.append(Pair(NEITHER, _sort(mine), _reverse(other)))
+        pairs.append(Pair(NEITHER, _sort(first), _reverse(second)))
     return pairs
 
 

@@ -106,9 +106,11 @@ def move(
         )
     places, sets = places[chosen], [every[index] for index in chosen]
     others = unrelated[np.arange(len(sets)) % len(unrelated)] if len(unrelated) else INTACT
-    whole = np.concatenate([places, others])
+    all_places = np.concatenate([places, others])
     run.run.stages.enter(INTACT_STAGE)
-    before = np.exp(run.log_probability(whole, [INTACT], np.zeros(len(whole), dtype=np.intp)))
+    before = np.exp(
+        run.log_probability(all_places, [INTACT], np.zeros(len(all_places), dtype=np.intp))
+    )
     intact = before[: len(places)]
     arms = []
     for columns in sets:

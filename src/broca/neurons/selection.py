@@ -69,10 +69,10 @@ def commonality_set(
         layers: Layer of every neuron, `(neurons,)`.
         rule: The rule by which neurons are selected.
     """
-    whole = data_set_scores(scores, layers, rule)
+    aggregated = data_set_scores(scores, layers, rule)
     if rule.aggregate == "mean":
-        return item_set(whole, layers, rule)
+        return item_set(aggregated, layers, rule)
     if rule.count is not None:
-        order = np.argsort(-whole, kind="stable")[: rule.count]
-        return np.sort(order[whole[order] > 0])
-    return np.flatnonzero(whole >= rule.share)
+        order = np.argsort(-aggregated, kind="stable")[: rule.count]
+        return np.sort(order[aggregated[order] > 0])
+    return np.flatnonzero(aggregated >= rule.share)

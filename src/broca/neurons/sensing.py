@@ -87,13 +87,13 @@ class Level:
     Attributes:
         groups: Number of groups.
         size: Number of neurons of the largest group.
-        kept: Number of selected groups.
+        selected: Number of selected groups.
         rows: Number of requested rows.
     """
 
     groups: int
     size: int
-    kept: int
+    selected: int
     rows: int
 
 
@@ -183,21 +183,21 @@ def _coarse_to_fine(
     depth = _depth(max(len(group) for group in groups), options)
     scores = np.zeros(len(run.neurons))
     levels: list[Level] = []
-    left = total
+    remaining = total
     while True:
-        budget = max(left // max(depth - len(levels), 1), 1)
+        budget = max(remaining // max(depth - len(levels), 1), 1)
         search = _GroupSearch(run, groups)
         ranking = search.rank(places, options, budget, seed + len(levels))
-        left -= search.rows
+        remaining -= search.rows
         for group, effect in zip(groups, ranking.effects, strict=True):
             scores[group] = max(0.0, -float(effect)) / len(group)
-        handed_on = [groups[column] for column in ranking.selected]
+        selected = [groups[column] for column in ranking.selected]
         size = max(len(group) for group in groups)
-        levels.append(Level(len(groups), size, len(handed_on), search.rows))
-        if not handed_on or size <= options.smallest:
+        levels.append(Level(len(groups), size, len(selected), search.rows))
+        if not selected or size <= options.smallest:
             break
-        groups = [part for group in handed_on for part in _parts(group, options, rng)]
-    columns = np.sort(np.concatenate(handed_on)) if handed_on else INTACT
+        groups = [part for group in selected for part in _parts(group, options, rng)]
+    columns = np.sort(np.concatenate(selected)) if selected else INTACT
     return scores, columns, tuple(levels)
 
 
@@ -263,9 +263,9 @@ class _GroupSearch:
         problem = Problem(count, places, min(options.keep, count), rows, seed)
         method = searches.require_method(options.method)
         # groups are searched without a contrast, with at least one group in a mask
-        wanted = {"resamples": 0, "sparsity": max(options.sparsity, 1.001 / count)}
-        taken = {name: value for name, value in wanted.items() if name in method.options}
-        return searches.run(method.search(problem, taken), self._measure)
+        group_options = {"resamples": 0, "sparsity": max(options.sparsity, 1.001 / count)}
+        supported = {name: value for name, value in group_options.items() if name in method.options}
+        return searches.run(method.search(problem, supported), self._measure)
 
     def _measure(self, plan: Plan) -> Measurement:
         """Measures a plan over groups; its masks apply to all neurons of the groups."""

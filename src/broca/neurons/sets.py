@@ -68,15 +68,15 @@ class RandomSets:
         return sets
 
 
-def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
+def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
     """Refuses an unknown value of a parameter.
 
     Raises:
-        BadInput: The value is not among the known ones.
+        BadInput: The value is not one of the choices.
     """
-    if value not in known:
+    if value not in choices:
         raise BadInput(
-            f"`{name}` '{value}' is unknown{nearest(value, known)}; use {', '.join(known)}"
+            f"`{name}` '{value}' is unknown{nearest(value, choices)}; use {', '.join(choices)}"
         )
 
 
@@ -119,5 +119,5 @@ def shared(first: Columns, second: Columns, *, neurons: int) -> Overlap:
     )
 
 
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")
+def _ratio(part: float, total: float) -> float:
+    return part / total if total else float("nan")

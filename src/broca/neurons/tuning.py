@@ -51,16 +51,16 @@ class ChangedPart:
 
     def write(self, model: Any) -> None:
         """Writes the values into a transformers model."""
-        whole = model.get_parameter(self.name)
+        parameter = model.get_parameter(self.name)
         with torch.no_grad():
-            whole.index_copy_(
-                self.dim, self.positions.to(whole.device), self.values.to(whole.device)
+            parameter.index_copy_(
+                self.dim, self.positions.to(parameter.device), self.values.to(parameter.device)
             )
 
     def read(self, model: Any) -> ChangedPart:
         """Returns the part with the values of a transformers model."""
-        whole = model.get_parameter(self.name).detach()
-        values = whole.index_select(self.dim, self.positions.to(whole.device))
+        parameter = model.get_parameter(self.name).detach()
+        values = parameter.index_select(self.dim, self.positions.to(parameter.device))
         return ChangedPart(self.name, self.dim, self.positions, values.clone().cpu())
 
 
@@ -169,13 +169,13 @@ class Training:
 
     def digest(self, neurons: NeuronModel) -> str:
         """Returns the digest of all that determines the trained weights, 32 hexadecimal digits."""
-        asked = [
+        identity = [
             neurons.model.fingerprint, neurons.model.dtype, self.columns.tolist(),
             [[gold.context, gold.continuation] for gold in self.train],
             [[gold.context, gold.continuation] for gold in self.validation],
             asdict(self.options), self.seed, self.base.digest,
         ]  # fmt: skip
-        return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(json.dumps(identity).encode(), digest_size=16).hexdigest()
 
 
 def trained(
@@ -222,9 +222,9 @@ def _save(done: Trained, file: Path) -> None:
         "losses": done.losses, "best": done.best, "parameters": done.parameters,
         "parts": [[part.name, part.dim] for part in done.delta.parts],
     }  # fmt: skip
-    beside = file.with_suffix(".part")
-    save_file(tensors, beside, metadata={"broca": json.dumps(record)})
-    os.replace(beside, file)
+    temporary = file.with_suffix(".part")
+    save_file(tensors, temporary, metadata={"broca": json.dumps(record)})
+    os.replace(temporary, file)
 
 
 def _load(file: Path) -> Trained:
@@ -249,7 +249,7 @@ def _load(file: Path) -> Trained:
 class _Share:
     """The trained part of a parameter, as a separate tensor."""
 
-    whole: torch.nn.Parameter
+    parameter: torch.nn.Parameter
     dim: int
     positions: Tensor
     weights: torch.nn.Parameter  # float32, whatever the model's number format
@@ -257,12 +257,14 @@ class _Share:
     def write(self) -> None:
         """Writes the trained values into the model."""
         with torch.no_grad():
-            self.whole.index_copy_(self.dim, self.positions, self.weights.to(self.whole.dtype))
+            self.parameter.index_copy_(
+                self.dim, self.positions, self.weights.to(self.parameter.dtype)
+            )
 
     def take_gradient(self) -> None:
-        """Moves the gradient of this part here and drops the rest."""
-        if self.whole.grad is not None:
-            gradient = self.whole.grad.index_select(self.dim, self.positions)
+        """Moves the gradient of this part to `weights`."""
+        if self.parameter.grad is not None:
+            gradient = self.parameter.grad.index_select(self.dim, self.positions)
             self.weights.grad = gradient.to(self.weights.dtype)
 
 
@@ -271,19 +273,19 @@ def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
     untuned = parts_of(neurons, training.columns)
     shares = []
     for part in untuned:
-        whole = model.model.get_parameter(part.name)
-        weights = torch.nn.Parameter(part.values.to(whole.device).float())
-        shares.append(_Share(whole, part.dim, part.positions.to(whole.device), weights))
+        parameter = model.model.get_parameter(part.name)
+        weights = torch.nn.Parameter(part.values.to(parameter.device).float())
+        shares.append(_Share(parameter, part.dim, part.positions.to(parameter.device), weights))
     optimizer = torch.optim.Adam([share.weights for share in shares], lr=options.lr)
     rng = np.random.default_rng([training.seed, 7])
     rows = training_rows(len(training.train), len(training.validation), options.epochs)
     done = len(training.validation)
     stages.begin(rows)
     stages.at(0, done, rows)
-    # the context of the untuned weights restores the trained values
+    # `NeuronDelta(untuned)` restores the untuned weights at the end
     with training.base.applied(model), NeuronDelta(untuned).applied(model), model.in_use():
         losses = [_loss_over(model, training.validation, options.batch)]
-        best, kept = 0, [share.weights.detach().clone() for share in shares]
+        best, best_weights = 0, [share.weights.detach().clone() for share in shares]
         with _gradients_of(shares):
             for epoch in range(1, options.epochs + 1):
                 order = rng.permutation(len(training.train))
@@ -297,7 +299,7 @@ def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
                     optimizer.step()
                     for share in shares:
                         share.write()
-                        share.whole.grad = None
+                        share.parameter.grad = None
                     done += PASSES * len(batch)
                     stages.at(done, PASSES * len(batch), rows)
                 losses.append(_loss_over(model, training.validation, options.batch))
@@ -306,12 +308,12 @@ def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
                 if not math.isfinite(losses[-1]):
                     break
                 if losses[-1] < losses[best]:
-                    best, kept = epoch, [share.weights.detach().clone() for share in shares]
+                    best, best_weights = epoch, [share.weights.detach().clone() for share in shares]
                 elif epoch - best >= options.patience:
                     break
     changed = tuple(
         ChangedPart(part.name, part.dim, part.positions, values.to(part.values.dtype).cpu())
-        for part, values in zip(untuned, kept, strict=True)
+        for part, values in zip(untuned, best_weights, strict=True)
     )
     count = sum(share.weights.numel() for share in shares)
     return Trained(tuple(losses), best, count, NeuronDelta((*training.base.parts, *changed)))
@@ -322,9 +324,9 @@ def _gradients_of(shares: Sequence[_Share]) -> Iterator[None]:
     """A context in which the parameters of the shares have gradients."""
     with ExitStack() as undo:
         for share in shares:
-            undo.callback(setattr, share.whole, "grad", None)
-            undo.callback(share.whole.requires_grad_, share.whole.requires_grad)
-            share.whole.requires_grad_(True)
+            undo.callback(setattr, share.parameter, "grad", None)
+            undo.callback(share.parameter.requires_grad_, share.parameter.requires_grad)
+            share.parameter.requires_grad_(True)
         yield
 
 

@@ -1,6 +1,6 @@
 """Published head lists by name, such as `published:llama-3.1-8b/gsm8k/css`.
 
-The data are beside this file; their notes name contradictions of the source and how they were
+The data are in the same folder; their notes name contradictions of the source and how they were
 resolved.
 """
 
@@ -61,7 +61,7 @@ def _data() -> dict[str, Any]:
 
 def published_models() -> dict[str, PublishedModel]:
     """Returns the models by short name."""
-    return {name: PublishedModel(name, **one) for name, one in _data()["models"].items()}
+    return {name: PublishedModel(name, **fields) for name, fields in _data()["models"].items()}
 
 
 def published_lists(model: str | None = None) -> tuple[PublishedList, ...]:
@@ -104,10 +104,10 @@ def is_published(heads: object) -> bool:
 
 def model_like(*, layers: int, heads: int, name: str) -> PublishedModel | None:
     """Returns the published model with the shape and the name of a loaded model."""
-    for one in published_models().values():
-        own = one.hub.rsplit("/", 1)[-1].lower()
-        if (one.layers, one.heads) == (layers, heads) and own in name.lower():
-            return one
+    for model in published_models().values():
+        hub_name = model.hub.rsplit("/", 1)[-1].lower()
+        if (model.layers, model.heads) == (layers, heads) and hub_name in name.lower():
+            return model
     return None
 
 
@@ -126,17 +126,17 @@ def published_heads(text: str, *, layers: int, heads: int) -> tuple[str, ...]:
     name = text.strip()
     if name.count("/") == 1:
         name += "/css"
-    known = {one.name: one for one in published_lists()}
-    if name not in known:
+    lists = {published.name: published for published in published_lists()}
+    if name not in lists:
         raise UnknownName(
-            f"there is no list '{text.strip()}'{nearest(name, known)}; `broca published` shows all"
+            f"there is no list '{text.strip()}'{nearest(name, lists)}; `broca published` shows all"
         )
-    found = known[name]
-    shape = published_models()[found.model]
+    published = lists[name]
+    shape = published_models()[published.model]
     if (shape.layers, shape.heads) != (layers, heads):
         raise BadInput(
-            f"'{found.name}' was published for {shape.hub} ({shape.layers} layers of "
+            f"'{published.name}' was published for {shape.hub} ({shape.layers} layers of "
             f"{shape.heads} heads); this model has {layers} layers of {heads} heads, so that the "
             "list does not apply"
         )
-    return found.heads
+    return published.heads

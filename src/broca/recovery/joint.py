@@ -109,11 +109,13 @@ def _ridge(matrix: Floats, y: Floats, penalty: float) -> tuple[Floats, Floats]:
 
 def _explained(matrix: Floats, y: Floats, folds: NDArray[np.intp], penalty: float) -> Floats:
     """Returns the explained share of the variance on held-out masks for each response."""
-    left = np.empty_like(y)
+    residuals = np.empty_like(y)
     for fold in range(_FOLDS):
         out = folds == fold
         effects, intercept = _ridge(matrix[~out], y[~out], penalty)
-        left[out] = y[out] - matrix[out] @ effects.T - intercept
+        residuals[out] = y[out] - matrix[out] @ effects.T - intercept
     total = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
-    shares: Floats = np.where(total > 0, 1 - (left**2).sum(axis=0) / np.maximum(total, 1e-300), 0.0)
+    shares: Floats = np.where(
+        total > 0, 1 - (residuals**2).sum(axis=0) / np.maximum(total, 1e-300), 0.0
+    )
     return shares

@@ -56,7 +56,7 @@ class Menu(Mapping[str, R]):
     @cached_property
     def _records(self) -> dict[str, R]:
         shipped = defined_in(self._package, self._kind)
-        return shipped | offered(self._group, self._kind, taken=shipped)
+        return shipped | offered(self._group, self._kind, existing=shipped)
 
 
 def defined_in(package: str, kind: type[R]) -> dict[str, R]:
@@ -71,13 +71,13 @@ def defined_in(package: str, kind: type[R]) -> dict[str, R]:
     return dict(sorted(records.items(), key=lambda pair: (pair[1].order, pair[0])))
 
 
-def offered(group: str, kind: type[R], *, taken: Mapping[str, R]) -> dict[str, R]:
+def offered(group: str, kind: type[R], *, existing: Mapping[str, R]) -> dict[str, R]:
     """Returns the records of the entry points of other packages, by name.
 
     Args:
         group: Group of entry points, such as `broca.searches`.
         kind: Class of the records.
-        taken: Existing records; their names are taken.
+        existing: Records whose names are taken.
 
     Raises:
         BadInput: An entry point cannot be loaded, is no record, or has a taken name.
@@ -100,7 +100,7 @@ def offered(group: str, kind: type[R], *, taken: Mapping[str, R]) -> dict[str, R
                 f"{entry_name} is a {type(record).__name__} and no {kind.__name__}: repair or "
                 "uninstall the package"
             )
-        if record.name in taken or record.name in records:
+        if record.name in existing or record.name in records:
             raise BadInput(
                 f"{entry_name} has the name '{record.name}', which is taken: rename it or "
                 "uninstall the package"

@@ -51,7 +51,7 @@ class PairwiseModel:
         values: NDArray[np.float64],
         *,
         noise: float | NDArray[np.float64],
-        beside: NDArray[np.bool_] | None = None,
+        references: NDArray[np.bool_] | None = None,
     ) -> Self:
         """Fits the values of sets; the empty set has the value zero.
 
@@ -59,12 +59,12 @@ class PairwiseModel:
             sets: Members of every set, `(sets, components)`.
             values: Measured value of every set, `(sets,)`.
             noise: Standard error of the values, a number or `(sets,)`.
-            beside: Reference set of every value, which is the difference of the values of the set
-                and its reference, `(sets, components)`; the empty set by default.
+            references: Reference set of every value, `(sets, components)`: a value is the
+                difference of the set and its reference. The empty set by default.
         """
         features = self._features(sets)
-        if beside is not None:
-            features = features - self._features(beside)
+        if references is not None:
+            features = features - self._features(references)
         errors = np.broadcast_to(noise, len(values))
         away = (values - features @ self._prior) / errors
         features = features / errors[:, None]
@@ -91,17 +91,17 @@ class PairwiseModel:
         return worth
 
     def errors(
-        self, sets: NDArray[np.bool_], beside: NDArray[np.bool_] | None = None
+        self, sets: NDArray[np.bool_], reference: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
         """Returns the posterior standard deviation of values, or of differences from another set.
 
         Args:
             sets: Members of every set, `(sets, components)`.
-            beside: The other set, `(components,)`; the empty set by default.
+            reference: The other set, `(components,)`; the empty set by default.
         """
         features = self._features(sets)
-        if beside is not None:
-            features = features - self._features(beside[None])
+        if reference is not None:
+            features = features - self._features(reference[None])
         errors: NDArray[np.float64] = np.linalg.norm(
             np.linalg.solve(self._factor, features.T), axis=0
         )
@@ -137,15 +137,15 @@ class PairwiseModel:
         self, start: NDArray[np.bool_], coefficients: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
         """Adds, removes or swaps one member at a time while this increases the net value."""
-        here = start.copy()
-        value = float(self._worth(here[None], coefficients)[0])
+        members = start.copy()
+        value = float(self._worth(members[None], coefficients)[0])
         while True:
-            around = self._neighbours(here)
-            worth = self._worth(around, coefficients)
+            neighbours = self._neighbours(members)
+            worth = self._worth(neighbours, coefficients)
             best = int(np.argmax(worth))
             if worth[best] <= value + 1e-9:
-                return here
-            here, value = around[best], float(worth[best])
+                return members
+            members, value = neighbours[best], float(worth[best])
 
     def _neighbours(self, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
         inside, outside = np.flatnonzero(members), np.flatnonzero(~members)
@@ -153,7 +153,7 @@ class PairwiseModel:
         if len(inside) < self._largest:
             changes += [(int(new),) for new in outside]
         changes += [(int(old), int(new)) for old in inside for new in outside]
-        around = np.repeat(members[None], len(changes), axis=0)
-        for row, change in zip(around, changes, strict=True):
+        neighbours = np.repeat(members[None], len(changes), axis=0)
+        for row, change in zip(neighbours, changes, strict=True):
             row[list(change)] ^= True
-        return around
+        return neighbours

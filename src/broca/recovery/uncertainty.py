@@ -148,7 +148,7 @@ def _estimated(
     sure: list[int] = []
     while True:
         columns = np.array(sorted(sure), dtype=np.intp)
-        estimates, intervals, p_values = _beside(matrix, y, columns, groups)
+        estimates, intervals, p_values = _least_squares(matrix, y, columns, groups)
         two_sided = 2 * np.minimum(p_values, 1 - p_values)
         two_sided[[*sure, *np.flatnonzero(~np.isfinite(intervals[:, 0]))]] = 1.0
         two_sided[estimates == 0] = 1.0  # an effect of zero is not clear
@@ -158,7 +158,7 @@ def _estimated(
         sure.append(clearest)
 
 
-def _beside(
+def _least_squares(
     centered: NDArray[np.float64], target: NDArray[np.float64], sure: NDArray[np.intp], groups: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Fits least squares of the responses on each component and the sure ones.
@@ -175,23 +175,24 @@ def _beside(
     # residuals of the responses and of every other column after the sure ones
     basis = np.linalg.qr(centered[:, sure])[0] if len(sure) else np.zeros((rows, 0))
     residual = centered - basis @ (basis.T @ centered)
-    left = target - basis @ (basis.T @ target)
+    unexplained = target - basis @ (basis.T @ target)
+    remaining = unexplained @ unexplained
     weight = (residual**2).sum(axis=0)
     others = np.setdiff1d(np.flatnonzero(weight > 1e-8), sure)
     if rows >= _FEWEST and target.std() > 0:
-        estimates[others] = residual[:, others].T @ left / weight[others]
-        squares = left @ left - estimates[others] ** 2 * weight[others]
+        estimates[others] = residual[:, others].T @ unexplained / weight[others]
+        squares = remaining - estimates[others] ** 2 * weight[others]
         errors[others] = np.sqrt(np.maximum(squares, 0) / freedom[others] / weight[others])
         if len(sure):
             inverse = np.linalg.pinv(centered[:, sure].T @ centered[:, sure])
             estimates[sure] = inverse @ centered[:, sure].T @ target
-            errors[sure] = np.sqrt(left @ left / freedom[sure] * np.maximum(np.diag(inverse), 0))
+            errors[sure] = np.sqrt(remaining / freedom[sure] * np.maximum(np.diag(inverse), 0))
     total = target @ target
-    if total > 0 and left @ left <= _NOTHING * total:  # the sure ones explain everything
+    if total > 0 and remaining <= _NOTHING * total:  # the sure ones explain everything
         estimates[others], errors[others] = 0.0, 0.0
-    known = np.isfinite(errors)
+    finite = np.isfinite(errors)
     half = stats.t.ppf((1 + LEVEL) / 2, freedom) * errors
     with np.errstate(divide="ignore", invalid="ignore"):
-        p_values = np.where(known, stats.t.cdf(estimates / errors, freedom), 1.0)
-    p_values[known & (errors == 0)] = (estimates[known & (errors == 0)] >= 0).astype(float)
+        p_values = np.where(finite, stats.t.cdf(estimates / errors, freedom), 1.0)
+    p_values[finite & (errors == 0)] = (estimates[finite & (errors == 0)] >= 0).astype(float)
     return estimates, np.stack([estimates - half, estimates + half], axis=1), p_values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 from typing import Protocol
 
@@ -110,7 +110,7 @@ class IntervalChart:
         right = width - 18
         lanes = len(self.series) if self.stacked else 1
         tall = max(_ROW, 12.0 * lanes + 8)
-        legend, top = _legend([(s.name, s.role, s.shape, "") for s in self.series], left, right)
+        legend, top = _legend([(s.name, s.role, s.shape) for s in self.series], left, right)
         bottom = top + tall * len(self.rows)
         values = [end for series in self.series for _, point in series.points for end in point.ends]
         low, high, marks_at = _axis([*values, 0.0])
@@ -183,7 +183,7 @@ class LineChart:
     def draw(self, width: float = 720.0) -> Drawing:
         """Lays the chart out: the legend above, both axes with round numbers."""
         left, right = 62.0, width - 16
-        names = [(s.name, s.role, SHAPES[s.number % 5], "") for s in self.lines]
+        names = [(s.name, s.role, SHAPES[s.number % 5]) for s in self.lines]
         legend, top = _legend(names if self.legend else [], 8.0, right)
         top += 6
         bottom = top + self.height
@@ -196,9 +196,9 @@ class LineChart:
         )
 
         def along(x: float) -> float:
-            known = (log10(x) - log10(start)) / (log10(end) - log10(start)) if (
+            share = (log10(x) - log10(start)) / (log10(end) - log10(start)) if (
                 self.logarithmic) else (x - start) / (end - start)  # fmt: skip
-            return left + 8 + (right - left - 16) * known
+            return left + 8 + (right - left - 16) * share
 
         def height(value: float) -> float:
             return bottom - (bottom - top) * (value - low) / (high - low)
@@ -223,10 +223,10 @@ class LineChart:
     def _line(line: Line, along: Place, height: Place) -> list[Mark]:
         marks: list[Mark] = []
         if line.joined and len(line.x) > 1:
-            way = tuple(
+            path = tuple(
                 (along(x), height(p.value)) for x, p in zip(line.x, line.points, strict=True)
             )
-            marks.append(Curve(way, line.role, dash=_DASHES[line.number % len(_DASHES)]))
+            marks.append(Curve(path, line.role, dash=_DASHES[line.number % len(_DASHES)]))
         for x, point in zip(line.x, line.points, strict=True):
             at = along(x)
             if point.low is not None and point.high is not None:
@@ -325,15 +325,15 @@ class Panels:
     def draw(self, width: float = 860.0) -> Drawing:
         """Lays the panels out in rows, with as many side by side as fit."""
         across = max(1, min(len(self.charts), int(width // self.least)))
-        each = width / across
+        pitch = width / across
         marks: list[Mark] = []
         y = 0.0
         for first in range(0, len(self.charts), across):
-            drawn = [chart.draw(each - 10) for chart in self.charts[first : first + across]]
+            drawn = [chart.draw(pitch - 10) for chart in self.charts[first : first + across]]
             for number, drawing in enumerate(drawn):
-                title = shortened(self.titles[first + number], each - 10, 13)
-                marks.append(Label(each * number + 6, y + 14, title, size=13, bold=True))
-                marks.append(Group(each * number, y + 20, drawing.marks))
+                title = shortened(self.titles[first + number], pitch - 10, 13)
+                marks.append(Label(pitch * number + 6, y + 14, title, size=13, bold=True))
+                marks.append(Group(pitch * number, y + 20, drawing.marks))
             y += 30 + max(drawing.height for drawing in drawn)
         return Drawing(width, y, tuple(marks), self.text)
 
@@ -355,7 +355,6 @@ class Bars:
     axis: str
     role: str = "series1"
     text: str = ""
-    titles: tuple[str, ...] = field(default=())
 
     def draw(self, width: float = 720.0) -> Drawing:
         """Lays the bars out: names on the left, the axis below."""
@@ -466,7 +465,7 @@ def _point(point: Point, series: Series, place: Place, y: float) -> list[Mark]:
 
 
 def _legend(
-    names: Sequence[tuple[str, str, Shape, str]], left: float, right: float
+    names: Sequence[tuple[str, str, Shape]], left: float, right: float
 ) -> tuple[list[Mark], float]:
     """Returns symbols with names in lines, and the top of the plane below."""
     named = [entry for entry in names if entry[0]]
@@ -474,7 +473,7 @@ def _legend(
         return [], 8.0
     marks: list[Mark] = []
     x, y = left, 14.0
-    for name, role, shape, _ in named:
+    for name, role, shape in named:
         if x > left and x + 16 + text_width(name) > right:
             x, y = left, y + 18
         marks.append(Symbol(x + 5, y - 4, shape, role))
@@ -516,8 +515,8 @@ def _axis(
 
     A tight axis ends at the values themselves.
     """
-    known = [value for value in values if isfinite(value)] or [0.0]
-    low, high = min(known), max(known)
+    finite = [value for value in values if isfinite(value)] or [0.0]
+    low, high = min(finite), max(finite)
     if low == high:
         high = low + 1.0
     raw = (high - low) / 5
@@ -536,8 +535,8 @@ def logarithmic_axis(
     values: Sequence[float],
 ) -> tuple[float, float, list[tuple[float, str]]]:
     """Returns the ends of a logarithmic axis around positive values, and its round numbers."""
-    known = [value for value in values if value > 0] or [1.0]
-    low, high = min(known), max(known)
+    positive = [value for value in values if value > 0] or [1.0]
+    low, high = min(positive), max(positive)
     decades = range(floor(log10(low)), ceil(log10(high)) + 1)
     numbers = [part * 10.0**decade for decade in decades for part in (1, 2, 5)]
     start, end = low / 1.3, high * 1.3

@@ -60,7 +60,7 @@ def style_sheet() -> str:
         f".f-{role}{{fill:var(--{role})}}.s-{role}{{stroke:var(--{role});fill:none}}"
         for role in LIGHT
     )
-    empty = "var(--{})".format("cell")
+    empty = "var(--cell)"
     steps = "".join(
         f".{letter}{step}{{fill:color-mix(in srgb,var(--{role}) {100 * step / LEVELS:g}%,{empty})}}"
         for letter, role in (("n", "harm"), ("p", "gain"))

@@ -62,19 +62,19 @@ def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:
 def curves(comparison: Comparison) -> Figure:
     """Draws the effect of each selected component on the first task, over the models."""
     task = comparison.tasks[0]
-    chosen = {name: found for (of, name), found in comparison.curves().items() if of == task}
+    chosen = {name: effects for (of, name), effects in comparison.curves().items() if of == task}
     lines = tuple(
         Line(
             name,
-            tuple(float(place) for place in range(1, len(found) + 1)),
+            tuple(float(place) for place in range(1, len(effects) + 1)),
             tuple(
-                Point.of(one, title=f"{name} in {model.label}: {one.value:+.3f}")
-                for one, model in zip(found, comparison.models, strict=True)
+                Point.of(effect, title=f"{name} in {model.label}: {effect.value:+.3f}")
+                for effect, model in zip(effects, comparison.models, strict=True)
             ),
             role=f"series{number % _COLOURS + 1}",
             number=number,
         )
-        for number, (name, found) in enumerate(chosen.items())
+        for number, (name, effects) in enumerate(chosen.items())
     )
     chart = LineChart(
         lines,
@@ -82,7 +82,7 @@ def curves(comparison: Comparison) -> Figure:
         up=f"effect on {comparison.response}",
         text=f"Effects of selected components on {task} over {len(comparison.models)} models",
     )
-    labels = ", ".join(f"{n} {one.label}" for n, one in enumerate(comparison.models, start=1))
+    labels = ", ".join(f"{n} {model.label}" for n, model in enumerate(comparison.models, start=1))
     return Figure("curves", f"Effects on {task} with 95 % intervals. Models: {labels}.", chart)
 
 

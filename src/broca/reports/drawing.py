@@ -227,9 +227,9 @@ def _written(marks: Sequence[Mark], alone: bool) -> Iterator[str]:
             )
         elif isinstance(mark, Curve):
             dash = f' stroke-dasharray="{mark.dash}"' if mark.dash else ""
-            way = "L".join(f"{_number(x)} {_number(y)}" for x, y in mark.points)
+            path = "L".join(f"{_number(x)} {_number(y)}" for x, y in mark.points)
             yield (
-                f'<path d="M{way}" {_paint("stroke", mark.role, alone)} '
+                f'<path d="M{path}" {_paint("stroke", mark.role, alone)} '
                 f'stroke-width="{_number(mark.width)}"{dash}/>'
             )
         elif isinstance(mark, Symbol):
@@ -295,12 +295,12 @@ def _symbol(mark: Symbol, alone: bool) -> str:
         )
     if mark.shape == "cross":
         paint = f'{_paint("stroke", mark.role, alone)} stroke-width="2"'
-        way = f"M-{radius} -{radius}L{radius} {radius}M-{radius} {radius}L{radius} -{radius}"
+        path = f"M-{radius} -{radius}L{radius} {radius}M-{radius} {radius}L{radius} -{radius}"
     else:
         paint = _paint("fill", mark.role, alone)
         corners = polygon(mark.shape, mark.radius)
-        way = "M" + "L".join(f"{_number(a)} {_number(b)}" for a, b in corners) + "Z"
-    return _titled(f'path transform="translate({x},{y})" d="{way}" {paint}', mark.title, "path")
+        path = "M" + "L".join(f"{_number(a)} {_number(b)}" for a, b in corners) + "Z"
+    return _titled(f'path transform="translate({x},{y})" d="{path}" {paint}', mark.title, "path")
 
 
 def _label(mark: Label, alone: bool) -> str:

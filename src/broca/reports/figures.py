@@ -77,9 +77,14 @@ def before_after(verification: Verification) -> Figure:
 def controls(kinds: tuple[Controls, ...]) -> Figure:
     """Draws the drops of the random sets, and of the real set on the same items."""
     random_sets = tuple(
-        (row, Point(100 * one.drop, title=f"{' '.join(one.heads)}: {100 * one.drop:.1f} points"))
+        (
+            row,
+            Point(
+                100 * drawn.drop, title=f"{' '.join(drawn.heads)}: {100 * drawn.drop:.1f} points"
+            ),
+        )
         for row, control in enumerate(kinds)
-        for one in control.sets
+        for drawn in control.sets
     )
     real = tuple((row, Point(100 * control.drop.value)) for row, control in enumerate(kinds))
     chart = IntervalChart(
@@ -102,12 +107,12 @@ def curve(swept: Curve) -> Figure:
     )
     lines = []
     for number, (name, role, values) in enumerate(kinds):
-        known = [(point.k, drop) for point, drop in zip(swept.points, values, strict=True) if drop]
-        if known:
+        drops = [(point.k, drop) for point, drop in zip(swept.points, values, strict=True) if drop]
+        if drops:
             points = tuple(
-                Point.of(drop, scale=100) if k else Point(0.0) for k, drop in known
+                Point.of(drop, scale=100) if k else Point(0.0) for k, drop in drops
             )  # no component is ablated at k = 0
-            lines.append(Line(name, tuple(float(k) for k, _ in known), points, role, number))
+            lines.append(Line(name, tuple(float(k) for k, _ in drops), points, role, number))
     chart = LineChart(
         tuple(lines), "components ablated", "points lost", mark=float(swept.flat_at)
     )  # fmt: skip
@@ -142,23 +147,25 @@ def necessity(stress: StressTest) -> Figure:
     families = dict.fromkeys(name for line in stress.necessity for name in line.controls)
     series = [Series(stress.family, "harm", drops, "diamond", 6.0)]
     for name in families:
-        known = [(row, line.controls[name]) for row, line in enumerate(stress.necessity)
-                 if name in line.controls]  # fmt: skip
-        points = tuple((row, Point(value, title=f"{name}: {value:.2f}")) for row, value in known)
+        points = tuple(
+            (row, Point(line.controls[name], title=f"{name}: {line.controls[name]:.2f}"))
+            for row, line in enumerate(stress.necessity)
+            if name in line.controls
+        )
         series.append(Series("control families" if name == next(iter(families)) else "",
                              "intact", points))  # fmt: skip
     chart = IntervalChart(kinds, tuple(series), "drop of the margin, nats", joined=True)
     return Figure("necessity", "The drop of the margin when the set is ablated.", chart)
 
 
-def located(found: NeuronSet) -> Figure:
+def located(neuron_set: NeuronSet) -> Figure:
     """Draws the selected neurons within their layers, with the scores as colours."""
     grid = ComponentGrid(
-        {neuron.name: -neuron.score for neuron in found.selected},
-        f"score of {found.method}, shown as a loss",
-        layers=found.model.layers,
-        text=f"{len(found.selected)} neurons by layer",
-        neurons=_neurons_of_a_layer(found.model),
+        {neuron.name: -neuron.score for neuron in neuron_set.selected},
+        f"score of {neuron_set.method}, shown as a loss",
+        layers=neuron_set.model.layers,
+        text=f"{len(neuron_set.selected)} neurons by layer",
+        neurons=_neurons_of_a_layer(neuron_set.model),
     )
     caption = "Each stroke is a selected neuron at its position within its layer."
     return Figure("components", caption, grid)

@@ -15,7 +15,7 @@ from broca.reports.colours import style_sheet
 from broca.reports.drawing import svg
 from broca.reports.figure import Figure
 
-_ROOMS = ("broca.reports", "broca.explorer", "broca.studies.paper", "broca.studies.methods")
+_PACKAGES = ("broca.reports", "broca.explorer", "broca.studies.paper", "broca.studies.methods")
 """The packages with templates; every name is unique among them."""
 
 
@@ -65,11 +65,11 @@ def _environment() -> Environment:
 
 
 def _source(name: str) -> str:
-    for room in _ROOMS:
-        file = files(room) / name
+    for package in _PACKAGES:
+        file = files(package) / name
         if file.is_file():
             return file.read_text(encoding="utf-8")
-    raise LookupError(f"no room of pages has {name}")
+    raise LookupError(f"no package has the file {name}")
 
 
 def _drawn(figure: Figure) -> Markup:

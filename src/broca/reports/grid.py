@@ -42,24 +42,24 @@ _LEAST, _MOST, _SINGLE = 7.0, 46.0, 72.0
 
 def counted(names: Iterable[str]) -> str:
     """Returns the numbers of components by kind in words, such as `24 MLP blocks and 24 heads`."""
-    known = [_parsed(name) for name in names]
-    kinds = [part.kind for part in known if part is not None]
+    components = [_parsed(name) for name in names]
+    kinds = [part.kind for part in components if part is not None]
     parts = [
         f"{kinds.count(kind):,} {_NOUN[kind][kinds.count(kind) != 1]}"
         for kind in _ORDER
         if kind in kinds
     ]
     if not parts:
-        return f"{len(known):,} components"
+        return f"{len(components):,} components"
     return " and ".join(parts) if len(parts) < 3 else ", ".join(parts)
 
 
-def noun(names: Iterable[str], *, many: bool = True) -> str:
+def noun(names: Iterable[str], *, plural: bool = True) -> str:
     """Returns the noun of the components: `heads`, or `components` for several kinds."""
     kinds = {part.kind for part in map(_parsed, names) if part is not None}
     if len(kinds) == 1:
-        return _NOUN[kinds.pop()][many]
-    return "components" if many else "component"
+        return _NOUN[kinds.pop()][plural]
+    return "components" if plural else "component"
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,12 @@ class ComponentGrid:
             frames += [mark for row in rows for mark in overlay(row)]
         bottom = top + tall * layers + 12
         unknown = any(value is None for value in self.effects.values())
-        known = any(value is not None for value in self.effects.values())
+        measured = any(value is not None for value in self.effects.values())
         width = max(right + 6, min(width, 640.0))
         if not self.legend:
             return Drawing(max(right + 6, 200.0), bottom, (*marks, *frames), self.text)
         legend, end = colour_legend(
-            self.full if known else None, self.unit, left, bottom, width,
+            self.full if measured else None, self.unit, left, bottom, width,
             framed=self.framed if self.selected else "",
             dotted="universal: most tasks need it" if self.universal else "",
             unknown="not measured" if unknown else "", meanings=self.meanings,
@@ -245,14 +245,14 @@ def grid_of_set(
         effects: Known effects of members.
     """
     heads = all(part is not None and part.kind == "head" for part in map(_parsed, names))
-    known: dict[str, float | None] = {}
+    all_effects: dict[str, float | None] = {}
     if heads and model.layers and model.heads:
-        known = {
+        all_effects = {
             f"L{layer}H{head}": None for layer in range(model.layers) for head in range(model.heads)
         }
-    known |= dict.fromkeys(names) | dict(effects or {})
+    all_effects |= dict.fromkeys(names) | dict(effects or {})
     return ComponentGrid(
-        known, unit, layers=model.layers, group=group_of(model), selected=names,
+        all_effects, unit, layers=model.layers, group=group_of(model), selected=names,
         framed="in the set",
         text=f"The set {', '.join(names)} among the layers of {model.short_name}",
     )  # fmt: skip

@@ -14,15 +14,15 @@
       return;
     }
     const [first, second] = ticked.map((box) => runs[Number(box.dataset.compare)]);
-    const both = first.selected.filter((name) => second.selected.includes(name));
+    const common = first.selected.filter((name) => second.selected.includes(name));
     const list = make("dl");
     const line = (name, text) => list.append(make("dt", name), make("dd", text || "none"));
     for (const run of [first, second]) {
       line(run.name, `${run.model}, ${run.task}: ${run.verdict}`);
     }
-    line("in both sets", both.join(", "));
-    for (const [run, other] of [[first, second], [second, first]]) {
-      line(`only in ${run.name}`, run.selected.filter((n) => !other.selected.includes(n)).join(", "));
+    line("in both sets", common.join(", "));
+    for (const [run, peer] of [[first, second], [second, first]]) {
+      line(`only in ${run.name}`, run.selected.filter((n) => !peer.selected.includes(n)).join(", "));
     }
     const table = make("table");
     table.append(make("caption", "Points that each task loses without the set"));
@@ -47,7 +47,7 @@
   };
   for (const box of document.querySelectorAll("[data-compare]")) {
     box.addEventListener("change", () => {
-      ticked = ticked.filter((other) => other !== box);
+      ticked = ticked.filter((tick) => tick !== box);
       if (box.checked) ticked.push(box);
       while (ticked.length > 2) ticked.shift().checked = false;
       show();

@@ -56,26 +56,26 @@ def entry_of(result: Result, *, name: str, page: str, date: str) -> IndexEntry:
         page: Address of its page; empty if there is none.
         date: The day on which its file was written.
     """
-    known: dict[str, Any] = {"task": "", "verdict": "", "specific": None, "rows": None}
+    fields: dict[str, Any] = {"task": "", "verdict": "", "specific": None, "rows": None}
     if isinstance(result, Localization):
-        known["rows"] = result.cost.rows + result.cost.verification_rows
-        known |= _of_set(result.verification)
+        fields["rows"] = result.cost.rows + result.cost.verification_rows
+        fields |= _of_set(result.verification)
         if result.abstained:
             unsure = result.answer is not None and result.answer.says == "not enough rows"
-            said = "not enough rows" if unsure else "nothing found"
-            known |= {"verdict": said, "specific": None, "scores": {}}
+            verdict = "not enough rows" if unsure else "nothing found"
+            fields |= {"verdict": verdict, "specific": None, "scores": {}}
     elif isinstance(result, Verification):
-        known |= {"rows": result.rows, **_of_set(result)}
+        fields |= {"rows": result.rows, **_of_set(result)}
     elif isinstance(result, Atlas):
-        known |= {"task": f"{len(result.tasks)} tasks", "rows": result.cost.rows}
+        fields |= {"task": f"{len(result.tasks)} tasks", "rows": result.cost.rows}
     elif isinstance(result, StressTest):
-        known |= {"task": result.family, "verdict": result.verdict, "selected": result.heads}
+        fields |= {"task": result.family, "verdict": result.verdict, "selected": result.heads}
     elif isinstance(result, NeuronSet):
-        known |= {"task": result.task, "verdict": f"{len(result.selected)} neurons"}
+        fields |= {"task": result.task, "verdict": f"{len(result.selected)} neurons"}
     else:
-        known["task"] = str(getattr(result, "task", ""))
+        fields["task"] = str(getattr(result, "task", ""))
     model = getattr(getattr(result, "model", None), "name", "")
-    return IndexEntry(name=name, page=page, kind=result.kind, model=model, date=date, **known)
+    return IndexEntry(name=name, page=page, kind=result.kind, model=model, date=date, **fields)
 
 
 def render_index(entries: Sequence[IndexEntry], notes: Sequence[str] = ()) -> str:

@@ -13,15 +13,15 @@ from broca.reports.tables import SHOWN, Column, Table, fixed
 from broca.results.neurons import NeuronExperiment, NeuronSet
 
 
-def render_neurons_page(found: NeuronSet) -> str:
+def render_neurons_page(neuron_set: NeuronSet) -> str:
     """Renders located neurons as a self-contained HTML page."""
     return filled(
         "neurons",
-        found=found,
-        grid_figure=figures.located(found) if found.selected else None,
+        neuron_set=neuron_set,
+        grid_figure=figures.located(neuron_set) if neuron_set.selected else None,
         # the picture and the table show fewer
-        by_layer=neurons_by_layer(found) if len(found.selected) > SHOWN else None,
-        neurons=neuron_table(found),
+        by_layer=neurons_by_layer(neuron_set) if len(neuron_set.selected) > SHOWN else None,
+        neurons=neuron_table(neuron_set),
     )
 
 
@@ -30,14 +30,14 @@ def render_experiment_page(experiment: NeuronExperiment) -> str:
     return filled("experiment", experiment=experiment, tables=record_tables(experiment.records()))
 
 
-def neurons_by_layer(found: NeuronSet) -> Figure:
+def neurons_by_layer(neuron_set: NeuronSet) -> Figure:
     """Draws the number of selected neurons in every layer."""
-    rows = tuple(f"layer {name}" for name in found.by_layer)
-    chart = Bars(rows, tuple(float(n) for n in found.by_layer.values()), "selected neurons")
+    rows = tuple(f"layer {name}" for name in neuron_set.by_layer)
+    chart = Bars(rows, tuple(float(n) for n in neuron_set.by_layer.values()), "selected neurons")
     return Figure("layers", "Number of selected neurons in every layer.", chart)
 
 
-def neuron_table(found: NeuronSet) -> Table:
+def neuron_table(neuron_set: NeuronSet) -> Table:
     """Returns the table of selected neurons, the highest score first."""
     return Table(
         "neurons",
@@ -46,7 +46,10 @@ def neuron_table(found: NeuronSet) -> Table:
             Column("neuron", components=True), Column("layer"), Column("index"),
             Column("score", "{:.4g}".format), Column("sigmas", fixed(1)),
         ),
-        tuple((one.name, one.layer, one.index, one.score, one.sigmas) for one in found.selected),
+        tuple(
+            (neuron.name, neuron.layer, neuron.index, neuron.score, neuron.sigmas)
+            for neuron in neuron_set.selected
+        ),
     )  # fmt: skip
 
 
@@ -58,7 +61,7 @@ def record_tables(records: Sequence[Mapping[str, Any]]) -> list[Table]:
         (name, value)
         for record in records
         for name, value in record.items()
-        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
+        if isinstance(value, list) and value and all(isinstance(line, dict) for line in value)
     ]
     tables = [
         Table(
@@ -75,14 +78,14 @@ def record_tables(records: Sequence[Mapping[str, Any]]) -> list[Table]:
 
 def _flat(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Returns values by name, including nested dictionaries but not lists of records."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in record.items():
         name = f"{before}{str(key).replace('_', ' ')}"
         if isinstance(value, dict):
-            found |= _flat(value, f"{name}: ")
+            flat |= _flat(value, f"{name}: ")
         elif not (isinstance(value, list) and value and isinstance(value[0], dict)):
-            found[name] = value
-    return found
+            flat[name] = value
+    return flat
 
 
 def _shown(value: Any) -> str:

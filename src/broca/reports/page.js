@@ -17,9 +17,9 @@
   const splitLine = (line) => {
     const cells = [];
     const part = /("(?:[^"]|"")*"|[^,]*)(,|$)/y;
-    for (let found; (found = part.exec(line)); ) {
-      cells.push(found[1].startsWith('"') ? found[1].slice(1, -1).replaceAll('""', '"') : found[1]);
-      if (found[2] === "") break;
+    for (let match; (match = part.exec(line)); ) {
+      cells.push(match[1].startsWith('"') ? match[1].slice(1, -1).replaceAll('""', '"') : match[1]);
+      if (match[2] === "") break;
     }
     return cells;
   };
@@ -29,8 +29,8 @@
   const plain = (text) =>
     /^[−+-]?[\d,]*\.?\d+(e[−+-]?\d+)?$/.test(text) ? text.replace(/−/g, "-").replace(/,/g, "") : text;
   const amount = (text) => {
-    const found = text.replace(/−/g, "-").replace(/,(?=\d{3})/g, "").match(/^[+-]?\d*\.?\d+(e-?\d+)?/);
-    return found ? Number(found[0]) : NaN;
+    const match = text.replace(/−/g, "-").replace(/,(?=\d{3})/g, "").match(/^[+-]?\d*\.?\d+(e-?\d+)?/);
+    return match ? Number(match[0]) : NaN;
   };
 
   // ---- tables: rows are arrays of {text, values}; the page holds the first ones as elements
@@ -58,17 +58,17 @@
   const madeLine = (table, row) => {
     const line = make("tr");
     row.cells.forEach((cell, place) => {
-      const made = make(place ? "td" : "th", cell.text);
-      if (!place) made.scope = "row";
-      made.className = table.heads[place].className;
-      line.append(made);
+      const element = make(place ? "td" : "th", cell.text);
+      if (!place) element.scope = "row";
+      element.className = table.heads[place].className;
+      line.append(element);
     });
     return line;
   };
 
   const draw = (table) => {
     const words = table.word.toLowerCase().split(/\s+/).filter(Boolean);
-    let found = table.rows.filter((row) =>
+    let matches = table.rows.filter((row) =>
       words.every((word) => row.cells.some((cell) => cell.text.toLowerCase().includes(word))));
     if (table.by !== null) {
       const key = (row) => {
@@ -77,15 +77,15 @@
         return Number.isNaN(number) || /^[A-Za-z]/.test(cell.text) ? cell.text : number;
       };
       const sign = table.up ? 1 : -1;
-      found = found.map((row) => [key(row), row]).sort(([a], [b]) => {
+      matches = matches.map((row) => [key(row), row]).sort(([a], [b]) => {
         if (a === "" || b === "") return (a === "") - (b === ""); // unknown stays last
         return sign * (typeof a === "number" && typeof b === "number"
           ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
       }).map(([, row]) => row);
     }
-    const lines = found.slice(0, table.most).map((row) => row.line ??= madeLine(table, row));
+    const lines = matches.slice(0, table.most).map((row) => row.line ??= madeLine(table, row));
     table.body.replaceChildren(...lines);
-    table.say(found.length);
+    table.say(matches.length);
   };
 
   for (const table of tables) {
@@ -125,7 +125,7 @@
         sort.addEventListener("click", () => {
           table.up = table.by === place ? !table.up : true;
           table.by = place;
-          table.heads.forEach((other) => other.removeAttribute("aria-sort"));
+          table.heads.forEach((heading) => heading.removeAttribute("aria-sort"));
           head.setAttribute("aria-sort", table.up ? "ascending" : "descending");
           draw(table);
         });
@@ -139,10 +139,10 @@
   const written = (source) => {
     const copy = source.cloneNode(true);
     const from = all("*", source);
-    const kept = ["fill", "stroke", "stroke-width", "width", "height"];
+    const properties = ["fill", "stroke", "stroke-width", "width", "height"];
     all("*", copy).forEach((target, place) => {
       const style = getComputedStyle(from[place]);
-      for (const name of kept) {
+      for (const name of properties) {
         const size = name === "width" || name === "height";
         if ((size && target.tagName !== "rect") || style[name] === "none" && name === "stroke") continue;
         target.setAttribute(name, size ? parseFloat(style[name]) : style[name]);
@@ -192,11 +192,11 @@
     const row = cell.parentNode.transform.baseVal[0]?.matrix.f ?? 0;
     place.set(name, [row, Number(cell.getAttribute("x"))]);
   }
-  let here = null;
+  let current = null;
   const tell = (name, jump) => {
     if (!cells.has(name)) return;
-    if (here) cells.get(here).classList.remove("here");
-    here = name;
+    if (current) cells.get(current).classList.remove("here");
+    current = name;
     cells.get(name).classList.add("here");
     const parts = [make("h2", name)];
     for (const table of tables.filter((table) => table.box.dataset.by !== undefined)) {
@@ -238,18 +238,18 @@
     }
   });
   scroll.addEventListener("keydown", (event) => {
-    const ways = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-    const way = ways[event.key];
-    if (!way) return;
+    const directions = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const direction = directions[event.key];
+    if (!direction) return;
     event.preventDefault();
-    if (!here) return tell(names[0], true);
-    const [row, x] = place.get(here);
+    if (!current) return tell(names[0], true);
+    const [row, x] = place.get(current);
     let best = null;
-    for (const [name, [y, other]] of place) {
-      const [down, along] = [(y - row) * way[0], (other - x) * way[1]];
-      const fits = way[0] ? down > 0.5 : along > 0.5 && Math.abs(y - row) < 0.5;
+    for (const [name, [y, column]] of place) {
+      const [down, along] = [(y - row) * direction[0], (column - x) * direction[1]];
+      const fits = direction[0] ? down > 0.5 : along > 0.5 && Math.abs(y - row) < 0.5;
       if (!fits) continue;
-      const far = way[0] ? 1000 * down + Math.abs(other - x) : along;
+      const far = direction[0] ? 1000 * down + Math.abs(column - x) : along;
       if (!best || far < best[0]) best = [far, name];
     }
     if (best) tell(best[1], true);
@@ -268,7 +268,7 @@
       for (const [name, cell] of cells) {
         const letter = view.steps.charCodeAt(view.columns.get(name)) - 81;
         const step = letter < 0 ? `n${-letter}` : letter ? `p${letter}` : "";
-        cell.setAttribute("class", `${step}${name === here ? " here" : ""}`);
+        cell.setAttribute("class", `${step}${name === current ? " here" : ""}`);
       }
       for (const mark of all("[data-marks], [data-group=frames]", picture)) mark.remove();
       for (const name of view.framed) {
@@ -282,6 +282,6 @@
       }
     });
   }
-  const wanted = decodeURIComponent(location.hash.slice(1));
-  if (cells.has(wanted)) tell(wanted, true);
+  const target = decodeURIComponent(location.hash.slice(1));
+  if (cells.has(target)) tell(target, true);
 })();

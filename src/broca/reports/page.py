@@ -33,7 +33,7 @@ def render_html(
         headline=headline(result),
         proof=is_proof(result.verdict),
         counted=counted(names),
-        noun_one=noun(names, many=False),
+        noun_one=noun(names, plural=False),
         grid_figure=figures.components(result),
         ranking=ranking_table(result),
         shared=shared_table(result),
@@ -52,7 +52,7 @@ def render_refit_page(refit: Refit) -> str:
         "refit",
         refit=refit,
         counted=counted(names),
-        noun_one=noun(names, many=False),
+        noun_one=noun(names, plural=False),
         grid_figure=figures.components(refit),
         ranking=ranking_table(refit),
     )

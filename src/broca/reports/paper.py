@@ -44,9 +44,9 @@ def save(picture: drawing.Drawing, path: Path, *, format: Format, width: Width) 
         MissingExtra: matplotlib is not installed.
     """
     if format not in get_args(Format):
-        known = get_args(Format)
+        formats = get_args(Format)
         raise BadInput(
-            f"`format` '{format}' is unknown{nearest(format, known)}: use {', '.join(known)}"
+            f"`format` '{format}' is unknown{nearest(format, formats)}: use {', '.join(formats)}"
         )
     try:
         from matplotlib import rc_context
@@ -117,10 +117,10 @@ def _draw(axes: Any, marks: Sequence[drawing.Mark], x: float, y: float, scale: f
                     Circle(place, mark.radius, fill=False, edgecolor=colour, linewidth=line)
                 )
             elif mark.shape == "cross":
-                for way in (1, -1):
+                for slope in (1, -1):
                     axes.plot(
                         [place[0] - mark.radius, place[0] + mark.radius],
-                        [place[1] - way * mark.radius, place[1] + way * mark.radius],
+                        [place[1] - slope * mark.radius, place[1] + slope * mark.radius],
                         color=colour, linewidth=2 * scale,
                     )  # fmt: skip
             else:
@@ -137,11 +137,10 @@ def _draw_cells(axes: Any, row: drawing.Cells, x: float, y: float) -> None:
     from matplotlib.patches import Rectangle
 
     for cell in row.cells:
-        unknown = cell.step is None
         look: dict[str, Any] = (
             {"fill": False, "hatch": "//////", "edgecolor": LIGHT["muted"], "linewidth": 0}
-            if unknown
-            else {"facecolor": step_colour(cell.step or 0), "linewidth": 0}
+            if cell.step is None
+            else {"facecolor": step_colour(cell.step), "linewidth": 0}
         )
         axes.add_patch(Rectangle((x + cell.x, y), row.width, row.height, **look))
 

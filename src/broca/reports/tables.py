@@ -83,7 +83,7 @@ class Table:
         return next((n for n, column in enumerate(self.columns) if column.components), None)
 
     @cached_property
-    def kept(self) -> tuple[int, ...]:
+    def known_columns(self) -> tuple[int, ...]:
         """Numbers of the columns with known values."""
         return tuple(
             number
@@ -93,9 +93,9 @@ class Table:
 
     @property
     def headings(self) -> list[tuple[Column, str]]:
-        """Returns the kept columns, each with its headings in the CSV file."""
+        """Returns the columns with known values, each with its headings in the CSV file."""
         return [
-            (self.columns[number], _line(self._csv_names(number))) for number in self.kept
+            (self.columns[number], _line(self._csv_names(number))) for number in self.known_columns
         ]  # fmt: skip
 
     @property
@@ -119,14 +119,15 @@ class Table:
 
     def as_csv(self) -> str:
         """Returns the table as CSV: every value with all digits, an interval in three columns."""
-        names = [name for number in self.kept for name in self._csv_names(number)]
-        rows = [[part for number in self.kept for part in self._csv_values(number, row[number])]
+        columns = self.known_columns
+        names = [name for number in columns for name in self._csv_names(number)]
+        rows = [[part for number in columns for part in self._csv_values(number, row[number])]
                 for row in self.rows]  # fmt: skip
         return "\n".join(_line(row) for row in [names, *rows]) + "\n"
 
     def _shown(self, row: Sequence[Any]) -> list[Shown]:
         cells = []
-        for number in self.kept:
+        for number in self.known_columns:
             value = row[number]
             text = "" if value is None else self.columns[number].show(value)
             exact = "" if self.hidden_rows else _line(self._csv_values(number, value))

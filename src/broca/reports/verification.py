@@ -222,9 +222,9 @@ def change_table(verification: Verification) -> Table:
             Column("rest of the set", words=True),
         ),
         tuple(
-            (line.head, one.prompt, one.target, one.before, one.after, line.beside)
+            (line.head, change.prompt, change.target, change.before, change.after, line.beside)
             for line in verification.members
-            for one in line.changes
+            for change in line.changes
         ),
     )
 

@@ -198,8 +198,8 @@ def _report(
 def _later(kind: type[LaterT], run: Localization, folder: Path) -> LaterT | None:
     if not (folder / kind.FILE).is_file():
         return None
-    found = kind.read(folder)
-    return found if _is_of(found, run) else None
+    result = kind.read(folder)
+    return result if _is_of(result, run) else None
 
 
 def _is_of(result: Verification | StressTest, run: Localization) -> bool:

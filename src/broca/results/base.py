@@ -167,13 +167,13 @@ class Result(ABC):
         return tuple(tables(self))
 
     def _lines(self, table: str) -> list[dict[str, Any]]:
-        known = tables(self)
-        if table not in known:
+        by_name = tables(self)
+        if table not in by_name:
             raise BadInput(
-                f"{self.described()} has no table '{table}'{nearest(table, known)}; use "
-                f"one of {', '.join(known) or 'none'}"
+                f"{self.described()} has no table '{table}'{nearest(table, by_name)}; use "
+                f"one of {', '.join(by_name) or 'none'}"
             )
-        return known[table]
+        return by_name[table]
 
     def plot(self) -> Any:
         """Draws the main figure.
@@ -199,15 +199,15 @@ class Result(ABC):
         """
         if not getattr(self, "selected", ()):
             raise BadInput(f"this {self.kind} selects no components: there is nothing to ablate")
-        how = getattr(self, "ablation", None) or AblationInfo("zero", 0.0)
-        if scale is None and how.kind != "zero":
+        ablation = getattr(self, "ablation", None) or AblationInfo("zero", 0.0)
+        if scale is None and ablation.kind != "zero":
             raise BadInput(
-                f"the components were ablated to their {how.kind}, which needs the run's items: "
-                "give a `scale`, such as 0"
+                f"the components were ablated to their {ablation.kind}, which needs the run's "
+                "items: give a `scale`, such as 0"
             )
-        gated = import_module("broca.models").taken(model)
+        gated = import_module("broca.models").as_gated(model)
         context: AbstractContextManager[Any] = gated.ablated(
-            self, how.scale if scale is None else scale
+            self, ablation.scale if scale is None else scale
         )
         return context
 

@@ -19,7 +19,7 @@ from broca.results.upgrades import upgraded
 if TYPE_CHECKING:
     from broca.results.base import Result
 
-SAID_BY_LOCALIZATION: dict[str, tuple[str, ...]] = {
+OMITTED_KEYS: dict[str, tuple[str, ...]] = {
     "broca": ("broca",), "schema": ("schema",), "kind": (), "model": ("model",),
     "task": ("task",), "heads": ("selected",), "ablation": ("ablation",),
     "seed": ("search", "seed"), "baseline": ("baseline",), "rows": ("cost", "verification_rows"),
@@ -75,9 +75,9 @@ def encode(value: Any, *, indent: int | None = 2) -> str:
     """
     data = plain(value)
     if isinstance(data, dict) and data.get("kind") == "localization":
-        said = _said_of_verification(data)
+        omitted = _omitted_values(data)
         data["verification"] = {
-            name: part for name, part in data["verification"].items() if name not in said
+            name: part for name, part in data["verification"].items() if name not in omitted
         }
     return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -94,7 +94,7 @@ def decode(kind: type[ResultT], text: str) -> ResultT:
             raise ValueError(f"Expected `object`, got `{type(data).__name__}`")
         data = upgraded(kind.kind, data, to=kind.schema)
         if kind.kind == "localization":
-            data["verification"] = {**_said_of_verification(data), **data["verification"]}
+            data["verification"] = {**_omitted_values(data), **data["verification"]}
         return restored(data, kind)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
@@ -117,13 +117,13 @@ def read_text(file: Path) -> str:
         ) from error
 
 
-def _said_of_verification(localization: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values of its verification that a localization already contains."""
+def _omitted_values(localization: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values that the verification within a localization omits."""
     return {
         "kind": "verification",
         **{
             key: reduce(lambda part, step: part[step], path, localization)
-            for key, path in SAID_BY_LOCALIZATION.items()
+            for key, path in OMITTED_KEYS.items()
             if path
         },
     }

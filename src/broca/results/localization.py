@@ -122,7 +122,7 @@ def ranked(
         q_values: Corrected p-values, `(components,)`.
     """
 
-    def known(values: Any, column: int) -> float | None:
+    def statistic(values: Any, column: int) -> float | None:
         return None if values is None else float(values[column])
 
     lines = []
@@ -135,9 +135,9 @@ def ranked(
                 head=components[column].index,
                 effect=float(effects[column]),
                 ci=None if isnan(low) else _around(float(effects[column]), low, high),
-                frequency=known(frequency, column),
-                p_value=known(p_values, column),
-                q_value=known(q_values, column),
+                frequency=statistic(frequency, column),
+                p_value=statistic(p_values, column),
+                q_value=statistic(q_values, column),
             )
         )
     return tuple(lines)

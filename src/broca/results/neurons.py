@@ -109,6 +109,6 @@ class NeuronExperiment(Result, verb="broca neurons"):
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each part of the result; the columns depend on the experiment."""
-        found = codec.plain(self.result)
-        lines = found if isinstance(found, list) else [found]
+        result = codec.plain(self.result)
+        lines = result if isinstance(result, list) else [result]
         return [line if isinstance(line, dict) else {"value": line} for line in lines]

@@ -53,12 +53,12 @@ def read(path: str | Path) -> Result:
         path = experiments[0]
     if not path.is_file():
         raise BadInput(f"'{path}' does not exist: give an out folder, or a file that broca wrote")
-    found = _kind_of(path)
-    if found is None:
+    file_kind = _kind_of(path)
+    if file_kind is None:
         raise BadInput(
             f"'{path}' is not a result of broca: give an out folder, or a file that broca wrote"
         )
-    return found.read(path)
+    return file_kind.read(path)
 
 
 def _kind_of(file: Path) -> type[Result] | None:
@@ -67,9 +67,9 @@ def _kind_of(file: Path) -> type[Result] | None:
         data: Any = json.loads(read_text(file))
     except (BadInput, ValueError, RecursionError):
         data = None
-    said = data.get("kind") if isinstance(data, dict) else None
+    recorded = data.get("kind") if isinstance(data, dict) else None
     for kind in KINDS:
-        if said == kind.kind or (said is None and file.name == kind.FILE):
+        if recorded == kind.kind or (recorded is None and file.name == kind.FILE):
             return kind
     # experiments of schema 1 do not record their kind, and each has its own file name
     is_experiment = isinstance(data, dict) and {"command", "settings", "result"} <= set(data)

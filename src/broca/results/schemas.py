@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from broca.results.codec import SAID_BY_LOCALIZATION
+from broca.results.codec import OMITTED_KEYS
 from broca.results.files import write_beside
 from broca.results.localization import Localization
 from broca.results.reading import KINDS
@@ -36,14 +36,17 @@ def schema_of(kind: type) -> dict[str, Any]:
     schema = msgspec.json.schema(kind)
     shapes = _shapes(kind)
     for name, definition in schema["$defs"].items():
-        told = _described(shapes[name])
-        definition["description"] = told.pop("")
+        descriptions = _described(shapes[name])
+        definition["description"] = descriptions.pop("")
         definition["properties"] = {
-            part.name: {**definition["properties"][part.name], "description": told[part.name]}
+            part.name: {
+                **definition["properties"][part.name],
+                "description": descriptions[part.name],
+            }
             for part in fields(shapes[name])
         }
         if kind is Localization and name == "Verification":
-            for key in SAID_BY_LOCALIZATION:
+            for key in OMITTED_KEYS:
                 del definition["properties"][key]
         for part in definition["properties"].values():
             part.pop("default", None)
@@ -67,9 +70,9 @@ def tables() -> str:
         heading = f"## {title}: `{file}` ([schema](schemas/{name}.json))"
         text.append(_table(heading, kind))
         parts |= {part: shape for part, shape in _shapes(kind).items() if shape is not kind}
-    whole = set(FILES.values())
     text.append("## Parts\n")
-    text += [_table(f"### {name}", shape) for name, shape in parts.items() if shape not in whole]
+    files = set(FILES.values())
+    text += [_table(f"### {name}", shape) for name, shape in parts.items() if shape not in files]
     return "\n".join(text)
 
 
@@ -83,39 +86,39 @@ def write_docs(docs: Path) -> None:
 
 
 def _table(heading: str, shape: type) -> str:
-    told = _described(shape)
-    lines = [heading, "", told.pop(""), "", "| key | meaning |", "|---|---|"]
-    lines += [f"| `{part.name}` | {told[part.name]} |" for part in fields(shape)]
+    descriptions = _described(shape)
+    lines = [heading, "", descriptions.pop(""), "", "| key | meaning |", "|---|---|"]
+    lines += [f"| `{part.name}` | {descriptions[part.name]} |" for part in fields(shape)]
     return "\n".join(lines) + "\n"
 
 
 def _shapes(kind: type) -> dict[str, type]:
     """Returns the data class and all data classes within it, by name."""
-    found: dict[str, type] = {}
+    shapes: dict[str, type] = {}
     waiting: list[Any] = [kind]
     while waiting:
         hint = waiting.pop(0)
         waiting += getattr(hint, "__args__", ())
-        if isinstance(hint, type) and is_dataclass(hint) and hint.__name__ not in found:
-            found[hint.__name__] = hint
+        if isinstance(hint, type) and is_dataclass(hint) and hint.__name__ not in shapes:
+            shapes[hint.__name__] = hint
             waiting += get_type_hints(hint).values()
-    return found
+    return shapes
 
 
 def _described(shape: type) -> dict[str, str]:
     """Returns the description of a data class under the empty name, and of each of its fields."""
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for parent in reversed(shape.__mro__):
         if parent.__doc__ and is_dataclass(parent):
             summary, _, attributes = cleandoc(parent.__doc__).partition("\n\nAttributes:\n")
-            told |= {"": " ".join(summary.split())}
-            told |= {
+            descriptions |= {"": " ".join(summary.split())}
+            descriptions |= {
                 name: " ".join(text.split())
                 for name, text in re.findall(
                     r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE
                 )
             }
-    return told
+    return descriptions
 
 
 if __name__ == "__main__":

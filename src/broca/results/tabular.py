@@ -17,19 +17,21 @@ def tables(holder: Any) -> dict[str, Lines]:
     dotted names. Lines within a line are another table, whose lines begin with the first column of
     the containing line.
     """
-    found: dict[str, Lines] = {}
+    by_name: dict[str, Lines] = {}
     for part in fields(holder):
         value = getattr(holder, part.name)
         if is_dataclass(value):
-            found |= {f"{part.name}.{name}": lines for name, lines in tables(value).items()}
+            by_name |= {f"{part.name}.{name}": lines for name, lines in tables(value).items()}
         elif _is_table(value):
-            found[part.name] = [_line(entry) for entry in value]
-            for entry, line in zip(value, found[part.name], strict=True):
+            by_name[part.name] = [_line(entry) for entry in value]
+            for entry, line in zip(value, by_name[part.name], strict=True):
                 first = next(iter(line))
                 for name, lines in tables(entry).items():
-                    inner = found.setdefault(f"{part.name}.{name}", [])
-                    inner += [{f"{part.name}.{first}": line[first], **one} for one in lines]
-    return found
+                    inner = by_name.setdefault(f"{part.name}.{name}", [])
+                    inner += [
+                        {f"{part.name}.{first}": line[first], **inner_line} for inner_line in lines
+                    ]
+    return by_name
 
 
 def _is_table(value: Any) -> bool:
@@ -41,9 +43,9 @@ def _line(entry: Any) -> dict[str, Any]:
     for part in fields(entry):
         value = getattr(entry, part.name)
         if is_dataclass(value):
-            line |= {f"{part.name}.{name}": one for name, one in _line(value).items()}
+            line |= {f"{part.name}.{name}": cell for name, cell in _line(value).items()}
         elif isinstance(value, dict):
-            line |= {f"{part.name}.{name}": plain(one) for name, one in value.items()}
+            line |= {f"{part.name}.{name}": plain(cell) for name, cell in value.items()}
         elif not _is_table(value):
             line[part.name] = plain(value)
     return line

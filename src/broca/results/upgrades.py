@@ -40,25 +40,15 @@ def upgraded(kind: str, data: Data, *, to: int) -> Data:
 def _localization(old: Data) -> Data:
     """Schema 1 kept the statistics separately, as `evidence`, and repeated every score there."""
     held_out, evidence = old["verification"], old.get("evidence")
-    if evidence is None:
-        verification = {
-            "after": held_out["after"],
-            "drops": _plain_drops(old),
-            "off_target_drop": held_out["off_target_drop"],
-            "specific_drop": held_out["specific_drop"],
-            "verdict": None,
-        }
-    else:
-        verification = {
-            **_statistics(evidence),
-            "after": held_out["after"],
-            "off_target_drop": held_out["off_target_drop"],
-            "specific_drop": held_out["specific_drop"],
-        }
-    gone = ("evidence", "metrics")
+    statistics = (
+        {"drops": _plain_drops(old), "verdict": None} if evidence is None else _statistics(evidence)
+    )
     return {
-        **{name: value for name, value in old.items() if name not in gone},
-        "verification": verification,
+        **{name: value for name, value in old.items() if name not in ("evidence", "metrics")},
+        "verification": {
+            **statistics,
+            **{name: held_out[name] for name in ("after", "off_target_drop", "specific_drop")},
+        },
     }
 
 
@@ -70,17 +60,15 @@ def _plain_drops(old: Data) -> list[Data]:
     for name in (task, *same_skill, *old["others"]):
         metric = old["metrics"].get(name, "")
         lost = old["baseline"][name] - held_out["after"][name]
+        if metric in _LOWER_IS_BETTER:
+            lost = -lost
         drops.append(
             {
                 "task": name,
                 "role": "task" if name == task else "same_skill" if name in same_skill else "other",
                 "metric": metric,
                 "items": held_out["items"][name],
-                "drop": held_out["drop"]
-                if name == task
-                else -lost
-                if metric in _LOWER_IS_BETTER
-                else lost,
+                "drop": held_out["drop"] if name == task else lost,
             }
         )
     return drops

@@ -180,7 +180,7 @@ class Member:
     @property
     def says(self) -> str:
         """Returns the contribution in words; a member may add to the set but cost nothing alone."""
-        alone, added = (100 * one.value for one in (self.alone, self.restored))
+        alone, added = (100 * drop.value for drop in (self.alone, self.restored))
         if self.alone.low > 0:
             return f"costs {alone:.1f} points alone"
         if self.restored.low > 0:

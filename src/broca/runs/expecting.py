@@ -88,9 +88,9 @@ def verification_steps(
         ablations: Kinds of ablation under which the claim is tested, the run's included.
     """
     trial = tasks.trial()
-    report, few = _count(trial.places), trial.smaller(_control_items(trial, scope))
-    compared = _count({name: few[name] for name in (trial.task, *trial.others)})
-    curve = (min(scope.curve, len(order)) + 1) * _count(few) + 2 * len(ablations) * compared
+    report, places = _count(trial.places), _control_places(trial, scope)
+    compared = _count({name: places[name] for name in (trial.task, *trial.others)})
+    curve = (min(scope.curve, len(order)) + 1) * _count(places) + 2 * len(ablations) * compared
     return [
         Step(INTACT, report),
         Step("verifying: the drops", report),
@@ -151,19 +151,20 @@ def atlas_steps(tasks: TaskSet, stage: str, *, rows: int, answers: bool) -> list
 
 
 def _examination_steps(trial: Trial, scope: Scope, *, members: int) -> Iterable[Step]:
-    few = trial.smaller(_control_items(trial, scope))
-    compared = _count({name: few[name] for name in (trial.task, *trial.others)})
-    mine = min(scope.member_items or len(trial.places[trial.task]), len(trial.places[trial.task]))
+    places, report_items = _control_places(trial, scope), len(trial.places[trial.task])
+    compared = _count({name: places[name] for name in (trial.task, *trial.others)})
+    member_items = min(scope.member_items or report_items, report_items)
     yield Step("verifying: random sets", 2 * scope.controls * compared, SETS)
-    elsewhere = _count({name: few[name] for name in trial.names if name != trial.task})
-    alone = members * (2 * mine + elsewhere) if members > 1 else 0
-    yield Step("verifying: each member", alone, SETS)
+    elsewhere = _count({name: places[name] for name in trial.names if name != trial.task})
+    rows = members * (2 * member_items + elsewhere) if members > 1 else 0
+    yield Step("verifying: each member", rows, SETS)
     shown = members * scope.changes if scope.failure_items else 0
-    yield Step("verifying: the outputs", 2 * (_count(trial.some(scope.failure_items)) + shown))
+    yield Step("verifying: the outputs", 2 * (_count(trial.at_most(scope.failure_items)) + shown))
 
 
-def _control_items(trial: Trial, scope: Scope) -> int:
-    return scope.control_items or len(trial.places[trial.task])
+def _control_places(trial: Trial, scope: Scope) -> Mapping[str, NDArray[np.intp]]:
+    """Returns the positions of the items that are measured under controls, by task."""
+    return trial.smaller(scope.control_items or len(trial.places[trial.task]))
 
 
 def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchOptions) -> int:

@@ -52,7 +52,7 @@ def unchanged(folder: Path, stamps: Stamps) -> bool:
 
 def note_finished(
     folder: Path,
-    asked: Mapping[str, Any],
+    options: Mapping[str, Any],
     sources: Sequence[Path] | None,
     written: Sequence[Path],
 ) -> None:
@@ -60,15 +60,15 @@ def note_finished(
 
     Args:
         folder: The out folder.
-        asked: All options that determine the result, and the `verb`.
+        options: All options that determine the result, and the `verb`.
         sources: The files that the result was computed from; None if they are unknown.
         written: The result's file, then its pages.
     """
     entries = _read(folder)
-    entries.pop(str(asked["verb"]), None)
+    entries.pop(str(options["verb"]), None)
     if sources is not None:
-        entries[str(asked["verb"])] = {
-            "asked": _plain(asked),
+        entries[str(options["verb"])] = {
+            "asked": as_read(options),
             "versions": versions(),
             "written": [str(path.relative_to(folder)) for path in written],
             "stamps": stamps_of(folder, sources, written),
@@ -76,31 +76,31 @@ def note_finished(
     write_beside(folder / NAME, json.dumps(entries, indent=2, ensure_ascii=False) + "\n")
 
 
-def finished_files(folder: Path, asked: Mapping[str, Any]) -> tuple[Path, ...]:
+def finished_files(folder: Path, options: Mapping[str, Any]) -> tuple[Path, ...]:
     """Returns the files that the same command wrote if nothing has changed since, else none.
 
     Args:
         folder: The out folder.
-        asked: All options that determine the result, and the `verb`.
+        options: All options that determine the result, and the `verb`.
     """
-    entry = _read(folder).get(str(asked["verb"]), {})
+    entry = _read(folder).get(str(options["verb"]), {})
     try:
-        alike = entry["asked"] == _plain(asked) and entry["versions"] == versions()
+        same_command = entry["asked"] == as_read(options) and entry["versions"] == versions()
         written = tuple(folder / name for name in entry["written"])
-        return written if alike and unchanged(folder, entry["stamps"]) else ()
+        return written if same_command and unchanged(folder, entry["stamps"]) else ()
     except (KeyError, TypeError, AttributeError):  # no file, or a file that broca did not write
         return ()
 
 
 def versions() -> dict[str, str]:
     """Versions of the packages that a result depends on."""
-    found = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    version_numbers = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            version_numbers[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            version_numbers[package] = "not installed"
+    return version_numbers
 
 
 def _read(folder: Path) -> dict[str, Any]:
@@ -112,9 +112,9 @@ def _read(folder: Path) -> dict[str, Any]:
     return entries if isinstance(entries, dict) else {}
 
 
-def _plain(asked: Mapping[str, Any]) -> Any:
-    """Options as they are read back from JSON."""
-    return json.loads(json.dumps(asked))
+def as_read(options: Mapping[str, Any]) -> Any:
+    """Returns options as they are read back from JSON."""
+    return json.loads(json.dumps(options))
 
 
 def _stamp(path: Path) -> list[int] | None:

@@ -20,7 +20,7 @@ from broca.options import ExecutorOptions, RunOptions, TaskOptions
 from broca.results.files import write_beside
 from broca.results.reading import KINDS
 from broca.runs.finished import NAME as FINISHED
-from broca.runs.finished import stamps_of, unchanged, versions
+from broca.runs.finished import as_read, stamps_of, unchanged, versions
 from broca.runs.interrupts import Stopper
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class RunFolder:
         folder: Path,
         *,
         verb: str,
-        asked: Mapping[str, Any],
+        options: Mapping[str, Any],
         how: Mapping[str, Any],
         command: Sequence[str],
         journal: str | None = None,
@@ -64,7 +64,7 @@ class RunFolder:
         Args:
             folder: The folder, which exists and can be written.
             verb: The command's first word.
-            asked: The options that determine the result: another value is another run.
+            options: The options that determine the result: another value is another run.
             how: The options that determine only how the result is computed.
             command: The command line.
             journal: A shared journal; the folder's journal if None.
@@ -78,33 +78,33 @@ class RunFolder:
         """
         if fresh and resume:
             raise BadInput("`fresh` and `resume` exclude each other: give one of them")
-        wanted = json.loads(json.dumps({"verb": verb, **asked}))
-        there = None if fresh else _read(folder)
+        options = as_read({"verb": verb, **options})
+        previous = None if fresh else _read(folder)
         if fresh:
             _clear(folder)
-        elif there is None and resume:
+        elif previous is None and resume:
             raise BadInput(f"`resume`: '{folder}' holds no run to resume; leave `resume` out")
-        elif there is None and (folder / "result.json").exists():
+        elif previous is None and (folder / "result.json").exists():
             raise OutFolderTaken(
                 f"'{folder}' holds a result.json of unknown origin: choose another `out`, or "
                 "`fresh` to replace it"
             )
-        elif there is not None:
-            _require_same(folder, there["asked"], wanted)
+        elif previous is not None:
+            _require_same(folder, previous["asked"], options)
         record = {
             "schema": SCHEMA,
             "command": shlex.join(command),
-            "asked": wanted,
+            "asked": options,
             "how": dict(how),
             "journal": JOURNAL if journal is None else str(Path(journal).absolute()),
             "versions": versions(),
             "machine": machine(),
-            "digests": {} if there is None else there["digests"],
+            "digests": {} if previous is None else previous["digests"],
             "finished": {},
         }
-        taken = cls(folder, record, there is not None)
-        taken._write()
-        return taken
+        claimed = cls(folder, record, previous is not None)
+        claimed._write()
+        return claimed
 
     @classmethod
     def read(cls, folder: str | Path) -> RunFolder:
@@ -161,7 +161,7 @@ class RunFolder:
         self._write()
 
     @classmethod
-    def is_finished(cls, folder: Path, *, verb: str, asked: Mapping[str, Any]) -> bool:
+    def is_finished(cls, folder: Path, *, verb: str, options: Mapping[str, Any]) -> bool:
         """Whether a folder contains the result of the same command, and nothing has changed since.
 
         Only the record, and the sizes and times of the files that it names, are read.
@@ -170,8 +170,8 @@ class RunFolder:
             record = _read(folder)
         except BadInput:
             return False
-        wanted = json.loads(json.dumps({"verb": verb, **asked}))
-        if record is None or record["asked"] != wanted or record["versions"] != versions():
+        options = as_read({"verb": verb, **options})
+        if record is None or record["asked"] != options or record["versions"] != versions():
             return False
         return unchanged(folder, record.get("finished") or {})
 
@@ -249,9 +249,8 @@ def journal_workspace(
     Raises:
         Interrupted: The user interrupted the run; the message names the command that resumes it.
     """
-    from broca.runs.workspace import (
-        Workspace,
-    )  # imports torch, which reading a folder does not need
+    # imports torch, which reading a folder does not need
+    from broca.runs.workspace import Workspace
 
     def announce() -> None:
         say("broca: stopping after this batch; Ctrl+C again stops at once")
@@ -286,12 +285,13 @@ def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**decisive, **record["how"], "task_options": options}
 
 
-def options_of_run(folder: str | Path, given: RunOptions) -> RunOptions:
+def options_of_run(folder: str | Path, run_options: RunOptions) -> RunOptions:
     """Returns the options with which a run's model and tasks are loaded again.
 
     Args:
         folder: The out folder of a run of `localize`; a folder that `save` wrote has no options.
-        given: Options of the new call. An option that differs from its default replaces the run's.
+        run_options: Options of the new call. An option that differs from its default replaces the
+            run's.
 
     Returns:
         The run's source, task and model options, and its journal if it was shared; all other
@@ -299,27 +299,30 @@ def options_of_run(folder: str | Path, given: RunOptions) -> RunOptions:
     """
     record = _read(Path(folder))
     if record is None:
-        return given
+        return run_options
     arguments = arguments_of(record)
     groups = {
-        name: _over(getattr(given, name), arguments) for name in ("source_options", "model_options")
+        name: _over(getattr(run_options, name), arguments)
+        for name in ("source_options", "model_options")
     }
-    asked = {**asdict(arguments["task_options"]), **given.task_options.to_dict()}
-    journal = given.journal_options
+    task_options = {**asdict(arguments["task_options"]), **run_options.task_options.to_dict()}
+    journal = run_options.journal_options
     if journal.journal is None and record["journal"] != JOURNAL:
         journal = replace(journal, journal=record["journal"])
-    return replace(given, **groups, task_options=TaskOptions(**asked), journal_options=journal)
+    return replace(
+        run_options, **groups, task_options=TaskOptions(**task_options), journal_options=journal
+    )
 
 
 def _over(options: Any, recorded: Mapping[str, Any]) -> Any:
     """Replaces the fields of an option class that have their defaults by their recorded values."""
     defaults = type(options)()
-    kept = {
+    replacements = {
         field.name: recorded[field.name]
         for field in fields(options)
         if field.name in recorded and getattr(options, field.name) == getattr(defaults, field.name)
     }
-    return replace(options, **kept)
+    return replace(options, **replacements)
 
 
 def machine() -> dict[str, Any]:
@@ -363,7 +366,7 @@ def _read(folder: Path) -> dict[str, Any] | None:
 
 def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for name in dict.fromkeys([*now, *before]):
-        if not _alike(before.get(name), now.get(name)):
+        if not _equal(before.get(name), now.get(name)):
             label = "the command" if name == "verb" else f"`{name}`"
             raise OutFolderTaken(
                 f"'{folder}' holds another run: there {label} is {before.get(name)!r}, here "
@@ -371,10 +374,10 @@ def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any
             )
 
 
-def _alike(before: Any, now: Any) -> bool:
+def _equal(before: Any, now: Any) -> bool:
     """Whether two values are equal; an option that an older version lacks has its default."""
     if isinstance(before, dict) and isinstance(now, dict):
-        return all(_alike(before.get(name), now.get(name)) for name in {*before, *now})
+        return all(_equal(before.get(name), now.get(name)) for name in {*before, *now})
     return before == now or (before is None and now is False)
 
 

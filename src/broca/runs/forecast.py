@@ -127,9 +127,9 @@ class Forecast:
         if self._current is None:
             return
         kind = self._steps[self._current].kind
-        kept = 0.5 ** (passed / HALF_LIFE_S)
+        weight = 0.5 ** (passed / HALF_LIFE_S)
         measured, seconds = self._speeds.get(kind, (0.0, 0.0))
-        self._speeds[kind] = measured * kept + rows, seconds * kept + passed
+        self._speeds[kind] = measured * weight + rows, seconds * weight + passed
         self._add(rows)
 
     def follow(self, done: int, total: int, seconds_left: float | None, *, guessed: bool) -> None:
@@ -160,13 +160,13 @@ class Forecast:
         """Returns the forecast at the speeds measured so far."""
         done, total = sum(self._done), sum(step.rows for step in self._steps)
         seconds, guessed = self._verb or (0.0, False)
-        left: Counter[str] = Counter()  # rows by kind
+        remaining: Counter[str] = Counter()  # rows by kind
         for place, (step, rows) in enumerate(zip(self._steps, self._done, strict=True)):
             if self._verb is None or place != self._current:
-                left[step.kind] += step.rows - rows
-        left = +left
+                remaining[step.kind] += step.rows - rows
+        remaining = +remaining
         pace = {kind: spent / rows for kind, (rows, spent) in self._speeds.items() if rows}
-        if not left:
+        if not remaining:
             return Outlook(done, total, seconds, guessed)
         if not pace:
             return Outlook(done, total, None, guessed=True)
@@ -174,8 +174,8 @@ class Forecast:
         if any(step.verb for step in self._steps):
             measured = [self._speeds[kind] for kind in pace]
             usual = sum(spent for _, spent in measured) / sum(rows for rows, _ in measured)
-        seconds += sum(rows * pace.get(kind, usual) for kind, rows in left.items())
-        return Outlook(done, total, seconds, guessed or bool(set(left) - set(pace)))
+        seconds += sum(rows * pace.get(kind, usual) for kind, rows in remaining.items())
+        return Outlook(done, total, seconds, guessed or bool(set(remaining) - set(pace)))
 
     def _add(self, rows: int) -> None:
         if self._current is not None:

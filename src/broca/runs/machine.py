@@ -76,8 +76,7 @@ def examine() -> Diagnosis:
 
 
 def _python() -> Check:
-    found = f"Python {platform.python_version()}, broca {version('broca')}"
-    return Check("versions", "ok", found)
+    return Check("versions", "ok", f"Python {platform.python_version()}, broca {version('broca')}")
 
 
 def _module(name: str) -> Check:
@@ -98,7 +97,7 @@ def _looked(*looks: tuple[str, Callable[[], Check]]) -> Iterator[Check]:
     for name, look in looks:
         try:
             yield look()
-        except Exception as error:  # noqa: BLE001  # what it met is what it reports
+        except Exception as error:  # noqa: BLE001  # the check reports it
             state: State = "broken" if name == "gates" else "missing"
             mend = f"{sys.executable} -m pip install -I broca torch transformers"
             yield Check(name, state, first_line(error), mend)
@@ -133,27 +132,29 @@ def _isolation() -> Check:
     from broca.tasks.code import code_isolation
     from broca.tasks.sandbox.isolation import ISOLATIONS, bubblewrap_path
 
-    name, found = "isolation for code tasks", code_isolation()
-    if found == ISOLATIONS["bubblewrap"]:
-        return Check(name, "ok", found)
+    name, isolation = "isolation for code tasks", code_isolation()
+    if isolation == ISOLATIONS["bubblewrap"]:
+        return Check(name, "ok", isolation)
     remedy = "apt install bubblewrap"
     if sys.platform != "linux":
         remedy = "run tasks that execute code on Linux, with bubblewrap"
     elif bubblewrap_path():
         remedy = "allow users to create namespaces: sysctl kernel.unprivileged_userns_clone=1"
-    return Check(name, "missing", f"{found}; bubblewrap would be stronger", remedy)
+    return Check(name, "missing", f"{isolation}; bubblewrap would be stronger", remedy)
 
 
 def _extras() -> Iterator[Check]:
     """Checks every extra of the package except those for its developers."""
     from packaging.requirements import Requirement
 
-    wanted = [Requirement(text) for text in requires("broca") or ()]
-    core = {requirement.name for requirement in wanted if _applies(requirement, "")}
+    requirements = [Requirement(text) for text in requires("broca") or ()]
+    core = {requirement.name for requirement in requirements if _applies(requirement, "")}
     for extra in metadata("broca").get_all("Provides-Extra") or ():
         if extra not in DEVELOPMENT:
             # a package may be named twice, with a higher bound for newer versions of Python
-            packages = dict.fromkeys(one.name for one in wanted if _applies(one, extra))
+            packages = dict.fromkeys(
+                requirement.name for requirement in requirements if _applies(requirement, extra)
+            )
             yield from (_extra(extra, package) for package in packages if package not in core)
 
 
@@ -192,7 +193,7 @@ def _disks() -> Iterator[Check]:
     except ImportError:  # reported already: transformers cannot be imported without it
         pass
     for name, place in places.items():
-        there = next(path for path in (place, *place.parents) if path.exists())
-        free = shutil.disk_usage(there).free
+        folder = next(path for path in (place, *place.parents) if path.exists())
+        free = shutil.disk_usage(folder).free
         remedy = "" if free >= TIGHT_BYTES else "free space, or use another disk (HF_HOME, `out`)"
         yield Check(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)

@@ -105,10 +105,10 @@ class Stages:
             rows: Number of its rows.
             cost: Its cost in rows if that differs, as with gradients.
         """
-        self._left = rows if cost is None else cost  # rows that are not counted as done
-        self._weight = self._left / max(1, rows)
+        self._remaining = rows if cost is None else cost  # rows that are not counted as done
+        self._weight = self._remaining / max(1, rows)
         if self._forecast is not None:
-            self._forecast.plan(self._left)
+            self._forecast.plan(self._remaining)
         self._measuring = False  # rows before the first chunk were known
         self._begin_part(rows)
 
@@ -131,7 +131,7 @@ class Stages:
 
     def end(self) -> None:
         """Ends the plan."""
-        self._count(self._left)
+        self._count(self._remaining)
         self._tokens += self._chunk_tokens
         self._chunk_tokens = 0
 
@@ -145,7 +145,7 @@ class Stages:
 
     def _count(self, rows: int) -> None:
         """Passes the rows since the last report to the forecast."""
-        self._left -= rows
+        self._remaining -= rows
         if self._forecast is not None:
             (self._forecast.measure if self._measuring else self._forecast.skip)(rows)
 

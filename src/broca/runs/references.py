@@ -80,19 +80,19 @@ def with_model_answers(
     answer: Answer, bank: Bank, positions: Sequence[int], *, components: int
 ) -> Bank:
     """Returns the bank whose tasks know the intact model's own right answers if they use them."""
-    wanted = [position for position in positions if bank[position][0].wants_own_answers]
-    if not wanted:
+    unanswered = [position for position in positions if bank[position][0].wants_own_answers]
+    if not unanswered:
         return bank
-    plan = Plan.crossed(np.zeros((1, components), dtype=bool), np.array(wanted, dtype=np.intp))
-    texts: dict[str, dict[int, str]] = {bank[position][0].name: {} for position in wanted}
-    for position, outputs in zip(wanted, answer(plan), strict=True):
+    plan = Plan.crossed(np.zeros((1, components), dtype=bool), np.array(unanswered, dtype=np.intp))
+    texts: dict[str, dict[int, str]] = {bank[position][0].name: {} for position in unanswered}
+    for position, outputs in zip(unanswered, answer(plan), strict=True):
         benchmark, item = bank[position]
         for output in outputs:
             if isinstance(output, Generation) and benchmark.right(item, output.text):
                 texts[benchmark.name][item.number] = output.text
-    known = {benchmark.name: benchmark for benchmark, _ in bank}
-    known |= {name: known[name].answered(answers) for name, answers in texts.items()}
-    return [(known[benchmark.name], item) for benchmark, item in bank]
+    benchmarks = {benchmark.name: benchmark for benchmark, _ in bank}
+    benchmarks |= {name: benchmarks[name].answered(answers) for name, answers in texts.items()}
+    return [(benchmarks[benchmark.name], item) for benchmark, item in bank]
 
 
 def _notes(bank: Bank, places: Places, usable: set[int]) -> tuple[str, ...]:
@@ -107,19 +107,19 @@ def _notes(bank: Bank, places: Places, usable: set[int]) -> tuple[str, ...]:
         if not positions:
             continue
         benchmark = bank[positions[0]][0]
-        left = sum(position not in usable for position in positions)
+        omitted = sum(position not in usable for position in positions)
         missing = "the intact model's own answer is right"
         if not benchmark.wants_own_answers:
             missing = "the task gives a full answer that its metric accepts"
-        if left == len(positions):
-            other = "gold" if benchmark.wants_own_answers else "own"
+        if omitted == len(positions):
+            reference = "gold" if benchmark.wants_own_answers else "own"
             raise TaskUnusable(
-                f"no item of task '{benchmark.name}' has a margin ({missing} on none of {left}): "
-                f"use `response` accuracy or `reference` {other}"
+                f"no item of task '{benchmark.name}' has a margin ({missing} on none of "
+                f"{omitted}): use `response` accuracy or `reference` {reference}"
             )
-        if left:
+        if omitted:
             notes.append(
-                f"{left} of {len(positions)} items of {benchmark.name} were left out of the "
+                f"{omitted} of {len(positions)} items of {benchmark.name} were left out of the "
                 f"margin: {missing} on the others only"
             )
     return tuple(notes)

@@ -153,8 +153,8 @@ class Run:
 
         def execute(plan: Plan) -> Measurement:
             self.search_response = plan.response or response
-            asked = replace(plan, response=self.search_response)
-            return replace(self.measure(asked, role="search"), plan=plan)
+            with_response = replace(plan, response=self.search_response)
+            return replace(self.measure(with_response, role="search"), plan=plan)
 
         return execute
 
@@ -361,24 +361,27 @@ class Run:
             "weights": condition.weights,
             "tokenizer": condition.tokenizer,
             "dtype": condition.dtype,
-            "tasks": {name: definition_digest(one).hex() for name, one in benchmarks.items()},
+            "tasks": {
+                name: definition_digest(benchmark).hex() for name, benchmark in benchmarks.items()
+            },
             "items": _digest(b"".join(self._digests)).hex(),
         }
 
     @cached_property
     def _journaled(self) -> JournaledExecutor:
-        known: dict[int, int] = {}
+        margin_ids: dict[int, int] = {}
 
         def margin_items(positions: NDArray[np.intp]) -> NDArray[np.int64]:
-            new = sorted(set(positions.tolist()) - set(known))
+            new = sorted(set(positions.tolist()) - set(margin_ids))
             bank = [self._bank[place] for place in new]
             digests = [
                 margin_digest(benchmark, item, self._digests[place])
                 for place, (benchmark, item) in zip(new, bank, strict=True)
             ]
             records = _records(bank, digests)
-            known.update(zip(new, self._recording.journal.items(records).tolist(), strict=True))
-            return np.array([known[place] for place in positions.tolist()], dtype=np.int64)
+            ids = self._recording.journal.items(records).tolist()
+            margin_ids.update(zip(new, ids, strict=True))
+            return np.array([margin_ids[place] for place in positions.tolist()], dtype=np.int64)
 
         return JournaledExecutor(
             self._executor,
@@ -405,8 +408,8 @@ def bank_digests(bank: Sequence[tuple[Benchmark, Item]]) -> list[bytes]:
 def tokens_of(item: Item) -> int:
     """Returns the number of tokens of an item's row; contexts that requests share count once."""
     contexts = {request.context for request in item.requests}
-    answers = sum(len(one.continuation) + one.max_new_tokens for one in item.requests)
-    return sum(len(context) for context in contexts) + answers
+    answers = sum(len(request.continuation) + request.max_new_tokens for request in item.requests)
+    return sum(map(len, contexts)) + answers
 
 
 def shared_tokens(items: Sequence[Item]) -> dict[str, float]:
@@ -417,8 +420,8 @@ def shared_tokens(items: Sequence[Item]) -> dict[str, float]:
     first, last = min(contexts), max(contexts)  # in sorted order, all share the prefix of these two
     pairs = zip(first, last, strict=False)
     shared = next((place for place, (a, b) in enumerate(pairs) if a != b), len(first))
-    rest = float(np.mean([tokens_of(item) for item in items])) - shared
-    return {"prefix_tokens": float(shared), "item_tokens": max(1.0, rest)}
+    unshared = float(np.mean([tokens_of(item) for item in items])) - shared
+    return {"prefix_tokens": float(shared), "item_tokens": max(1.0, unshared)}
 
 
 def chunk_tokens(model: GatedModel, budget: int, *, device: str | None = None) -> int:

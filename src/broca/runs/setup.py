@@ -1,4 +1,4 @@
-"""What every verb does first: the model, its tasks, and where rows are measured and kept."""
+"""Opens the model, the tasks, the journal and the workers of a verb."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from broca.runs.task_sets import (
     TaskSet,
     chance_notes,
     claim_tasks,
-    listed,
     load_tasks,
     other_tasks,
     require_ability,
@@ -42,14 +41,14 @@ from broca.tasks import Catalog, Task, TaskOptions
 IN_MEMORY = (
     "rows are kept in memory, so this run cannot be resumed; `journal` names a file to keep them in"
 )
-"""What a run without a journal says, once it begins."""
+"""Warning of a run without a journal."""
 
 
 @contextmanager
 def model_in_use(
     model: str | GatedModel, options: ModelOptions, stages: Stages
 ) -> Iterator[GatedModel]:
-    """Loads a model by its name, or takes one that is loaded and leaves it as it was found."""
+    """Loads a model by its name, or uses a loaded one, whose state is restored afterwards."""
     if not isinstance(model, GatedModel):
         stages.enter("loading the model")
         model = load(model, **asdict(options))
@@ -62,14 +61,14 @@ def model_and_heads(
     model: str | Path | GatedModel | Localization,
     heads: str | Sequence[str] | Localization | None,
 ) -> tuple[str | GatedModel, str | Sequence[str]]:
-    """What a verb is to load and to test, where a localization stands for both.
+    """Returns the model and the heads of a verb; a localization can stand for both.
 
     Args:
         model: A model, its name, or a localization or its folder, which stand for its model.
         heads: Names, a localization, which stands for its selection, or None for that of `model`.
 
     Raises:
-        BadInput: No heads are named, or the localization selected none or is not there.
+        BadInput: No heads are named, or the localization selected none or does not exist.
     """
     if heads is None:
         if isinstance(model, GatedModel):
@@ -89,7 +88,7 @@ def require_names(heads: str | Sequence[str]) -> None:
 
     Raises:
         BadInput: None is named, or a name cannot be read; see `Component.parse`.
-        UnknownName: No such published list.
+        UnknownName: The published list does not exist.
     """
     if is_published(heads):
         return
@@ -101,7 +100,7 @@ def require_names(heads: str | Sequence[str]) -> None:
 
 
 def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
-    """The names as the model has them, in the order given; published lists are looked up."""
+    """Returns the heads by the model's own names, in their order; looks up published lists."""
     require_names(heads)
     if is_published(heads):
         assert isinstance(heads, str)
@@ -116,12 +115,12 @@ def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...
 def open_workspace(
     journal_options: JournalOptions, executor_options: ExecutorOptions
 ) -> Iterator[Workspace]:
-    """A workspace for one call, or the one that the caller has open and closes.
+    """A workspace for one call, or the caller's own, which stays open.
 
-    One without a journal says, in a warning of the logger `broca`, that it cannot be resumed.
+    Without a journal, the logger `broca` warns that the run cannot be resumed.
 
     Raises:
-        BadInput: The caller's workspace is given, and another executor than its own.
+        BadInput: The executor differs from that of the caller's workspace.
     """
     journal: Any = journal_options.journal
     if isinstance(journal, Workspace):
@@ -138,10 +137,10 @@ def open_workspace(
 
 
 def ablation_of(options: AblationOptions, seed: int) -> Ablation:
-    """What becomes of ablated components.
+    """Returns the ablation that the options describe.
 
     Raises:
-        BadInput: An unknown kind, or a scale that ablates nothing.
+        BadInput: The kind is unknown, or the scale ablates nothing.
     """
     return Ablation(options.ablation, options.scale, seed)  # type: ignore[arg-type]  # it checks
 
@@ -158,25 +157,23 @@ def claimed(
     **cut: Any,
 ) -> TaskSet:
     """Loads the tasks of a claim and cuts their items; `cut` is passed to `claim_tasks`."""
-    if isinstance(same_skill, str):
-        same_skill = listed(same_skill)
     name, skill = catalog.name_of(task), catalog.names_of(same_skill)
-    taken = other_tasks(name, others, model, catalog)
-    names = (name, *skill, *taken)
+    other_names = other_tasks(name, others, model, catalog)
+    names = (name, *skill, *other_names)
     benchmarks = load_tasks(model, names, catalog, task=name, options=task_options, report=report)
     require_controls(name, benchmarks)
     tasks = claim_tasks(name, benchmarks, same_skill=skill, **cut)
-    return replace(tasks, notes=sampling_note(name, others, taken, catalog))
+    return replace(tasks, notes=sampling_note(name, others, other_names, catalog))
 
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """What a verb has open while it measures.
+    """The open model, workspace and options of a verb.
 
     Attributes:
-        model: The model, which is left as it was found.
+        model: The model, whose state is restored afterwards.
         workspace: The journal and the workers.
-        options: What the verb was given.
+        options: The options of the verb.
         stages: Receives the current stage and the progress of the run.
     """
 
@@ -217,10 +214,10 @@ class Session:
         )
 
     def intact_scores(self, run: Run) -> tuple[dict[str, float], tuple[str, ...]]:
-        """Scores of the intact model, and which tasks are near chance, said before rows are spent.
+        """Returns the scores of the intact model, and notes on tasks near chance.
 
         Raises:
-            NothingToLocalize: It cannot do the task of the claim.
+            NothingToLocalize: The model cannot do the task of the claim.
         """
         self.stages.enter(INTACT)
         scores = run.scores(())
@@ -242,15 +239,14 @@ def open_session(
 ) -> Iterator[Session]:
     """Opens a workspace and a model for one call of a verb, and closes what it opened.
 
-    What is misspelt is refused before the model is loaded.
+    Misspelt names are refused before the model is loaded.
 
     Args:
         model: The model or its name.
-        options: What the verb was given.
-        on_progress: Receives what is going on; the stages of a verb that opens several models.
-        task: The task that the verb is about: it is loaded, and its options are looked at.
-        others: More tasks that it will load, list by list as its callers give them: their names
-            are looked up.
+        options: The options of the verb.
+        on_progress: Receives stage and progress; a verb that opens several models gives its stages.
+        task: The task of the verb, which is loaded, and whose options are checked.
+        others: Lists of more tasks that the verb will load; their names are looked up.
 
     Raises:
         BrocaError: A task is unknown or has no such metric, the model cannot be loaded, or the
@@ -259,7 +255,7 @@ def open_session(
     stages = on_progress if isinstance(on_progress, Stages) else Stages(on_progress)
     with open_workspace(options.journal_options, options.executor_options) as space:
         catalog = space.catalog(options.source_options)
-        names = [name for given in others for name in catalog.names_of(given)]
+        names = [name for tasks in others for name in catalog.names_of(tasks)]
         catalog.require_names(name for name in names if name != "auto")
         if task is not None:
             stages.enter("looking up the task")

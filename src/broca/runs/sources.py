@@ -1,6 +1,6 @@
-"""The files that a result was made of: those of its model, of its tasks and of broca itself.
+"""Lists the files that a result was computed from: those of its model, its tasks and broca itself.
 
-Their sizes and times say in no time whether a finished run is still what its command would give.
+Their sizes and times show without a run whether a finished result is up to date.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from broca.tasks import Catalog
 from broca.tasks.data_sets import DATA_SETS, PREFIX
 
 MOST = 5000
-"""More files than that are not watched."""
+"""Maximum number of files whose sizes and times are compared."""
 
 _BUILDERS = {"arrow", "csv", "json", "parquet", "text"}
-"""What `dataset_path` says where `data_files` name the data."""
+"""Values of `dataset_path` if `data_files` names the data."""
 
 
 class _Unknown(Exception):
-    """Where something was read from cannot be told."""
+    """The source of some data is unknown."""
 
 
 def sources_of(
     model: str, revision: str | None, catalogs: Iterable[Catalog], data_sets: Iterable[str] = ()
 ) -> list[Path] | None:
-    """The files and folders that a run read.
+    """Returns the files and folders that a run read.
 
     Args:
         model: The model's name.
@@ -38,26 +38,26 @@ def sources_of(
         data_sets: Names of data sets that were read without a catalog.
 
     Returns:
-        The files, and the folders in which a new file would matter; None where they cannot be told,
-        as for a task whose own function loads its data.
+        The files, and the folders in which a new file would matter; None if they are unknown, as
+        for a task whose own function loads its data.
     """
     try:
-        found = {*_package(), *_model_files(model, revision)}
+        paths = {*_package(), *_model_files(model, revision)}
         for catalog in catalogs:
             for name, tasks in catalog.built:
-                found |= set(_task_files(name, tasks))
+                paths |= set(_task_files(name, tasks))
             if catalog.include_path is not None:
-                found |= set(_within(catalog.include_path))
+                paths |= set(_within(catalog.include_path))
         for name in data_sets:
             named = DATA_SETS.get(name.removeprefix(PREFIX))
             path = Path(name.removeprefix(PREFIX)).expanduser() if named is None else None
             if path is not None and path.exists():
-                found |= set(_within(path))
+                paths |= set(_within(path))
             else:
-                found |= set(_hub_files(named.path if named else str(path), "dataset", None))
+                paths |= set(_hub_files(named.path if named else str(path), "dataset", None))
     except _Unknown:
         return None
-    return sorted(found) if len(found) <= MOST else None
+    return sorted(paths) if len(paths) <= MOST else None
 
 
 def _package() -> Iterator[Path]:
@@ -75,7 +75,7 @@ def _model_files(name: str, revision: str | None) -> Iterable[Path]:
 
 
 def _task_files(name: str, tasks: Iterable[Any]) -> Iterator[Path]:
-    """What a task was read from: its definition's folder, and its data.
+    """Yields the folder of a task's definition, and its data.
 
     Args:
         name: The task's name, which may be a file.
@@ -126,14 +126,14 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _hub_files(name: str, kind: str, revision: str | None) -> list[Path]:
-    found = cached_files(name, kind, revision)
-    if not found:
+    paths = cached_files(name, kind, revision)
+    if not paths:
         raise _Unknown
-    return found
+    return paths
 
 
 def _within(place: Path) -> Iterator[Path]:
-    """A file, or a folder with all that it holds but what Python compiled."""
+    """Yields a file, or a folder and its contents except `__pycache__`."""
     yield place.absolute()
     for folder, folders, names in os.walk(place):
         folders[:] = [name for name in folders if name != "__pycache__"]

@@ -1,4 +1,4 @@
-"""The tasks of a run: which are meant, how they are loaded, where their items lie."""
+"""Resolves, loads and lays out the tasks of a run."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ NEAR_CHANCE = 0.15
 
 @dataclass(frozen=True, eq=False)
 class TaskSet:
-    """The tasks of a run, with the items that it needs of each; without arguments there are none.
+    """The tasks of a run with their items; empty by default.
 
     Attributes:
-        task: The task that the run is about; empty where all tasks are alike.
+        task: The task that the run is about; empty if all tasks have the same role.
         same_skill: Other tasks of its capability.
-        others: The tasks that should not suffer.
+        others: Tasks that a selection should not affect.
         benchmarks: All tasks by name.
         bank: Their items.
-        places: For each part of the items, the positions of each task's in the bank.
-        notes: What the reader should know of the choice of tasks.
+        places: Positions of each task's items in the bank, by part.
+        notes: Notes for the reader on the choice of tasks.
     """
 
     task: str = ""
@@ -70,15 +70,14 @@ class TaskSet:
         return [int(position) for position in self.places["locate"][self.task]]
 
     def scored_tokens(self, positions: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
-        """Tokens that the task scores of some items, prompt and continuation.
+        """Returns the scored tokens of some items, prompt and continuation.
 
         Args:
-            positions: Of the items in the bank.
+            positions: Positions of the items in the bank.
 
         Returns:
-            For every request its item's position and its tokens; equal ones of an item once. Those
-            of a generation are its prompt alone: what is written after it differs from mask to
-            mask.
+            The position of the item and the tokens of every request; equal requests of an item
+            occur once. A generation has only its prompt, because its output depends on the mask.
         """
         return [
             (position, tokens)
@@ -91,18 +90,19 @@ class TaskSet:
 
     @property
     def documents(self) -> tuple[Documents, ...]:
-        """Which documents each part of the items holds."""
-        found: dict[tuple[str, str, str, str], list[int]] = {}
+        """The documents of each part of the items."""
+        document_places: dict[tuple[str, str, str, str], list[int]] = {}
         for part, by_task in self.places.items():
             for name, positions in by_task.items():
                 for position in positions.tolist():
                     benchmark, item = self.bank[position]
                     member, split, place = benchmark.document_place(item)
-                    found.setdefault((name, part, member, split), []).append(place)
-        return tuple(Documents(*key, tuple(places)) for key, places in found.items())
+                    key = (name, part, member, split)
+                    document_places.setdefault(key, []).append(place)
+        return tuple(Documents(*key, tuple(places)) for key, places in document_places.items())
 
     def notes_of(self, name: str) -> tuple[str, ...]:
-        """What the reader should know of a task and its items."""
+        """Notes for the reader on a task and its items."""
         benchmark = self.benchmarks[name]
         notes = tuple(benchmark.notes)
         if not benchmark.cut_items:
@@ -129,23 +129,18 @@ def claim_tasks(
 
     Args:
         task: The claimed task.
-        benchmarks: It and the other tasks, by name.
+        benchmarks: All tasks by name, the claimed one included.
         same_skill: Tasks of its capability; those whose metadata say so are added.
-        items: Most `locate` and `confirm` items of each task.
+        items: Maximum number of `locate` and of `confirm` items of each task.
         seed: Seed of the cut.
-        limit: Most `report` items of each task; all by default.
-        report_items: Most `report` items of the task and of each of its skill, and as many of all
-            others together, evenly from those that `limit` leaves; all by default.
-        searched: Whether a search may ask `locate` and `confirm` items of all tasks but those of
-            the same skill, or the task's `locate` items are all that is needed.
+        limit: Maximum number of `report` items of each task; all by default.
+        report_items: Maximum number of `report` items of the task, of each task of its skill, and
+            of all others together, evenly spaced over those that `limit` leaves; all by default.
+        searched: `all` if a search may measure `locate` and `confirm` items of all tasks except
+            those of the same skill; `task` if only the task's `locate` items are needed.
     """
     same, others = roles(task, benchmarks, same_skill)
-    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
-    if limit is not None:
-        splits = {
-            name: Split(split.locate, split.confirm, split.report[:limit])
-            for name, split in splits.items()
-        }
+    splits = _splits_of(benchmarks, items=items, seed=seed, limit=limit)
     if report_items is not None:
         reported = {name: np.array(split.report, dtype=np.intp) for name, split in splits.items()}
         fewer = Trial(task, same, others, benchmarks, reported).smaller(report_items)
@@ -163,8 +158,8 @@ def claim_tasks(
 
 
 def equal_tasks(benchmarks: Mapping[str, Benchmark], *, items: int, seed: int) -> TaskSet:
-    """Cuts the items of tasks that are all alike: their `locate` items."""
-    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
+    """Cuts the `locate` items of tasks that all have the same role."""
+    splits = _splits_of(benchmarks, items=items, seed=seed)
     bank, places = lay_out(benchmarks, splits, {"locate": tuple(benchmarks)})
     return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
 
@@ -172,30 +167,42 @@ def equal_tasks(benchmarks: Mapping[str, Benchmark], *, items: int, seed: int) -
 def split_tasks(
     benchmarks: Mapping[str, Benchmark], *, items: int, seed: int, limit: int | None = None
 ) -> TaskSet:
-    """Cuts the items of tasks that are all alike: their `locate` and their `report` items.
+    """Cuts the `locate` and `report` items of tasks that all have the same role.
 
     Args:
         benchmarks: The tasks by name.
-        items: Most `locate` items of each.
+        items: Maximum number of `locate` items of each task.
         seed: Seed of the cut.
-        limit: Most `report` items of each; all by default.
+        limit: Maximum number of `report` items of each task; all by default.
     """
-    splits = {name: one.split(items=items, seed=seed) for name, one in benchmarks.items()}
-    splits = {name: replace(split, report=split.report[:limit]) for name, split in splits.items()}
+    splits = _splits_of(benchmarks, items=items, seed=seed, limit=limit)
     parts: dict[Part, Sequence[str]] = {"locate": tuple(benchmarks), "report": tuple(benchmarks)}
     bank, places = lay_out(benchmarks, splits, parts)
     return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
 
 
 def whole_tasks(benchmarks: Mapping[str, Benchmark]) -> TaskSet:
-    """Lays out every item of tasks that are all alike, uncut: all are `report` items."""
-    splits = {name: Split((), (), tuple(range(len(one.items)))) for name, one in benchmarks.items()}
+    """Lays out all items of tasks that all have the same role, as `report` items."""
+    splits = {
+        name: Split((), (), tuple(range(len(benchmark.items))))
+        for name, benchmark in benchmarks.items()
+    }
     bank, places = lay_out(benchmarks, splits, {"report": tuple(benchmarks)})
     return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
 
 
+def _splits_of(
+    benchmarks: Mapping[str, Benchmark], *, items: int, seed: int, limit: int | None = None
+) -> dict[str, Split]:
+    splits = {}
+    for name, benchmark in benchmarks.items():
+        split = benchmark.split(items=items, seed=seed)
+        splits[name] = replace(split, report=split.report[:limit])
+    return splits
+
+
 MOST_OTHERS = 8
-"""Tasks of a folder that `auto` takes as others."""
+"""Maximum number of tasks of a folder that `auto` stands for."""
 
 
 def other_tasks(
@@ -221,7 +228,7 @@ def other_tasks(
         if task and model.source not in SHIPPED_MODELS:
             names = _evenly(tuple(name for name in names if name != task))
     else:
-        names = tuple(listed(others) if isinstance(others, str) else catalog.names_of(others))
+        names = tuple(catalog.names_of(others))
         if task in names:
             raise BadInput(
                 f"task '{task}' is also named in `others`: a task is not a control of itself"
@@ -238,22 +245,22 @@ def _evenly(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def sampling_note(
-    task: str, others: str | Sequence[str | Task], taken: Sequence[str], catalog: Catalog
+    task: str, others: str | Sequence[str | Task], names: Sequence[str], catalog: Catalog
 ) -> tuple[str, ...]:
-    """Says which tasks `auto` took, where it did not take all.
+    """Returns a note on the tasks that `auto` stands for if it leaves out some.
 
     Args:
         task: The task.
-        others: What was given as `others`.
-        taken: What `other_tasks` made of it.
+        others: The value of `others`.
+        names: The names that `other_tasks` returned for it.
         catalog: The tasks that can be named.
     """
-    there = [name for name in catalog.included if name != task]
-    if others != "auto" or len(taken) != MOST_OTHERS or len(there) <= MOST_OTHERS:
+    folder_tasks = [name for name in catalog.included if name != task]
+    if others != "auto" or len(names) != MOST_OTHERS or len(folder_tasks) <= MOST_OTHERS:
         return ()
     return (
-        f"the other tasks are {len(taken)} of the {len(there)} in the folder, at even steps "
-        f"through their names ({', '.join(taken)}): `others` names more",
+        f"the other tasks are {len(names)} of the {len(folder_tasks)} in the folder, at even steps "
+        f"through their names ({', '.join(names)}): `others` names more",
     )
 
 
@@ -278,8 +285,7 @@ def compared_tasks(
                 "more in `tasks`, or give `include_path`"
             )
         return names
-    given = listed(tasks) if isinstance(tasks, str) else tasks
-    names = tuple(dict.fromkeys(catalog.names_of(given)))
+    names = tuple(dict.fromkeys(catalog.names_of(tasks)))
     if len(names) < 2:
         raise BadInput(
             f"`tasks` names {len(names)} task{'s' * (len(names) != 1)}: an atlas compares tasks "
@@ -304,16 +310,16 @@ def load_tasks(
     options: TaskOptions | None = None,
     report: Callable[[str], None] | None = None,
 ) -> dict[str, Benchmark]:
-    """Loads tasks as a model is asked them.
+    """Loads tasks for a model.
 
     Args:
-        model: Its tokenizer and context.
+        model: The model, for its tokenizer and context length.
         names: Tasks, groups or tags; each is loaded once.
-        catalog: Where they are.
-        task: The localized one, which alone takes the metric of the options and must have their
+        catalog: The catalog of the tasks.
+        task: The localized task; it alone takes the metric of the options and must have their
             locate split.
-        options: How the tasks are asked.
-        report: Receives which task is built.
+        options: How the tasks are prompted and scored.
+        report: Receives a line for each task that is built.
 
     Raises:
         BrocaError: A task is unknown or cannot be used.
@@ -321,10 +327,10 @@ def load_tasks(
     options = options or TaskOptions()
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
     benchmarks: dict[str, Benchmark] = {}
-    wanted = tuple(dict.fromkeys(names))
-    for number, name in enumerate(wanted, start=1):
+    names = tuple(dict.fromkeys(names))
+    for number, name in enumerate(names, start=1):
         if report is not None:
-            report(f"building task {number} of {len(wanted)}: {name}")
+            report(f"building task {number} of {len(names)}: {name}")
         benchmarks[name] = catalog.load(
             name,
             tokenizer,
@@ -345,10 +351,10 @@ def lay_out(
     Args:
         benchmarks: Tasks by name.
         splits: Their items, cut.
-        parts: For each part of the items the tasks of which it is needed.
+        parts: The tasks whose items are needed, by part.
 
     Returns:
-        The bank, and for each part the positions of each task's items in it.
+        The bank, and the positions of each task's items in it, by part.
     """
     bank: Bank = []
     places: dict[Part, Places] = {}
@@ -365,7 +371,7 @@ def require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
     """Refuses another task that shares a task with the localized group.
 
     Raises:
-        BadInput: It does.
+        BadInput: Another task shares a task with it.
     """
     members = set(benchmarks[task].task_names)
     for name, benchmark in benchmarks.items():
@@ -378,14 +384,14 @@ def require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
 
 
 def require_ability(tasks: TaskSet, scores: Mapping[str, float]) -> None:
-    """Refuses a task that the intact model does not do.
+    """Refuses a task that the intact model cannot do.
 
     Args:
         tasks: The tasks of a claim.
         scores: Score of the claimed task on its report items.
 
     Raises:
-        NothingToLocalize: It is no better than guessing.
+        NothingToLocalize: The model is no better than guessing.
     """
     benchmark, items = tasks.benchmarks[tasks.task], len(tasks.places["report"][tasks.task])
     score = scores[tasks.task]
@@ -399,7 +405,7 @@ def require_ability(tasks: TaskSet, scores: Mapping[str, float]) -> None:
 
 
 def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]:
-    """Which tasks are so near chance on the intact model that they can lose little or nothing.
+    """Returns notes on tasks near chance, which can lose little or nothing.
 
     Args:
         tasks: The tasks of a claim.

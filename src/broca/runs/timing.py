@@ -23,13 +23,13 @@ from broca.searches import Problem
 WARM_UP = 4
 """Rows that are measured before the timed ones."""
 _SHARE = 0.05
-"""Of the components, ablated in timed rows."""
+"""Share of the components that are ablated in timed rows."""
 _TIMED = 32
-"""Rows that are timed in each response where a search has a time to keep."""
+"""Number of rows that are timed in each response for a search with a time limit."""
 _SURE = 0.8
-"""Part of the time that is shared out: speeds vary, and a search reckons between its plans."""
+"""Share of the time that is used for rows: speeds vary, and searches compute between plans."""
 _COUNTED = 1000
-"""Rows of a search that keeps to a budget after which the rest is taken to be alike."""
+"""Number of rows that are counted of a search with a budget; its cost is extrapolated."""
 
 
 def count_rows(
@@ -40,13 +40,13 @@ def count_rows(
     *,
     contrast: float = 0.0,
 ) -> MethodCost:
-    """Asks a search for its plans and counts instead of measuring.
+    """Asks a search for its plans and counts their rows without measuring them.
 
     Args:
         method: Name of the method.
-        problem: What it would solve.
-        lengths: Tokens of a row of each bank item.
-        speeds: Tokens a second in `accuracy`, and in `probability` where there is one.
+        problem: The problem that it would solve.
+        lengths: Number of tokens of a row of each bank item.
+        speeds: Tokens per second in `accuracy`, and in `probability` if the tasks have margins.
         contrast: The option of methods that look at the task alone.
     """
     record = searches.require_method(method)
@@ -72,7 +72,7 @@ def count_rows(
     except BadInput as error:
         return MethodCost(method, 0, 0, 0.0, "accuracy", str(error))
     while (plan := search.ask()) is not None:
-        # a margin is read as fast as the probability that it makes
+        # a margin takes as long as its probability
         response: Response = (
             "accuracy" if (plan.response or default) == "accuracy" else "probability"
         )
@@ -93,33 +93,33 @@ def count_rows(
 
 
 def speeds_of(run: Run, *, seed: int, sample: int) -> tuple[dict[str, float], int]:
-    """Tokens a second in each response that the task has, and the rows that were timed."""
+    """Returns the tokens per second in each response of the task, and the number of timed rows."""
     located = run.tasks.places["locate"][run.tasks.task]
     rng = np.random.default_rng(seed)
-    wanted = located[np.arange(sample) % len(located)]
+    items = located[np.arange(sample) % len(located)]
     masks = rng.random((sample, len(run.model.components))) < _SHARE
-    speeds = {"accuracy": _tokens_a_second(run, Plan(masks, np.arange(sample), wanted), rng)}
+    speeds = {"accuracy": _tokens_a_second(run, Plan(masks, np.arange(sample), items), rng)}
     try:
         referenced = run.referenced("probability", {run.tasks.task: located}, otherwise=None)
     except TaskUnusable:
         return speeds, sample
-    usable = np.isin(wanted, referenced.places[run.tasks.task])
+    usable = np.isin(items, referenced.places[run.tasks.task])
     if not usable.any():
         return speeds, sample
     rows = int(usable.sum())
-    plan = Plan(masks[usable], np.arange(rows), wanted[usable], response="probability")
+    plan = Plan(masks[usable], np.arange(rows), items[usable], response="probability")
     speeds["probability"] = _tokens_a_second(run, plan, rng)
     return speeds, sample + rows
 
 
 def rows_within(run: Run, seconds: float, places: Places, *, seed: int) -> int:
-    """Rows that the model measures in some time, by the slower of the two responses.
+    """Returns how many rows the model measures in a time, at the speed of the slower response.
 
     Args:
-        run: Its model is timed, under masks that no journal knows.
+        run: The run whose model is timed, under masks that no journal contains.
         seconds: The time.
         places: Positions of each measured task's items.
-        seed: Seed of the rows that are timed, which has to be a new one for each time.
+        seed: Seed of the timed rows; every timing needs a new seed.
     """
     speeds, _ = speeds_of(run, seed=seed, sample=_TIMED)
     tokens = [tokens_of(run.bank[place][1]) for items in places.values() for place in items]
@@ -127,7 +127,7 @@ def rows_within(run: Run, seconds: float, places: Places, *, seed: int) -> int:
 
 
 def _tokens_a_second(run: Run, plan: Plan, rng: np.random.Generator) -> float:
-    """Speed of a plan, after a few rows of other masks to warm up."""
+    """Returns the speed of a plan, after a few rows under other masks to warm up."""
     warm_up = rng.random((WARM_UP, plan.masks.shape[1])) < _SHARE
     items = plan.item_index[np.arange(WARM_UP) % len(plan)]
     run.measure(Plan(warm_up, np.arange(WARM_UP), items, response=plan.response))
@@ -138,7 +138,7 @@ def _tokens_a_second(run: Run, plan: Plan, rng: np.random.Generator) -> float:
 
 
 def peak_memory(model: GatedModel) -> int:
-    """Most bytes held so far: on the device, or by the process where that is a CPU."""
+    """Returns the peak memory in bytes: of the GPU, or of the process for a model on a CPU."""
     if model.device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(model.device))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

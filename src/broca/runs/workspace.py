@@ -1,4 +1,4 @@
-"""What several runs share: an open journal, workers, built tasks, and how Ctrl+C ends them."""
+"""The journal, workers and built tasks that several runs share."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from broca.tasks import Catalog
 
 
 class Workspace(AbstractContextManager["Workspace"]):
-    """What several runs share.
+    """A journal, workers and built tasks that several runs share.
 
     Args:
-        journal: The journal's file; in memory alone if None, where nothing can be resumed.
-        executor: Where rows are measured: in this process by default.
+        journal: The journal's file; None keeps rows in memory, so that no run can be resumed.
+        executor: Where rows are measured; in this process by default.
         keep_outputs: Share of the rows whose raw output is kept.
-        stopper: Puts off Ctrl+C until rows are kept.
+        stopper: Delays Ctrl+C until the measured rows are kept.
         on_begin: Receives the digests of every run, once they are known.
 
     Raises:
-        BadInput: A share that does not lie between 0 and 1, or an unknown executor.
-        MissingExtra: Ray is wanted and not installed.
+        BadInput: The share is not between 0 and 1, or the executor is unknown.
+        MissingExtra: Ray is requested and not installed.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Workspace(AbstractContextManager["Workspace"]):
 
     @property
     def in_memory(self) -> bool:
-        """Whether what is measured is gone when the process ends."""
+        """Whether measured rows are lost when the process ends."""
         return self.path is None
 
     @property
@@ -70,7 +70,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         """The journal, opened on first use.
 
         Raises:
-            JournalError: It cannot be used.
+            JournalError: The journal cannot be used.
         """
         if self._journal is None:
             self._journal = self._opened.enter_context(
@@ -84,7 +84,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         return tuple(self._catalogs.values())
 
     def catalog(self, options: SourceOptions) -> Catalog:
-        """The tasks that can be named; a task that several runs ask is built once."""
+        """Returns the catalog of these options; a task of several runs is built once."""
         if options not in self._catalogs:
             self._catalogs[options] = Catalog(options.include_path, allow_code=options.allow_code)
         return self._catalogs[options]

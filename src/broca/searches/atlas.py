@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
 from broca.recovery import JointEffects, joint_effects
@@ -152,7 +153,7 @@ class AtlasSearch(GeneratorSearch[Chart]):
     def _measure_intact(self, pools: list[NDArray[np.intp]]) -> Generator[Plan, Measurement, Any]:
         """Measures the intact response of every bank position that will be used; others are NaN."""
         items = np.concatenate(pools)
-        none = np.zeros((1, self._problem.components), dtype=bool)
+        none = designs.intact(self._problem.components)
         responses = yield from self._ask(none, np.zeros(len(items), dtype=np.intp), items)
         intact = np.full(int(items.max()) + 1, np.nan)
         intact[items] = responses
@@ -172,10 +173,10 @@ class _Deck:
 
     def __init__(self, items: NDArray[np.intp], rng: np.random.Generator) -> None:
         self._items, self._rng = items, rng
-        self._left: list[int] = []
+        self._queue: list[int] = []
 
     def draw(self, count: int) -> NDArray[np.intp]:
-        while len(self._left) < count:
-            self._left += self._rng.permutation(self._items).tolist()
-        dealt, self._left = self._left[:count], self._left[count:]
+        while len(self._queue) < count:
+            self._queue += self._rng.permutation(self._items).tolist()
+        dealt, self._queue = self._queue[:count], self._queue[count:]
         return np.array(dealt, dtype=np.intp)

@@ -15,10 +15,6 @@ from broca.recovery import Additivity
 from broca.results.localization import AnswerInfo
 
 
-def _no_items() -> NDArray[np.intp]:
-    return np.zeros(0, dtype=np.intp)
-
-
 @dataclass(frozen=True)
 class OtherTask:
     """A task that the selection should not affect.
@@ -58,7 +54,7 @@ class Problem:
     k: int
     rows: int | None
     seed: int
-    confirm: NDArray[np.intp] = field(default_factory=_no_items)
+    confirm: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     others: tuple[OtherTask, ...] = ()
     continuous: bool = False
     differentiable: bool = False

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
-from broca.searches.base import Problem, Ranking, SearchGenerator, Strategy
+from broca.searches.base import GeneratorSearch, Problem, SearchGenerator, Strategy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,31 +48,29 @@ class Contrasted:
         """Runs the method on responses from which the partners' losses are subtracted."""
         partners = _partners(problem)
         intact: dict[tuple[Response | None, int], float] = {}
-        search = self.strategy.generate(self._alone(problem))
-        rows, plan = 0, next(search)
-        while True:
+        search = GeneratorSearch(self.strategy.generate(self._alone(problem)))
+        rows = 0
+        while (plan := search.ask()) is not None:
             paired = np.array([partners[item] for item in plan.item_index.tolist()], dtype=np.intp)
             unknown = {
                 partner for partner in paired.tolist() if (plan.response, partner) not in intact
             }
             measured = yield from _on_intact(plan, sorted(unknown))
             intact.update(((plan.response, partner), value) for partner, value in measured.items())
-            both = replace(
+            joint = replace(
                 plan,
                 mask_index=np.concatenate([plan.mask_index, plan.mask_index]),
                 item_index=np.concatenate([plan.item_index, paired]),
             )
-            measurement = yield both
-            rows += len(unknown) + both.cost
+            measurement = yield joint
+            rows += len(unknown) + joint.cost
             level = np.array([intact[plan.response, partner] for partner in paired.tolist()])
-            try:
-                plan = search.send(self._beyond(plan, measurement, level))
-            except StopIteration as end:
-                ranking: Ranking = end.value
-                options = {**ranking.options, "contrast": self.weight}
-                if "rows" in options:
-                    options["rows"] = rows
-                return replace(ranking, options=options)
+            search.tell(self._beyond(plan, measurement, level))
+        ranking = search.result()
+        options = {**ranking.options, "contrast": self.weight}
+        if "rows" in options:
+            options["rows"] = rows
+        return replace(ranking, options=options)
 
     def _alone(self, problem: Problem) -> Problem:
         """Returns the problem of the method: only the task, and its share of the rows."""
@@ -94,10 +93,10 @@ class Contrasted:
 
 
 def _on_intact(plan: Plan, items: list[int]) -> Generator[Plan, Measurement, dict[int, float]]:
-    """Returns the intact responses in a measurement, by item."""
+    """Measures the intact responses of items in the response of a plan, by item."""
     if not items:
         return {}
-    none = np.zeros((1, plan.masks.shape[1]), dtype=bool)
+    none = designs.intact(plan.masks.shape[1])
     measurement = yield Plan.crossed(none, np.array(items), response=plan.response)
     return dict(zip(items, measurement.responses.tolist(), strict=True))
 
@@ -106,10 +105,9 @@ def _partners(problem: Problem) -> dict[int, int]:
     """Returns each item's partner, an item of one of the other tasks in turn."""
     partners = {}
     for part in ("items", "confirm"):
-        mine = getattr(problem, part)
-        for place, item in enumerate(mine.tolist()):
+        for place, item in enumerate(getattr(problem, part).tolist()):
             other = problem.others[place % len(problem.others)]
-            theirs = getattr(other, part)
-            theirs = theirs if len(theirs) else other.items
-            partners[item] = int(theirs[place // len(problem.others) % len(theirs)])
+            pool = getattr(other, part)
+            pool = pool if len(pool) else other.items
+            partners[item] = int(pool[place // len(problem.others) % len(pool)])
     return partners

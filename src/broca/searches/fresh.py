@@ -14,7 +14,7 @@ from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import RESAMPLES
-from broca.searches.base import Problem, Ranking, SearchGenerator
+from broca.searches.base import Problem, SearchGenerator
 from broca.searches.pilot import pilot, sizes_of
 from broca.searches.records import Method
 from broca.searches.regression import rank_by_regression, require_resamples
@@ -119,9 +119,9 @@ class _Rounds:
         none = designs.intact(problem.components)
         self._intact = yield from self._ask(Plan.crossed(none, items))
         size, per_mask = yield from self._pilot()
-        left = self._affordable - len(items) - self._turn
+        rows = self._affordable - len(items) - self._turn
         masks, index, met = designs.fresh(
-            left,
+            rows,
             problem.components,
             items=len(items),
             size=size,
@@ -141,12 +141,17 @@ class _Rounds:
             self.strategy.recovery,
             resamples=self.strategy.resamples,
         )
-        return self._recorded(ranking, size, per_mask)
-
-    @property
-    def _pilot_items(self) -> int:
-        """Number of items of a pilot mask: two separate the variances of items and masks."""
-        return 2 if self.problem.prefix_tokens > 0 and len(self._items) > 1 else 1
+        record = {
+            "rows": self.budget,
+            "items": len(items),
+            "masks": len(self._masks),
+            "sparsity": size / problem.components,
+            "items_per_mask": per_mask,
+            "recovery": recovery_name(self.strategy.recovery),
+            "response": self._response,
+            "both": self.strategy.both,
+        }
+        return replace(ranking, options=record)
 
     def _pilot(self) -> Generator[Plan, Measurement, tuple[int, int]]:
         """Finds the size of masks, and the number of items of each."""
@@ -169,7 +174,8 @@ class _Rounds:
 
     def _drops(self, masks: NDArray[np.bool_]) -> Measuring:
         """Measures the drop of every mask on each of its items, `(masks, items of each)`."""
-        per_mask = self._pilot_items
+        # two items of a mask separate the variances of items and masks
+        per_mask = 2 if self.problem.prefix_tokens > 0 and len(self._items) > 1 else 1
         met = (self._turn + np.arange(len(masks) * per_mask)) % len(self._items)
         self._turn += len(met)
         index = np.repeat(np.arange(len(masks)), per_mask)
@@ -185,19 +191,6 @@ class _Rounds:
             return measurement.responses
         metric = yield replace(plan, response="accuracy")
         return (measurement.responses + metric.responses) / 2
-
-    def _recorded(self, ranking: Ranking, size: int, per_mask: int) -> Ranking:
-        record = {
-            "rows": self.budget,
-            "items": len(self._items),
-            "masks": len(self._masks),
-            "sparsity": size / self.problem.components,
-            "items_per_mask": per_mask,
-            "recovery": recovery_name(self.strategy.recovery),
-            "response": self._response,
-            "both": self.strategy.both,
-        }
-        return replace(ranking, options=record)
 
 
 def items_per_mask(drops: NDArray[np.float64], *, prefix: float, item: float) -> int:

@@ -11,6 +11,7 @@ from broca.errors import BadInput
 from broca.measurement import Plan
 from broca.searches.base import Problem, SearchGenerator
 from broca.searches.gradient import FEWEST_ITEMS, ranking_of_slopes
+from broca.searches.pilot import random_masks
 from broca.searches.records import Method
 
 ROWS_PER_ITEM = 4
@@ -51,10 +52,8 @@ class MaskedGradient:
         row_items = self.require(problem)
         count = len(row_items)
         rng = np.random.default_rng([problem.seed, 0x3A5C])
-        masks = np.zeros((count, problem.components), dtype=bool)
-        for mask, share in zip(masks, rng.uniform(self.low, self.high, count), strict=True):
-            size = round(share * problem.components)
-            mask[rng.choice(problem.components, size, replace=False)] = True
+        sizes = np.round(rng.uniform(self.low, self.high, count) * problem.components)
+        masks = random_masks(sizes, np.arange(problem.components), problem.components, rng)
         plan = Plan(masks, np.arange(count), row_items, gradients=True)
         measurement = yield plan
         return ranking_of_slopes(

@@ -106,16 +106,15 @@ class LearnedGates:
         harms = opened.gates < 0.5
         effects = -closed.gates * np.maximum(closed.slopes, 0)
         effects -= (1 - opened.gates) * np.minimum(opened.slopes, 0)
-        rated = np.lexsort((effects, ~needed))
-        selected = tuple(int(c) for c in rated[: problem.k] if needed[c] and effects[c] < 0)
-        in_the_way = [int(column) for column in rated if harms[column] and not needed[column]]
+        order = tuple(int(column) for column in np.lexsort((effects, ~needed)))
+        selected = tuple(c for c in order[: problem.k] if needed[c] and effects[c] < 0)
         groups = {
-            "facilitating": tuple(int(column) for column in rated if needed[column]),
-            "interfering": tuple(in_the_way),
+            "facilitating": tuple(c for c in order if needed[c]),
+            "interfering": tuple(c for c in order if harms[c] and not needed[c]),
         }
         return Ranking(
             effects,
-            tuple(int(column) for column in rated),
+            order,
             selected,
             "" if selected else "no gate stays open against the push to close",
             record,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
 from broca.searches.base import OtherTask, Problem
@@ -171,8 +172,8 @@ class _Level:
         self._products += float((intact - self.mean) @ (responses - responses.mean()))
         slope = 1.0
         if self._variance > 0:
-            known = self._rows / (self._rows + _DOUBT)
-            slope += known * (self._products / (self._rows * self._variance) - 1.0)
+            weight = self._rows / (self._rows + _DOUBT)
+            slope += weight * (self._products / (self._rows * self._variance) - 1.0)
         predicted: Floats = self.mean + np.clip(slope, 0.0, 1.0) * (intact - self.mean)
         return predicted
 
@@ -206,18 +207,22 @@ class Measuring:
         self.rng = np.random.default_rng([self.problem.seed, 0xF0C5])
         self.response: Response | None = "probability" if self.problem.continuous else None
         self._intact: dict[int, float] = {}
-        self._confirm: dict[str, NDArray[np.intp]] = {}
         self._confirm_intact: dict[int, float] = {}
         self._levels: dict[str, _Level] = {}
         self._queues: dict[tuple[str, str], list[int]] = {}
         self._turn = 0
         problem = self.problem
-        task = OtherTask("", problem.items, problem.confirm)
-        self._tasks = {"": task, **{other.name: other for other in problem.others}}
-        self._pools = {name: task.items for name, task in self._tasks.items()}
+        tasks = (OtherTask("", problem.items, problem.confirm), *problem.others)
+        self._pools = {
+            "items": {task.name: task.items for task in tasks},
+            # if no items were set aside, those of the search are used
+            "confirm": {
+                task.name: task.confirm if len(task.confirm) else task.items for task in tasks
+            },
+        }
 
     @property
-    def left(self) -> int:
+    def rows_left(self) -> int:
         """Number of rows of the budget that are not spent."""
         return self.budget - self.rows
 
@@ -246,24 +251,20 @@ class Measuring:
 
     def measure_intact(self, rows: int) -> Measured:
         """Measures the intact model on the items of screening, which gives their fixed effects."""
-        shares = max(1, len(self._tasks) - 1)
-        self._pools = {
-            name: self.rng.permutation(task.items)[: max(4, rows // (2 * (shares if name else 1)))]
-            for name, task in self._tasks.items()
-        }
-        items = np.concatenate(list(self._pools.values()))
-        none = np.zeros((1, self.problem.components), dtype=bool)
+        pools = self._pools["items"] = self._drawn("items", rows)
+        items = np.concatenate(list(pools.values()))
+        none = designs.intact(self.problem.components)
         responses = yield from self._ask(none, np.zeros(len(items), dtype=np.intp), items)
         self._intact = dict(zip(items.tolist(), responses.tolist(), strict=True))
         self._levels = {
             name: _Level(np.array([self._intact[item] for item in pool.tolist()]))
-            for name, pool in self._pools.items()
+            for name, pool in pools.items()
         }
 
     def drops(self, masks: Bools) -> Measured:
         """Measures the loss of the task for every mask on one item, `(masks,)`."""
         names = [""] * len(masks)
-        items = np.array([self._next(name, "items") for name in names], dtype=np.intp)
+        items = self._next_items(names, "items")
         responses = yield from self._ask(masks, np.arange(len(masks)), items)
         lost = self._lost(names, items, responses)
         self.observed.append(Observed(masks, lost, items, "items"))
@@ -281,7 +282,7 @@ class Measuring:
             names += [""] * size
             if self.problem.others:
                 names += [self._next_other() for _ in range(size)]
-        items = np.array([self._next(name, "items") for name in names], dtype=np.intp)
+        items = self._next_items(names, "items")
         index = np.repeat(np.arange(len(masks)), self.bundle_rows(size))
         responses = yield from self._ask(masks, index, items)
         rows = self._lost(names, items, responses).reshape(len(masks), -1, size)
@@ -302,8 +303,8 @@ class Measuring:
         names = [""] * items
         if self.problem.others:
             names += [self._next_other() for _ in range(items)]
-        drawn = np.array([self._next(name, "confirm") for name in names], dtype=np.intp)
-        every = np.vstack([np.zeros((1, masks.shape[1]), dtype=bool), masks])
+        drawn = self._next_items(names, "confirm")
+        every = np.vstack([designs.intact(masks.shape[1]), masks])
         index = np.repeat(np.arange(len(every)), len(drawn))
         responses = yield from self._ask(
             every, index, np.tile(drawn, len(every)), response="accuracy"
@@ -325,13 +326,13 @@ class Measuring:
     @property
     def knows_confirm(self) -> bool:
         """Whether the intact model was measured on `confirm` items."""
-        return bool(self._confirm)
+        return "confirmed" in self._pools
 
     def measure_confirm(self, rows: int) -> Measured:
         """Measures the intact model on `confirm` items, in the tasks' own metrics."""
-        self._confirm = self._drawn("confirm", rows)
-        items = np.concatenate(list(self._confirm.values()))
-        none = np.zeros((1, self.problem.components), dtype=bool)
+        pools = self._pools["confirmed"] = self._drawn("confirm", rows)
+        items = np.concatenate(list(pools.values()))
+        none = designs.intact(self.problem.components)
         index = np.zeros(len(items), dtype=np.intp)
         responses = yield from self._ask(none, index, items, response="accuracy")
         self._confirm_intact = dict(zip(items.tolist(), responses.tolist(), strict=True))
@@ -351,11 +352,11 @@ class Measuring:
         names = [""] * len(masks) + [self._next_other() for _ in range(others)]
         index = np.concatenate([np.arange(len(masks)), np.arange(others)])
         if part == "items":
-            items = np.array([self._next(name, part) for name in names], dtype=np.intp)
+            items = self._next_items(names, "items")
             responses = yield from self._ask(masks, index, items)
             lost = self._lost(names, items, responses)
         else:
-            items = np.array([self._next_confirmed(name) for name in names], dtype=np.intp)
+            items = self._next_items(names, "confirmed")
             responses = yield from self._ask(masks, index, items, response="accuracy")
             lost = np.array([self._confirm_intact[item] for item in items.tolist()]) - responses
         self.observed.append(Observed(masks, lost, items, part))
@@ -367,18 +368,11 @@ class Measuring:
         The effect of a mask differs between items, so that more rows on the same few items add
         little evidence about the task.
         """
-        drawn = {}
-        for name, task in self._tasks.items():
-            items = task.confirm if part == "confirm" and len(task.confirm) else task.items
-            shares = max(1, len(self._tasks) - 1) if name else 1
+        drawn, pools = {}, self._pools[part]
+        for name, items in pools.items():
+            shares = max(1, len(pools) - 1) if name else 1
             drawn[name] = self.rng.permutation(items)[: max(4, rows // (2 * shares))]
         return drawn
-
-    def _next_confirmed(self, name: str) -> int:
-        queue = self._queues.setdefault((name, "confirmed"), [])
-        if not queue:
-            queue += self.rng.permutation(self._confirm[name]).tolist()
-        return int(queue.pop())
 
     def slopes(self, masks: Bools, items: int) -> Measured:
         """Measures by gradients the loss when each gate closes under every mask, item by item.
@@ -395,7 +389,7 @@ class Measuring:
         return task, others
 
     def _slopes(self, masks: Bools, names: list[str]) -> Generator[Plan, Measurement, Floats]:
-        items = np.array([self._next(name, "items") for name in names], dtype=np.intp)
+        items = self._next_items(names, "items")
         index = np.repeat(np.arange(len(masks)), len(names) // len(masks))
         plan = Plan(masks, index, items, gradients=True, response=self.response)
         self.rows += plan.cost
@@ -427,15 +421,15 @@ class Measuring:
             lost[rows] = predicted - responses[rows]
         return lost
 
-    def _next(self, name: str, part: str) -> int:
-        """Returns the next item of a task; all items are equally frequent."""
-        queue = self._queues.setdefault((name, part), [])
-        if not queue:
-            pool = self._pools[name] if part == "items" else self._tasks[name].confirm
-            if not len(pool):  # no items were set aside: use those of the search
-                pool = self._tasks[name].items
-            queue += self.rng.permutation(pool).tolist()
-        return int(queue.pop())
+    def _next_items(self, names: list[str], pool: str) -> NDArray[np.intp]:
+        """Returns the next item of each named task; all items of a task are equally frequent."""
+        items = []
+        for name in names:
+            queue = self._queues.setdefault((name, pool), [])
+            if not queue:
+                queue += self.rng.permutation(self._pools[pool][name]).tolist()
+            items.append(queue.pop())
+        return np.array(items, dtype=np.intp)
 
     def _next_other(self) -> str:
         """Returns the next of the other tasks, in turn."""

@@ -73,8 +73,10 @@ class Method:
         """The options by name, with their defaults."""
         preset = set(self.make.keywords) if isinstance(self.make, partial) else set()
         parameters = inspect.signature(self.make).parameters
-        own = {name: value.default for name, value in parameters.items() if name not in preset}
-        return own if self.measures_others else {**own, "contrast": 0.0}
+        defaults = {
+            name: parameter.default for name, parameter in parameters.items() if name not in preset
+        }
+        return defaults if self.measures_others else {**defaults, "contrast": 0.0}
 
     def weighs_others(self, options: Mapping[str, Any] = _NO_OPTIONS) -> bool:
         """Whether it measures the other tasks with these options, of which `contrast` is one."""
@@ -103,11 +105,11 @@ class Method:
         self.require_options(options)
         if self.measures_others or "contrast" not in options:
             return self.make(**options)
-        own = {name: value for name, value in options.items() if name != "contrast"}
+        without_contrast = {name: options[name] for name in options if name != "contrast"}
         weight = options["contrast"]
         if not isinstance(weight, (int, float)) or not 0 <= weight < float("inf"):
             raise BadInput(f"contrast must be 0 or more, not {weight!r}")
-        alone = self.make(**own)
+        alone = self.make(**without_contrast)
         return Contrasted(strategy=alone, weight=float(weight)) if weight else alone
 
     def require(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:

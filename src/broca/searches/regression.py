@@ -65,20 +65,20 @@ def rank_by_regression(
     )
     if not resamples:
         return ranking
-    known = uncertainty(
+    statistics = uncertainty(
         masks, responses, estimator, k=problem.k, seed=problem.seed, resamples=resamples
     )
-    if selected and len(masks) >= _FEWEST_TO_ABSTAIN and known.q_values.min() > DISCOVERY:
+    if selected and len(masks) >= _FEWEST_TO_ABSTAIN and statistics.q_values.min() > DISCOVERY:
         selected, reason = (), NO_DISCOVERY
     return replace(
         ranking,
         selected=selected,
         reason=reason,
-        intervals=known.intervals,
-        frequency=known.frequency,
-        p_values=known.p_values,
-        q_values=known.q_values,
-        notes=_doubts(selected, known.q_values),
+        intervals=statistics.intervals,
+        frequency=statistics.frequency,
+        p_values=statistics.p_values,
+        q_values=statistics.q_values,
+        notes=_doubts(selected, statistics.q_values),
     )
 
 

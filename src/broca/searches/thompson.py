@@ -69,11 +69,11 @@ class Thompson:
         rng = np.random.default_rng([problem.seed, 0x7503])
         items = problem.items[: max(1, budget // _INTACT)]
         intact = (yield Plan.crossed(designs.intact(problem.components), items)).responses
-        left, measured = budget - len(items), 0
+        remaining, measured = budget - len(items), 0
         belief = _Belief(problem.components)
         for number in range(self.rounds):
-            rows = left // (self.rounds - number)
-            left -= rows
+            rows = remaining // (self.rounds - number)
+            remaining -= rows
             if not rows:
                 continue
             masks = np.stack([belief.worst(group, rng) for _ in range(rows)])
@@ -145,8 +145,8 @@ class _Belief:
 
     def _residual(self) -> float:
         """Returns the mean squared residual of all rows."""
-        left = self._squares - 2 * self.mean @ self._moment + self.mean @ self._gram @ self.mean
-        return float(left) / self._rows
+        squares = self._squares - 2 * self.mean @ self._moment + self.mean @ self._gram @ self.mean
+        return float(squares) / self._rows
 
 
 METHOD = Method(

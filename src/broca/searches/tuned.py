@@ -26,7 +26,7 @@ DESIGNS = {"bernoulli": designs.bernoulli, "stratified": designs.stratified}
 
 @dataclass(frozen=True)
 class _Setting:
-    """A setting and its selection."""
+    """A setting and its selection, the columns ascending."""
 
     size: int
     masks: int
@@ -91,10 +91,8 @@ class Tuned:
                 ranking = rank_by_regression(
                     problem, masks[:count], means[:count], self.recovery, resamples=0
                 )
-                settings.append(_Setting(size, count, ranking.selected))
-        sets = list(
-            dict.fromkeys(tuple(sorted(tried.selected)) for tried in settings if tried.selected)
-        )
+                settings.append(_Setting(size, count, tuple(sorted(ranking.selected))))
+        sets = list(dict.fromkeys(setting.selected for setting in settings if setting.selected))
         scores: dict[tuple[int, ...], float] = {(): intact}
         if sets:
             together = np.zeros((len(sets), problem.components), dtype=bool)
@@ -102,7 +100,7 @@ class Tuned:
                 mask[list(columns)] = True
             scores |= dict(zip(sets, (yield from _means(together, problem)), strict=True))
         # of equally harmful settings the last is used: it has the most and the largest masks
-        best = min(reversed(settings), key=lambda tried: scores[tuple(sorted(tried.selected))])
+        best = min(reversed(settings), key=lambda setting: scores[setting.selected])
         masks, means = measured[best.size]
         ranking = rank_by_regression(
             problem,
@@ -119,7 +117,7 @@ class Tuned:
             "recovery": recovery_name(self.recovery),
             "settings": len(settings),
             "selections": len(sets),
-            "joint_drop": intact - scores[tuple(sorted(best.selected))],
+            "joint_drop": intact - scores[best.selected],
         }
         return replace(ranking, options=record)
 

@@ -51,11 +51,14 @@ class Patcher:
     def _captured(self, prompts: tuple[Prompt, ...]) -> State:
         parts: list[State] = []
         for tokens in self._batches(prompts):
-            with captured(self.model.points) as seen:
+            with captured(self.model.points) as activations:
                 self.model.forward(tokens, torch.ones_like(tokens), keep=1)
             self.tokens += tokens.numel()
             parts.append(
-                {point: met.reshape(*tokens.shape, -1).clone() for point, met in seen.items()}
+                {
+                    point: values.reshape(*tokens.shape, -1).clone()
+                    for point, values in activations.items()
+                }
             )
         return {point: torch.cat([part[point] for part in parts]) for point in self.model.points}
 

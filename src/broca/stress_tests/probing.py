@@ -29,35 +29,27 @@ def probe(
         templates: Template of each prompt.
         seed: Seed of the shuffled labels.
     """
+    from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, cross_val_score
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     shuffled = np.random.default_rng(seed).permutation(labels)
     surface = OneHotEncoder(handle_unknown="ignore").fit_transform(operand_tokens)
-    folds = GroupKFold(n_splits=_FOLDS)
 
-    def accuracy(features: object, goal: NDArray[np.int_]) -> float:
-        model = make_pipeline(StandardScaler(with_mean=False), _regression())
-        return float(cross_val_score(model, features, goal, groups=groups, cv=folds).mean())
+    def accuracy(features: object, goal: NDArray[np.int_], **split: object) -> float:
+        regression = LogisticRegression(C=0.1, max_iter=500)
+        model = make_pipeline(StandardScaler(with_mean=False), regression)
+        return float(cross_val_score(model, features, goal, **split).mean())
 
-    across = None
-    if len(set(templates.tolist())) > 1:
-        model = make_pipeline(StandardScaler(with_mean=False), _regression())
-        across = float(
-            cross_val_score(model, outputs, labels, groups=templates, cv=LeaveOneGroupOut()).mean()
-        )
+    by_operand = {"groups": groups, "cv": GroupKFold(n_splits=_FOLDS)}
+    by_template = {"groups": templates, "cv": LeaveOneGroupOut()}
+    several = len(set(templates.tolist())) > 1
     return Probe(
-        accuracy=accuracy(outputs, labels),
-        templates=across,
-        shuffled=accuracy(outputs, shuffled),
-        surface=accuracy(surface, labels),
+        accuracy=accuracy(outputs, labels, **by_operand),
+        templates=accuracy(outputs, labels, **by_template) if several else None,
+        shuffled=accuracy(outputs, shuffled, **by_operand),
+        surface=accuracy(surface, labels, **by_operand),
         chance=float(np.bincount(labels).max() / len(labels)),
         items=len(labels),
     )
-
-
-def _regression() -> object:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(C=0.1, max_iter=500)

@@ -142,8 +142,8 @@ class Benchmark:
     @property
     def metric_names(self) -> tuple[str, ...]:
         """Valid values of `metric`: every metric of all its tasks with every filter."""
-        several = [part.metric_names for part in self._parts]
-        return tuple(one for one in several[0] if all(one in names for names in several))
+        first, *others = [part.metric_names for part in self._parts]
+        return tuple(name for name in first if all(name in names for names in others))
 
     @property
     def cut_items(self) -> int:
@@ -258,17 +258,17 @@ class Benchmark:
             if self._group is not None or is_weighted(self._parts[0].metric):
                 raise ValueError(f"the score of '{self.name}' depends on its items: give them")
             items = self.items[: len(values)]
-        found: dict[int, tuple[list[float], list[int]]] = {}
+        by_part: dict[int, tuple[list[float], list[int]]] = {}
         for value, item in zip(values, items, strict=True):
             index, number = self._places[item.number]
-            own, numbers = found.setdefault(index, ([], []))
-            own.append(value)
+            part_values, numbers = by_part.setdefault(index, ([], []))
+            part_values.append(value)
             numbers.append(number)
         scores = {}
-        for index, (own, numbers) in sorted(found.items()):
+        for index, (part_values, numbers) in sorted(by_part.items()):
             part = self._parts[index]
-            weights = [part.weight(one) for one in numbers] if is_weighted(part.metric) else None
-            scores[part.name] = (aggregate(part.metric, own, weights), len(own))
+            weights = list(map(part.weight, numbers)) if is_weighted(part.metric) else None
+            scores[part.name] = (aggregate(part.metric, part_values, weights), len(part_values))
         if self._group is None:
             return next(iter(scores.values()))[0]
         return self._group.score(scores)
@@ -304,20 +304,20 @@ class Benchmark:
         if not self.higher_is_better:
             return 0.0
         guesses = []
-        for part, number in self._places:
-            asked = self._parts[part]
-            count = len(asked.choices(number)) or len(asked.requests(number))
-            several = asked.kind in ("multiple_choice", "loglikelihood") and count > 1
-            right = max(1, len(asked.right_choices(number))) if several else 0
+        for index, number in self._places:
+            part = self._parts[index]
+            count = len(part.choices(number)) or len(part.requests(number))
+            several = part.kind in ("multiple_choice", "loglikelihood") and count > 1
+            right = max(1, len(part.right_choices(number))) if several else 0
             guesses.append(right / count if several else 0.0)
         return self.aggregate(guesses, self.items) if any(guesses) else 0.0
 
     def _gold_answer(self, item: Item, part: PreparedTask, number: int) -> str | None:
         target = part.target(number)
-        several = target if isinstance(target, list) else [part.target_text(number)]
-        for one in several:
-            if isinstance(one, str) and self.right(item, f"{part.delimiter}{one}"):
-                return f"{part.delimiter}{one}"
+        targets = target if isinstance(target, list) else [part.target_text(number)]
+        for text in targets:
+            if isinstance(text, str) and self.right(item, f"{part.delimiter}{text}"):
+                return f"{part.delimiter}{text}"
         return None
 
     def _margin_of_function(

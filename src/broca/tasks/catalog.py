@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
 from importlib.resources import files
@@ -59,7 +59,7 @@ class Catalog:
 
     def __init__(self, include_path: str | Path | None = None, *, allow_code: bool = False) -> None:
         self._allow_code = allow_code
-        self._given: dict[str, Task] = {}
+        self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
         self._include_path = Path(include_path).expanduser() if include_path else None
@@ -147,7 +147,7 @@ class Catalog:
                 f"`task` must be a name or a broca.Task, not {type(task).__name__}; "
                 "`Task.from_examples` takes examples"
             )
-        if self._given.setdefault(task.name, task) is not task:
+        if self._definitions.setdefault(task.name, task) is not task:
             raise BadInput(f"two tasks are called '{task.name}': give one of them another `name`")
         return task.name
 
@@ -167,8 +167,7 @@ class Catalog:
     def is_own(self, task: str | Task) -> bool:
         """Whether a task consists of the user's examples, which have no other tasks by default."""
         name = self.name_of(task)
-        given = self._given.get(name)
-        return name.endswith(SUFFIX) or name.startswith(PREFIX) or bool(given and given.examples)
+        return name.endswith(SUFFIX) or self._examples_are_elsewhere(name)
 
     def require_names(self, tasks: Iterable[str | Task]) -> None:
         """Refuses names that mean no task; only files of examples are loaded.
@@ -180,8 +179,8 @@ class Catalog:
             UnknownName: No task has one of the names.
             BadInput: A file of examples cannot be read.
         """
-        for given in tasks:
-            name = self.name_of(given)
+        for task in tasks:
+            name = self.name_of(task)
             for member in PAPER_GROUPS.get(name, (name,)):
                 if self._examples_are_elsewhere(member):
                     continue
@@ -207,11 +206,11 @@ class Catalog:
         self.require_names([task])
         reference_function(options)
         name = self.name_of(task)
-        given = self._given.get(name)
-        if self._examples_are_elsewhere(name) or name.endswith(SUFFIX):
+        if self.is_own(name):
             return
         tasks, group = self._loaded[name] = self.harness_tasks(name)
-        metric = options.metric or (given.metric if given is not None else None)
+        definition = self._definitions.get(name)
+        metric = options.metric or (definition.metric if definition is not None else None)
         if isinstance(metric, str):
             if group is None and len(tasks) == 1:
                 choose_metric(tasks[0], metric)
@@ -223,8 +222,8 @@ class Catalog:
 
     def _examples_are_elsewhere(self, name: str) -> bool:
         """Whether a name means examples in memory or a data set."""
-        given = self._given.get(name)
-        return name.startswith(PREFIX) or bool(given and given.examples)
+        definition = self._definitions.get(name)
+        return name.startswith(PREFIX) or bool(definition and definition.examples)
 
     def load(
         self,
@@ -255,7 +254,7 @@ class Catalog:
         key = (name, metric, options, require_split, tokenizer.identity)
         if key not in self._built:
             benchmark = self._build(name, tokenizer, metric, options, require_split)
-            self._built[key] = tokenizer, benchmark  # which keeps its identity unique
+            self._built[key] = tokenizer, benchmark  # a kept tokenizer has a unique identity
         return self._built[key][1]
 
     def _build(
@@ -266,12 +265,13 @@ class Catalog:
         options: TaskOptions,
         require_split: bool,
     ) -> Benchmark:
-        given = self._given.get(name)
+        definition = self._definitions.get(name)
         function = None
-        if metric is None and given is not None:
-            metric, function = (
-                (None, given.metric) if callable(given.metric) else (given.metric, None)
-            )
+        if metric is None and definition is not None:
+            if callable(definition.metric):
+                function = definition.metric
+            else:
+                metric = definition.metric
         examples = self._examples(name, options)
         tasks: list[Any]
         group: Any = None
@@ -301,19 +301,19 @@ class Catalog:
 
     def _examples(self, name: str, options: TaskOptions) -> Task | None:
         """Returns the task of examples that a name means; None for a task of a task file."""
-        given = self._given.get(name)
-        if given is not None and given.examples:
-            return given
+        definition = self._definitions.get(name)
+        if definition is not None and definition.examples:
+            return definition
         if name.startswith(PREFIX):
             limit = options.limit or 0
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
         if name.endswith(SUFFIX):
-            given = given or Task(name)
+            settings = definition or Task(name)
             return Task.from_file(
                 name,
-                until=given.until,
-                max_new_tokens=given.max_new_tokens,
-                capability=given.capability,
+                until=settings.until,
+                max_new_tokens=settings.max_new_tokens,
+                capability=settings.capability,
             )
         return None
 
@@ -357,7 +357,7 @@ class Catalog:
                 raise TaskUnusable(broken.message)
         if name in harness_index():
             return "lm-eval"
-        known: Sequence[str] = [
+        names = [
             *self.shipped,
             *self.instruct,
             *self.included,
@@ -366,7 +366,7 @@ class Catalog:
         ]
         unread = f"; {self._broken[0].message}" if self._broken else ""
         raise UnknownName(
-            f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
+            f"task '{name}' is unknown{nearest(name, names)}; `broca tasks` lists the shipped "
             f"ones, `include_path` adds a folder of your own{unread}"
         )
 
@@ -429,16 +429,16 @@ def refused(what: str) -> Iterator[None]:
 
 def _outside_members(name: str, index: Any) -> list[str]:
     """Returns the members of a folder's task or group that the folder does not define."""
-    waiting, seen = [name], set[str]()
+    waiting, visited = [name], set[str]()
     while waiting:
         member = waiting.pop()
-        if member in seen:
+        if member in visited:
             continue
-        seen.add(member)
+        visited.add(member)
         members = (index[member].cfg or {}).get("task") if member in index else None
         if isinstance(members, list):
             waiting += members_of(members)
-    return sorted(member for member in seen if member not in index)
+    return sorted(member for member in visited if member not in index)
 
 
 def _cause(error: BaseException) -> str:

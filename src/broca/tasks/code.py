@@ -38,14 +38,14 @@ class CodeEval:
     """
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
-        self._given = sandbox
+        self._sandbox = sandbox
         self._verdicts: dict[bytes, Verdict] = {}
         self._collected: dict[bytes, str] | None = None
 
     @cached_property
     def sandbox(self) -> Sandbox:
         """The sandbox in which programs are executed."""
-        return self._given or Sandbox()
+        return self._sandbox or Sandbox()
 
     def compute(
         self,
@@ -80,7 +80,8 @@ class CodeEval:
                 (number, _result(problem, number, next(verdicts))) for number in range(len(several))
             ]
         counts = [
-            (len(several), sum(one["passed"] for _, one in several)) for several in results.values()
+            (len(outcomes), sum(outcome["passed"] for _, outcome in outcomes))
+            for outcomes in results.values()
         ]
         scores = {
             f"pass@{size}": math.fsum(pass_at_k(total, right, size) for total, right in counts)
@@ -92,14 +93,14 @@ class CodeEval:
 
     def verdicts(self, programs: Sequence[str]) -> list[Verdict]:
         """Executes distinct programs, several at once."""
-        named = {_digest(program): program for program in programs}
-        missing = {name: one for name, one in named.items() if name not in self._verdicts}
+        by_key = {_digest(program): program for program in programs}
+        missing = {key: program for key, program in by_key.items() if key not in self._verdicts}
         if self._collected is not None and missing:
             self._collected.update(missing)
             raise ProgramsWanted
         if missing:
-            found = self.sandbox.run_all(list(missing.values()))
-            self._verdicts.update(zip(missing, found, strict=True))
+            verdicts = self.sandbox.run_all(list(missing.values()))
+            self._verdicts.update(zip(missing, verdicts, strict=True))
         return [self._verdicts[_digest(program)] for program in programs]
 
     def run_ahead(self, scorings: Iterable[Callable[[], object]]) -> None:
@@ -115,11 +116,11 @@ class CodeEval:
             for scoring in scorings:
                 with suppress(ProgramsWanted):
                     scoring()
-            wanted = list(self._collected.values())
+            programs = list(self._collected.values())
         finally:
             self._collected = None
-        if wanted:
-            self.verdicts(wanted)
+        if programs:
+            self.verdicts(programs)
 
 
 def pass_at_k(total: int, right: int, size: int) -> float:
@@ -255,8 +256,8 @@ def require_enclosed(task: Any, *, allowed: bool) -> None:
 
 def _uses_metric(task: Any) -> bool:
     """Whether a function of the task's module contains broca's metric."""
-    listed = getattr(task.config, "metric_list", None) or []
-    functions = [one.get("metric") for one in listed]
+    metrics = getattr(task.config, "metric_list", None) or []
+    functions = [metric.get("metric") for metric in metrics]
     functions.append(getattr(task.config, "process_results", None))
     return any(
         value is _metric

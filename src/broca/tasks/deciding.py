@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from broca.tasks.items import LogLikelihood, Output
-from broca.tasks.metrics import Metric
+from broca.tasks.metrics import Metric, filter_names
 
 _UNITS: dict[str, Callable[[str], float]] = {
     "acc": lambda choice: 1.0,
@@ -30,14 +30,13 @@ def takes_likeliest(task: Any, metric: Metric) -> bool:
     """
     from lm_eval.api.task import ConfigurableTask
 
-    own = type(task).process_results is not ConfigurableTask.process_results
-    filters = [one.name for one in getattr(task, "_filters", None) or []] or ["none"]
+    overridden = type(task).process_results is not ConfigurableTask.process_results
     return (
         metric.name in _UNITS
         and task.OUTPUT_TYPE == "multiple_choice"
-        and not own
+        and not overridden
         and not callable(task.config.process_results)
-        and filters == ["none"]
+        and filter_names(task) == ["none"]
     )
 
 
@@ -49,7 +48,7 @@ def likeliest(metric: Metric, choices: Sequence[str], outputs: Sequence[Output])
         choices: The choices' texts.
         outputs: The answers to the document's requests, in their order.
     """
-    values = [one.value for one in outputs if isinstance(one, LogLikelihood)]
+    values = [output.value for output in outputs if isinstance(output, LogLikelihood)]
     if not choices or len(values) != len(choices) or not all(choices):
         return tuple(outputs)
     unit = _UNITS[metric.name]

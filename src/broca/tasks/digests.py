@@ -34,7 +34,7 @@ def definition_digest(benchmark: Benchmark) -> bytes:
     Returns:
         16 bytes.
     """
-    return _digest([version("lm-eval"), benchmark.name, [_part(one) for one in benchmark._parts]])
+    return _digest([version("lm-eval"), benchmark.name, [_part(part) for part in benchmark._parts]])
 
 
 def item_digests(benchmark: Benchmark, items: Sequence[Item]) -> list[bytes]:
@@ -47,7 +47,7 @@ def item_digests(benchmark: Benchmark, items: Sequence[Item]) -> list[bytes]:
     digests = []
     for item in items:
         part, number = benchmark._place(item)
-        digests.append(_digest([definition, part.document(number), _asked(item.requests)]))
+        digests.append(_digest([definition, part.document(number), _contents(item.requests)]))
     return digests
 
 
@@ -65,21 +65,21 @@ def margin_digest(benchmark: Benchmark, item: Item, digest: bytes) -> bytes:
     margin = benchmark.margin(item)
     if margin is None:
         return digest
-    return _digest([digest.hex(), _asked(margin.requests), margin.gold])
+    return _digest([digest.hex(), _contents(margin.requests), margin.gold])
 
 
 def _part(part: PreparedTask) -> dict[str, Any]:
-    settings = part._task.config.to_dict()
-    kept = {name: value for name, value in settings.items() if name not in _PLACES}
-    metadata = dict(kept.pop("metadata", None) or {})
+    config = part._task.config.to_dict()
+    settings = {name: value for name, value in config.items() if name not in _PLACES}
+    metadata = dict(settings.pop("metadata", None) or {})
     metadata.pop("config_source", None)
     # a caller's function may change undetected: outputs are shared, scores are not kept
     rescored = bool(metadata.get("rescored"))
     if rescored:
-        kept.pop("metric_list", None)
+        settings.pop("metric_list", None)
     return {
         "name": part.name,
-        "settings": kept,
+        "settings": settings,
         "metadata": metadata,
         "metric": "" if rescored else part.metric.full_name,
         "class": type(part._task).__qualname__,
@@ -87,9 +87,10 @@ def _part(part: PreparedTask) -> dict[str, Any]:
     }
 
 
-def _asked(requests: Sequence[Request]) -> list[Any]:
+def _contents(requests: Sequence[Request]) -> list[Any]:
     return [
-        [one.kind, one.context, one.continuation, one.stop, one.max_new_tokens] for one in requests
+        [request.kind, request.context, request.continuation, request.stop, request.max_new_tokens]
+        for request in requests
     ]
 
 
@@ -107,12 +108,12 @@ def tokenizer_digest(tokenizer: Any) -> str:
 def _code(task: Any) -> Iterator[str]:
     """Returns the digests of the task's functions' files, with other files in their folders."""
     config = task.config
-    named = [getattr(config, name, None) for name in vars(config)]
-    for one in [*named, type(task)]:
-        if not callable(one):
+    values = [getattr(config, name, None) for name in vars(config)]
+    for function in [*values, type(task)]:
+        if not callable(function):
             continue
         try:
-            file = inspect.getsourcefile(one)
+            file = inspect.getsourcefile(function)
         except TypeError:  # a callable object without source code
             file = None
         if file is not None and Path(file).is_file():

@@ -19,20 +19,20 @@ from broca.errors import TaskUnusable
 _FEWEST_ITEMS = 8
 
 
-def set_fewshot(task: Any, wanted: int | None) -> str | None:
+def set_fewshot(task: Any, count: int | None) -> str | None:
     """Sets the number of examples of a task, by lm-eval's rule.
 
     Args:
         task: A loaded harness task; it is changed.
-        wanted: Number of examples for each question; None leaves it to the task.
+        count: Number of examples for each question; None leaves it to the task.
 
     Returns:
         A note if the task fixes 0 and another number was requested.
     """
     stated = task.get_config("num_fewshot")
-    if wanted is not None and stated == 0 != wanted:
+    if count is not None and stated == 0 != count:
         return f"{task.task_name} fixes 0 solved examples, as in lm-eval: it got none"
-    task.set_config("num_fewshot", wanted if wanted is not None else stated or 0)
+    task.set_config("num_fewshot", count if count is not None else stated or 0)
     return None
 
 
@@ -63,13 +63,14 @@ def keep_apart(task: Any, scored_splits: Iterable[str | None]) -> tuple[frozense
     if split is not None and split in set(scored_splits):
         reserved = _reserve(task, pool, count)
         sampler.replace_df(reserved)
-        return frozenset(document_key(task, one) for one in reserved), (
+        return frozenset(document_key(task, document) for document in reserved), (
             f"{len(reserved)} documents of {task.task_name} served as solved examples only: "
             f"examples and items come from the same split ({split})"
         )
     _require(task, len(pool), count)
     if split is None:  # written in the task's file, perhaps copied from scored documents
-        return frozenset(document_key(task, one) for one in pool if _complete(task, one)), None
+        written = [document for document in pool if _complete(task, document)]
+        return frozenset(document_key(task, document) for document in written), None
     return frozenset(), None
 
 
@@ -81,10 +82,10 @@ def document_key(task: Any, document: Any) -> str:
 
 def _pool_split(task: Any) -> str | None:
     """Returns the split of the examples; None if the task's file contains them."""
-    own, config = task.fewshot_cfg, task.config
-    if own.split is not None:
-        return str(own.split)
-    if own.samples is not None:
+    fewshot, config = task.fewshot_cfg, task.config
+    if fewshot.split is not None:
+        return str(fewshot.split)
+    if fewshot.samples is not None:
         return None
     return config.training_split or config.validation_split or config.test_split  # type: ignore[no-any-return]
 

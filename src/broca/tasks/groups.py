@@ -56,39 +56,39 @@ def group_of(
     from lm_eval.config.group import AggMetricConfig
 
     stated = list(group.aggregate_metric_list or []) if group is not None else []
-    wanted, _, chosen = (metric or "").partition(",")
+    metric_name, _, filter_name = (metric or "").partition(",")
     if stated:
-        known = [one.metric for one in stated]
-        wanted = wanted or known[0]
-        if wanted not in known:
+        aggregated = [config.metric for config in stated]
+        metric_name = metric_name or aggregated[0]
+        if metric_name not in aggregated:
             raise TaskUnusable(
-                f"group '{name}' has no metric '{wanted}'{nearest(wanted, known)}: choose one of "
-                f"{', '.join(known)}"
+                f"group '{name}' has no metric '{metric_name}'{nearest(metric_name, aggregated)}: "
+                f"choose one of {', '.join(aggregated)}"
             )
-        used = stated[known.index(wanted)]
-        if used.filter_list and not chosen:
-            chosen = used.filter_list[0]
-        if used.filter_list and chosen not in used.filter_list:
+        used = stated[aggregated.index(metric_name)]
+        if used.filter_list and not filter_name:
+            filter_name = used.filter_list[0]
+        if used.filter_list and filter_name not in used.filter_list:
             raise TaskUnusable(
-                f"group '{name}' aggregates '{wanted}' after {', '.join(used.filter_list)}, not "
-                f"after '{chosen}': choose one of them"
+                f"group '{name}' aggregates '{metric_name}' after {', '.join(used.filter_list)}, "
+                f"not after '{filter_name}': choose one of them"
             )
     else:
-        wanted = wanted or _common_metric(name, tasks)
-        used = AggMetricConfig(metric=wanted)
-    found = choose_metric(tasks[0], f"{wanted},{chosen}" if chosen else wanted)
+        metric_name = metric_name or _common_metric(name, tasks)
+        used = AggMetricConfig(metric=metric_name)
+    chosen = choose_metric(tasks[0], f"{metric_name},{filter_name}" if filter_name else metric_name)
     if group is None:
         group = Group(name)
         for task in tasks:
             group.add(task)
-    group = replace(group, aggregate_metric_list=[replace(used, filter_list=[found.filter])])
-    return TaskGroup(name, f"{found.name},{found.filter}", group)
+    group = replace(group, aggregate_metric_list=[replace(used, filter_list=[chosen.filter])])
+    return TaskGroup(name, f"{chosen.name},{chosen.filter}", group)
 
 
 def _common_metric(name: str, tasks: Sequence[Any]) -> str:
     """Returns the default metric of the first task if all have it, else the first common metric."""
     first = [choose_metric(tasks[0], None).name, *metric_names(tasks[0])]
-    common = [one for one in first if all(one in metric_names(task) for task in tasks)]
+    common = [metric for metric in first if all(metric in metric_names(task) for task in tasks)]
     if not common:
         raise TaskUnusable(
             f"the tasks of '{name}' have no metric in common: name one of them instead "

@@ -97,7 +97,7 @@ def score_with(task: Any, function: MetricFunction) -> None:
             "to score; name one of its own metrics"
         )
     name = str(getattr(function, "__name__", "metric")).strip("<>")
-    whole = _takes_document(function)
+    takes_document = _takes_document(function)
 
     def scored(document: Any, results: Sequence[Any]) -> dict[str, Any]:
         choices = task.doc_to_choice(document) if kind == "multiple_choice" else None
@@ -108,7 +108,7 @@ def score_with(task: Any, function: MetricFunction) -> None:
             output = choices[max(range(len(choices)), key=lambda index: results[index][0])]
             answer = choices[answer] if isinstance(answer, int) else answer
         try:
-            return {name: function(output, document if whole else answer)}
+            return {name: function(output, document if takes_document else answer)}
         except Exception as error:  # a caller's function may raise anything
             raise TaskUnusable(
                 f"`metric` '{name}' of task '{task.task_name}' failed on output {output!r:.60}: "

@@ -47,19 +47,19 @@ def metric_names(task: Any) -> list[str]:
 
 def filter_names(task: Any) -> list[str]:
     """Returns the filters of a harness task, in its order."""
-    return [one.name for one in getattr(task, "_filters", None) or []] or ["none"]
+    return [ensemble.name for ensemble in getattr(task, "_filters", None) or []] or ["none"]
 
 
 def full_metric_names(task: Any) -> tuple[str, ...]:
     """Returns the names that `choose_metric` accepts: every metric with every filter."""
     return tuple(
-        name if one == "none" else f"{name},{one}"
+        name if filter_name == "none" else f"{name},{filter_name}"
         for name in metric_names(task)
-        for one in filter_names(task)
+        for filter_name in filter_names(task)
     )
 
 
-def choose_metric(task: Any, wanted: str | None) -> Metric:
+def choose_metric(task: Any, metric: str | None) -> Metric:
     """Chooses the metric of a task.
 
     The default is `acc_norm` if the task has it (which compares choices of different lengths per
@@ -68,45 +68,45 @@ def choose_metric(task: Any, wanted: str | None) -> Metric:
 
     Args:
         task: A loaded harness task.
-        wanted: `NAME` or `NAME,FILTER`; None for the default.
+        metric: `NAME` or `NAME,FILTER`; None for the default.
 
     Raises:
         TaskUnusable: The task has no such metric or no such filter.
     """
     from lm_eval.api.metrics import mean
 
-    known, filters = metric_names(task), filter_names(task)
-    name, _, chosen = (wanted or "").partition(",")
-    name, chosen = name.strip(), chosen.strip()
+    names, filters = metric_names(task), filter_names(task)
+    name, _, filter_name = (metric or "").partition(",")
+    name, filter_name = name.strip(), filter_name.strip()
     if not name:
-        if not known:
+        if not names:
             raise TaskUnusable(f"task '{task.task_name}' has no metric: give it a metric_list")
-        name = _PREFERRED_METRIC if _PREFERRED_METRIC in known else known[0]
-    if name not in known and not _returns_unlisted(task):
+        name = _PREFERRED_METRIC if _PREFERRED_METRIC in names else names[0]
+    if name not in names and not _returns_unlisted(task):
         raise TaskUnusable(
-            f"task '{task.task_name}' has no metric '{name}'{nearest(name, known)}: choose one of "
-            f"{', '.join(known)}"
+            f"task '{task.task_name}' has no metric '{name}'{nearest(name, names)}: choose one of "
+            f"{', '.join(names)}"
         )
-    if not chosen:
-        chosen = _PREFERRED_FILTER if _PREFERRED_FILTER in filters else filters[0]
-    if chosen not in filters:
+    if not filter_name:
+        filter_name = _PREFERRED_FILTER if _PREFERRED_FILTER in filters else filters[0]
+    if filter_name not in filters:
         raise TaskUnusable(
-            f"task '{task.task_name}' has no filter '{chosen}'{nearest(chosen, filters)}: choose "
-            f"one of {', '.join(filters)}"
+            f"task '{task.task_name}' has no filter '{filter_name}'"
+            f"{nearest(filter_name, filters)}: choose one of {', '.join(filters)}"
         )
     return Metric(
         name,
-        chosen,
+        filter_name,
         task.aggregation().get(name, mean),
         bool(task.higher_is_better().get(name, True)),
-        stated=wanted is not None,
+        stated=metric is not None,
     )
 
 
 def _returns_unlisted(task: Any) -> bool:
     """Whether a function of the task computes metrics that the task does not list."""
-    listed = getattr(task.config, "metric_list", None) or []
-    return any(callable(one.get("metric")) for one in listed)
+    metrics = getattr(task.config, "metric_list", None) or []
+    return any(callable(metric.get("metric")) for metric in metrics)
 
 
 def raw_value(metric: Metric, values: dict[str, Any], item: str) -> Any:

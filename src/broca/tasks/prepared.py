@@ -124,12 +124,14 @@ class PreparedTask:
                 target = self._task.doc_to_text(self.document(number))
         else:
             target = self.target(number)
-        several = target if isinstance(target, list) else [target]
-        placed = [
-            choices.index(one) if isinstance(one, str) and one in choices else one
-            for one in several
+        answers = target if isinstance(target, list) else [target]
+        indices = [
+            choices.index(answer) if isinstance(answer, str) and answer in choices else answer
+            for answer in answers
         ]
-        return tuple(one for one in placed if isinstance(one, int) and 0 <= one < len(choices))
+        return tuple(
+            index for index in indices if isinstance(index, int) and 0 <= index < len(choices)
+        )
 
     def metrics(self, number: int, outputs: Sequence[Output]) -> dict[str, Any]:
         """Returns all values that the task's code computes for a document.
@@ -177,7 +179,10 @@ class PreparedTask:
         for ensemble in getattr(self._task, "_filters", None) or []:
             if ensemble.name == self.metric.filter:
                 ensemble.apply(instances)
-        filtered = [one.filtered_resps.get(self.metric.filter, one.resps[0]) for one in instances]
+        filtered = [
+            instance.filtered_resps.get(self.metric.filter, instance.resps[0])
+            for instance in instances
+        ]
         with compiled_once():
             return dict(self._task.process_results(instances[0].doc, filtered))
 
@@ -238,18 +243,20 @@ def prepare(
         notes.append(note)
         instances = _built(task, options, chat, limit=_limit(task, options.limit))
         if excluded:
-            instances = [one for one in instances if document_key(task, one[0].doc) not in excluded]
+            instances = [
+                group for group in instances if document_key(task, group[0].doc) not in excluded
+            ]
         located: list[tuple[Instance, ...]] = []
         chosen_documents: list[int] = []
         if locate is not None:
-            seen = {document_key(task, one[0].doc) for one in instances}
-            twin, chosen_documents = _on_split(task, locate, excluded | seen)
+            scored_keys = {document_key(task, group[0].doc) for group in instances}
+            twin, chosen_documents = _on_split(task, locate, excluded | scored_keys)
             located = _built(twin, options, chat, limit=None)
         documents = [*instances, *located]
-        requests = [tuple(tokenizer.requests(one) for one in group) for group in documents]
+        requests = [tuple(map(tokenizer.requests, group)) for group in documents]
         scorable = [
-            all(own) and _has_answer(task, group)
-            for group, own in zip(documents, requests, strict=True)
+            all(group_requests) and _has_answer(task, group)
+            for group, group_requests in zip(documents, requests, strict=True)
         ]
     left_out = scorable.count(False)
     if left_out:
@@ -337,37 +344,33 @@ def _own_locate_split(task: Any) -> str | None:
     return None if stated is None else str(stated)
 
 
-def _splits(task: Any, wanted: str | None) -> tuple[str | None, str | None]:
+def _splits(task: Any, locate_split: str | None) -> tuple[str | None, str | None]:
     """Returns the names of the scored split and of the requested locate split."""
     config = task.config
     scored = config.test_split or config.validation_split
-    if wanted is None:
+    if locate_split is None:
         return scored, None
     official = {"train": config.training_split, "training": config.training_split}
     official |= {"validation": config.validation_split, "test": config.test_split}
-    name = official.get(wanted) or wanted
+    name = official.get(locate_split) or locate_split
     dataset = getattr(task, "dataset", None) or {}
     return scored, name if name in dataset and name != scored else None
 
 
-def require_locate_split(task: Any, wanted: str) -> None:
+def require_locate_split(task: Any, split: str) -> None:
     """Refuses a locate split that a task does not have besides the scored split.
 
     Raises:
         TaskUnusable: The task has no such split.
     """
-    scored, locate = _splits(task, wanted)
+    scored, locate = _splits(task, split)
     if locate is None:
-        raise TaskUnusable(_no_split(task, wanted, scored))
-
-
-def _no_split(task: Any, wanted: str, scored: str | None) -> str:
-    others = [str(name) for name in getattr(task, "dataset", None) or {} if name != scored]
-    return (
-        f"`locate_split`: task '{task.task_name}' has no split '{wanted}' beside the scored one "
-        f"({scored}){nearest(wanted, others)}: "
-        + (f"it has {', '.join(others)}" if others else "leave the option out")
-    )
+        others = [str(name) for name in getattr(task, "dataset", None) or {} if name != scored]
+        raise TaskUnusable(
+            f"`locate_split`: task '{task.task_name}' has no split '{split}' beside the scored one "
+            f"({scored}){nearest(split, others)}: "
+            + (f"it has {', '.join(others)}" if others else "leave the option out")
+        )
 
 
 def _on_split(task: Any, split: str, excluded: frozenset[str]) -> tuple[Any, list[int]]:

@@ -41,9 +41,9 @@ class _Stated:
     @property
     def name(self) -> str | None:
         """The task or group that the file defines, by lm-eval's rules; None if it defines none."""
-        for key, wanted in (("class", "task"), ("group", "group"), ("task", "task")):
+        for key, name_key in (("class", "task"), ("group", "group"), ("task", "task")):
             if key in self.values:
-                name = self.values.get(wanted)
+                name = self.values.get(name_key)
                 return name if isinstance(name, str) else None
         return None
 
@@ -72,7 +72,7 @@ class TaskIndex:
         self._texts: dict[str, dict[str, Any]] = {}
 
     @cached_property
-    def _found(self) -> tuple[dict[str, tuple[str, ...]], frozenset[str], frozenset[str]]:
+    def _contents(self) -> tuple[dict[str, tuple[str, ...]], frozenset[str], frozenset[str]]:
         """The files of every name, the groups and the tags."""
         files: dict[str, tuple[str, ...]] = {}
         tagged: dict[str, list[str]] = {}
@@ -94,20 +94,20 @@ class TaskIndex:
     @property
     def names(self) -> tuple[str, ...]:
         """Tasks, groups and tags, in alphabetical order."""
-        return tuple(sorted(self._found[0]))
+        return tuple(sorted(self._contents[0]))
 
     @property
     def groups(self) -> tuple[str, ...]:
         """Groups, in alphabetical order."""
-        return tuple(sorted(self._found[1]))
+        return tuple(sorted(self._contents[1]))
 
     @property
     def tags(self) -> tuple[str, ...]:
         """Tags, in alphabetical order."""
-        return tuple(sorted(self._found[2]))
+        return tuple(sorted(self._contents[2]))
 
     def __contains__(self, name: str) -> bool:
-        return name in self._found[0]
+        return name in self._contents[0]
 
     def folders_of(self, names: Iterable[str]) -> tuple[Path, ...]:
         """Returns the folders of the tasks that some names mean, members of groups included.
@@ -121,18 +121,18 @@ class TaskIndex:
             there. If the tasks of a tag are in several folders, their common parent is returned,
             because lm-eval uses the tag of the last folder only.
         """
-        files, groups, tags = self._found
-        waiting, seen = list(names), set[str]()
+        files, groups, tags = self._contents
+        waiting, visited = list(names), set[str]()
         folders: set[Path] = set()
         scattered = False
         while waiting:
             name = waiting.pop()
-            if name in seen or name not in files:
+            if name in visited or name not in files:
                 continue
-            seen.add(name)
-            own = {Path(path).parent for path in files[name]}
-            folders |= own
-            scattered |= name in tags and len(own) > 1
+            visited.add(name)
+            parents = {Path(path).parent for path in files[name]}
+            folders |= parents
+            scattered |= name in tags and len(parents) > 1
             if name in groups:
                 waiting += members_of(_parsed(files[name][0]).get("task"))
         if scattered:
@@ -164,8 +164,8 @@ class TaskIndex:
         included = values.pop("include", None)
         if included is None:
             return values
-        beside = os.path.normpath(os.path.join(os.path.dirname(path), included))
-        return {**self._merged(beside, (*above, path)), **values}
+        included_path = os.path.normpath(os.path.join(os.path.dirname(path), included))
+        return {**self._merged(included_path, (*above, path)), **values}
 
 
 def _plain(path: str) -> dict[str, Any]:
@@ -229,10 +229,10 @@ def _scalar(text: str) -> str:
     Raises:
         _NotPlain: The text has another form.
     """
-    found = _SCALAR.fullmatch(_without_comment(text))
-    if found is None or (found[1] and _NO_TEXT.fullmatch(found[1])):
+    match = _SCALAR.fullmatch(_without_comment(text))
+    if match is None or (match[1] and _NO_TEXT.fullmatch(match[1])):
         raise _NotPlain
-    return next(part for part in found.groups() if part is not None)
+    return next(part for part in match.groups() if part is not None)
 
 
 def _parsed(path: str) -> dict[str, Any]:

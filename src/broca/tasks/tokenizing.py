@@ -137,9 +137,9 @@ class RequestTokenizer:
             trailing = len(context) - len(context.rstrip())
             if trailing:
                 context, continuation = context[:-trailing], context[-trailing:] + continuation
-            whole = self.encode(context + continuation)
+            tokens = self.encode(context + continuation)
             before = self._context(context)
-            after = whole[len(before) :]
+            after = tokens[len(before) :]
         # the model reads all tokens but the last: max_length + 1 of them fit
         cut = max(0, len(before) + len(after) - (self._max_length + 1))
         return Request("loglikelihood", tuple(before[cut:]), tuple(after), cut=cut)

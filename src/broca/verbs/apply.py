@@ -38,21 +38,21 @@ def apply(
     Raises:
         BadInput: The patch belongs to other weights, or a folder cannot be used.
     """
-    found = read_patch(Path(patch).expanduser())
+    loaded_patch = read_patch(Path(patch).expanduser())
     folder = check_out_folder(to)
     if any(folder.iterdir()):
         raise BadInput(f"`to` '{to}' holds other files: choose a new folder")
     stages = Stages(on_progress)
-    options = replace(model_options, dtype=found.dtype)
+    options = replace(model_options, dtype=loaded_patch.dtype)
     with model_in_use(model, options, stages) as gated:
-        if gated.fingerprint != found.fingerprint:
+        if gated.fingerprint != loaded_patch.fingerprint:
             raise BadInput(
-                f"the patch was made for other weights (fingerprint {found.fingerprint}, "
+                f"the patch was made for other weights (fingerprint {loaded_patch.fingerprint}, "
                 f"'{gated.name}' has {gated.fingerprint}): give the model that its card names"
             )
         stages.enter("writing the checkpoint")
         place = None if gated.source is None else Path(location_of(gated.source))
         shards = None if place is None or not place.is_dir() else shard_size(place)
-        with with_tensors(gated.model, found.tensors):
+        with with_tensors(gated.model, loaded_patch.tensors):
             write_checkpoint(gated.model, gated.tokenizer, folder, shard_bytes=shards)
     return folder

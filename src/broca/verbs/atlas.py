@@ -69,11 +69,11 @@ def atlas(
         benchmarks = load_tasks(gated, names, catalog, options=task_options)
         task_set = equal_tasks(benchmarks, items=options.items, seed=seed)
         every = np.arange(len(task_set.bank))
-        few = every[:: max(1, len(every) // _DONORS)].tolist()
+        donors = every[:: max(1, len(every) // _DONORS)].tolist()
         run = opened.run(
             task_set,
             ablation=ablation,
-            donors=few if ablation.needs_donors else [],
+            donors=donors if ablation.needs_donors else [],
             settings={
                 "verb": "atlas",
                 "tasks": list(names),

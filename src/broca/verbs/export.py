@@ -86,7 +86,7 @@ def export(
             stages.enter("running the ablated model")
             prompts = exports.prompt_tokens(gated.tokenizer, gated.vocabulary)
             scale = request.ablation.scale
-            ours = exports.ablated_answers(gated, names, scale, prompts, means=means)
+            ablated_answers = exports.ablated_answers(gated, names, scale, prompts, means=means)
             benchmark, score = None, 0.0
             if check:
                 stages.enter("scoring the ablated model")
@@ -96,9 +96,9 @@ def export(
         del gated  # the memory of a model that was loaded here is free for the next one
         stages.enter("loading the export again")
         reloaded = exports.reload(kind, part, origin)
-        theirs, scored = exports.answers(reloaded, prompts), None
+        export_answers, scored = exports.answers(reloaded, prompts), None
         same = exports.compare_answers(
-            ours, theirs, dtype=info.dtype, libraries=exports.LIBRARIES[kind]
+            ablated_answers, export_answers, dtype=info.dtype, libraries=exports.LIBRARIES[kind]
         )
         if benchmark is not None:
             stages.enter("scoring the export with lm-eval")

@@ -91,8 +91,8 @@ def localize(
             localization_steps(gated, tasks, method, search_options, verify, interactions, seeds)
         )
         baseline, _ = opened.intact_scores(run)
-        found = searches.search(run, seed=seed)
-        ranking = found.ranking
+        searched = searches.search(run, seed=seed)
+        ranking = searched.ranking
         selected = tuple(gated.components.names[column] for column in ranking.selected)
         if selected:
             stages.enter("verifying on the report items")
@@ -107,11 +107,10 @@ def localize(
             universal, gated.components, tasks.trial(), run.measure, baseline, seed=seed
         )
         stages.enter("measuring pairs")
-        pairs = pairwise(
-            gated.components.names, ranking.order[:interactions], found.problem.confirm, run.measure
-        )
-        repeats = [searches.repeat(other) for other in range(seed + 1, seed + seeds)]
+        leading, confirm = ranking.order[:interactions], searched.problem.confirm
+        pairs = pairwise(gated.components.names, leading, confirm, run.measure)
+        repeats = [searches.repeat(repeat_seed) for repeat_seed in range(seed + 1, seed + seeds)]
         return localization(
-            run, method, found, baseline, after, examination, shared, pairs, repeats,
+            run, method, searched, baseline, after, examination, shared, pairs, repeats,
             task_options=run_options.task_options, seed=seed, started=started,
         )  # fmt: skip

@@ -35,9 +35,9 @@ def report(
         BadInput: The result does not exist or has no page or figure, the format or the width is
             unknown, or the folder cannot be written.
     """
-    found = result if isinstance(result, Result) else read(result)
+    loaded = result if isinstance(result, Result) else read(result)
     if figures is not None:
-        drawn = plots(found)
+        drawn = plots(loaded)
         folder = check_out_folder(figures)
         return tuple(
             figure.save(folder / f"{figure.name}.{format}", width=width) for figure in drawn
@@ -45,4 +45,4 @@ def report(
     if out is None:
         place = Path("." if isinstance(result, Result) else result).expanduser()
         out = place if place.is_dir() else place.parent
-    return write_page(found, out)
+    return write_page(loaded, out)

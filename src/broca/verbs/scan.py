@@ -90,7 +90,7 @@ def scan(
             gate_points=tuple(point.path for point in gated.points),
             not_covered=structure.not_covered,
             without_mlp_block=tuple(
-                (part.layer, part.whole.path)
+                (part.layer, part.decoder_layer.path)
                 for part in structure.parts
                 if part.feed_forward is None
             ),

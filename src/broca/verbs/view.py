@@ -50,8 +50,8 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
             )
         )
     if not entries:
-        looked = ", ".join(f"'{root}'" for root in roots)
-        raise BadInput(f"{looked} holds no result of broca: give the out folders of commands")
+        names = ", ".join(f"'{root}'" for root in roots)
+        raise BadInput(f"{names} holds no result of broca: give the out folders of commands")
     path = place / NAME
     write_beside(path, render_index(entries, notes))
     return path
@@ -63,14 +63,14 @@ _KINDS = {kind.FILE: kind for kind in KINDS if kind.FILE and kind.PAGE}
 
 def _files(roots: Sequence[str | Path]) -> set[tuple[Path, str]]:
     """Returns the files of results in the folders and their subfolders."""
-    found = set()
+    files = set()
     for root in roots:
         folder = Path(root).expanduser()
         if not folder.is_dir():
             raise BadInput(f"'{root}' is not a folder: give folders that contain results")
         for name in _KINDS:
-            found |= {(file.absolute(), name) for file in folder.rglob(name)}
-    return found
+            files |= {(file.absolute(), name) for file in folder.rglob(name)}
+    return files
 
 
 def _relative(path: Path, start: Path) -> str:

@@ -41,31 +41,33 @@ def layer_matched(
         Columns of every set, `(sets, size)`; fewer sets, or none, if no more exist.
     """
     chosen = set(columns)
-    wanted = Counter((components[column].layer, components[column].kind) for column in columns)
-    depth = max(one.layer for one in components) + 1
+    counts = Counter((components[column].layer, components[column].kind) for column in columns)
+    depth = max(component.layer for component in components) + 1
     for reach in range(depth):
         pools = [
             (
                 number,
                 [
                     column
-                    for column, one in enumerate(components)
-                    if one.kind == kind and abs(one.layer - layer) <= reach and column not in chosen
+                    for column, component in enumerate(components)
+                    if component.kind == kind
+                    and abs(component.layer - layer) <= reach
+                    and column not in chosen
                 ],
             )
-            for (layer, kind), number in sorted(wanted.items())
+            for (layer, kind), number in sorted(counts.items())
         ]
         if math.prod(math.comb(len(pool), number) for number, pool in pools) >= 2 * count:
             break
 
     def draw(rng: np.random.Generator) -> list[int] | None:
-        taken: list[int] = []
+        drawn: list[int] = []
         for number, pool in pools:
-            left = [column for column in pool if column not in taken]
-            if len(left) < number:
+            candidates = [column for column in pool if column not in drawn]
+            if len(candidates) < number:
                 return None
-            taken += [int(column) for column in rng.choice(left, number, replace=False)]
-        return taken
+            drawn += [int(column) for column in rng.choice(candidates, number, replace=False)]
+        return drawn
 
     return _distinct(draw, count, len(columns), [seed, 1])
 
@@ -101,14 +103,15 @@ def norm_matched(
         near += 1
 
     def draw(rng: np.random.Generator) -> list[int] | None:
-        taken: list[int] = []
+        drawn: list[int] = []
         for column in columns:
-            left = free[~np.isin(free, taken) & (kind[free] == kind[column])]
-            if len(left) == 0:
+            candidates = free[~np.isin(free, drawn) & (kind[free] == kind[column])]
+            if len(candidates) == 0:
                 return None
-            nearest = left[np.argsort(np.abs(norms[left] - norms[column]), kind="stable")]
-            taken.append(int(rng.choice(nearest[:near])))
-        return taken
+            distances = np.abs(norms[candidates] - norms[column])
+            nearest = candidates[np.argsort(distances, kind="stable")]
+            drawn.append(int(rng.choice(nearest[:near])))
+        return drawn
 
     return _distinct(draw, count, len(columns), [seed, 2])
 
@@ -120,16 +123,16 @@ def _distinct(
     seed: Sequence[int],
 ) -> NDArray[np.intp]:
     rng = np.random.default_rng(seed)
-    found: dict[tuple[int, ...], None] = {}
+    sets: dict[tuple[int, ...], None] = {}
     failures = 0
-    while len(found) < count and failures < _PATIENCE:
-        one = draw(rng)
-        key = None if one is None else tuple(sorted(one))
-        if key is None or key in found:
+    while len(sets) < count and failures < _PATIENCE:
+        columns = draw(rng)
+        key = None if columns is None else tuple(sorted(columns))
+        if key is None or key in sets:
             failures += 1
         else:
-            found[key], failures = None, 0
-    return np.array(list(found), dtype=np.intp).reshape(len(found), size)
+            sets[key], failures = None, 0
+    return np.array(list(sets), dtype=np.intp).reshape(len(sets), size)
 
 
 def standing(value: float, others: NDArray[np.float64]) -> Standing:

@@ -22,7 +22,6 @@ EVEN = 0.5
 """Minimum mean loss of the other capabilities without a universal component, as a share of the loss
 of the capability that it hurts most."""
 
-
 EXPLAINED = 0.01
 """Minimum share of the variance of a task's held-out rows that valid effects explain."""
 

@@ -167,18 +167,20 @@ class Examiner:
         measured = trial.responses(self.execute, masks, trial.places)
         drops = self._drops(measured)
         off_target, specific = self._contrast(measured)
-        few = trial.smaller(scope.control_items or len(trial.places[trial.task]))
-        intact = {name: _pick(measured[name][0], trial.places[name], few[name]) for name in few}
-        ablated = {name: _pick(measured[name][1], trial.places[name], few[name]) for name in few}
+        subset = trial.smaller(scope.control_items or len(trial.places[trial.task]))
+        intact, ablated = (
+            {name: _pick(measured[name][row], trial.places[name], subset[name]) for name in subset}
+            for row in (0, 1)
+        )
         report("verifying: random sets")
-        controls = self._controls(columns, few, intact, ablated)
+        controls = self._controls(columns, subset, intact, ablated)
         report("verifying: each member")
         scores = self._member_scores(columns, measured)
         members = self._with_elsewhere(
-            columns, self._members(columns, scores), few, intact, ablated
+            columns, self._members(columns, scores), subset, intact, ablated
         )
         report("verifying: the outputs")
-        looked, shown = self.outputs(columns, measured)
+        failures, samples = self.outputs(columns, measured)
         if scope.failure_items and scope.changes:
             members = tuple(
                 self._with_changes(number, member, columns, scores)
@@ -187,16 +189,17 @@ class Examiner:
         curve = None
         if scope.curve:
             report("verifying: k from 0 on")
-            curve = self._curve(self.components.columns(order or heads), few)
+            curve = self._curve(self.components.columns(order or heads), subset)
         ablations = tuple(
-            self._ablation(kind, execute, columns, few) for kind, execute in self.kinds.items()
+            self._ablation(kind, execute, columns, subset) for kind, execute in self.kinds.items()
         )
         verdict = judge(
-            drops, off_target, specific, controls, members, looked, heads=heads, level=scope.level
+            drops, off_target, specific, controls, members, failures, heads=heads, level=scope.level
         )
         return Examination(
-            drops, off_target, specific, controls, members, curve, ablations, looked, shown, verdict
-        )
+            drops, off_target, specific, controls, members, curve, ablations, failures, samples,
+            verdict,
+        )  # fmt: skip
 
     def drops_of(self, heads: Sequence[str], names: Sequence[str]) -> tuple[MeasuredDrop, ...]:
         """Measures the drops of some tasks without a set, with uncorrected p-values."""
@@ -224,8 +227,8 @@ class Examiner:
     def _drops(self, measured: Mapping[str, Values]) -> tuple[MeasuredDrop, ...]:
         drops = [self._drop(name, *measured[name]) for name in self.trial.names]
         # the claim is one hypothesis; the other tasks are a family of their own
-        adjusted = [drops[0].p, *holm([one.p for one in drops[1:]])]
-        return tuple(replace(one, p_holm=p) for one, p in zip(drops, adjusted, strict=True))
+        adjusted = [drops[0].p, *holm([drop.p for drop in drops[1:]])]
+        return tuple(replace(drop, p_holm=p) for drop, p in zip(drops, adjusted, strict=True))
 
     def _drop(self, name: str, before: Values, after: Values) -> MeasuredDrop:
         test, p = paired_test(before, after, seed=self.scope.seed)
@@ -247,82 +250,86 @@ class Examiner:
         """Returns the off-target drop and the specific drop; each task is resampled by itself."""
         if not self.trial.others:
             return None, None
-        draws, values = {}, {}
-        for number, name in enumerate((self.trial.task, *self.trial.others)):
-            before, after = measured[name]
-            draws[name] = bootstrap_drops(
-                before,
-                after,
-                resamples=self.scope.resamples,
-                seed=[self.scope.seed, number],
-                aggregate=self.trial.aggregation(name, before),
-            )
-            values[name] = self.trial.loss(name, before, after)
-        others = np.mean([draws[name] for name in self.trial.others], axis=0)
-        value = float(np.mean([values[name] for name in self.trial.others]))
-        own, level = values[self.trial.task], self.scope.level
+        losses, draws = self._resampled((self.trial.task, *self.trial.others), measured)
+        off_target, off_target_draws = float(np.mean(losses[1:])), np.mean(draws[1:], axis=0)
         return (
-            interval_of(value, others, level=level),
-            interval_of(own - value, draws[self.trial.task] - others, level=level),
+            interval_of(off_target, off_target_draws, level=self.scope.level),
+            interval_of(
+                losses[0] - off_target, draws[0] - off_target_draws, level=self.scope.level
+            ),
         )
+
+    def _resampled(
+        self, names: Sequence[str], measured: Mapping[str, Values]
+    ) -> tuple[list[float], list[Values]]:
+        """Returns the drop of every task, and its drops on resampled items."""
+        losses, draws = [], []
+        for number, name in enumerate(names):
+            before, after = measured[name]
+            draws.append(
+                bootstrap_drops(
+                    before,
+                    after,
+                    resamples=self.scope.resamples,
+                    seed=[self.scope.seed, number],
+                    aggregate=self.trial.aggregation(name, before),
+                )
+            )
+            losses.append(self.trial.loss(name, before, after))
+        return losses, draws
 
     def _controls(
         self,
         columns: Sequence[int],
-        few: Places,
+        subset: Places,
         intact: Mapping[str, Values],
         ablated: Mapping[str, Values],
     ) -> tuple[Controls, ...]:
         scope, trial = self.scope, self.trial
         if not scope.controls or not columns:
             return ()
-        measured_on = {name: few[name] for name in (trial.task, *trial.others)}
+        measured_on = {name: subset[name] for name in (trial.task, *trial.others)}
+        real = {name: trial.loss(name, intact[name], ablated[name]) for name in measured_on}
+        drop = real[trial.task]
+        mean = float(np.mean([real[name] for name in trial.others])) if trial.others else 0.0
         most = 2 * scope.controls - 1
         drawn = {"layers": layer_matched(self.components, columns, count=most, seed=scope.seed)}
         if self.norms is not None:
-            kinds = [one.kind for one in self.components]
+            kinds = [component.kind for component in self.components]
             drawn["norm"] = norm_matched(
                 self.norms, columns, kinds=kinds, count=most, seed=scope.seed
             )
-        found = []
+        controls = []
         for kind, sets in drawn.items():
             if len(sets) == 0:  # a set that leaves no component to draw, such as a whole layer
                 continue
-            real = {
-                name: self.trial.loss(name, intact[name], ablated[name]) for name in measured_on
-            }
-            drop, specific = real[trial.task], None
-            mean = float(np.mean([real[name] for name in trial.others])) if trial.others else 0.0
-            own, off_target = self._losses(sets[: scope.controls], intact, measured_on)
+            losses, off_target = self._losses(sets[: scope.controls], intact, measured_on)
             # more random sets than one reach the real set: further sets cannot make it significant
             last = scope.level * (len(sets) + 1)
-            if standing(drop, own).rank <= last or (
-                standing(drop - mean, own - off_target).rank <= last
+            if standing(drop, losses).rank <= last or (
+                standing(drop - mean, losses - off_target).rank <= last
             ):
                 more = self._losses(sets[scope.controls :], intact, measured_on)
-                own, off_target = np.append(own, more[0]), np.append(off_target, more[1])
-            sets, specifics = sets[: len(own)], None
-            if trial.others:
-                specifics = own - off_target
-                specific = standing(drop - mean, specifics)
-            found.append(
+                losses, off_target = np.append(losses, more[0]), np.append(off_target, more[1])
+            specifics = losses - off_target if trial.others else None
+            controls.append(
                 Controls(
                     kind=kind,
-                    items=len(few[trial.task]),
-                    other_items=sum(len(few[name]) for name in trial.others),
-                    drop=standing(drop, own),
-                    specific=specific,
+                    items=len(subset[trial.task]),
+                    other_items=sum(len(subset[name]) for name in trial.others),
+                    drop=standing(drop, losses),
+                    specific=None if specifics is None else standing(drop - mean, specifics),
                     sets=tuple(
                         ControlSet(
-                            tuple(self.components.names[column] for column in one),
-                            float(own[number]),
+                            tuple(self.components.names[column] for column in members),
+                            float(losses[number]),
                             None if specifics is None else float(specifics[number]),
                         )
-                        for number, one in enumerate(sets)
+                        for number, members in enumerate(sets[: len(losses)])
                     ),
                 )
             )
-        return tuple(found)
+        return tuple(controls)
 
     def _losses(
         self, sets: NDArray[np.intp], intact: Mapping[str, Values], places: Places
@@ -331,7 +338,7 @@ class Examiner:
         if len(sets) == 0:
             return np.empty(0), np.empty(0)
         trial = self.trial
-        masks = np.stack([self._mask(one.tolist()) for one in sets])
+        masks = np.stack([self._mask(columns.tolist()) for columns in sets])
         measured = trial.responses(self.execute, masks, places)
         losses = {
             name: np.array([trial.loss(name, intact[name], row) for row in measured[name]])
@@ -363,36 +370,40 @@ class Examiner:
         name = self.trial.task
         intervals = []
         p_values = []
-        for own, rest in zip(scores.alone, scores.restored, strict=True):
-            intervals.append((self._interval(name, before, own), self._interval(name, rest, after)))
+        for alone, restored in zip(scores.alone, scores.restored, strict=True):
+            intervals.append(
+                (self._interval(name, before, alone), self._interval(name, restored, after))
+            )
             p_values.append(
                 min(
-                    paired_test(before, own, seed=self.scope.seed)[1],
-                    paired_test(rest, after, seed=self.scope.seed)[1],
+                    paired_test(before, alone, seed=self.scope.seed)[1],
+                    paired_test(restored, after, seed=self.scope.seed)[1],
                 )
             )
         adjusted = holm([min(1.0, 2 * p) for p in p_values])
         return tuple(
             Member(
                 head=self.components.names[column],
-                alone=own,
-                restored=rest,
+                alone=alone_drop,
+                restored=restored_drop,
                 p=p,
-                needed=p <= self.scope.level and max(own.value, rest.value) > 0,
+                needed=p <= self.scope.level and max(alone_drop.value, restored_drop.value) > 0,
             )
-            for column, (own, rest), p in zip(columns, intervals, adjusted, strict=True)
+            for column, (alone_drop, restored_drop), p in zip(
+                columns, intervals, adjusted, strict=True
+            )
         )
 
     def _with_elsewhere(
         self,
         columns: Sequence[int],
         members: Sequence[Member],
-        few: Places,
+        subset: Places,
         intact: Mapping[str, Values],
         ablated: Mapping[str, Values],
     ) -> tuple[Member, ...]:
         """Adds to each member the drops of the other tasks without it alone."""
-        places = {name: few[name] for name in self.trial.names if name != self.trial.task}
+        places = {name: subset[name] for name in self.trial.names if name != self.trial.task}
         if not places or not columns:
             return tuple(members)
         if len(columns) == 1:
@@ -414,15 +425,17 @@ class Examiner:
         self, number: int, member: Member, columns: Sequence[int], scores: _MemberScores
     ) -> Member:
         """Adds to a member outputs whose score it changes, alone or with the rest of the set."""
-        beside: Literal["intact", "ablated"] = "intact"
+        state: Literal["intact", "ablated"] = "intact"
         others: list[int] = []
         change = scores.alone[number] - scores.intact
         if not change.any():
-            beside, others = "ablated", _without(columns, columns[number])
+            state, others = "ablated", _without(columns, columns[number])
             change = scores.ablated - scores.restored[number]
         # items whose outputs are known cost no rows; the largest losses come first
-        looked = np.isin(scores.places, self.trial.some(self.scope.failure_items)[self.trial.task])
-        order = np.lexsort((change, ~looked))
+        examined = np.isin(
+            scores.places, self.trial.at_most(self.scope.failure_items)[self.trial.task]
+        )
+        order = np.lexsort((change, ~examined))
         places = scores.places[order[change[order] != 0][: self.scope.changes]]
         if not len(places):
             return member
@@ -430,7 +443,7 @@ class Examiner:
         answers = self.answer(Plan.crossed(masks, places))
         items = [self.items[position] for position in places]
         changes = failing.samples(items, answers[: len(places)], answers[len(places) :])
-        return replace(member, changes=changes, beside=beside)
+        return replace(member, changes=changes, beside=state)
 
     def outputs(
         self, columns: Sequence[int], measured: Mapping[str, Values]
@@ -441,19 +454,18 @@ class Examiner:
             columns: The set.
             measured: Responses of every task to its report items, intact and ablated.
         """
-        trial, found = self.trial, []
-        shown: tuple[Sample, ...] = ()
+        trial, task_failures = self.trial, []
+        samples: tuple[Sample, ...] = ()
         if not self.scope.failure_items:
             return (), ()
         masks = np.stack([self._mask([]), self._mask(columns)])
-        looked = trial.some(self.scope.failure_items)
-        for name, places in looked.items():
+        for name, places in trial.at_most(self.scope.failure_items).items():
             benchmark = trial.benchmarks[name]
             answers = self.answer(Plan.crossed(masks, places))
             before, after = answers[: len(places)], answers[len(places) :]
             items = [self.items[position] for position in places]
             scores = np.stack([_pick(row, trial.places[name], places) for row in measured[name]])
-            found.append(
+            task_failures.append(
                 failing.failures(
                     name,
                     items,
@@ -468,14 +480,14 @@ class Examiner:
             )
             if name == trial.task:
                 count = self.scope.samples
-                shown = failing.samples(items[:count], before[:count], after[:count])
-        return tuple(found), shown
+                samples = failing.samples(items[:count], before[:count], after[:count])
+        return tuple(task_failures), samples
 
-    def _curve(self, columns: Sequence[int], few: Places) -> Curve:
+    def _curve(self, columns: Sequence[int], subset: Places) -> Curve:
         trial, scope = self.trial, self.scope
         largest = min(scope.curve, len(columns))
         masks = np.stack([self._mask(columns[:k]) for k in range(largest + 1)])
-        measured = trial.responses(self.execute, masks, few)
+        measured = trial.responses(self.execute, masks, subset)
         points = []
         for k in range(largest + 1):
             at = {name: np.stack([rows[0], rows[k]]) for name, rows in measured.items()}
@@ -495,35 +507,23 @@ class Examiner:
             return None
         if len(names) == 1:
             return self._interval(names[0], *measured[names[0]])
-        draws, values = [], []
-        for number, name in enumerate(names):
-            before, after = measured[name]
-            draws.append(
-                bootstrap_drops(
-                    before,
-                    after,
-                    resamples=self.scope.resamples,
-                    seed=[self.scope.seed, number],
-                    aggregate=self.trial.aggregation(name, before),
-                )
-            )
-            values.append(self.trial.loss(name, before, after))
-        return interval_of(float(np.mean(values)), np.mean(draws, axis=0), level=self.scope.level)
+        losses, draws = self._resampled(names, measured)
+        return interval_of(float(np.mean(losses)), np.mean(draws, axis=0), level=self.scope.level)
 
     def _flat_at(self, rows: Values) -> int:
         """Returns the first k beyond which no larger k significantly costs `FLAT` more."""
         for k in range(len(rows)):
             later = [self._interval(self.trial.task, rows[k], row) for row in rows[k + 1 :]]
-            if not any(one.value >= FLAT and one.low > 0 for one in later):
+            if not any(drop.value >= FLAT and drop.low > 0 for drop in later):
                 return k
         return len(rows) - 1
 
     def _ablation(
-        self, kind: str, execute: Execute, columns: Sequence[int], few: Places
+        self, kind: str, execute: Execute, columns: Sequence[int], subset: Places
     ) -> AblationCheck:
         trial = self.trial
         masks = np.stack([self._mask([]), self._mask(columns)])
-        places = {name: few[name] for name in (trial.task, *trial.others)}
+        places = {name: subset[name] for name in (trial.task, *trial.others)}
         measured = trial.responses(execute, masks, places)
         before, after = measured[trial.task]
         drop = self._interval(trial.task, before, after)
@@ -542,7 +542,7 @@ def _without(columns: Sequence[int], column: int) -> list[int]:
     return [other for other in columns if other != column]
 
 
-def _pick(values: Values, places: NDArray[np.intp], wanted: NDArray[np.intp]) -> Values:
-    """Returns the values at some of the places; both are ascending."""
-    picked: Values = values[np.searchsorted(np.asarray(places), wanted)]
+def _pick(values: Values, places: NDArray[np.intp], subset: NDArray[np.intp]) -> Values:
+    """Returns the values at a subset of the places; both are ascending."""
+    picked: Values = values[np.searchsorted(np.asarray(places), subset)]
     return picked

@@ -46,7 +46,7 @@ def repeats(text: str) -> bool:
     return 1 - len(set(grams)) / len(grams) >= _REPEATED
 
 
-def said(outputs: tuple[Output, ...]) -> str:
+def answer_text(outputs: tuple[Output, ...]) -> str:
     """Returns the answer as text: the generation, or the number of the likeliest choice."""
     first = outputs[0]
     if isinstance(first, Generation):
@@ -54,8 +54,7 @@ def said(outputs: tuple[Output, ...]) -> str:
     if len(outputs) == 1:
         assert isinstance(first, LogLikelihood)
         return "greedy" if first.greedy else "not greedy"
-    values = [one.value for one in outputs if isinstance(one, LogLikelihood)]
-    return f"choice {int(np.argmax(values))}"
+    return f"choice {int(np.argmax(_log_likelihoods(outputs)))}"
 
 
 def modes_of(
@@ -63,11 +62,12 @@ def modes_of(
 ) -> tuple[dict[str, list[bool]], ...]:
     """Returns the failure modes of every item's output, intact and with a set ablated.
 
-    - `repetition`: see `repeats`. - `constant`: the most common output, if it occurs on at least
-    half of the items and on a quarter of the items more than the intact model's most common output;
-    it counts on items where it is wrong. Choices with equal texts are the same output. - `empty`:
-    an output of white space only, if that is wrong. - `collapse`: all choices of a multiple-choice
-    item together have less than a hundredth of the
+    - `repetition`: see `repeats`.
+    - `constant`: the most common output, if it occurs on at least half of the items and on a
+      quarter of the items more than the intact model's most common output; it counts on items where
+      it is wrong. Choices with equal texts are the same output.
+    - `empty`: an output of white space only, if that is wrong.
+    - `collapse`: all choices of a multiple-choice item together have less than a hundredth of the
       probability they have in the intact model, and less than 1/e of it for each of their tokens.
 
     Args:
@@ -81,10 +81,10 @@ def modes_of(
         For each mode, a boolean for each item, before and after.
     """
     right = np.zeros(len(items), dtype=bool) if right is None else right
-    found: list[dict[str, list[bool]]] = []
+    modes: list[dict[str, list[bool]]] = []
     for answers in (before, after):
         texts = [_generated(outputs) for outputs in answers]
-        found.append(
+        modes.append(
             {
                 "repetition": [text is not None and repeats(text) for text in texts],
                 "constant": [False] * len(items),
@@ -92,24 +92,24 @@ def modes_of(
                 "collapse": [False] * len(items),
             }
         )
-    found[1]["empty"] = (np.array(found[1]["empty"], dtype=bool) & ~right).tolist()
-    given = [
-        [_given(item, outputs) for item, outputs in zip(items, answers, strict=True)]
+    modes[1]["empty"] = (np.array(modes[1]["empty"], dtype=bool) & ~right).tolist()
+    identities = [
+        [_identity(item, outputs) for item, outputs in zip(items, answers, strict=True)]
         for answers in (before, after)
     ]
-    counted = [Counter(text for text in answers if text is not None) for answers in given]
+    counted = [Counter(text for text in answers if text is not None) for answers in identities]
     total = sum(counted[0].values())
     if total > _FEWEST_CONSTANT and counted[1]:
         usual = counted[0].most_common(1)[0][1] / total
         answer, times = counted[1].most_common(1)[0]
         if times / total >= max(_CONSTANT, usual + _CONSTANT_EXCESS):
-            same = np.array([text == answer for text in given[1]])
-            found[1]["constant"] = (same & ~right).tolist()
-    found[1]["collapse"] = [
+            same = np.array([text == answer for text in identities[1]])
+            modes[1]["constant"] = (same & ~right).tolist()
+    modes[1]["collapse"] = [
         _collapsed(item, intact, ablated)
         for item, intact, ablated in zip(items, before, after, strict=True)
     ]
-    return tuple(found)
+    return tuple(modes)
 
 
 def failures(
@@ -141,7 +141,7 @@ def failures(
     new = broken_after & ~broken_before
     skill = float(np.mean(scores[0])) - chance
     lost = float(np.mean((scores[0] - scores[1]) * new))
-    common = Counter(said(outputs) for outputs in after).most_common(1)[0][0]
+    common = Counter(answer_text(outputs) for outputs in after).most_common(1)[0][0]
     return TaskFailures(
         task=task,
         items=len(items),
@@ -156,9 +156,16 @@ def failures(
 def samples(items: Sequence[Item], before: Answers, after: Answers) -> tuple[Sample, ...]:
     """Returns the outputs of every item side by side."""
     return tuple(
-        Sample(item.task, item.prompt[-500:], item.target, said(intact)[:500], said(ablated)[:500])
+        Sample(
+            item.task, item.prompt[-500:], item.target,
+            answer_text(intact)[:500], answer_text(ablated)[:500],
+        )
         for item, intact, ablated in zip(items, before, after, strict=True)
-    )
+    )  # fmt: skip
+
+
+def _log_likelihoods(outputs: tuple[Output, ...]) -> list[float]:
+    return [output.value for output in outputs if isinstance(output, LogLikelihood)]
 
 
 def _generated(outputs: tuple[Output, ...]) -> str | None:
@@ -167,7 +174,7 @@ def _generated(outputs: tuple[Output, ...]) -> str | None:
     return first.text if isinstance(first, Generation) else None
 
 
-def _given(item: Item, outputs: tuple[Output, ...]) -> Hashable:
+def _identity(item: Item, outputs: tuple[Output, ...]) -> Hashable:
     """Returns the identity of an answer: a generation's text, or the likeliest choice's tokens.
 
     Choices that differ only in their position are the same, because the model does not see
@@ -176,8 +183,7 @@ def _given(item: Item, outputs: tuple[Output, ...]) -> Hashable:
     text = _generated(outputs)
     if text is not None or len(outputs) == 1:
         return text
-    values = [one.value for one in outputs if isinstance(one, LogLikelihood)]
-    chosen = int(np.argmax(values))
+    chosen = int(np.argmax(_log_likelihoods(outputs)))
     if len(item.requests) != len(outputs):
         return chosen
     if len({request.continuation for request in item.requests}) == 1:  # the contexts are compared
@@ -188,9 +194,6 @@ def _given(item: Item, outputs: tuple[Output, ...]) -> Hashable:
 def _collapsed(item: Item, intact: tuple[Output, ...], ablated: tuple[Output, ...]) -> bool:
     if len(intact) < 2 or not isinstance(intact[0], LogLikelihood):
         return False
-    sums = [
-        float(np.logaddexp.reduce([one.value for one in side if isinstance(one, LogLikelihood)]))
-        for side in (intact, ablated)
-    ]
+    sums = [float(np.logaddexp.reduce(_log_likelihoods(outputs))) for outputs in (intact, ablated)]
     lengths = [len(request.continuation) for request in item.requests] or [1]
     return sums[0] - sums[1] > max(_COLLAPSE, _COLLAPSE_PER_TOKEN * float(np.mean(lengths)))

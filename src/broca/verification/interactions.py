@@ -66,10 +66,10 @@ def pairwise(
     changes = responses[1:] - responses[0]  # (masks - 1, items)
     alone, together = changes[: len(columns)], changes[len(columns) :]
     span = float(responses.max() - responses.min())
-    found = []
+    interactions = []
     for (first, second), joint in zip(pairs, together, strict=True):
         beyond = joint - alone[first] - alone[second]
-        found.append(
+        interactions.append(
             Interaction(
                 first=names[columns[first]],
                 second=names[columns[second]],
@@ -80,7 +80,7 @@ def pairwise(
                 ci=_interval(beyond, span),
             )
         )
-    return tuple(sorted(found, key=lambda one: -abs(one.interaction)))
+    return tuple(sorted(interactions, key=lambda pair: -abs(pair.interaction)))
 
 
 def _interval(values: NDArray[np.float64], span: float) -> tuple[float, float]:

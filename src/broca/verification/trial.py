@@ -67,7 +67,7 @@ class Trial:
             for name in (names or self.names)
         }
 
-    def some(self, items: int) -> Places:
+    def at_most(self, items: int) -> Places:
         """Returns at most this many items of every task, evenly spaced over its report items."""
         return {name: _spread(self.places[name], items) for name in self.names}
 
@@ -75,10 +75,10 @@ class Trial:
         self, execute: Execute, masks: NDArray[np.bool_], places: Places
     ) -> dict[str, NDArray[np.float64]]:
         """Measures the responses of every task in `places`, `(masks, items)`; higher is better."""
-        positions = np.concatenate([np.asarray(one, dtype=np.intp) for one in places.values()])
+        positions = np.concatenate(list(places.values())).astype(np.intp)
         measured = execute(Plan.crossed(masks, positions)).responses
         table = measured.reshape(len(masks), len(positions))
-        ends = np.cumsum([len(one) for one in places.values()])
+        ends = np.cumsum([len(task_places) for task_places in places.values()])
         return dict(zip(places, np.split(table, ends[:-1], axis=1), strict=True))
 
     def score(self, name: str, values: NDArray[np.float64]) -> float:
@@ -105,11 +105,13 @@ class Trial:
     ) -> float:
         """Returns a score from responses to some of `count` items, spaced over the report items."""
         benchmark = self.benchmarks[name]
-        own = values if benchmark.higher_is_better else -values
+        scores = values if benchmark.higher_is_better else -values
         if not self.items:
-            return benchmark.aggregate(own.tolist())
+            return benchmark.aggregate(scores.tolist())
         positions = _spread(self.places[name], count or len(values))[drawn]
-        return benchmark.aggregate(own.tolist(), [self.items[one] for one in positions])
+        return benchmark.aggregate(
+            scores.tolist(), [self.items[position] for position in positions]
+        )
 
 
 def _spread(positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
@@ -132,7 +134,9 @@ def roles(
         benchmarks: All tasks; their metadata state their capability.
         named: Tasks that the user names as of the same capability.
     """
-    rest = [name for name in benchmarks if name != task]
-    own = benchmarks[task].capability
-    same = tuple(name for name in rest if name in named or benchmarks[name].capability == own)
-    return same, tuple(name for name in rest if name not in same)
+    other_tasks = [name for name in benchmarks if name != task]
+    capability = benchmarks[task].capability
+    same = tuple(
+        name for name in other_tasks if name in named or benchmarks[name].capability == capability
+    )
+    return same, tuple(name for name in other_tasks if name not in same)

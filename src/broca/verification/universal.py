@@ -56,7 +56,7 @@ def ablate_alone(
         return Shared({}, ())
     masks = np.zeros((1 + len(columns), len(components)), dtype=bool)
     masks[np.arange(1, len(masks)), list(columns)] = True
-    measured = trial.responses(execute, masks, trial.some(_ITEMS))
+    measured = trial.responses(execute, masks, trial.at_most(_ITEMS))
     effects = np.empty((len(measured), len(columns)))
     resampled = np.empty((_RESAMPLES, *effects.shape))
     for row, (name, responses) in enumerate(measured.items()):
@@ -73,12 +73,13 @@ def ablate_alone(
             )
     benchmarks = [trial.benchmarks[name] for name in measured]
     usable = [
-        not one.at_chance(before[name], items=len(trial.places[name]))
-        for name, one in zip(measured, benchmarks, strict=True)
+        not benchmark.at_chance(before[name], items=len(trial.places[name]))
+        for name, benchmark in zip(measured, benchmarks, strict=True)
     ]
     matrix = Matrix(
-        effects, resampled, np.array(usable), tuple(one.capability for one in benchmarks), LEAST
-    )
+        effects, resampled, np.array(usable),
+        tuple(benchmark.capability for benchmark in benchmarks), LEAST,
+    )  # fmt: skip
     names = [components.names[column] for column in columns]
     return Shared(
         {

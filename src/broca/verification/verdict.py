@@ -8,13 +8,7 @@ from typing import Literal
 import numpy as np
 
 from broca.results.base import Interval
-from broca.results.verification import (
-    Controls,
-    Member,
-    Standing,
-    TaskFailures,
-    Verdict,
-)
+from broca.results.verification import Controls, Member, Standing, TaskFailures, Verdict
 from broca.verification.proof import MeasuredDrop
 from broca.verification.statistics import items_needed
 
@@ -58,21 +52,24 @@ def judge(
         heads: Names of the members, for the headline; those of `members` if empty.
         level: Level of the tests.
     """
-    own = next(one for one in drops if one.role == "task")
-    others = [one for one in drops if one.role == "other"]
-    lost = f"{own.task} loses {_points(own.drop)} (p {own.p:.2g}, {own.items} items){_room(own)}"
-    named = ", ".join(heads or [one.head for one in members]) or "the set"
-    costs = f"Ablating {named} costs {own.task} {_rounded(own.drop.value)}"
+    claimed = next(drop for drop in drops if drop.role == "task")
+    others = [drop for drop in drops if drop.role == "other"]
+    lost = (
+        f"{claimed.task} loses {_points(claimed.drop)} (p {claimed.p:.2g}, {claimed.items} items)"
+        f"{_room(claimed)}"
+    )
+    named = ", ".join(heads or [member.head for member in members]) or "the set"
+    costs = f"Ablating {named} costs {claimed.task} {_rounded(claimed.drop.value)}"
 
-    broken = _broken(own.task, [one.task for one in others], failures)
+    broken = _broken(claimed.task, [drop.task for drop in others], failures)
     if broken is not None:
         return Verdict(
             "breaks the model",
-            f"{lost}, but {broken}: the model is broken, which says nothing about {own.task}.",
-            headline=f"Ablating {named} breaks the model, which says nothing about {own.task}",
+            f"{lost}, but {broken}: the model is broken, which says nothing about {claimed.task}.",
+            headline=f"Ablating {named} breaks the model, which says nothing about {claimed.task}",
         )
-    if own.p > level or own.drop.value <= 0:
-        return _no_drop(own, lost, named, level)
+    if claimed.p > level or claimed.drop.value <= 0:
+        return _no_drop(claimed, lost, named, level)
     if off_target is None or specific is None:
         return Verdict(
             "inconclusive",
@@ -81,13 +78,13 @@ def judge(
             headline=f"{costs}; no other task was measured",
         )
     spill = f"the others lose {_points(off_target)} on average"
-    worst = max(others, key=lambda one: one.drop.value)
+    worst = max(others, key=lambda drop: drop.drop.value)
     if len(others) > 1:
         spill += f", {worst.task} most ({_points(worst.drop)}{_inverted(worst)})"
-    hurt = [one for one in others if one.p_holm <= level and one.drop.value > 0]
+    hurt = [drop for drop in others if drop.p_holm <= level and drop.drop.value > 0]
     if (
         off_target.low > 0
-        and off_target.value >= UNIVERSAL * own.drop.value
+        and off_target.value >= UNIVERSAL * claimed.drop.value
         and 2 * len(hurt) >= len(others)
     ):
         return Verdict(
@@ -95,11 +92,13 @@ def judge(
             f"{lost} and {spill}: {len(hurt)} of {len(others)} other tasks suffer too.",
             headline=f"{costs} and the other tasks {_rounded(off_target.value)} on average",
         )
-    in_drop = all(one.drop.p <= level for one in controls)
-    in_specific = all(one.specific is not None and one.specific.p <= level for one in controls)
+    in_drop = all(control.drop.p <= level for control in controls)
+    in_specific = all(
+        control.specific is not None and control.specific.p <= level for control in controls
+    )
     if controls and not in_drop and not in_specific:
-        fewest = min(len(one.sets) for one in controls)
-        if all(one.drop.rank == 1 for one in controls) and 1 / (fewest + 1) > level:
+        fewest = min(len(control.sets) for control in controls)
+        if all(control.drop.rank == 1 for control in controls) and 1 / (fewest + 1) > level:
             return Verdict(
                 "inconclusive",
                 f"{lost}, more than any random set, but only {fewest} of them exist: too few to "
@@ -112,7 +111,7 @@ def judge(
             headline=f"{costs}, but so {_does(controls)}",
         )
     if specific.low <= 0:
-        needed = _needed_for(specific, own.items)
+        needed = _needed_for(specific, claimed.items)
         return Verdict(
             "inconclusive",
             f"{lost} and {spill}: the difference of {_points(specific)} may be zero.",
@@ -126,18 +125,18 @@ def judge(
     elif not in_specific:
         reasons.append(f"{_reached(controls, 'specific')} are as specific")
         short.append("random sets are as specific")
-    if off_target.high > SPILL * own.drop.value:
-        reasons.append(f"the others may lose more than {SPILL:.0%} of what {own.task} loses")
+    if off_target.high > SPILL * claimed.drop.value:
+        reasons.append(f"the others may lose more than {SPILL:.0%} of what {claimed.task} loses")
         short.append("the others may lose too")
-    surest = max(others, key=lambda one: one.drop.low)
-    if surest.drop.low > WORST * own.drop.value:
+    surest = max(others, key=lambda drop: drop.drop.low)
+    if surest.drop.low > WORST * claimed.drop.value:
         reasons.append(f"{surest.task} alone loses {_points(surest.drop)}")
         short.append(f"{surest.task} loses {_rounded(surest.drop.value)}")
-    needed_heads = sum(one.needed for one in members)
+    needed_heads = sum(member.needed for member in members)
     if members and 2 * needed_heads <= len(members):
         reasons.append(
             f"only {needed_heads} of {len(members)} members contribute significantly "
-            f"({', '.join(one.head for one in members if one.needed) or 'none by itself'})"
+            f"({', '.join(member.head for member in members if member.needed) or 'none by itself'})"
         )
         short.append(f"only {needed_heads} of {len(members)} members contribute significantly")
     if reasons:
@@ -150,24 +149,24 @@ def judge(
         "specific",
         f"{lost}, {spill}, and {_reached(controls, 'specific')} are as specific; "
         f"{needed_heads} of {len(members)} members contribute significantly.",
-        headline=f"The model needs {named} for {own.task}",
+        headline=f"The model needs {named} for {claimed.task}",
     )
 
 
 def _broken(task: str, others: Sequence[str], failures: Sequence[TaskFailures]) -> str | None:
     """Describes the degenerate outputs if the model is broken, on the other tasks if any."""
-    by_task = {one.task: one for one in failures}
+    by_task = {failure.task: failure for failure in failures}
     judged = [by_task[name] for name in others if name in by_task]
     least = BROKEN
     if not others and task in by_task:
         judged, least = [by_task[task]], 2 * BROKEN
     if not judged:
         return None
-    share = float(np.mean([one.damage for one in judged]))
+    share = float(np.mean([failure.damage for failure in judged]))
     if share < least:
         return None
     modes = {
-        mode: float(np.mean([one.after[mode] - one.before[mode] for one in judged]))
+        mode: float(np.mean([failure.after[mode] - failure.before[mode] for failure in judged]))
         for mode in judged[0].after
     }
     worst = max(modes, key=lambda mode: modes[mode])
@@ -175,16 +174,17 @@ def _broken(task: str, others: Sequence[str], failures: Sequence[TaskFailures]) 
     return f"{share:.0%} {where} become degenerate and wrong (mostly {worst}, {modes[worst]:.0%})"
 
 
-def _no_drop(own: MeasuredDrop, lost: str, named: str, level: float) -> Verdict:
-    nothing = f"No drop of {own.task} was seen without {named}"
-    needed = items_needed(RELEVANT, gained=_gained(own), level=level)
-    if own.drop.high < RELEVANT or (own.drop.value <= 0 and own.items >= needed):
+def _no_drop(claimed: MeasuredDrop, lost: str, named: str, level: float) -> Verdict:
+    nothing = f"No drop of {claimed.task} was seen without {named}"
+    gained = 0.02 if claimed.test == "mcnemar" else 0.05  # share of items that noise may turn right
+    needed = items_needed(RELEVANT, gained=gained, level=level)
+    if claimed.drop.high < RELEVANT or (claimed.drop.value <= 0 and claimed.items >= needed):
         return Verdict(
             "not localized at head level",
             f"{lost}: a drop of {100 * RELEVANT:.0f} points can be excluded.",
             headline=nothing,
         )
-    if own.items >= needed:
+    if claimed.items >= needed:
         return Verdict(
             "not localized at head level",
             f"{lost}: no change was seen; a drop of {100 * RELEVANT:.0f} points would have been.",
@@ -192,16 +192,11 @@ def _no_drop(own: MeasuredDrop, lost: str, named: str, level: float) -> Verdict:
         )
     return Verdict(
         "inconclusive",
-        f"{lost}: {own.items} items are too few to see a drop of {100 * RELEVANT:.0f} points; "
+        f"{lost}: {claimed.items} items are too few to see a drop of {100 * RELEVANT:.0f} points; "
         f"{needed} would do in four of five cases.",
         needed,
         f"{nothing}, on too few items to exclude one",
     )
-
-
-def _gained(own: MeasuredDrop) -> float:
-    """Returns the share of items that may turn right by noise, for the power calculation."""
-    return 0.02 if own.test == "mcnemar" else 0.05
 
 
 def _needed_for(specific: Interval, items: int) -> int | None:
@@ -244,15 +239,16 @@ def _inverted(drop: MeasuredDrop) -> str:
 def _reached(controls: Sequence[Controls], figure: Literal["drop", "specific"]) -> str:
     """Describes how many random sets of each kind reach the real set."""
     return " and ".join(
-        f"{_standing(one, figure).rank - 1} of {len(one.sets)} random sets matched by {one.kind}"
-        for one in controls
+        f"{_standing(control, figure).rank - 1} of {len(control.sets)} random sets matched by "
+        f"{control.kind}"
+        for control in controls
     )
 
 
 def _does(controls: Sequence[Controls]) -> str:
     """Describes for a headline the kind of random sets that reaches the real set most often."""
-    most = max(controls, key=lambda one: (one.drop.rank - 1) / len(one.sets))
-    reached, sets = most.drop.rank - 1, len(most.sets)
+    closest = max(controls, key=lambda control: (control.drop.rank - 1) / len(control.sets))
+    reached, sets = closest.drop.rank - 1, len(closest.sets)
     return f"{'do' if reached != 1 else 'does'} {reached} of {sets} random sets"
 
 

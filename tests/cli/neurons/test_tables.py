@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from results.test_neurons import MODEL, make_neurons
-from verbs.neurons.small_runs import asked
+from verbs.neurons.small_runs import arguments_of
 
 from broca import neurons
 from broca.cli.neurons.tables import SHOWN, _cell, show
@@ -48,7 +48,7 @@ def test_located_neurons_are_listed_up_to_a_number(capsys):
 def test_every_line_of_an_experiment_is_a_line_of_its_table(capsys, verb, fields):
     """Estimates to three digits."""
     small = load("reference-small", device="cpu", components="neurons")
-    result = getattr(neurons, verb)(small, **asked(verb))
+    result = getattr(neurons, verb)(small, **arguments_of(verb))
     show(result, Path("out.json"))
     text = capsys.readouterr().out
     for line in result.result:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from broca import searches
 from broca.measurement import Measurement
-from broca.searches import Problem
+from broca.searches import GeneratorSearch, Problem
 from broca.searches.focus.joint import joint_rounds
 from broca.searches.focus.screening import Screened
 from broca.searches.measuring import Measuring
@@ -24,23 +25,21 @@ def model(rows, respond, seed):
     """Returns the model learned in `rows` rows of joint rounds; `respond(mask, noise)` is a row."""
     measuring = Measuring(Problem(COUNT, np.arange(40), 5, None, seed, continuous=True), 10_000)
     rng = np.random.default_rng(seed)
-    steps = rounds(measuring, rows)
-    try:
-        plan = next(steps)
-        while True:
-            rows_of_masks = plan.masks[plan.mask_index]
-            responses = [respond(mask, rng.normal(0, 0.1)) for mask in rows_of_masks]
-            plan = steps.send(Measurement(plan, np.array(responses)))
-    except StopIteration as end:
-        return end.value.model
+
+    def execute(plan):
+        row_masks = plan.masks[plan.mask_index]
+        responses = [respond(mask, rng.normal(0, 0.1)) for mask in row_masks]
+        return Measurement(plan, np.array(responses))
+
+    return searches.run(GeneratorSearch(rounds(measuring, rows)), execute).model
 
 
 def beyond(model, first, second):
     """Returns the value of two components together minus the values of each alone."""
     sets = np.zeros((3, COUNT), dtype=bool)
     sets[0, [first, second]] = sets[1, first] = sets[2, second] = True
-    both, first_alone, second_alone = model.values(sets)
-    return both - first_alone - second_alone
+    pair, first_alone, second_alone = model.values(sets)
+    return pair - first_alone - second_alone
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -50,5 +49,5 @@ def test_pairs_are_believed_with_sets_enough(seed):
     def respond(mask, noise):
         return 0.8 - 0.4 * (mask[2] & mask[3]) + noise
 
-    few, many = model(100, respond, seed), model(400, respond, seed)
-    assert beyond(few, 2, 3) < 0.12 < beyond(many, 2, 3)
+    small, large = model(100, respond, seed), model(400, respond, seed)
+    assert beyond(small, 2, 3) < 0.12 < beyond(large, 2, 3)

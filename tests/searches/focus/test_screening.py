@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from broca import searches
 from broca.measurement import Measurement
-from broca.searches import Problem
+from broca.searches import GeneratorSearch, Problem
 from broca.searches.focus.screening import SHORT, screen
 from broca.searches.measuring import Measuring
 
@@ -20,16 +21,15 @@ def rounds(measuring):
 
 def run(steps, respond):
     """Runs a generator of plans; `respond(mask, item)` is a row's response."""
-    try:
-        plan = next(steps)
-        while True:
-            responses = [
-                respond(plan.masks[mask], int(item))
-                for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
-            ]
-            plan = steps.send(Measurement(plan, np.array(responses)))
-    except StopIteration as end:
-        return end.value
+
+    def execute(plan):
+        responses = [
+            respond(plan.masks[mask], int(item))
+            for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
+        ]
+        return Measurement(plan, np.array(responses))
+
+    return searches.run(GeneratorSearch(steps), execute)
 
 
 def screened(respond, seed):

@@ -79,15 +79,15 @@ class Tasks:
         return searches.run(make_search("focus", self.problem(**options)), self.run)
 
 
-def harmed_by(*columns, each=0.4, base=1.0):
-    """Returns a task that loses `each` for every ablated column."""
-    return lambda mask: max(0.0, base - each * sum(bool(mask[column]) for column in columns))
+def harmed_by(*columns, loss=0.4, base=1.0):
+    """Returns a task that loses `loss` for every ablated column."""
+    return lambda mask: max(0.0, base - loss * sum(bool(mask[column]) for column in columns))
 
 
 def test_leaves_out_what_every_task_needs():
     """A component that harms all tasks most is not selected and is reported as universal."""
     tasks = Tasks(
-        harmed_by(3, 7, 30, 30), harmed_by(30, each=0.8), harmed_by(30, 11, each=0.8), seed=1
+        harmed_by(3, 7, 30, 30), harmed_by(30, loss=0.8), harmed_by(30, 11, loss=0.8), seed=1
     )
     ranking = tasks.solve()
     assert set(ranking.selected) == {3, 7}
@@ -138,59 +138,59 @@ def test_default_budget_is_800_rows_for_each_task():
 
 def with_and_without_stopping(seed, *chances):
     """Returns ranking and rows of a search that may stop and of one that may not."""
-    found = []
+    results = []
     for stop in (True, False):
         tasks = Tasks(*chances, seed=seed)
         search = make_search("focus", tasks.problem(), stop=stop)
-        found.append((searches.run(search, tasks.run), tasks.rows))
-    return found
+        results.append((searches.run(search, tasks.run), tasks.rows))
+    return results
 
 
 @pytest.mark.parametrize("seed", [6, 7, 8])
 def test_stops_when_nothing_is_left_to_gain(seed):
     """If two components cost the task its whole score, fewer rows give the same set."""
-    both = harmed_by(3, 7, each=0.5)
-    (stopped, rows), (whole, budget) = with_and_without_stopping(
-        seed, both, harmed_by(9), harmed_by(11)
+    pair = harmed_by(3, 7, loss=0.5)
+    (stopped, rows), (complete, budget) = with_and_without_stopping(
+        seed, pair, harmed_by(9), harmed_by(11)
     )
-    assert set(stopped.selected) == set(whole.selected) == {3, 7}
+    assert set(stopped.selected) == set(complete.selected) == {3, 7}
     assert rows < 0.85 * budget <= 0.85 * 2400
     assert stopped.options["rows"] == rows
     (note,) = stopped.notes
     assert note.startswith(f"{rows:,} of 2,400 rows were enough: ")
     assert "the sets proposed last cost the task" in note
-    assert whole.notes == ()
+    assert complete.notes == ()
 
 
 def test_rounds_go_on_where_what_can_be_lost_is_not_known():
     """Only for probabilities is the loss of the intact model's score a reason to stop."""
-    both = harmed_by(3, 7, each=0.5)
-    found = {
-        continuous: Tasks(both, harmed_by(9), harmed_by(11), seed=6).solve(continuous=continuous)
+    pair = harmed_by(3, 7, loss=0.5)
+    rankings = {
+        continuous: Tasks(pair, harmed_by(9), harmed_by(11), seed=6).solve(continuous=continuous)
         for continuous in (True, False)
     }
-    assert "sets proposed last" in found[True].notes[0]
-    assert not any("sets proposed last" in note for note in found[False].notes)
+    assert "sets proposed last" in rankings[True].notes[0]
+    assert not any("sets proposed last" in note for note in rankings[False].notes)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_abstains_early_where_nothing_harms(seed):
     """The search stops early and says why, but still finds a small specific effect."""
-    (stopped, rows), (whole, budget) = with_and_without_stopping(
+    (stopped, rows), (complete, budget) = with_and_without_stopping(
         seed, lambda mask: 0.9, harmed_by(9), harmed_by(11)
     )
-    assert stopped.selected == whole.selected == ()
+    assert stopped.selected == complete.selected == ()
     assert "no specific harm" in stopped.reason
     assert rows < 0.85 * budget
     assert "significantly less than 0.05" in stopped.notes[0]
-    weak = Tasks(harmed_by(3, each=0.3), harmed_by(9), harmed_by(11), seed=seed).solve()
+    weak = Tasks(harmed_by(3, loss=0.3), harmed_by(9), harmed_by(11), seed=seed).solve()
     assert weak.selected == (3,)
 
 
 @pytest.mark.parametrize("components", [3, 7, 200])
 def test_any_number_of_components(components):
     """The search works with fewer components than the short list holds and with many more."""
-    tasks = Tasks(harmed_by(1, each=0.9), harmed_by(2), components=components, seed=7)
+    tasks = Tasks(harmed_by(1, loss=0.9), harmed_by(2), components=components, seed=7)
     assert tasks.solve(k=3).selected == (1,)
 
 
@@ -215,8 +215,8 @@ def test_effects_come_with_intervals():
 
 def test_contrast_trades_the_others_off():
     """At 0 the component that every task needs is selected, and at 1 it is not."""
-    tasks = Tasks(harmed_by(3, 30, 30), harmed_by(30, each=0.8), harmed_by(30, each=0.8), seed=1)
-    found = {
+    tasks = Tasks(harmed_by(3, 30, 30), harmed_by(30, loss=0.8), harmed_by(30, loss=0.8), seed=1)
+    selections = {
         contrast: set(
             searches.run(
                 make_search("focus", tasks.problem(), contrast=contrast), tasks.run
@@ -224,7 +224,7 @@ def test_contrast_trades_the_others_off():
         )
         for contrast in (0.0, 1.0)
     }
-    assert found == {0.0: {3, 30}, 1.0: {3}}
+    assert selections == {0.0: {3, 30}, 1.0: {3}}
 
 
 def test_result_says_how_well_effects_add_up():
@@ -237,16 +237,16 @@ def test_result_says_how_well_effects_add_up():
     def total(mask):
         return 1.0 - float(shares @ mask)
 
-    found = Tasks(total, harmed_by(9), noise=0.005, seed=9).solve().additivity
-    assert found.explained > 0.9
-    assert found.rank_correlation > 0.9
+    additive = Tasks(total, harmed_by(9), noise=0.005, seed=9).solve().additivity
+    assert additive.explained > 0.9
+    assert additive.rank_correlation > 0.9
 
     def chain(mask):
         return 0.0 if mask[10:22].any() else 1.0
 
-    poor = Tasks(chain, harmed_by(9), noise=0.005, seed=9).solve().additivity
-    assert poor.explained < found.explained
-    assert poor.rank_correlation < found.rank_correlation
+    chained = Tasks(chain, harmed_by(9), noise=0.005, seed=9).solve().additivity
+    assert chained.explained < additive.explained
+    assert chained.rank_correlation < additive.rank_correlation
 
 
 def test_too_few_rows_and_bad_settings_are_refused():
@@ -283,17 +283,17 @@ def test_gradients_show_what_matters_only_beside_others():
         return max(0.0, 1.0 - 0.05 * int(mask[100:160].sum()))
 
     for seed in (2, 3, 4):
-        found = {}
+        selections = {}
         for gradients in (True, False):
             tasks = Tasks(hidden, others, others, components=300, seed=seed)
             problem = tasks.problem(differentiable=True)
             ranking = searches.run(make_search("focus", problem, gradients=gradients), tasks.run)
-            found[gradients] = set(ranking.selected)
+            selections[gradients] = set(ranking.selected)
             assert ranking.options["gradients"] == gradients
             assert 2000 < tasks.rows <= 2400
-        assert {5, 20, 90} <= found[True]
-        assert all(100 <= column < 160 for column in found[True] - {5, 20, 90})
-        assert 90 not in found[False]
+        assert {5, 20, 90} <= selections[True]
+        assert all(100 <= column < 160 for column in selections[True] - {5, 20, 90})
+        assert 90 not in selections[False]
 
 
 def test_a_table_says_which_sets_do_harm():
@@ -316,10 +316,10 @@ def test_items_asked_again_tell_nothing_new():
     assert not once.harmful(0.1)[0]
     assert not again.harmful(0.1)[0]
     noise = np.tile([[1.0, 0.0, 0.0, 0.0]], 8)  # one of four rows of each item loses
-    alike = Table(noise, 0 * noise, 1.0, np.repeat(items, 4))
-    assert alike.harmful(0.1)[0]
-    assert alike.interval(0)[1] == once.interval(0)[1]
-    assert alike.interval(0)[2] < once.interval(0)[2]
+    consistent = Table(noise, 0 * noise, 1.0, np.repeat(items, 4))
+    assert consistent.harmful(0.1)[0]
+    assert consistent.interval(0)[1] == once.interval(0)[1]
+    assert consistent.interval(0)[2] < once.interval(0)[2]
 
 
 def test_the_interval_holds_the_mean_of_items_at_large():

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from broca import searches
 from broca.measurement import Measurement
 from broca.recovery import PairwiseModel
-from broca.searches import Problem
+from broca.searches import GeneratorSearch, Problem
 from broca.searches.focus.joint import Promising
 from broca.searches.focus.screening import Screened
 from broca.searches.focus.settling import Winner, knock_out
@@ -24,13 +25,11 @@ def meet(losses, *, stop=True):
     sets = np.eye(COUNT, dtype=bool)
     model = PairwiseModel(COUNT, largest=5, cost=0.02).fit(sets, losses, noise=0.05)
     steps = knock_out(measuring, Promising(screened, sets, model), ROWS, least=0.1)
-    try:
-        plan = next(steps)
-        while True:
-            responses = 1.0 - plan.masks[plan.mask_index] @ losses
-            plan = steps.send(Measurement(plan, responses))
-    except StopIteration as end:
-        return end.value, measuring
+
+    def execute(plan):
+        return Measurement(plan, 1.0 - plan.masks[plan.mask_index] @ losses)
+
+    return searches.run(GeneratorSearch(steps), execute), measuring
 
 
 def test_equals_meet_once():

@@ -76,11 +76,11 @@ def test_errors_are_those_of_the_draws():
 
 def test_rows_go_where_doubt_is():
     """The share of rows of other tasks is zero without them and otherwise from 0.1 to 1."""
-    both = believing(worth, lambda mask: 0.2 * mask[0] + 0.1 * mask[3], noise=0.2)
-    assert 0.1 <= both.doubt_of_others() <= 1
+    contrasted = believing(worth, lambda mask: 0.2 * mask[0] + 0.1 * mask[3], noise=0.2)
+    assert 0.1 <= contrasted.doubt_of_others() <= 1
     assert believing(worth).doubt_of_others() == 0
-    both.weight = 0.01
-    assert both.doubt_of_others() == 0.1
+    contrasted.weight = 0.01
+    assert contrasted.doubt_of_others() == 0.1
 
 
 def test_bound_holds_for_the_best_set():

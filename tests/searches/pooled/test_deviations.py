@@ -1,4 +1,4 @@
-"""Deviations of measured sets from a regression: their variance, and what rows tell about them."""
+"""Deviations of measured sets from a regression: their variance, and their estimates from rows."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_a_regression_that_fits_leaves_no_deviations():
     """Where all sets lose what is predicted, nothing is added and no variance either."""
     sets = masks_of(np.random.default_rng(1), 20)
     repeated = np.repeat(sets, 5, axis=0)
-    deviations = Deviations.of(repeated, repeated[:, 0] * 0.3, lambda each: each[:, 0] * 0.3)
+    deviations = Deviations.of(repeated, repeated[:, 0] * 0.3, lambda masks: masks[:, 0] * 0.3)
     for values in deviations.expected(sets):
         assert not values.any()
 

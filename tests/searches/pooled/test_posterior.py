@@ -127,7 +127,7 @@ def paired(task, others, *, rows=1200, share=0.2, noise=0.3, seed=0):
     """Returns the posterior after rows of a task, and of others for the first part of the masks."""
     rng = np.random.default_rng(seed)
     described = (rng.random((rows, len(task))) < 0.2).astype(float)
-    few = described[: int(share * rows)]
+    shared = described[: int(share * rows)]
     items = np.arange(rows)
 
     def evidence(features, effects):
@@ -135,7 +135,7 @@ def paired(task, others, *, rows=1200, share=0.2, noise=0.3, seed=0):
         return [Evidence.of(features, losses, items[: len(features)], len(effects))]
 
     posterior = Posterior(np.zeros(len(task), dtype=int))
-    posterior.fit(evidence(described, np.array(task)), evidence(few, np.array(others)), rng)
+    posterior.fit(evidence(described, np.array(task)), evidence(shared, np.array(others)), rng)
     return posterior
 
 
@@ -152,9 +152,9 @@ def test_what_rows_do_not_tell_apart_is_a_loss_of_all():
         rng = np.random.default_rng(seed)
         described = (rng.random((1200, 20)) < 0.2).astype(float)
         losses = described @ effects + rng.normal(0, 0.3, 1200)
-        few = described[:240] @ effects + rng.normal(0, 0.3, 240)
+        others_losses = described[:240] @ effects + rng.normal(0, 0.3, 240)
         task, _ = fitted(described, losses)
-        others, _ = fitted(described[:240], few)
+        others, _ = fitted(described[:240], others_losses)
         apart.append((task.task.mean - others.task.mean)[:4])
     assert np.mean(apart) > 3 * abs(np.mean(worth))
 

@@ -60,9 +60,9 @@ class Tasks:
         )
 
 
-def harmed_by(columns, each, base=0.9):
-    """Returns a task that loses `each` for every ablated column."""
-    return lambda mask: max(0.0, base - each * int(mask[list(columns)].sum()))
+def harmed_by(columns, loss, base=0.9):
+    """Returns a task that loses `loss` for every ablated column."""
+    return lambda mask: max(0.0, base - loss * int(mask[list(columns)].sum()))
 
 
 def test_small_effects_of_many_components_are_found():
@@ -119,11 +119,11 @@ def test_goes_on_where_rows_do_not_tell_and_says_how_many_would():
 def test_what_harms_all_tasks_alike_is_seldom_found():
     """At most one search in six selects components that harm all tasks equally."""
     shared = harmed_by((4, 8, 15, 16), 0.2)
-    found = [
+    findings = [
         Tasks(shared, shared, shared, seed=seed).solve(rows=2400).answer.says == "found"
         for seed in range(6)
     ]
-    assert sum(found) <= 1
+    assert sum(findings) <= 1
 
 
 def test_budget_is_kept():

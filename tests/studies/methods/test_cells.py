@@ -69,7 +69,7 @@ def test_a_refusal_is_no_abstention(make_cell):
 def test_budgets_are_numbers_or_default():
     """Budgets keep their order without repetition; `default` is None."""
     assert parse_budgets("400, default,100,400") == (400, None, 100)
-    assert [budget_name(one) for one in (12800, None)] == ["12,800", "default"]
+    assert [budget_name(budget) for budget in (12800, None)] == ["12,800", "default"]
 
 
 @pytest.mark.parametrize("text", ["", "ten", "-5", "0", "1.5", "100,none"])

@@ -50,7 +50,7 @@ def test_files_summary_and_going_on(planted, tmp_path, monkeypatch):
     measured = []
     run = Engine.run
     monkeypatch.setattr(
-        Engine, "run", lambda *given, **named: measured.append(1) or run(*given, **named)
+        Engine, "run", lambda *arguments, **named: measured.append(1) or run(*arguments, **named)
     )
     assert compare_methods(planted, **FEW, out=tmp_path).ran == 0
     for path in (tmp_path / "cells").iterdir():
@@ -66,11 +66,11 @@ def test_files_summary_and_going_on(planted, tmp_path, monkeypatch):
 
 def test_again_repeats_the_cells_that_the_call_names(planted, tmp_path):
     """`again` repeats the method's cells at the named budgets and leaves its other cells."""
-    few = {**FEW, "exhaustive": 0}
-    compare_methods([planted], **few, out=tmp_path)
+    settings = {**FEW, "exhaustive": 0}
+    compare_methods([planted], **settings, out=tmp_path)
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").iterdir()}
     comparison = compare_methods(
-        [planted], **{**few, "budgets": (60,)}, out=tmp_path, again="gradient"
+        [planted], **{**settings, "budgets": (60,)}, out=tmp_path, again="gradient"
     )
     assert comparison.ran == 1
     after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").iterdir()}

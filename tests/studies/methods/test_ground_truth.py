@@ -33,14 +33,14 @@ def test_planted_sets_are_recovered_where_they_are_learned():
 
 def test_effects_are_those_of_single_ablations(whole_run):
     """The effects equal single ablations measured directly, and a second call measures nothing."""
-    known = {
+    by_response = {
         response: single_effects(whole_run, "rhyming", response, items=12)
         for response in ("accuracy", "probability")
     }
+    effects = by_response["probability"]
     spent = whole_run.finish()
-    assert single_effects(whole_run, "rhyming", "probability", items=12) == known["probability"]
+    assert single_effects(whole_run, "rhyming", "probability", items=12) == effects
     assert whole_run.finish() == spent
-    effects = known["probability"]
     assert effects.items == 12
     assert tuple(effects.effects) == whole_run.model.components.names
     places = whole_run.tasks.places["report"]["rhyming"]
@@ -57,8 +57,8 @@ def test_effects_are_those_of_single_ablations(whole_run):
 
 def test_top_recall_counts_only_what_harms():
     """Recall counts only components whose ablation harms; it is None where none harms."""
-    known = SingleEffects(9, {"A": -0.1, "B": 0.0, "C": -0.4, "D": 0.2})
-    assert known.worst(5) == {"A", "C"}
-    assert known.worst(1) == {"C"}
-    assert known.recall(("C", "D"), 5) == 0.5
+    effects = SingleEffects(9, {"A": -0.1, "B": 0.0, "C": -0.4, "D": 0.2})
+    assert effects.worst(5) == {"A", "C"}
+    assert effects.worst(1) == {"C"}
+    assert effects.recall(("C", "D"), 5) == 0.5
     assert SingleEffects(9, {"A": 0.0}).recall(("A",), 5) is None

@@ -18,12 +18,12 @@ def test_a_killed_comparison_goes_on_with_the_same_cells(planted, tmp_path):
     """The resumed call runs only the unfinished cell, and all cells equal an undisturbed run's."""
     call = partial(broca.compare_methods, planted, **FEW, out=tmp_path / "killed")
     killed_in_stage(call, "planted, cell 2 of 2: focus")
-    whole = broca.compare_methods(planted, **FEW, out=tmp_path / "whole")
+    undisturbed = broca.compare_methods(planted, **FEW, out=tmp_path / "whole")
     resumed = call()
-    assert (resumed.ran, whole.ran) == (1, 2)
+    assert (resumed.ran, undisturbed.ran) == (1, 2)
     untimed = [
         [{**vars(cell), "seconds": 0} for cell in comparison.cells]
-        for comparison in (resumed, whole)
+        for comparison in (resumed, undisturbed)
     ]
     assert untimed[0] == untimed[1]
     assert untimed[0][1]["selected"] or untimed[0][1]["reason"]

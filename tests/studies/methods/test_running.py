@@ -62,7 +62,7 @@ def test_tasks_of_the_same_capability_are_not_measured(setup):
 
 def test_report_items_limit_the_report(setup, whole_run):
     """`report_items` takes evenly spread items of the task, and as many of the others together."""
-    few, every = (
+    limited, every = (
         broca.localize(
             setup.session.model, "rhyming", others=["addition", "capitals"], method="one-shot",
             rows=970, items=15, verify=False, task_options=FEW, journal=setup.session.workspace,
@@ -70,16 +70,16 @@ def test_report_items_limit_the_report(setup, whole_run):
         )
         for count in (12, None)
     )  # fmt: skip
-    items = {drop.task: drop.items for drop in few.verification.drops}
+    items = {drop.task: drop.items for drop in limited.verification.drops}
     assert items == {"rhyming": 12, "addition": 6, "capitals": 6}
-    assert few.selected == every.selected
-    mask = setup.session.model.components.mask(few.selected)
+    assert limited.selected == every.selected
+    mask = setup.session.model.components.mask(limited.selected)
     assert all(drop.items == 30 for drop in every.verification.drops)
     report = setup.benchmarks["rhyming"].split(items=15, seed=0).report
     spread = [report[round(place * 29 / 11)] for place in range(12)]
     places = whole_run.tasks.places["report"]["rhyming"][spread]
     responses = whole_run.measure(Plan.crossed(mask[None], places)).responses
-    assert few.verification.after["rhyming"] == pytest.approx(responses.mean())
+    assert limited.verification.after["rhyming"] == pytest.approx(responses.mean())
     with pytest.raises(BadInput, match="`report_items` must be at least 1"):
         broca.localize(setup.session.model, "rhyming", report_items=0)
 

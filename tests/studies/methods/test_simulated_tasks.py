@@ -58,7 +58,7 @@ def test_members_of_a_pair_stand_in_for_each_other():
     first, second = next(
         pair
         for pair in combinations(range(COMPONENTS), 2)
-        if tasks.specific(pair) - sum(tasks.specific((one,)) for one in pair) > 0.1
+        if tasks.specific(pair) - sum(tasks.specific((column,)) for column in pair) > 0.1
     )
     items = (problem.items, problem.others[0].items)
     together = []
@@ -66,8 +66,8 @@ def test_members_of_a_pair_stand_in_for_each_other():
         masks = np.zeros((4, COMPONENTS), dtype=bool)
         masks[[1, 3], first] = masks[[2, 3], second] = True
         margins = logit(tasks.run(Plan.crossed(masks, places)).responses).reshape(4, -1) / 6
-        intact, first_alone, second_alone, both = margins.mean(axis=1)
-        together.append((intact - both) - (intact - first_alone) - (intact - second_alone))
+        intact, first_alone, second_alone, both_ablated = margins.mean(axis=1)
+        together.append((intact - both_ablated) - (intact - first_alone) - (intact - second_alone))
     assert together[0] == pytest.approx(scenario.pair - scenario.alone, abs=0.06)
     assert together[1] == pytest.approx(0, abs=0.06)
 
@@ -93,7 +93,7 @@ def test_the_best_set_is_better_than_every_single_component(tasks):
     """The best set costs at least as much as every single component."""
     best = tasks.best(3)
     assert 1 <= len(best) <= 3
-    assert tasks.specific(best) >= max(tasks.specific((one,)) for one in range(COMPONENTS))
+    assert tasks.specific(best) >= max(tasks.specific((column,)) for column in range(COMPONENTS))
     assert tasks.specific(()) == 0
 
 

@@ -49,8 +49,8 @@ def test_recall_and_false_selections_are_counted(monkeypatch):
     cell_key = key(scenario="redundant")
     problem = simulated_model(cell_key)
     spare = int(problem.backups[problem.backups >= 0][0])
-    taken = {*problem.planted, *problem.backups.ravel().tolist()}
-    wrong = next(column for column in range(120) if column not in taken)
+    planted = {*problem.planted, *problem.backups.ravel().tolist()}
+    wrong = next(column for column in range(120) if column not in planted)
     selected = (*problem.planted[:2], spare, wrong)
     unselected = [column for column in range(120) if column not in selected]
     unselected.sort(key=lambda column: column != problem.planted[2])
@@ -93,17 +93,17 @@ def test_methods_measure_on_tasks_what_they_measure_on_models():
 
 def test_cells_are_kept_and_summed_up(tmp_path):
     """A second call runs nothing; summaries are means over seeds, with refusals counted apart."""
-    few = {
+    settings = {
         "methods": "gradient,greedy", "components": (120,), "scenarios": "additive,binary",
         "rows": (60,), "seeds": (0, 1), "out": tmp_path,
     }  # fmt: skip
     ran = []
-    summaries = simulate_methods(**few, on_progress=lambda stage, progress: ran.append(stage))
+    summaries = simulate_methods(**settings, on_progress=lambda stage, progress: ran.append(stage))
     reports = len(ran)
     assert len(set(ran)) == 8
-    assert simulate_methods(**few, on_progress=lambda stage, progress: ran.append(stage))
+    assert simulate_methods(**settings, on_progress=lambda stage, progress: ran.append(stage))
     assert len(ran) == reports
-    lines = {(one.method, one.scenario): one for one in summaries}
+    lines = {(summary.method, summary.scenario): summary for summary in summaries}
     cells = simulated_cells_of(tmp_path).read()
     group = [c for c in cells if (c.key.method, c.key.scenario) == ("gradient", "additive")]
     line = lines["gradient", "additive"]

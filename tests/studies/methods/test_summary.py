@@ -55,10 +55,10 @@ def test_bootstrap_is_scipys():
     values = np.random.default_rng(1).exponential(size=50)
     low, high = bootstrap(values.tolist())
     assert (low, high) == bootstrap(values.tolist())
-    theirs = stats.bootstrap(
+    scipy_interval = stats.bootstrap(
         (values,), np.mean, confidence_level=0.9, n_resamples=20000, method="percentile", rng=0
     ).confidence_interval
-    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.02)
+    assert (low, high) == pytest.approx((scipy_interval.low, scipy_interval.high), abs=0.02)
     assert np.isnan(bootstrap([])).all()
     assert bootstrap([0.5]) == (0.5, 0.5)
 
@@ -89,10 +89,10 @@ def test_figures_of_the_truth_are_means_over_the_cells_that_have_them(make_cell)
 
 def test_methods_are_compared_where_both_ran(make_cell):
     """The gap between two methods is the mean over the cells that both ran."""
-    ours = [make_cell(seed=seed, drop=seed / 10) for seed in range(5)]
-    theirs = [make_cell(seed=4, drop=0.1), make_cell(seed=3, refused="too few")]
-    assert shared_gap(ours, theirs) == (pytest.approx(0.3), 1)
-    assert shared_gap(ours, [])[1] == 0
+    first = [make_cell(seed=seed, drop=seed / 10) for seed in range(5)]
+    second = [make_cell(seed=4, drop=0.1), make_cell(seed=3, refused="too few")]
+    assert shared_gap(first, second) == (pytest.approx(0.3), 1)
+    assert shared_gap(first, [])[1] == 0
 
 
 def test_the_candidate_is_compared_with_every_other_method(make_cell):
@@ -105,7 +105,8 @@ def test_the_candidate_is_compared_with_every_other_method(make_cell):
         make_cell(method="greedy", model="other", drop=0.5),
     ]
     lines = {
-        (one.model, one.method, one.budget): one for one in summarize(cells, candidate="focus")
+        (summary.model, summary.method, summary.budget): summary
+        for summary in summarize(cells, candidate="focus")
     }
     assert lines["m", "greedy", None].behind == pytest.approx(0.4)
     assert lines["m", "greedy", None].shared == 1

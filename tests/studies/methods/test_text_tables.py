@@ -42,10 +42,10 @@ def test_columns_that_any_line_knows_are_shown_for_all(lines):
     """An optional column appears if one method has the value, and is empty for the others."""
     from dataclasses import replace
 
-    known = [replace(lines[0], recall=0.75), *lines[1:]]
-    assert columns(known) == (*COLUMNS, next(n for n, f in OPTIONAL.items() if f == "recall"))
-    assert texts_of(known[0], known)[-1] == "0.75"
-    assert texts_of(known[1], known)[-1] == ""
+    recalled = [replace(lines[0], recall=0.75), *lines[1:]]
+    assert columns(recalled) == (*COLUMNS, next(n for n, f in OPTIONAL.items() if f == "recall"))
+    assert texts_of(recalled[0], recalled)[-1] == "0.75"
+    assert texts_of(recalled[1], recalled)[-1] == ""
 
 
 def test_markdown_has_a_line_for_each_row():

@@ -81,6 +81,9 @@ def own_labels(model, catalog: Catalog) -> Labels:
     with local_data(labels):
         loaded = {name: catalog.load(name, tokenizer) for name in TASKS}
         return {
-            name: [int(np.argmax([one.value for one in own])) for own in answers(model, benchmark)]
+            name: [
+                int(np.argmax([output.value for output in outputs]))
+                for outputs in answers(model, benchmark)
+            ]
             for name, benchmark in loaded.items()
         }

@@ -20,9 +20,10 @@ def test_every_table_that_can_be_drawn_is_drawn(everything, name):
     (figure,) = draw(shown)
     assert figure.svg().startswith("<svg")
     others = tuple({**row, "model": "<b>other"} for row in shown.rows)
-    both = draw(replace(shown, models=(*shown.models, "<b>other"), rows=(*shown.rows, *others)))
-    assert [each.caption.split(": ")[0] for each in both] == ["random/three-layers", "<b>other"]
-    assert len({each.name for each in both}) == 2
+    figures = draw(replace(shown, models=(*shown.models, "<b>other"), rows=(*shown.rows, *others)))
+    models = [drawn.caption.split(": ")[0] for drawn in figures]
+    assert models == ["random/three-layers", "<b>other"]
+    assert len({drawn.name for drawn in figures}) == 2
 
 
 def test_points_are_the_drops(everything):

@@ -27,14 +27,14 @@ def test_every_search_is_expected_once(study):
 @pytest.mark.long
 def test_the_rows_of_a_table_are_those_that_it_measures(study):
     """A table measures at most the expected rows, and more than 90 % of them."""
-    seen = []
+    reports = []
     stages = study.run.stages
-    stages._report = lambda stage, progress: seen.append(progress)
+    stages._report = lambda stage, progress: reports.append(progress)
     stages.expect(study_steps(study, {"table2": EXPERIMENTS["table2"]}))
     stages.enter(experiment_stage("table2", study))
     EXPERIMENTS["table2"](study)
     stages.complete(experiment_stage("table2", study))
-    last = [progress for progress in seen if progress is not None][-1]
+    last = [progress for progress in reports if progress is not None][-1]
     assert last.done <= last.total
     assert last.done > 0.9 * last.total
 

@@ -23,7 +23,7 @@ def test_a_killed_reproduction_goes_on_with_the_same_result(planted, tmp_path):
             return opened.query("SELECT count(*) FROM rows")[0][0]
 
     before = rows(journal)
-    whole = broca.reproduce("table2", planted, **FEW, journal=tmp_path / "whole.sqlite")
+    undisturbed = broca.reproduce("table2", planted, **FEW, journal=tmp_path / "whole.sqlite")
     assert 0 < before < rows(tmp_path / "whole.sqlite")
-    assert call() == whole
+    assert call() == undisturbed
     assert rows(journal) == rows(tmp_path / "whole.sqlite")

@@ -39,12 +39,12 @@ def test_models_stand_below_one_another(planted, reference):
     settings = {
         "tasks": "rhyming", "rows": 200, "items": 10, "limit": 8, "keep_universal": True,
     }  # fmt: skip
-    (both,) = reproduce("scale", [planted, reference], **settings)
-    assert [row["model"] for row in both.rows] == ["planted", "reference"]
-    assert {row["parameters"] for row in both.rows} == {1_220_864}
+    (two_models,) = reproduce("scale", [planted, reference], **settings)
+    assert [row["model"] for row in two_models.rows] == ["planted", "reference"]
+    assert {row["parameters"] for row in two_models.rows} == {1_220_864}
     lists, size = reproduce("table9,scale", planted, **settings)
     assert [row["task"] for row in lists.rows] == ["rhyming"]
-    assert size.rows == both.rows[:1]
+    assert size.rows == two_models.rows[:1]
     assert size.notes == ("one model shows no dependence on size: name several",)
 
 
@@ -55,20 +55,20 @@ def test_no_row_is_measured_twice_by_the_same_command(planted, tmp_path, monkeyp
         "keep_universal": True, "journal": tmp_path / "journal.sqlite",
     }  # fmt: skip
 
-    def kept():
+    def row_count():
         with Journal(settings["journal"], read_only=True) as journal:
             return journal.query("SELECT count(*) FROM rows")[0][0]
 
     first = reproduce("table2", planted, **settings)
-    rows = kept()
+    rows = row_count()
     measured = []
     run = Engine.run
     monkeypatch.setattr(
-        Engine, "run", lambda *given, **named: measured.append(1) or run(*given, **named)
+        Engine, "run", lambda *arguments, **named: measured.append(1) or run(*arguments, **named)
     )
     assert reproduce("table2", planted, **settings) == first
     assert not measured
-    assert kept() == rows
+    assert row_count() == rows
 
 
 def test_heads_of_one_wording_hurt_the_other(planted):

@@ -63,7 +63,7 @@ def documents(task, split):
 
 def item_asking(benchmark, word):
     """Returns the item that asks for a rhyme with a word."""
-    (item,) = [one for one in benchmark.items if f'with "{word}"' in one.prompt]
+    (item,) = [item for item in benchmark.items if f'with "{word}"' in item.prompt]
     return item
 
 
@@ -89,7 +89,7 @@ def test_located_and_reported_items_share_nothing(rhyme, profanity):
 def test_words_are_easy_and_hard_in_both_splits():
     """Each split has at least 25 easy and 25 hard words."""
     for split in ("validation", "test"):
-        levels = [one["difficulty"] for one in documents("rhyme", split)]
+        levels = [document["difficulty"] for document in documents("rhyme", split)]
         assert min(levels.count("easy"), levels.count("hard")) >= 25
 
 
@@ -113,18 +113,19 @@ def independent_parts(word):
 def test_every_extract_of_the_dictionary_has_its_notice():
     """Each extract of the CMU Pronouncing Dictionary has the notice that its licence demands."""
     extracts = sorted(Path(broca.__file__).parent.rglob("pronunciations.txt"))
-    assert [one.parent.name for one in extracts] == ["rhyme", "rhyming"]
-    for one in extracts:
-        assert "Carnegie Mellon University" in (one.parent / "LICENSE").read_text()
+    assert [path.parent.name for path in extracts] == ["rhyme", "rhyming"]
+    for path in extracts:
+        assert "Carnegie Mellon University" in (path.parent / "LICENSE").read_text()
 
 
 def test_every_stated_answer_is_right(rhyme):
     """Every document's answer rhymes by the dictionary and scores 1."""
     for split in ("validation", "test"):
-        for one in documents("rhyme", split):
-            assert independent_parts(one["word"]) & independent_parts(one["answer"]), one
-            item = item_asking(rhyme, one["word"])
-            assert score_of(rhyme, item, f" {one['answer']}") == 1.0
+        for document in documents("rhyme", split):
+            word, answer = document["word"], document["answer"]
+            assert independent_parts(word) & independent_parts(answer), document
+            item = item_asking(rhyme, word)
+            assert score_of(rhyme, item, f" {answer}") == 1.0
             assert rhyme.margin(item) is not None
 
 
@@ -224,10 +225,10 @@ def test_missing_word_list_is_refused_at_once(scoring, tokenizer, monkeypatch):
     scoring._censor.cache_clear()
     genuine = builtins.__import__
 
-    def without(name, *rest, **named):
+    def without(name, *args, **kwargs):
         if name == "better_profanity":
             raise ImportError(name)
-        return genuine(name, *rest, **named)
+        return genuine(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(TaskUnusable, match=r"'profanity'.*pip install 'broca\[profanity\]'"):

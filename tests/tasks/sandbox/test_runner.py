@@ -12,8 +12,6 @@ import pytest
 from broca.tasks.sandbox import Limits, Sandbox
 from broca.tasks.sandbox.isolation import launch
 
-LIMITS = Limits(cpu_s=1, wall_s=5.0, memory_mib=512)
-
 
 @pytest.fixture
 def outside(tmp_path):
@@ -88,13 +86,13 @@ def test_fork_bomb_leaves_nothing_behind(sandbox, program, monkeypatch):
     """After a fork bomb no process of it is left, and other programs run."""
     mark = secrets.token_hex(16)
 
-    def marked(*rest, **named):
-        how = launch(*rest, **named)
+    def marked(*args, **kwargs):
+        how = launch(*args, **kwargs)
         return replace(how, command=(*how.command[:-1], f"{how.command[-1]}\n# {mark}"))
 
     monkeypatch.setattr("broca.tasks.sandbox.runner.launch", marked)
     assert sandbox.run(program) != "passed"
-    assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if mark in _text(one)]
+    assert not [file for file in Path("/proc").glob("[0-9]*/cmdline") if mark in _text(file)]
     assert sandbox.run("assert True") == "passed"
 
 
@@ -143,7 +141,7 @@ def test_files_outside_are_safe(sandbox, outside, program):
     before = outside.stat()
     assert sandbox.run(program.format(file=str(outside), folder=str(outside.parent))) == "failed"
     assert outside.read_text() == "precious"
-    assert [one.name for one in outside.parent.iterdir()] == ["outside.txt"]
+    assert [file.name for file in outside.parent.iterdir()] == ["outside.txt"]
     assert (outside.stat().st_mode, outside.stat().st_mtime_ns) == (
         before.st_mode,
         before.st_mtime_ns,
@@ -194,7 +192,7 @@ def test_verdicts_are_in_order_and_the_same_in_any_company(sandbox):
     order = "assert ''.join({'a', 'b', 'c', 'd'})[0] == 'a'"
     programs = ["assert True", "assert False", draw, order, "import os\nos._exit(0)"] * 2
     together = sandbox.run_all(programs)
-    assert together == [sandbox.run(one) for one in programs]
+    assert together == [sandbox.run(program) for program in programs]
     assert together[:2] == ["passed", "failed"]
     assert together[:5] == together[5:]
 
@@ -211,4 +209,4 @@ def test_token_is_new_for_every_program(sandbox, monkeypatch):
     monkeypatch.setattr("broca.tasks.sandbox.runner.secrets.token_hex", token_hex)
     sandbox.run_all(["assert True"] * 4)
     assert len(set(drawn)) == 4
-    assert all(re.fullmatch("[0-9a-f]{32}", one) for one in drawn)
+    assert all(re.fullmatch("[0-9a-f]{32}", token) for token in drawn)

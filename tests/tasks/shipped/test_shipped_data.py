@@ -72,17 +72,16 @@ def test_every_line_of_a_file_is_an_item(module):
 @pytest.mark.long
 def test_rhymes_are_those_of_the_dictionary(module):
     """Two words rhyme if they end alike from the last stressed vowel and differ in sound."""
-    known = module._pronunciations()
-    words = sorted(known)
+    words = sorted(module._pronunciations())
     chosen = np.random.default_rng(0).choice(len(words), 120, replace=False)
     sample = [words[place] for place in chosen]
     rhyming = 0
     for word in sample[:40]:
         for other in words:
             expected = word != other and any(
-                part == other_part and whole != other_whole
-                for whole, part in sounds(word)
-                for other_whole, other_part in sounds(other)
+                part == other_part and sound != other_sound
+                for sound, part in sounds(word)
+                for other_sound, other_part in sounds(other)
             )
             assert module.rhymes(word, other) == expected, (word, other)
             rhyming += expected

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from verbs.neurons.small_runs import asked
+from verbs.neurons.small_runs import arguments_of
 
 from broca import neurons
 from broca.errors import BadInput
@@ -24,7 +24,7 @@ def totals(path):
 
 def repeated(model, verb, folder, **changes):
     """Calls a verb twice on one journal, checks that the second call repeats, and saves it."""
-    arguments, journal = {**asked(verb), **changes}, folder / "j.sqlite"
+    arguments, journal = {**arguments_of(verb), **changes}, folder / "j.sqlite"
     first = getattr(neurons, verb)(model, **arguments, journal=journal)
     before = totals(journal)
     assert before[0] == before[1] > 0

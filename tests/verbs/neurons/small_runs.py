@@ -24,9 +24,9 @@ RUNS = {
 }  # fmt: skip
 
 
-def asked(verb):
+def arguments_of(verb):
     """Returns the arguments of a small run of a verb."""
-    few = dict(FEW)
+    common = dict(FEW)
     if verb == "fidelity":
-        few.pop("items")
-    return {**few, **RUNS[verb]}
+        common.pop("items")
+    return {**common, **RUNS[verb]}

@@ -8,7 +8,9 @@ def test_every_pair_of_data_sets_is_measured(small, tmp_path):
     """Every data set is measured with neurons located on each; a second call repeats."""
     lines = repeated(small, "cross", tmp_path).result
     assert {(line.located_on, line.measured_on) for line in lines} == {
-        (one, other) for one in ("sorting", "capitals") for other in ("sorting", "capitals")
+        (located_on, measured_on)
+        for located_on in ("sorting", "capitals")
+        for measured_on in ("sorting", "capitals")
     }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from verbs.neurons.repeating import assert_refused, repeated
-from verbs.neurons.small_runs import asked
+from verbs.neurons.small_runs import arguments_of
 
 from broca import neurons
 
@@ -21,8 +21,8 @@ def test_selected_neurons_come_with_their_scores(small, tmp_path):
 
 def test_the_strongest_are_selected_by_number(small):
     """`count` selects the first neurons of the same order."""
-    few = {**asked("locate"), "task": "sorting"}
-    several, two = (neurons.locate(small, **few, count=count) for count in (5, 2))
+    arguments = {**arguments_of("locate"), "task": "sorting"}
+    several, two = (neurons.locate(small, **arguments, count=count) for count in (5, 2))
     names = [[neuron.name for neuron in result.selected] for result in (several, two)]
     assert len(names[0]) == 5
     assert names[0][:2] == names[1]

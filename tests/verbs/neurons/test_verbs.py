@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from verbs.neurons.small_runs import FEW, asked
+from verbs.neurons.small_runs import FEW, arguments_of
 
 import broca
 from broca import neurons
@@ -12,7 +12,7 @@ from broca.runs.workspace import Workspace
 def test_verbs_share_scores_within_a_workspace(small):
     """`erase` reuses the scores of items that `locate` has scored."""
     with Workspace() as workspace:
-        neurons.locate(small, **asked("locate"), journal=workspace)
+        neurons.locate(small, **arguments_of("locate"), journal=workspace)
         ((located,),) = workspace.journal.query("SELECT count(*) FROM vectors")
         neurons.erase(
             small,
@@ -44,15 +44,15 @@ def test_weights_are_as_before_afterwards(small):
     from broca.models.fingerprint import fingerprint
 
     before = fingerprint(small.model)
-    neurons.enhance(small, **asked("enhance"))
+    neurons.enhance(small, **arguments_of("enhance"))
     assert fingerprint(small.model) == before
 
 
 def test_trained_weights_lie_beside_the_journal(small, tmp_path):
     """A second run reads the files of trained weights instead of training again."""
-    neurons.enhance(small, **asked("enhance"), journal=tmp_path / "j.sqlite")
+    neurons.enhance(small, **arguments_of("enhance"), journal=tmp_path / "j.sqlite")
     files = sorted(Path(tmp_path / "deltas").iterdir())
     assert len(files) == 3
     times = [file.stat().st_mtime_ns for file in files]
-    neurons.enhance(small, **asked("enhance"), journal=tmp_path / "j.sqlite")
+    neurons.enhance(small, **arguments_of("enhance"), journal=tmp_path / "j.sqlite")
     assert [file.stat().st_mtime_ns for file in files] == times

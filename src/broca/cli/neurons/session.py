@@ -7,7 +7,7 @@ from typing import Any
 
 from broca.cli import commands
 from broca.cli.commands import PrintOptions, command_of
-from broca.cli.keeping import asked_of, finish_shared, measuring, shared_result
+from broca.cli.keeping import finish_shared, measuring, settings_of, shared_result
 from broca.cli.neurons import tables
 from broca.cli.output import show
 from broca.cli.wording import listed
@@ -62,9 +62,9 @@ def run_verb(
     from broca.results.files import check_out_folder
     from broca.results.neurons import NeuronExperiment, NeuronSet
 
-    asked = asked_of(f"neurons {verb}", model=model, run_options=run_options, **parameters)
+    settings = settings_of(f"neurons {verb}", model=model, run_options=run_options, **parameters)
     kind: type[NeuronSet | NeuronExperiment] = NeuronSet if verb == "locate" else NeuronExperiment
-    finished = shared_result(kind, check_out_folder(out), asked)
+    finished = shared_result(kind, check_out_folder(out), settings)
     if finished is not None:
         show(finished[0], finished[1][0], print_options, tables.show)
         return
@@ -76,7 +76,7 @@ def run_verb(
         )
         files = result.save(folder)
         revision = options.model_options.revision
-        finish_shared(asked, files, options, [(model, revision)], _data_sets(parameters))
+        finish_shared(settings, files, options, [(model, revision)], _data_sets(parameters))
     show(result, files[0], print_options, tables.show)
 
 

@@ -137,16 +137,16 @@ def _means(screen: Console, crossed: Sequence[Any]) -> None:
     """The mean over pairs of each relation."""
     lines = []
     for relation in dict.fromkeys(pair.relation for pair in crossed):
-        alike = [pair for pair in crossed if pair.relation == relation]
+        pairs = [pair for pair in crossed if pair.relation == relation]
         means = (
-            sum(values) / len(alike)
+            sum(values) / len(pairs)
             for values in (
-                [pair.change.value for pair in alike],
-                [pair.random_change for pair in alike],
-                [pair.log_probability_change.value for pair in alike],
+                [pair.change.value for pair in pairs],
+                [pair.random_change for pair in pairs],
+                [pair.log_probability_change.value for pair in pairs],
             )
         )
-        lines.append((relation, str(len(alike)), *map(_cell, means)))
+        lines.append((relation, str(len(pairs)), *map(_cell, means)))
     print_table(screen, "mean over pairs", "relation|pairs|change|random|nats", lines)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from broca.measurement import Measurement, Plan
 from broca.recovery import PairwiseModel
 from broca.searches.focus.screening import Screened
-from broca.searches.focus.widening import ROW, Beside, look_beside, sets_and_items
+from broca.searches.focus.widening import ROW, Additions, measure_additions, sets_and_items
 from broca.searches.measuring import Bools, Floats, Measuring
 
 _BUNDLE = 2
@@ -81,16 +81,16 @@ def joint_rounds(
     per_round = affordable // rounds
     bundle = measuring.bundle_rows(1)
     times = min(_WIDENINGS, rounds - 1, int(widening / (ROW * bundle * _ENOUGH)))
-    number_beside, items = sets_and_items(widening // max(1, times), bundle)
-    known = _Known(screened, k, cost, pairs=_FEW_PAIRS if affordable < _FEW_SETS else 1.0)
+    sets_per_widening, items = sets_and_items(widening // max(1, times), bundle)
+    measured = _MeasuredSets(screened, k, cost, pairs=_FEW_PAIRS if affordable < _FEW_SETS else 1.0)
     proposed = _first_sets(per_round, len(screened.short), k, rng)
     for number in range(rounds):
         if number:
-            proposed = known.draw(per_round, rng)
-        masks = known.screened.masks(proposed)
+            proposed = measured.draw(per_round, rng)
+        masks = measured.screened.masks(proposed)
         drops, others, error = yield from measuring.bundles(masks, _BUNDLE)
         worth = drops - measuring.weight * others
-        known.add_sets(masks, worth, error)
+        measured.add_sets(masks, worth, error)
         # the possible loss of a probability is known, that of a margin or a perplexity is not
         lost_all = (
             measuring.response == "probability" and worth.mean() >= _ALL * measuring.intact_level
@@ -103,12 +103,13 @@ def joint_rounds(
             )
             break
         if number < times:
-            sets = _with_room(known.screened.masks(known.draw(number_beside, rng)), k, rng)
-            known.add_beside((yield from look_beside(measuring, sets, items)))
-    return known.most_promising(rng)
+            drawn = measured.screened.masks(measured.draw(sets_per_widening, rng))
+            sets = _with_room(drawn, k, rng)
+            measured.add_slopes((yield from measure_additions(measuring, sets, items)))
+    return measured.most_promising(rng)
 
 
-class _Known:
+class _MeasuredSets:
     """The measurements of sets, and the model that they give.
 
     Args:
@@ -124,7 +125,7 @@ class _Known:
         self._sets = np.zeros((0, len(screened.target)), dtype=bool)
         self._worth = np.zeros(0)
         self._errors: list[float] = []
-        self._beside: list[Beside] = []
+        self._additions: list[Additions] = []
         self._model: PairwiseModel | None = None
 
     def add_sets(self, masks: Bools, worth: Floats, error: float) -> None:
@@ -134,11 +135,11 @@ class _Known:
         self._errors.append(error)
         self._model = None
 
-    def add_beside(self, beside: Beside) -> None:
-        """Adds the worth of components beside sets; those that add most join the short list."""
-        new = beside.newcomers(self.screened.short, _NEWCOMERS)
+    def add_slopes(self, additions: Additions) -> None:
+        """Records what components add to sets; those that add most join the short list."""
+        new = additions.newcomers(self.screened.short, _NEWCOMERS)
         self.screened = replace(self.screened, short=np.concatenate([self.screened.short, new]))
-        self._beside.append(beside)
+        self._additions.append(additions)
         self._model = None
 
     @property
@@ -169,8 +170,9 @@ class _Known:
         sets = [self._sets[:, short]]
         less = [np.zeros_like(sets[0])]
         worth, errors = [self._worth], [np.full(len(self._worth), noise)]
-        for beside in self._beside:
-            for mask, adds, error in zip(beside.sets, beside.adds, beside.errors, strict=True):
+        for additions in self._additions:
+            rows = zip(additions.sets, additions.adds, additions.errors, strict=True)
+            for mask, adds, error in rows:
                 columns = np.flatnonzero(~mask[short])
                 smaller = np.repeat(mask[short][None], len(columns), axis=0)
                 larger = smaller.copy()
@@ -190,7 +192,7 @@ class _Known:
             np.vstack(sets),
             np.concatenate(worth),
             noise=np.concatenate(errors),
-            beside=np.vstack(less),
+            references=np.vstack(less),
         )
 
 

@@ -29,7 +29,7 @@ _NOTHING = 0.01
 """Effect below which a component counts as having none."""
 _SIZES = 6
 """Maximum number of groups of masks of similar size in a round."""
-_FEWEST_ALIKE = 20
+_FEWEST_IN_GROUP = 20
 """Minimum number of masks of a group; a round with fewer masks is one group."""
 
 
@@ -107,14 +107,14 @@ def screen(measuring: Measuring, share: float, rows: int) -> Generator[Plan, Mea
         frequency=_often(masks, -task, penalty, measuring.rng),
         universal=_often(shared, -others, _penalty(shared, -others), measuring.rng),
         weight=measuring.weight,
-        estimates=estimate(masks, -task, _alike(masks, per_round)),
+        estimates=estimate(masks, -task, _size_groups(masks, per_round)),
         additivity=additivity(
             masks, -task, NonPositiveLasso(penalty=penalty), seed=measuring.problem.seed
         ),
     )
 
 
-def _alike(masks: Bools, per_round: int) -> NDArray[np.intp]:
+def _size_groups(masks: Bools, per_round: int) -> NDArray[np.intp]:
     """Returns the group of each mask within which effects are estimated, `(masks,)`.
 
     A group has masks of the same round and of similar size. Later rounds draw from fewer
@@ -122,7 +122,7 @@ def _alike(masks: Bools, per_round: int) -> NDArray[np.intp]:
     be blamed for the loss of the others.
     """
     strata = np.zeros(len(masks), dtype=np.intp)
-    groups = int(np.clip(per_round // _FEWEST_ALIKE, 1, _SIZES))
+    groups = int(np.clip(per_round // _FEWEST_IN_GROUP, 1, _SIZES))
     for number, first in enumerate(range(0, len(masks), max(1, per_round))):
         in_round = slice(first, first + per_round)
         sizes = masks[in_round].sum(axis=1)

@@ -1,20 +1,21 @@
 """Focus: screens random groups, then tests joint sets for effects that screening misses.
 
 Its form follows from three facts. A row may have its own mask, so that rows determine the cost, not
-masks. Effects add up well enough to find the components that matter, but not well enough to make
-the best set the set of the best components. And components that every task needs win any search
-that measures only one task. The stages are:
+masks. Effects add up well enough to find the components that matter, but the best set need not
+consist of the best components. A search that measures only one task selects the components that
+every task needs. The stages are:
 
-1. a pilot finds the share of components whose ablation destroys the task only partly; 2. screening
-narrows them down to a short list: fresh random masks over those that are left, on the
-   task and on the others, rated by what the task loses beyond what the others lose, and by how far
-   its answers move either way;
-3. joint rounds measure small sets from the short list and learn what sets are worth, pairs
-   included; the next sets are those that may be the best; between rounds, gradients where such sets
-   are ablated show what matters only beside them, and it joins the short list;
-4. a knock-out compares the best sets on fresh items in the task's own metric; 5. every member of
-the winner has to show what it adds, or what it does alone; else it goes, and
-   of the sets that remain the simplest that does harm is the answer.
+1. a pilot finds the share of components whose ablation destroys the task only partly;
+2. screening narrows the components down to a short list. It measures fresh random masks on the task
+   and on the others, and rates a component by the task's loss beyond the others' loss, and by the
+   change of the task's responses in either direction;
+3. joint rounds measure small sets from the short list and learn the worth of sets, with the
+   interactions of pairs; the next sets are those that may be the best. Between rounds, gradients
+   with such sets ablated find components that matter only together with them, and these components
+   join the short list;
+4. a knock-out compares the best sets on fresh items in the task's own metric;
+5. members of the winner that neither add to it nor do harm alone are removed, and the simplest of
+   the remaining sets that does harm is the answer.
 
 The answer has at most k members, and none if no set does specific harm. The search stops before the
 budget is spent once the answer is stable: when all sets that may be the best cost the task nearly
@@ -43,7 +44,7 @@ _ROWS_PER_HALVING = 200
 _SCREEN = (0.4, 0.7)
 """Minimum and maximum share of the budget for screening."""
 _WIDENING = 0.35
-"""Share of the rows after screening for gradients beside promising sets."""
+"""Share of the rows after screening for gradients with promising sets ablated."""
 _LATER = (0.3, 0.25, 0.25)
 """Shares of the remaining rows: joint rounds, knock-out, members."""
 _OFTEN = 0.9
@@ -58,7 +59,7 @@ class StageRows:
         intact: The intact model, for the items' fixed effects.
         pilot: Masks of each size in the pilot.
         screen: Screening.
-        widening: Gradients beside promising sets; 0 if rows return no gradients.
+        widening: Gradients with promising sets ablated; 0 if rows return no gradients.
         joint: Joint rounds.
         knock_out: The knock-out on fresh items.
         members: Tests of the members.
@@ -87,13 +88,13 @@ class StageRows:
         """
         intact = budget // 20
         halvings = float(np.log2(max(2.0, components / SHORT)))
-        wanted = _ROWS_PER_HALVING * halvings * per_mask
-        screen = int(np.clip(wanted, _SCREEN[0] * budget, _SCREEN[1] * budget))
+        halving_rows = _ROWS_PER_HALVING * halvings * per_mask
+        screen = int(np.clip(halving_rows, _SCREEN[0] * budget, _SCREEN[1] * budget))
         masks = min(MOST_MASKS, max(1, budget // 100))
-        left = budget - intact - screen - masks * len(SHARES)
-        widening = int(_WIDENING * left) if gradients else 0
-        left -= widening
-        return cls(intact, masks, screen, widening, *(int(part * left) for part in _LATER))
+        later = budget - intact - screen - masks * len(SHARES)
+        widening = int(_WIDENING * later) if gradients else 0
+        later -= widening
+        return cls(intact, masks, screen, widening, *(int(part * later) for part in _LATER))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,8 +75,8 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class _Additions:
-    """The additions of the members to a set, and the effects of components alone.
+class _MemberTests:
+    """Tests of members: their additions to the set, and the effects of components alone.
 
     Attributes:
         inside: Places of the members, `(members,)`.
@@ -122,8 +122,8 @@ def knock_out(
         sets, predicted, errors = sets[better], predicted[better], errors[better]
         met, worth, error = met.pick(better), worth[better], error[better]
         costs = met.specifics()
-        alike = len(sets) > 1 and np.allclose(costs, costs[0]) and worth[-1] >= least
-        if measuring.stop and alike and heat < _HEATS - 1:
+        equal = len(sets) > 1 and np.allclose(costs, costs[0]) and worth[-1] >= least
+        if measuring.stop and equal and heat < _HEATS - 1:
             measuring.forgo(
                 rows - (measuring.rows - before),
                 f"the {len(sets)} best sets are equal on every item",
@@ -155,12 +155,12 @@ def settle(
     """
     if measuring.stop and winner.surely_below(least):
         measuring.forgo(
-            measuring.left, f"the best set found is worth significantly less than {least:.2f}"
+            measuring.rows_left, f"the best set found is worth significantly less than {least:.2f}"
         )
         return Settled(winner.members, {}, _no_finding(winner.task, winner.others))
-    additions = yield from _measure_members(measuring, promising, winner.members, rows, least)
-    answers = _answers(winner.members, additions, cost, measuring.problem.k)
-    items = max(1, measuring.left // measuring.bundle_rows(len(answers) + 1))
+    tests = yield from _measure_members(measuring, promising, winner.members, rows, least)
+    answers = _answers(winner.members, tests, cost, measuring.problem.k)
+    items = max(1, measuring.rows_left // measuring.bundle_rows(len(answers) + 1))
     last = yield from measuring.crossed(promising.screened.masks(answers), items)
     predicted, errors = promising.model.values(answers), promising.model.errors(answers)
     worth, error = _blended(last, last.specifics(), predicted, errors)
@@ -168,7 +168,7 @@ def settle(
     harmful = believed | last.harmful(least)
     row = first_good(last, answers, promising.model, cost, harmful)
     reason = "" if harmful[row] else _no_finding(last.task[row], last.others[row])
-    return Settled(answers[row], additions.harms, reason)
+    return Settled(answers[row], tests.harms, reason)
 
 
 def _no_finding(task: Floats, others: Floats) -> str:
@@ -181,7 +181,7 @@ def _no_finding(task: Floats, others: Floats) -> str:
 
 def _measure_members(
     measuring: Measuring, promising: Promising, winner: Bools, rows: int, least: float
-) -> Generator[Plan, Measurement, _Additions]:
+) -> Generator[Plan, Measurement, _MemberTests]:
     """Measures the set, the set without each member, and components alone, on the same items."""
     screened, model = promising.screened, promising.model
     inside = np.flatnonzero(winner)
@@ -205,7 +205,7 @@ def _measure_members(
         table,
         table.specific(0)[None] - without.specifics(),
         model.values(winner[None]) - model.values(smaller),
-        model.errors(smaller, beside=winner),
+        model.errors(smaller, reference=winner),
     )
     harms = {place: single.interval(row) for row, place in enumerate(alone)}
     lasting = {
@@ -216,20 +216,18 @@ def _measure_members(
         and single.specific(row).mean() > 0
         and screened.contrast[place] <= -least / 2
     }
-    return _Additions(inside, adds, errors, harms, [place for place in rated if place in lasting])
+    return _MemberTests(inside, adds, errors, harms, [place for place in rated if place in lasting])
 
 
-def _answers(winner: Bools, additions: _Additions, cost: float, k: int) -> Bools:
+def _answers(winner: Bools, tests: _MemberTests, cost: float, k: int) -> Bools:
     """Returns the sets of the last comparison in order of preference, `(answers, short list)`.
 
     Members that do not add significantly are removed one by one, the smallest addition first.
     Components that significantly harm alone are removed last, and are put back.
     """
-    worth = dict(zip(additions.inside.tolist(), additions.adds.tolist(), strict=True))
-    sure = set(additions.inside[additions.adds - _SURELY * additions.errors > cost].tolist())
-    leaving = sorted(
-        set(worth) - sure, key=lambda place: (place in additions.lasting, worth[place])
-    )
+    worth = dict(zip(tests.inside.tolist(), tests.adds.tolist(), strict=True))
+    sure = set(tests.inside[tests.adds - _SURELY * tests.errors > cost].tolist())
+    leaving = sorted(set(worth) - sure, key=lambda place: (place in tests.lasting, worth[place]))
     gone = [leaving[:number] for number in range(len(leaving) + bool(sure))]
     if len(leaving) > 1:  # the order of the smallest additions is often random
         gone.append(leaving[1:2])
@@ -237,9 +235,9 @@ def _answers(winner: Bools, additions: _Additions, cost: float, k: int) -> Bools
     for places in gone:
         smaller = winner.copy()
         smaller[places] = False
-        answers.append(_with(smaller, additions.lasting, k))
+        answers.append(_with(smaller, tests.lasting, k))
     distinct = list(np.unique(np.stack(answers), axis=0))
-    distinct.sort(key=lambda answer: (-answer[additions.lasting].sum(), answer.sum()))
+    distinct.sort(key=lambda answer: (-answer[tests.lasting].sum(), answer.sum()))
     return np.stack(distinct)
 
 
@@ -265,10 +263,10 @@ def _blended(
     Returns:
         The means and their standard errors, `(sets,)`.
     """
-    seen = 1 / np.square(table.errors(drops))
-    believed = 1 / (np.square(errors) + _MISFIT**2)
-    means: Floats = (drops.mean(axis=1) * seen + predicted * believed) / (seen + believed)
-    return means, 1 / np.sqrt(seen + believed)
+    precision = 1 / np.square(table.errors(drops))
+    prior = 1 / (np.square(errors) + _MISFIT**2)
+    means: Floats = (drops.mean(axis=1) * precision + predicted * prior) / (precision + prior)
+    return means, 1 / np.sqrt(precision + prior)
 
 
 def first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float, harmful: Bools) -> int:
@@ -289,7 +287,7 @@ def first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float, har
         table,
         specifics[best] - specifics,
         predicted[best] - predicted,
-        model.errors(sets, beside=sets[best]),
+        model.errors(sets, reference=sets[best]),
     )
     fewer = sets[best].sum() - sets.sum(axis=1)
     margin = np.maximum(cost * np.maximum(1, fewer), _CLOSE * error)

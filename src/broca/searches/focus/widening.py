@@ -29,7 +29,7 @@ _CLIPPED = 0.98
 
 
 @dataclass(frozen=True)
-class Beside:
+class Additions:
     """The additions of components to sets, estimated by gradients.
 
     Attributes:
@@ -45,29 +45,29 @@ class Beside:
     errors: Floats
     open: Bools
 
-    def newcomers(self, known: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    def newcomers(self, short: NDArray[np.intp], most: int) -> NDArray[np.intp]:
         """Returns the components that add most: to all sets on average, and to each set in turn.
 
         Args:
-            known: Columns that are already on the short list.
+            short: Columns that are already on the short list.
             most: Maximum number of components to return.
         """
         precision = self.open / np.square(self.errors)
         average = (self.adds * precision).sum(axis=0) / np.maximum(precision.sum(axis=0), 1e-9)
         peak = np.where(self.open, self.adds - self.errors, -np.inf).max(axis=0)
         orders = [np.argsort(-average, kind="stable"), np.argsort(-peak, kind="stable")]
-        left = set(range(self.sets.shape[1])) - set(known.tolist())
+        candidates = set(range(self.sets.shape[1])) - set(short.tolist())
         new: list[int] = []
-        while len(new) < most and left:
+        while len(new) < most and candidates:
             order = orders[len(new) % 2]
-            new.append(next(int(column) for column in order if int(column) in left))
-            left.remove(new[-1])
+            new.append(next(int(column) for column in order if int(column) in candidates))
+            candidates.remove(new[-1])
         return np.array(new, dtype=np.intp)
 
 
-def look_beside(
+def measure_additions(
     measuring: Measuring, sets: Bools, items: int
-) -> Generator[Plan, Measurement, Beside]:
+) -> Generator[Plan, Measurement, Additions]:
     """Measures gradients with sets ablated, together with a few random components.
 
     Args:
@@ -76,8 +76,8 @@ def look_beside(
         items: Number of items of the task, and of the others, for each set.
     """
     number, components = sets.shape
-    few = np.full(number, max(1, round(_EXTRA * components)))
-    masks = sets | random_masks(few, np.arange(components), components, measuring.rng)
+    sizes = np.full(number, max(1, round(_EXTRA * components)))
+    masks = sets | random_masks(sizes, np.arange(components), components, measuring.rng)
     task, others = yield from measuring.slopes(masks, items)
     adds, variance = _mean(task)
     if others is not None:
@@ -85,7 +85,7 @@ def look_beside(
         adds, variance = adds - measuring.weight * shared, variance + measuring.weight**2 * more
     # a few items estimate their variance badly: half of it is the mean of all sets
     errors = np.sqrt((variance + variance.mean(axis=0)) / 2) + 1e-3
-    return Beside(sets, adds, errors, ~masks)
+    return Additions(sets, adds, errors, ~masks)
 
 
 def sets_and_items(rows: int, bundle: int) -> tuple[int, int]:

@@ -65,7 +65,7 @@ class Beliefs:
         weight: Weight of a loss of the others.
         features: The features of masks; sets are proposed from its short list.
         rng: Draws coefficients, and starting points of searches for the best set.
-        posterior: The coefficients of what is lost; there since `describe`.
+        posterior: The coefficients of losses, which `describe` sets.
         deviations: Deviations of the task's losses under measured sets from the coefficients.
     """
 
@@ -86,11 +86,11 @@ class Beliefs:
         count = len(observed.masks)
         first = len(observed.losses) - count
         task, others = np.split(observed.losses, [count])
-        mine, theirs = np.split(observed.items, [count])
-        self._task.append(replace(observed, losses=task, items=mine))
+        task_items, other_items = np.split(observed.items, [count])
+        self._task.append(replace(observed, losses=task, items=task_items))
         if first:
             self._others.append(
-                replace(observed, masks=observed.masks[:first], losses=others, items=theirs)
+                replace(observed, masks=observed.masks[:first], losses=others, items=other_items)
             )
 
     def describe(self, features: Features) -> None:
@@ -107,11 +107,11 @@ class Beliefs:
     def fit(self) -> None:
         """Fits the model to all rows so far."""
         self.posterior.fit(self._evidence(self._task), self._evidence(self._others), self.rng)
-        decisive = [each for each in self._task if each.part == "confirm"]
+        decisive = [observed for observed in self._task if observed.part == "confirm"]
         if decisive:
             self.deviations = Deviations.of(
-                np.vstack([each.masks for each in decisive]),
-                np.concatenate([each.losses for each in decisive]),
+                np.vstack([observed.masks for observed in decisive]),
+                np.concatenate([observed.losses for observed in decisive]),
                 lambda sets: self.features.of(sets) @ self.posterior.task.mean,
             )
 
@@ -123,21 +123,19 @@ class Beliefs:
     def _evidence(self, rows: list[Observed]) -> list[Evidence]:
         """Returns the evidence of rows, for each part of the items.
 
-        Rows are only ever added, so that the evidence of a part without new rows is known.
+        Rows are only ever added, so that the evidence of a part without new rows is reused.
         """
         evidence = []
-        for part in sorted({each.part for each in rows}, reverse=True):  # `items` come first
-            mine = [each for each in rows if each.part == part]
-            count, known = self._summed.get(id(mine[0]), (0, None))
-            if known is not None and count == len(mine):
-                evidence.append(known)
-                continue
-            described = np.vstack([self.features.of(each.masks) for each in mine])
-            losses = np.concatenate([each.losses for each in mine])
-            items = np.concatenate([each.items for each in mine])
-            mains = len(self.features.columns)
-            evidence.append(Evidence.of(described, losses, items, mains))
-            self._summed[id(mine[0])] = (len(mine), evidence[-1])
+        for part in sorted({observed.part for observed in rows}, reverse=True):  # `items` first
+            of_part = [observed for observed in rows if observed.part == part]
+            count, summed = self._summed.get(id(of_part[0]), (0, None))
+            if summed is None or count != len(of_part):
+                described = np.vstack([self.features.of(observed.masks) for observed in of_part])
+                losses = np.concatenate([observed.losses for observed in of_part])
+                items = np.concatenate([observed.items for observed in of_part])
+                summed = Evidence.of(described, losses, items, len(self.features.columns))
+                self._summed[id(of_part[0])] = (len(of_part), summed)
+            evidence.append(summed)
         return evidence
 
     def alone(self, columns: Columns) -> Bools:
@@ -153,16 +151,17 @@ class Beliefs:
         """
         described = self.features.of(self.alone(self.features.columns))
         task, others = (
-            self._evidence([each for each in rows if each.part == "items"])
+            self._evidence([observed for observed in rows if observed.part == "items"])
             for rows in (self._task, self._others)
         )
-        apart, theirs = Posterior(self.features.kinds), Posterior(self.features.kinds)
-        apart.fit(task, [], self.rng)
-        drawn = apart.task.of(described)
+        posterior = Posterior(self.features.kinds)
+        posterior.fit(task, [], self.rng)
+        drawn = posterior.task.of(described)
         if not others:
             return drawn
-        theirs.fit(others, [], self.rng)
-        return np.vstack([drawn, drawn - self.weight * theirs.task.of(described)])
+        posterior = Posterior(self.features.kinds)
+        posterior.fit(others, [], self.rng)
+        return np.vstack([drawn, drawn - self.weight * posterior.task.of(described)])
 
     def values(self, sets: Bools) -> Floats:
         """Returns the expected worth of sets, `(sets,)`."""
@@ -175,17 +174,17 @@ class Beliefs:
         described = self.features.of(sets)
         return np.sqrt(self.beyond.variances(described) * (1 - weight) ** 2 + variance)
 
-    def additions(self, sets: Bools, beside: Bools) -> tuple[Floats, Floats]:
-        """Returns draws of the difference in worth between sets and others, and of the task's loss.
+    def additions(self, sets: Bools, references: Bools) -> tuple[Floats, Floats]:
+        """Returns draws of the worth of sets minus that of references, and of the task's loss.
 
         Args:
             sets: The sets, `(sets, components)`, or one set for all.
-            beside: The sets with which they are compared, `(sets, components)`.
+            references: The sets with which they are compared, `(sets, components)`.
 
         Returns:
             Two arrays, `(draws, sets)` each.
         """
-        described = self.features.of(sets) - self.features.of(beside)
+        described = self.features.of(sets) - self.features.of(references)
         return self.beyond.of(described), self.posterior.task.of(described)
 
     def doubt_of_others(self) -> float:
@@ -197,8 +196,8 @@ class Beliefs:
         if not self._others:
             return 0.0
         best = self.features.of(self.best(self.beyond.mean, self._start())[None])
-        drawn = (self.posterior.task, self.posterior.others)
-        task, others = (np.sqrt(each.variances(best)[0]) for each in drawn)
+        draws = (self.posterior.task, self.posterior.others)
+        task, others = (np.sqrt(drawn.variances(best)[0]) for drawn in draws)
         return float(np.clip(self.weight * others / max(task, 1e-9), 0.1, 1.0))
 
     def propose(self, number: int) -> Bools:

@@ -1,4 +1,4 @@
-"""How far the losses of sets that were measured themselves lie from the regression."""
+"""Deviations of the losses of measured sets from the regression."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Deviations:
     Attributes:
         spread: Standard deviation of the deviations of sets; 0 if the regression describes them.
         noise: Standard deviation of a row around the mean of its set.
-        known: Number of rows of each measured set, and its mean loss beyond the predicted loss.
+        measured: Number of rows of each measured set, and its mean loss beyond the predicted loss.
     """
 
     spread: float
     noise: float
-    known: dict[bytes, tuple[int, float]]
+    measured: dict[bytes, tuple[int, float]]
 
     @classmethod
     def none(cls) -> Self:
@@ -63,28 +63,22 @@ class Deviations:
         if enough.any():
             excess = np.square(beyond[enough]) - variance / counts[enough]
             spread = float(np.sqrt(max(0.0, np.average(excess, weights=counts[enough]))))
-        known = zip(counts.tolist(), beyond.tolist(), strict=True)
-        named = (members.tobytes() for members in sets)
-        return cls(spread, float(np.sqrt(variance)), dict(zip(named, known, strict=True)))
+        names = (members.tobytes() for members in sets)
+        measured = zip(counts.tolist(), beyond.tolist(), strict=True)
+        return cls(spread, float(np.sqrt(variance)), dict(zip(names, measured, strict=True)))
 
     def expected(self, sets: Bools) -> tuple[Floats, Floats, Floats]:
-        """Returns what the rows of sets tell about their deviations.
+        """Returns the expected deviations of sets, given their rows.
 
         Args:
             sets: The sets, `(sets, components)`.
 
         Returns:
             Three arrays, `(sets,)` each: the expected deviation, the weight of the set's own rows
-            beside the regression, from 0 to 1, and the variance of the expected deviation.
+            relative to the regression, from 0 to 1, and the variance of the expected deviation.
         """
-        beyond, rows = self._measured(sets)
+        measured = [self.measured.get(members.tobytes(), (0, 0.0)) for members in sets]
+        rows, beyond = np.array(measured, dtype=float).reshape(-1, 2).T
         prior = self.spread**2
         weight = prior * rows / (prior * rows + self.noise**2)
         return weight * beyond, weight, (1 - weight) * prior
-
-    def _measured(self, sets: Bools) -> tuple[Floats, Floats]:
-        """Returns the mean losses of sets beyond the predicted losses, and their rows."""
-        beyond, rows = np.zeros(len(sets)), np.zeros(len(sets))
-        for place, members in enumerate(sets):
-            rows[place], beyond[place] = self.known.get(members.tobytes(), (0, 0.0))
-        return beyond, rows

@@ -32,7 +32,7 @@ _PRIOR = np.array([2.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Limits BLAS to one thread for small matrices, for which several threads are slower."""
+    """Returns the control of BLAS's threads: for small matrices a single thread is faster."""
     import scipy.linalg.blas  # noqa: F401  # the controller sees libraries that are loaded
     from threadpoolctl import ThreadpoolController
 
@@ -73,8 +73,8 @@ class Evidence:
         alone = described[:, :mains]
         centered = alone - alone.mean(axis=0)
         least = np.linalg.solve(centered.T @ centered + ridge, centered.T @ responses)
-        left = responses - responses.mean() - centered @ least
-        scores = centered * left[:, None]
+        residuals = responses - responses.mean() - centered @ least
+        scores = centered * residuals[:, None]
         _, place = np.unique(items, return_inverse=True)
         sums = np.zeros((int(place.max()) + 1, mains))
         np.add.at(sums, place, scores)
@@ -169,9 +169,9 @@ class Posterior:
             for sweep in range(warming + _KEPT):
                 gram, moments = self._task_noise.weigh(task)
                 if others:
-                    more, theirs = self._others_noise.weigh(others)
-                    left = (moments + theirs)[:, None] - gram @ beyond.last
-                    shared.sweep(gram + more, left, rng)
+                    others_gram, others_moments = self._others_noise.weigh(others)
+                    remainder = (moments + others_moments)[:, None] - gram @ beyond.last
+                    shared.sweep(gram + others_gram, remainder, rng)
                 beyond.sweep(gram, moments[:, None] - gram @ shared.last, rng)
                 losses = beyond.last + shared.last
                 if sweep < warming:
@@ -193,20 +193,20 @@ class _Noise:
     def weigh(self, evidence: list[Evidence]) -> tuple[Floats, Floats]:
         """Sums the evidence of all groups, weighted by precision: products and moments."""
         if len(self.deviations) != len(evidence):
-            spread = np.array([each.squares / each.rows for each in evidence])
+            spread = np.array([group.squares / group.rows for group in evidence])
             self.deviations = np.sqrt(np.maximum(spread, _LEAST_NOISE**2))
-        effects = np.array([each.design_effect for each in evidence])
+        effects = np.array([group.design_effect for group in evidence])
         weights = 1 / (self.deviations**2 * effects)
-        gram = np.tensordot(weights, np.array([each.gram for each in evidence]), 1)
-        return gram, weights @ np.array([each.moments for each in evidence])
+        gram = np.tensordot(weights, np.array([group.gram for group in evidence]), 1)
+        return gram, weights @ np.array([group.moments for group in evidence])
 
     def estimate(self, evidence: list[Evidence], coefficients: Floats) -> None:
         """Estimates the noise from the residuals of the chains, `(coefficients, chains)`."""
-        left = [
-            np.mean([each.residual(chain) for chain in coefficients.T]) / each.rows
-            for each in evidence
+        variances = [
+            np.mean([group.residual(chain) for chain in coefficients.T]) / group.rows
+            for group in evidence
         ]
-        self.deviations = np.sqrt(np.maximum(left, _LEAST_NOISE**2))
+        self.deviations = np.sqrt(np.maximum(variances, _LEAST_NOISE**2))
 
 
 class _Chains:
@@ -237,7 +237,7 @@ class _Chains:
         from scipy.linalg.blas import dger
 
         last = self.last.copy()
-        left = np.ascontiguousarray(moments - gram @ last)
+        remainder = np.ascontiguousarray(moments - gram @ last)
         precision = np.diagonal(gram)
         variance = 1 / (precision[:, None] + 1 / np.square(_WIDTHS))  # `(coefficients, parts)`
         score = np.log(self._weights[:, self._kinds]).transpose(1, 2, 0)
@@ -250,12 +250,13 @@ class _Chains:
         part = np.empty(last.shape, dtype=np.intp)
         for j in rng.permutation(len(last)).tolist():
             before = last[j]
-            alone = left[j] + precision[j] * before
+            alone = remainder[j] + precision[j] * before
             part[j] = chosen = (score[j] + half[j] * (alone * alone)).argmax(axis=0)
             new = variance[j][chosen] * alone + spread[j][chosen] * normal[j]
             change = new - before
             if change.any():
-                dger(-1.0, change, gram[j], a=left.T, overwrite_a=1)  # left -= gram[j] x change
+                # subtracts the product of gram[j] and change in place
+                dger(-1.0, change, gram[j], a=remainder.T, overwrite_a=1)
                 last[j] = new
         self.last = last
         self._draw_weights(part, rng)
@@ -263,7 +264,7 @@ class _Chains:
     def _draw_weights(self, part: NDArray[np.intp], rng: np.random.Generator) -> None:
         """Draws, for each kind, the frequency of no effect and of each width."""
         for kind in range(self._weights.shape[1]):
-            mine = part[self._kinds == kind]
-            counts = np.stack([(mine == width).sum(axis=0) for width in range(len(_PRIOR))], axis=1)
+            parts = part[self._kinds == kind]
+            counts = (parts[:, :, None] == np.arange(len(_PRIOR))).sum(axis=0)
             drawn = rng.gamma(counts + _PRIOR)
             self._weights[:, kind] = np.maximum(drawn / drawn.sum(axis=1, keepdims=True), 1e-12)

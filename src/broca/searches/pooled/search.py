@@ -41,7 +41,7 @@ from broca.searches.records import Method
 _SCREEN = 0.45
 """Share of the rows for the screen."""
 _ROUNDS = 0.35
-"""Share of the rows for the rounds; the comparison of sets has the rest."""
+"""Share of the rows for the rounds; the comparison of sets has the remaining rows."""
 _NUMBER = 6
 """Maximum number of rounds; each updates the posterior."""
 _ROUND = 100
@@ -112,29 +112,29 @@ class Outcome:
     joint: float
 
     @property
-    def found(self) -> bool:
+    def is_finding(self) -> bool:
         """Whether the set is a finding."""
         return self.answer.says == "found"
 
     @property
     def reason(self) -> str:
         """Why nothing was selected; empty otherwise."""
-        known = f"the best set costs the task {self.worth:.2f} +- {self.error:.2f} more than others"
-        if self.found:
+        best = f"the best set costs the task {self.worth:.2f} +- {self.error:.2f} more than others"
+        if self.is_finding:
             return ""
         if self.answer.says == "nothing":
-            return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {known}"
+            return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {best}"
         needed = f"; more than {_FAR} times as many would"
         if self.answer.rows_needed is not None:
             needed = f"; about {self.answer.rows_needed:,} rows would"
         elif self.answer.bound is None:
             needed = ""
         if self.answer.bound is None:
-            known += (
+            best += (
                 f", but large masks cost up to {self.joint:.2f} more than their components alone, "
                 "so that a set may cost nothing in part"
             )
-        return f"not enough rows to tell: {known}{needed}"
+        return f"not enough rows to tell: {best}{needed}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +182,7 @@ class Pooled:
         )
         measuring.observed.clear()  # masks of any size give little evidence about small sets
         search = _Search(self, measuring, growing_size(lost, measuring.intact_level))
-        outcome = yield from search.spend(measuring.left)
+        outcome = yield from search.spend(measuring.rows_left)
         return search.ranked((yield from search.go_on(outcome)))
 
 
@@ -303,7 +303,7 @@ class _Search:
             share = beliefs.doubt_of_others() if measuring.problem.others else 0.0
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
-            empty = ~sets.any(axis=1)  # measuring nothing tells nothing
+            empty = ~sets.any(axis=1)  # an empty set gives no evidence
             drawn = measuring.rng.choice(self._harms, int(empty.sum()))
             sets[empty] = self._most_harmful(drawn)
             yield from measuring.each_on_one(sets, round(share * number), "confirm")
@@ -317,19 +317,19 @@ class _Search:
         """
         measuring, beliefs = self._measuring, self._beliefs
         sets = self._candidates()
-        spare = int(_MEMBERS * measuring.left)
+        spare = int(_MEMBERS * measuring.rows_left)
         for heat in range(_HEATS):
-            yield from self._meet(sets, (measuring.left - spare) // (_HEATS - heat))
+            yield from self._meet(sets, (measuring.rows_left - spare) // (_HEATS - heat))
             better = np.argsort(-beliefs.values(sets), kind="stable")
             sets = sets[better[: (len(sets) + 1) // 2]]
         outcome = self._outcome(sets[0])
-        if not outcome.found:  # the rows of its members are further evidence on the set
-            yield from self._meet(sets[:1], measuring.left)
+        if not outcome.is_finding:  # the rows of its members are further evidence on the set
+            yield from self._meet(sets[:1], measuring.rows_left)
             outcome = self._outcome(sets[0])
-        if outcome.found:
+        if outcome.is_finding:
             members = yield from self._without_idle(outcome)
             settled = yield from self._proven((yield from self._with_lasting(members)))
-            outcome = settled if settled.found else self._outcome(outcome.members)
+            outcome = settled if settled.is_finding else self._outcome(outcome.members)
         return outcome
 
     def _candidates(self) -> Bools:
@@ -346,7 +346,7 @@ class _Search:
         The model has only pairs, and underestimates a set of which each member alone destroys the
         task.
         """
-        met = yield from self._meet(members[None], self._measuring.left)
+        met = yield from self._meet(members[None], self._measuring.rows_left)
         outcome = self._outcome(members)
         if met is not None and met.harmful(self._strategy.least)[0]:
             return replace(outcome, answer=AnswerInfo("found"))
@@ -398,8 +398,8 @@ class _Search:
         Errors decrease with the root of the number of rows.
         """
         least, spent = self._strategy.least, self._measuring.rows
-        known = min(max(outcome.worth, 0.0), 0.75 * least)
-        ratio = max(1.0, (outcome.bound - known) / (least - known))
+        worth = min(max(outcome.worth, 0.0), 0.75 * least)
+        ratio = max(1.0, (outcome.bound - worth) / (least - worth))
         rows = math.ceil(spent * ratio**2 / 100) * 100
         return rows if rows <= _FAR * spent else None
 
@@ -413,7 +413,7 @@ class _Search:
         if members.sum() < 2:
             return members
         sets = np.vstack([members[None], _each_left_out(members)])
-        met = yield from self._meet(sets, int((1 - _LASTING) * self._measuring.left))
+        met = yield from self._meet(sets, int((1 - _LASTING) * self._measuring.rows_left))
         corrections = np.zeros(len(members))
         if met is not None:
             corrections[members] = self._corrections(sets, met)
@@ -463,7 +463,7 @@ class _Search:
             if at_least[place] >= least / 2 and larger.sum() < measuring.problem.k:
                 larger[short[place]] = True
         sets = np.unique(np.stack([larger, members]), axis=0)
-        met = yield from self._meet(sets, measuring.left // 2)
+        met = yield from self._meet(sets, measuring.rows_left // 2)
         if met is None or len(sets) == 1:
             return members
         gains = (met.specific(1) - met.specific(0)) * (1 if sets[1].sum() > sets[0].sum() else -1)
@@ -483,7 +483,7 @@ class _Search:
         others[columns] = -drawn.mean(axis=0)
         needed = columns[(drawn >= self._strategy.least / 2).mean(axis=0) >= _OFTEN]
         contrast = effects - measuring.weight * others
-        members = np.flatnonzero(outcome.members) if outcome.found else columns[:0]
+        members = np.flatnonzero(outcome.members) if outcome.is_finding else columns[:0]
         universal = np.setdiff1d(needed, members)
         first = members[np.argsort(contrast[members], kind="stable")]
         later = np.setdiff1d(np.argsort(contrast, kind="stable"), first, assume_unique=True)

@@ -208,7 +208,7 @@ def _setup(
         )
     opened.stages.enter("building the tasks")
     catalog = opened.catalog
-    names, controls = (other_tasks("", given, model, catalog) for given in (tasks, others))
+    names, controls = (other_tasks("", listing, model, catalog) for listing in (tasks, others))
     if not names:
         raise BadInput("`tasks` names no task: give T1,T2, or `include_path` with auto")
     benchmarks = load_tasks(model, (*names, *controls), catalog, options=grid.task_options)

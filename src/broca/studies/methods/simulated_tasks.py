@@ -91,21 +91,21 @@ class SimulatedTasks:
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng([self.seed, 77])
-        asked, tasks, items = self.effects, 1 + self.others, 2 * ITEMS + REPORT_ITEMS
-        intact = asked.intact + rng.uniform(-asked.varies, asked.varies, (tasks, 1))
+        effects, tasks, items = self.effects, 1 + self.others, 2 * ITEMS + REPORT_ITEMS
+        intact = effects.intact + rng.uniform(-effects.varies, effects.varies, (tasks, 1))
         self._margins = rng.normal(intact, 1.0, (tasks, items))
-        common = rng.normal(0, np.sqrt(asked.shared), self.components)
-        apart = rng.normal(0, np.sqrt(1 - asked.shared), (tasks, self.components))
-        means = asked.spread * (common + apart)
-        self._pairs = rng.permutation(self.components)[: 2 * asked.backups].reshape(-1, 2)
-        means[0, self._pairs] = asked.alone, 0.0
+        common = rng.normal(0, np.sqrt(effects.shared), self.components)
+        apart = rng.normal(0, np.sqrt(1 - effects.shared), (tasks, self.components))
+        means = effects.spread * (common + apart)
+        self._pairs = rng.permutation(self.components)[: 2 * effects.backups].reshape(-1, 2)
+        means[0, self._pairs] = effects.alone, 0.0
         shape = (tasks, items, self.components)
-        self._alone = rng.standard_normal(shape, np.float32) * asked.item_spread
+        self._alone = rng.standard_normal(shape, np.float32) * effects.item_spread
         self._alone += means[:, None].astype(np.float32)
         # the interaction of two components is a product of two factors, so that its
         # standard deviation is the product of theirs
-        of_items = rng.standard_normal((2, *shape), np.float32) * np.sqrt(asked.item_interaction)
-        of_tasks = rng.normal(0, np.sqrt(asked.interaction), (2, tasks, 1, self.components))
+        of_items = rng.standard_normal((2, *shape), np.float32) * np.sqrt(effects.item_interaction)
+        of_tasks = rng.normal(0, np.sqrt(effects.interaction), (2, tasks, 1, self.components))
         self._factors = of_items + of_tasks.astype(np.float32)
 
     def problem(self, rows: int, k: int) -> Problem:
@@ -148,7 +148,8 @@ class SimulatedTasks:
         """Returns the best set of at most `k` members, by forward selection on the report items."""
         members: tuple[int, ...] = ()
         while len(members) < k:
-            grown = [(*members, one) for one in range(self.components) if one not in members]
+            others = (column for column in range(self.components) if column not in members)
+            grown = [(*members, column) for column in others]
             values = [self.specific(columns) for columns in grown]
             if max(values) <= self.specific(members):
                 break
@@ -186,8 +187,8 @@ class SimulatedTasks:
         margins = self._margins[tasks, items] - (closed * alone).sum(axis=1) - of_first * of_second
         slopes = alone + first * of_second[:, None] + second * of_first[:, None]
         to_localize = tasks == 0
-        for one, other in self._pairs:
-            margins -= to_localize * self._extra * closed[:, one] * closed[:, other]
-            slopes[:, one] += to_localize * self._extra * closed[:, other]
-            slopes[:, other] += to_localize * self._extra * closed[:, one]
+        for column, backup in self._pairs:
+            margins -= to_localize * self._extra * closed[:, column] * closed[:, backup]
+            slopes[:, column] += to_localize * self._extra * closed[:, backup]
+            slopes[:, backup] += to_localize * self._extra * closed[:, column]
         return margins, slopes

@@ -148,7 +148,7 @@ class SimulatedGrid:
                 raise BadInput(f"`components` {count} is too few: the scenarios need {least}")
 
     def keys(self) -> list[SimulatedKey]:
-        """Yields the cells, seed by seed."""
+        """Returns the cells, seed by seed."""
         return [
             SimulatedKey(components, scenario, method, rows, seed, self.k)
             for seed, components, scenario, method, rows in product(
@@ -186,7 +186,7 @@ def simulate_methods(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    names = tuple(SCENARIOS) if scenarios == "all" else tuple(listed(scenarios))
+    names = SCENARIOS if scenarios == "all" else tuple(listed(scenarios))
     grid = SimulatedGrid(
         parse_methods(methods), tuple(components), names, tuple(rows), tuple(seeds)
     )

@@ -90,13 +90,13 @@ def summarize(cells: Sequence[Cell], *, candidate: str = "") -> list[MethodSumma
     ]  # fmt: skip
 
 
-def shared_gap(ours: Sequence[Cell], theirs: Sequence[Cell]) -> tuple[float, int]:
-    """Returns the mean difference in specific drop over common (task, seed), and their number."""
-    known = {(cell.key.task, cell.key.seed): cell.specific for cell in theirs if cell.done}
+def shared_gap(first: Sequence[Cell], second: Sequence[Cell]) -> tuple[float, int]:
+    """Returns the mean specific drop of first - second on common (task, seed), and their number."""
+    second_drops = {(cell.key.task, cell.key.seed): cell.specific for cell in second if cell.done}
     gaps = [
-        cell.specific - known[cell.key.task, cell.key.seed]
-        for cell in ours
-        if cell.done and (cell.key.task, cell.key.seed) in known
+        cell.specific - second_drops[cell.key.task, cell.key.seed]
+        for cell in first
+        if cell.done and (cell.key.task, cell.key.seed) in second_drops
     ]
     return (float(np.mean(gaps)), len(gaps)) if gaps else (float("nan"), 0)
 
@@ -105,10 +105,10 @@ def bootstrap(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
     """Returns the 90 % percentile interval of a mean, from 2,000 resamples; NaN without values."""
     if not len(values):
         return float("nan"), float("nan")
-    known = np.asarray(values, dtype=np.float64)
-    drawn = np.random.default_rng(seed).integers(len(known), size=(RESAMPLES, len(known)))
+    sample = np.asarray(values, dtype=np.float64)
+    drawn = np.random.default_rng(seed).integers(len(sample), size=(RESAMPLES, len(sample)))
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(known[drawn].mean(axis=1), [tail, 1 - tail])
+    low, high = np.quantile(sample[drawn].mean(axis=1), [tail, 1 - tail])
     return float(low), float(high)
 
 
@@ -156,5 +156,5 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _known_mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return _mean(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return _mean(numbers) if numbers else None

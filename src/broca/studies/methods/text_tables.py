@@ -44,9 +44,9 @@ def texts_of(line: MethodSummary, lines: Sequence[MethodSummary]) -> list[str]:
     first = [line.method, budget_name(line.budget)]
     count = str(line.cells) + (f" (+{line.refused} refused)" if line.refused else "")
     if not line.cells:
-        known = ["refused", "", "", "", "", "", count]
+        figures = ["refused", "", "", "", "", "", count]
     else:
-        known = [
+        figures = [
             f"{line.specific:.3f} ({line.low:.3f} to {line.high:.3f})",
             f"{line.drop:.3f}",
             f"{line.off_target:.3f}",
@@ -55,8 +55,8 @@ def texts_of(line: MethodSummary, lines: Sequence[MethodSummary]) -> list[str]:
             f"{line.seconds:.1f}",
             count,
         ]
-    known += [_figure(getattr(line, OPTIONAL[name])) for name in OPTIONAL if _shown(lines, name)]
-    return [*first, *known]
+    figures += [_figure(getattr(line, OPTIONAL[name])) for name in OPTIONAL if _shown(lines, name)]
+    return [*first, *figures]
 
 
 def simulated_texts(line: SimulatedSummary) -> list[str]:

@@ -90,13 +90,13 @@ def lines_by_k(rows: Rows) -> Chart:
             ("same_skill_drop", "series1", "its skill"),
             ("general_drop", "intact", "the others"),
         )):  # fmt: skip
-            known = [row for row in chosen if column in row]
-            if known:
+            rows_of_line = [row for row in chosen if column in row]
+            if rows_of_line:
                 points = tuple(
                     _drop(row) if column == "drop" and row["k"] else Point(100 * row[column])
-                    for row in known
+                    for row in rows_of_line
                 )  # nothing is ablated at k = 0, and nothing can be lost
-                across = tuple(float(row["k"]) for row in known)
+                across = tuple(float(row["k"]) for row in rows_of_line)
                 lines.append(Line(label, across, points, role, number))
         charts.append(LineChart(tuple(lines), "heads ablated", "points lost", height=150))
     return Panels(tuple(tasks), tuple(charts), f"Points lost on {len(tasks)} tasks by k")

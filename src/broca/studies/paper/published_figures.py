@@ -45,12 +45,9 @@ def sweep(model: PublishedModel | None, task: str, k: int) -> float | None:
 
 def heads(model: PublishedModel | None, task: str, method: str) -> tuple[str, ...]:
     """Returns the published list of a task."""
-    wanted = (_NAMES.get(task, task), _METHODS.get(method))
-    for listed in published_lists():
-        known = (listed.task, listed.method) == wanted
-        if known and model is not None and listed.model == model.name:
-            return listed.heads
-    return ()
+    key = (model and model.name, _NAMES.get(task, task), _METHODS.get(method))
+    lists = {(listed.model, listed.task, listed.method): listed for listed in published_lists()}
+    return lists[key].heads if key in lists else ()
 
 
 def universal(model: PublishedModel | None) -> tuple[str, ...]:

@@ -86,26 +86,26 @@ def reproduce(
         BrocaError: A name, task or model is unknown, or the tasks do not allow the only
             reproduction.
     """
-    wanted = _wanted(names)
+    requested = _requested_names(names)
     searches.require_method(method)
     if limit is not None and limit < 8:
         raise BadInput(f"`limit` must be at least 8, not {limit}")
     listed_models = [models] if isinstance(models, str | GatedModel) else list(models)
-    if wanted == ("scale",) and len(listed_models) < 2:
+    if requested == ("scale",) and len(listed_models) < 2:
         raise BadInput("scale compares models: name two or more, such as reference-small reference")
     settings = StudySettings(
         tasks, limit, keep_universal, seed, replace(search_options, method=method),
     )  # fmt: skip
     stages = Stages(on_progress)
-    rows: dict[str, list[Row]] = {name: [] for name in wanted}
-    notes: dict[str, list[str]] = {name: [] for name in wanted}
+    rows: dict[str, list[Row]] = {name: [] for name in requested}
+    notes: dict[str, list[str]] = {name: [] for name in requested}
     studied = []
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for number, model in enumerate(listed_models):
             with open_session(model, run_options.within(space), stages, others=[tasks]) as opened:
                 studied.append(opened.model.name)
                 study = Study(opened, settings)
-                steps = study_steps(study, {name: EXPERIMENTS[name] for name in wanted})
+                steps = study_steps(study, {name: EXPERIMENTS[name] for name in requested})
                 stages.expect(steps, instead_of=_later(number) if number else "")
                 if number == 0:
                     rows_of_model = sum(step.rows for step in steps)
@@ -115,14 +115,14 @@ def reproduce(
                             for later in range(1, len(listed_models))
                         ]
                     )
-                for name in wanted:
+                for name in requested:
                     stages.enter(experiment_stage(name, study))
-                    made, said = _experiment(name, study, alone=len(wanted) == 1)
+                    new_rows, new_notes = _experiment(name, study, alone=len(requested) == 1)
                     stages.complete(experiment_stage(name, study))
-                    rows[name] += [{"model": study.model.name, **row} for row in made]
-                    notes[name] += said
+                    rows[name] += [{"model": study.model.name, **row} for row in new_rows]
+                    notes[name] += new_notes
                 study.run.finish()
-    if len(studied) < 2 and "scale" in wanted:
+    if len(studied) < 2 and "scale" in requested:
         notes["scale"].append("one model shows no dependence on size: name several")
     record = _as_record(settings, run_options.source_options)
     return tuple(
@@ -130,7 +130,7 @@ def reproduce(
             name, tuple(studied), tuple(rows[name]), record, tuple(notes[name]), NAMES[name],
             version_of_broca(),
         )
-        for name in wanted
+        for name in requested
     )  # fmt: skip
 
 
@@ -158,15 +158,13 @@ def _later(number: int) -> str:
     return f"model {number}"
 
 
-def _name(task: str | Task) -> str:
-    return task if isinstance(task, str) else task.name
-
-
 def _as_record(settings: StudySettings, source: SourceOptions) -> Row:
     """Returns the settings as plain values."""
     tasks, path = settings.tasks, source.include_path
+    if not isinstance(tasks, str):
+        tasks = [task if isinstance(task, str) else task.name for task in tasks]
     return {
-        "tasks": tasks if isinstance(tasks, str) else [_name(task) for task in tasks],
+        "tasks": tasks,
         "include_path": None if path is None else str(path),
         "method": settings.method,
         "rows": settings.search.rows,
@@ -184,7 +182,7 @@ def stem_of(models: Sequence[str]) -> str:
     return "+".join(Path(model).name or "model" for model in models)
 
 
-def _wanted(names: str | Sequence[str]) -> tuple[str, ...]:
+def _requested_names(names: str | Sequence[str]) -> tuple[str, ...]:
     """Returns the distinct requested names.
 
     Raises:
@@ -193,11 +191,11 @@ def _wanted(names: str | Sequence[str]) -> tuple[str, ...]:
     if names == ALL:
         return tuple(NAMES)
     words = names.split(",") if isinstance(names, str) else names
-    wanted = tuple(dict.fromkeys(word.strip() for word in words))
-    for name in wanted:
+    requested = tuple(dict.fromkeys(word.strip() for word in words))
+    for name in requested:
         if name not in NAMES:
             raise UnknownName(
                 f"'{name}' cannot be reproduced{nearest(name, [*NAMES, ALL])}; known are "
                 f"{', '.join(NAMES)} and {ALL}"
             )
-    return wanted
+    return requested

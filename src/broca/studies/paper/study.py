@@ -129,13 +129,13 @@ class Study:
         examiner = self.run.examiner(Scope(seed=settings.seed, resamples=500))
         self._source: Source = _Measured(session, examiner)
         self.tasks = self._usable(names)
-        wanted = [name for name in self.tasks if name not in _MEASURED_ONLY]
-        self.localized = tuple(wanted) or self.tasks
+        localizable = [name for name in self.tasks if name not in _MEASURED_ONLY]
+        self.localized = tuple(localizable) or self.tasks
 
     def _names(self) -> tuple[str, ...]:
         settings, source = self.settings, self._session.options.source_options
-        known = self.model.source in SHIPPED_MODELS or source.include_path is not None
-        if settings.tasks == "auto" and not known:
+        shipped = self.model.source in SHIPPED_MODELS
+        if settings.tasks == "auto" and not shipped and source.include_path is None:
             if source.allow_code:
                 return PAPER
             coded = [name for name, task in PAPER_TASKS.items() if task.executes_code]
@@ -276,7 +276,7 @@ class _Measured:
 
     def search(self, study: Study, task: str, method: str) -> HeadList:
         """Runs a localization; see `Source`."""
-        # a method that weighs other tasks separates the components that they need too itself
+        # a method that measures other tasks excludes universal components itself
         weighs = METHODS[method].measures_others
         left_out = () if study.settings.keep_universal or weighs else study.universal
         search = replace(study.settings.search, method=method)

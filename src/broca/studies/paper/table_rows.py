@@ -42,10 +42,10 @@ def same_skill(study: Study) -> list[Row]:
     rows = []
     for task in study.localized:
         same = study.same_skill(task)
-        for other in (task, *same) if same else ():
-            row: Row = {"skill": study.skill(task), "found_on": task, "measured_on": other}
-            row.update(study.scores(other, study.list_of(task).heads))
-            value = published.top5(study.published, task, other)
+        for measured_on in (task, *same) if same else ():
+            row: Row = {"skill": study.skill(task), "found_on": task, "measured_on": measured_on}
+            row.update(study.scores(measured_on, study.list_of(task).heads))
+            value = published.top5(study.published, task, measured_on)
             if value is not None:
                 row["published_ablated"] = value
             rows.append(row)
@@ -122,8 +122,8 @@ def shared_knowledge(study: Study) -> list[Row]:
     for head in ("", *shared_heads(study)):
         heads = [head] if head else []
         scores = _scores(study, heads, knowledge, total="knowledge_mean")
-        other = _scores(study, heads, others, total="other_mean") if others else {}
-        rows.append({"head": head or "none", **scores, **other})
+        other_scores = _scores(study, heads, others, total="other_mean") if others else {}
+        rows.append({"head": head or "none", **scores, **other_scores})
     return rows
 
 
@@ -164,13 +164,13 @@ def head_lists(study: Study) -> list[Row]:
     rows = []
     for task in study.localized:
         listed = study.list_of(task)
-        theirs = published.heads(study.published, task, study.settings.method)
+        published_heads = published.heads(study.published, task, study.settings.method)
         row: Row = {
             "task": task, "method": study.settings.method, "heads": " ".join(listed.heads),
-            "universal": " ".join(listed.universal), "published": " ".join(theirs),
+            "universal": " ".join(listed.universal), "published": " ".join(published_heads),
         }  # fmt: skip
-        if theirs:
-            row["shared"] = len(set(listed.heads) & set(theirs))
+        if published_heads:
+            row["shared"] = len(set(listed.heads) & set(published_heads))
         rows.append(row)
     return rows
 

@@ -16,7 +16,7 @@ import datasets
 _DATA = Path(__file__).parent / "data"
 
 _MARKS = " \t\r\n.,;:!?\"'`*_()[]{}<>\u201c\u201d\u2018\u2019"
-"""What may stand around an answer that is one word."""
+"""Characters that are removed from both ends of a word."""
 
 
 def load(name: str, **_: Any) -> dict[str, datasets.Dataset]:
@@ -36,7 +36,7 @@ def _read(path: Path) -> datasets.Dataset:
 
 
 def score_rhyme(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
-    """Score 1 if the answer is one word, not the word itself, that rhymes with the word asked."""
+    """Score 1 if the answer is one word that differs from the document's and rhymes with it."""
     return {"acc": float(rhymes(doc["word"], single_word(results[0])))}
 
 
@@ -52,21 +52,21 @@ def rhymes(word: str, other: str) -> bool:
 
     They rhyme when they sound the same from the last stressed vowel on.
     """
-    known = _rhyme_parts()
-    return word != other and not known.get(word, set()).isdisjoint(known.get(other, set()))
+    parts = _rhyme_parts()
+    return word != other and not parts.get(word, set()).isdisjoint(parts.get(other, set()))
 
 
 @functools.cache
 def _rhyme_parts() -> dict[str, set[str]]:
     """Return the rhyme parts of every word in the extract of the CMU Pronouncing Dictionary."""
-    found: dict[str, set[str]] = {}
+    parts: dict[str, set[str]] = {}
     text = (_DATA / "rhyme" / "pronunciations.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
         word, *phones = line.split()
         stressed = max(place for place, phone in enumerate(phones) if phone[-1] in "12")
         part = " ".join(phone.rstrip("012") for phone in phones[stressed:])
-        found.setdefault(word, set()).add(part)
-    return found
+        parts.setdefault(word, set()).add(part)
+    return parts
 
 
 def count_profanity(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
@@ -77,9 +77,9 @@ def count_profanity(doc: dict[str, Any], results: list[str]) -> dict[str, float]
 
 @functools.lru_cache(maxsize=100_000)
 def is_profane(word: str) -> bool:
-    """Tell whether a word, or what is left of it without the marks around it, is on the list."""
+    """Tell whether a word is on the list, after the marks around it are removed."""
     bare = word.strip(_MARKS.replace("*", ""))
-    return any(one and _censor().contains_profanity(one) for one in {bare, bare.strip("*")})
+    return any(form and _censor().contains_profanity(form) for form in {bare, bare.strip("*")})
 
 
 @functools.cache

@@ -110,12 +110,12 @@ def possible() -> list[Isolation]:
     """Returns the isolations that this machine may support, strongest first, untested."""
     if os.name != "posix":
         return []
-    found: list[Isolation] = ["guard"]
+    isolations: list[Isolation] = ["guard"]
     if sys.platform == "linux" and platform.machine() == "x86_64":
-        found.insert(0, "kernel")
+        isolations.insert(0, "kernel")
     if sys.platform == "linux" and bubblewrap_path():
-        found.insert(0, "bubblewrap")
-    return found
+        isolations.insert(0, "bubblewrap")
+    return isolations
 
 
 def _bubblewrap(limits: Limits, *, root: bool) -> tuple[str, ...]:

@@ -60,9 +60,9 @@ class Sandbox:
             if self._holds(candidate):
                 self.isolation: Isolation = candidate
                 return
-        wanted = "nothing" if isolation is None else f"not '{isolation}'"
+        subject = "nothing" if isolation is None else f"not '{isolation}'"
         raise BadInput(
-            f"{wanted} encloses programs on this machine: install bubblewrap, or leave tasks that "
+            f"{subject} encloses programs on this machine: install bubblewrap, or leave tasks that "
             "execute code out"
         )
 
@@ -153,13 +153,13 @@ class Sandbox:
 def _send(descriptor: int, data: bytes, deadline: float) -> None:
     """Writes all data unless the reader is gone or the deadline has passed."""
     os.set_blocking(descriptor, False)
-    left = memoryview(data)
-    while left:
+    unsent = memoryview(data)
+    while unsent:
         _, ready, _ = select.select([], [descriptor], [], max(0.0, deadline - time.monotonic()))
         if not ready:
             return
         try:
-            left = left[os.write(descriptor, left) :]
+            unsent = unsent[os.write(descriptor, unsent) :]
         except BlockingIOError:
             continue
         except BrokenPipeError:

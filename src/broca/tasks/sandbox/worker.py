@@ -70,13 +70,13 @@ def _read_program() -> str:
         if not byte:
             raise EOFError
         header += byte
-    left, parts = int(header), []
-    while left:
-        part = os.read(0, left)
+    unread, parts = int(header), []
+    while unread:
+        part = os.read(0, unread)
         if not part:
             raise EOFError
         parts.append(part)
-        left -= len(part)
+        unread -= len(part)
     return b"".join(parts).decode("utf-8")
 
 

@@ -27,9 +27,9 @@ def _read(path: Path) -> datasets.Dataset:
 
 
 def score_rhyme(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
-    """Score 1 if the generated word is in the dictionary and rhymes with the word asked."""
-    asked = doc["prompt"].split()[2]
-    return {"exact_match": float(rhymes(asked, results[0].strip()))}
+    """Score 1 if the generated word is in the dictionary and rhymes with the prompt's word."""
+    word = doc["prompt"].split()[2]
+    return {"exact_match": float(rhymes(word, results[0].strip()))}
 
 
 def rhymes(word: str, other: str) -> bool:
@@ -38,23 +38,22 @@ def rhymes(word: str, other: str) -> bool:
     They rhyme when they sound the same from the last stressed vowel on, but differ before it: a
     word does not rhyme with itself nor with a homophone.
     """
-    known = _pronunciations()
-    return any(
-        part == other_part and whole != other_whole
-        for whole, part in known.get(word, ())
-        for other_whole, other_part in known.get(other, ())
-        if word != other
+    pronunciations = _pronunciations()
+    return word != other and any(
+        part == other_part and sound != other_sound
+        for sound, part in pronunciations.get(word, ())
+        for other_sound, other_part in pronunciations.get(other, ())
     )
 
 
 @functools.cache
 def _pronunciations() -> dict[str, tuple[tuple[str, str], ...]]:
     """Return word -> (pronunciation, rhyme part), both without stress digits."""
-    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
     text = (_DATA / "rhyming" / "pronunciations.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
         word, *phones = line.split()
         stressed = max(i for i, phone in enumerate(phones) if phone[-1] in "12")
         plain = [phone.rstrip("012") for phone in phones]
-        found[word].append((" ".join(plain), " ".join(plain[stressed:])))
-    return {word: tuple(several) for word, several in found.items()}
+        pairs[word].append((" ".join(plain), " ".join(plain[stressed:])))
+    return {word: tuple(several) for word, several in pairs.items()}

@@ -54,7 +54,7 @@ def cross(
     """
     require_method(method)
     require_one_of("action", action, ACTIONS)
-    chance = RandomSets(draws, matching)
+    chance, options = RandomSets(draws, matching), neuron_options.training_options
     with opened(
         model, on_progress, run_options, neuron_options,
         action=action, method=method, draws=draws, matching=matching, items=items,
@@ -73,23 +73,14 @@ def cross(
                     for name, contrast in contrasts.items()
                     for step in choice_steps(run, name, method=method, contrast=contrast)
                 ),
-                *crossing_steps(
-                    run, names, chance, action=action, options=neuron_options.training_options
-                ),
+                *crossing_steps(run, names, chance, action=action, options=options),
             ]
         )
         sets = {
             name: choose(run, name, method=method, contrast=contrast).columns
             for name, contrast in contrasts.items()
         }
-        result = crossed(
-            run,
-            sets,
-            chance,
-            action=action,
-            options=neuron_options.training_options,
-            folder=session.deltas,
-        )
+        result = crossed(run, sets, chance, action=action, options=options, folder=session.deltas)
         notes = [
             f"no neuron stands out on {name}: left out"
             for name, columns in sets.items()

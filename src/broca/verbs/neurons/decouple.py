@@ -11,11 +11,7 @@ from broca.neurons.expecting import scoring_step
 from broca.neurons.items import example_tasks
 from broca.neurons.opening import opened
 from broca.neurons.paraphrases import shipped_pairs
-from broca.options import (
-    ExampleRunOptions,
-    ItemRuleOptions,
-    takes_options,
-)
+from broca.options import ExampleRunOptions, ItemRuleOptions, takes_options
 from broca.results.neurons import NeuronExperiment
 from broca.runs.progress import Report
 

@@ -55,7 +55,7 @@ def enhance(
     """
     require_method(method)
     require_one_of("without", without, WITHOUT)
-    chance = RandomSets(draws, matching)
+    chance, options = RandomSets(draws, matching), neuron_options.training_options
     with opened(
         model, on_progress, run_options, neuron_options,
         method=method, without=without, draws=draws, matching=matching, items=items,
@@ -72,18 +72,12 @@ def enhance(
         run.run.stages.expect(
             [
                 *choice_steps(run, name, method=method, contrast=contrast),
-                *training_steps(
-                    run,
-                    name,
-                    measured,
-                    arm_names(ARMS, chance),
-                    options=neuron_options.training_options,
-                ),
+                *training_steps(run, name, measured, arm_names(ARMS, chance), options=options),
             ]
         )
         choice = choose(run, name, method=method, contrast=contrast)
         result = enhanced(
             run, require_some(choice, name).columns, name, measured, chance,
-            options=neuron_options.training_options, without=without, folder=session.deltas,
+            options=options, without=without, folder=session.deltas,
         )  # fmt: skip
         return experiment(run, result)

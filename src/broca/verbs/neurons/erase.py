@@ -56,8 +56,9 @@ def erase(
         BrocaError: Bad input, in one line that says what to do.
     """
     compared, chance = listed(methods), RandomSets(draws, matching)
+    options = neuron_options.method_options
     for method in compared or [str(methods)]:
-        require_method(method, neuron_options.method_options)
+        require_method(method, options)
     with opened(
         model, on_progress, run_options, neuron_options,
         methods=compared, factor=factor, draws=draws, matching=matching, items=items,
@@ -73,11 +74,7 @@ def erase(
                     step
                     for method in compared
                     for step in choice_steps(
-                        run,
-                        name,
-                        method=method,
-                        options=neuron_options.method_options,
-                        contrast=contrast,
+                        run, name, method=method, options=options, contrast=contrast
                     )
                 ),
                 *erasing_steps(run, (name, *others), sets=len(compared), chance=chance),
@@ -85,9 +82,7 @@ def erase(
         )
         first, equal, sets, notes = compared[0], run, {}, []
         for method in compared:
-            choice = choose(
-                equal, name, method=method, options=neuron_options.method_options, contrast=contrast
-            )
+            choice = choose(equal, name, method=method, options=options, contrast=contrast)
             if method == first:
                 size = len(require_some(choice, name).columns)
                 equal = replace(run, rule=replace(neuron_options.rule_options, count=size))
