@@ -25,15 +25,32 @@ def test_cached_tokens_count_less_on_a_cpu(tiny):
 
 
 def test_memory_shortage_halves_the_budget(tiny):
-    """A shortage of memory fails the attempt and halves the budget; nothing is raised."""
+    """A shortage of memory halves the budget and raises nothing; the next attempt has a result."""
     budget = Budget(tiny, 100)
 
     def fails():
         raise torch.OutOfMemoryError("no memory")
 
-    assert not budget.attempt(fails, rows=2)
+    assert budget.attempt(fails, rows=2) is None
     assert budget.tokens == 50
-    assert budget.attempt(lambda: None, rows=2)
+    assert budget.attempt(lambda: 7, rows=2) == (7,)
+
+
+def test_batches_fill_the_budget_and_shrink_with_it(tiny):
+    """Batches follow the length of their first row; a batch that does not fit is run in parts."""
+    budget, lengths, tried = Budget(tiny, 100), [50, 40, 20, 20, 20, 10, 10, 10], []
+
+    def run(rows):
+        tried.append([lengths[row] for row in rows])
+        if len(tried) == 2:
+            raise torch.OutOfMemoryError("no memory")
+        return len(rows)
+
+    batches = list(budget.in_batches(range(8), run, length=lengths.__getitem__))
+    assert tried == [[50, 40], [20] * 3 + [10] * 2, [20, 20], [20, 10], [10, 10]]
+    assert [(list(rows), count) for rows, count in batches] == [
+        ([0, 1], 2), ([2, 3], 2), ([4, 5], 2), ([6, 7], 2),
+    ]  # fmt: skip
 
 
 def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):

@@ -12,6 +12,7 @@ from broca.models.resuming import (
     captured_outputs,
     resumed_at,
     taken_up,
+    tuple_length_of,
 )
 
 
@@ -84,6 +85,12 @@ def test_inputs_and_outputs_of_modules_are_captured(by_name):
     through(layers, torch.full((2,), 100.0))
     assert [states.tolist() for states in inputs] == [[0, 0], [1, 1]]
     assert [states.tolist() for states in outputs] == [[1, 1], [3, 3]]
+
+
+@pytest.mark.parametrize("tuple_length", [0, 1, 3])
+def test_the_length_of_a_returned_tuple(tuple_length):
+    """A returned tensor counts as a tuple of length 0."""
+    assert tuple_length_of(Adding(1, tuple_length=tuple_length)(torch.zeros(2))) == tuple_length
 
 
 @pytest.mark.parametrize("tuple_length", [0, 1, 3])

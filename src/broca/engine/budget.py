@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
 
 import torch
 
@@ -19,6 +21,9 @@ _CPU_CACHED_TOKEN = 1 / 16
 
 SAFETY = 0.2
 """Share of a GPU's free memory that a batch initially leaves free."""
+
+Row = TypeVar("Row")
+Result = TypeVar("Result")
 
 _shares: dict[torch.device, float] = {}
 """For each device on which memory ran out in this process: the share of the free memory that
@@ -47,34 +52,65 @@ class Budget:
         """Returns how many rows of `length` new and `cached` past tokens fit a batch (>= 1)."""
         return max(1, int(self.tokens / max(1.0, length + self._cached * cached)))
 
-    def attempt(self, run: Callable[[], None], *, rows: int) -> bool:
-        """Runs a function and returns whether memory sufficed.
-
-        If it did not, memory is freed and the budget halved; the caller runs the same rows again.
+    def in_batches(
+        self,
+        rows: Sequence[Row],
+        run: Callable[[Sequence[Row]], Result],
+        *,
+        length: Callable[[Row], int],
+        cached: int = 0,
+    ) -> Iterator[tuple[Sequence[Row], Result]]:
+        """Runs rows in batches that fit the budget, and again in smaller ones if memory runs out.
 
         Args:
-            run: A function that may run out of memory.
+            rows: The rows, longest first.
+            run: Runs a batch; it may run out of memory.
+            length: Returns the number of new tokens of a row.
+            cached: Number of past tokens of each row.
+
+        Yields:
+            Each batch that fitted memory, and its result.
+
+        Raises:
+            OutOfMemory: A single row does not fit.
+        """
+        done = 0
+        while done < len(rows):
+            batch = rows[done : done + self.rows(length(rows[done]), cached=cached)]
+            result = self.attempt(partial(run, batch), rows=len(batch))
+            if result is not None:
+                done += len(batch)
+                yield batch, *result
+
+    def attempt(self, run: Callable[[], Result], *, rows: int) -> tuple[Result] | None:
+        """Runs a function that may run out of memory.
+
+        If it does, memory is freed and the budget halved; the caller runs the same rows again.
+
+        Args:
+            run: The function.
             rows: Number of its rows: a single row that does not fit is an error.
+
+        Returns:
+            Its result, in a tuple; None if memory did not suffice.
 
         Raises:
             OutOfMemory: A single row does not fit.
         """
         try:
-            run()
+            return (run(),)
         except torch.OutOfMemoryError as error:
             if rows <= 1:
                 raise OutOfMemory(
                     "not even one row fits the memory of the device: use a smaller model or "
                     "`dtype`, `device_map` auto, or a shorter task; what was measured is kept"
                 ) from error
-        else:
-            return True
         gc.collect()  # outside the except: the traceback holds tensors alive
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         self.tokens = max(1, self.tokens // 2)
         _shares[self._device] = share_of(self._device) / 2
-        return False
+        return None
 
 
 def share_of(device: torch.device) -> float:

@@ -117,24 +117,8 @@ class Engine:
                 if self._on_progress is not None:
                     self._on_progress(Progress(done, len(requests), self.tokens - start))
 
-        readings: dict[tuple[int, int, tuple[int, ...]], Reading] = {}
-        decodings: list[Decoding] = []
-        read: dict[int, tuple[int, ...]] = {}  # the same request occurs under many masks
-        for position, (request, mask, donor) in enumerate(
-            zip(requests, gate_index.tolist(), donor_index.tolist(), strict=True)
-        ):
-            if request.kind == "loglikelihood":
-                tokens = read.get(id(request))
-                if tokens is None:
-                    tokens = read[id(request)] = (*request.context, *request.continuation)[:-1]
-                reading = readings.get((mask, donor, tokens))
-                if reading is None:
-                    reading = readings[mask, donor, tokens] = Reading(mask, donor, tokens)
-                reading.targets.append((position, request.continuation))
-            else:
-                decodings.append(Decoding(mask, donor, position, request))
+        work = workload_of(requests, gate_index, donor_index)
         with self.model.in_use():
-            work = Workload(list(readings.values()), decodings)
             self._lanes.run(work, self._masking(gates), store)
         return [answer for answer in answers if answer is not None]
 
@@ -172,6 +156,37 @@ class Engine:
         return Masking(
             torch.from_numpy(np.ascontiguousarray(gates, dtype=np.float32)), self._donors
         )
+
+
+def workload_of(
+    requests: Sequence[Request], gate_index: NDArray[np.intp], donor_index: NDArray[np.intp]
+) -> Workload:
+    """Sorts requests into readings and decodings.
+
+    Requests that read the same tokens under the same gates and donors share a reading.
+
+    Args:
+        requests: The requests.
+        gate_index: Row of every request in the gates, `(requests,)`.
+        donor_index: Row of every request in the donors, `(requests,)`.
+    """
+    readings: dict[tuple[int, int, tuple[int, ...]], Reading] = {}
+    decodings: list[Decoding] = []
+    tokens_of: dict[int, tuple[int, ...]] = {}  # the same request occurs under many masks
+    for position, (request, mask, donor) in enumerate(
+        zip(requests, gate_index.tolist(), donor_index.tolist(), strict=True)
+    ):
+        if request.kind == "loglikelihood":
+            tokens = tokens_of.get(id(request))
+            if tokens is None:
+                tokens = tokens_of[id(request)] = (*request.context, *request.continuation)[:-1]
+            reading = readings.get((mask, donor, tokens))
+            if reading is None:
+                reading = readings[mask, donor, tokens] = Reading(mask, donor, tokens)
+            reading.targets.append((position, request.continuation))
+        else:
+            decodings.append(Decoding(mask, donor, position, request))
+    return Workload(list(readings.values()), decodings)
 
 
 def eos_tokens(model: GatedModel) -> list[int]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from broca.engine.budget import Budget
 from broca.engine.checks import require_finite
-from broca.engine.reading import target_log_probabilities
+from broca.engine.reading import longest_target, target_log_probabilities
 from broca.engine.work import Masking, Reading, left_padded
 from broca.models import GatedModel
 from broca.tasks.margins import Margin
@@ -52,16 +52,13 @@ class Differentiator:
             sum(len(request.context) + len(request.continuation) for request in margin.requests)
             for margin, _, _ in rows
         ]
-        pending = sorted(range(len(rows)), key=lambda row: lengths[row], reverse=True)
-        while pending:
-            size = min(len(pending), self._budget.rows(_COST * lengths[pending[0]]))
-            pack = pending[:size]
-
-            def run(pack: list[int] = pack) -> None:
-                margins[pack], gradients[pack] = self._batch([rows[row] for row in pack], masking)
-
-            if self._budget.attempt(run, rows=size):
-                del pending[:size]
+        batches = self._budget.in_batches(
+            sorted(range(len(rows)), key=lambda row: lengths[row], reverse=True),
+            lambda batch: self._batch([rows[row] for row in batch], masking),
+            length=lambda row: _COST * lengths[row],
+        )
+        for batch, results in batches:
+            margins[batch], gradients[batch] = results
         return margins, gradients
 
     @torch.enable_grad()
@@ -81,14 +78,13 @@ class Differentiator:
         tokens, attention = left_padded(
             [reading.tokens for reading in work], device=self._model.device
         )
-        keep = max(len(target) for reading in work for _, target in reading.targets)
         values, replacement = masking.of(work)
         leaf = masking.gates[[mask for _, mask, _ in rows]].to(self._model.device)
         leaf.requires_grad_()
         gates = leaf[torch.tensor(owner, device=leaf.device)]
         assert gates.shape == values.shape
         with self._model.gates(gates, replacement=replacement):
-            logits, _ = self._model.forward(tokens, attention, keep=keep)
+            logits, _ = self._model.forward(tokens, attention, keep=longest_target(work))
         require_finite(logits.detach(), owner)
         self.tokens += sum(reading.length for reading in work)
         log_probabilities, _, _ = target_log_probabilities(work, logits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -30,11 +31,15 @@ class _Intact:
     """The states of the intact model on some sequences, which rows with higher ablations reuse.
 
     Attributes:
+        tokens: The sequences, left-padded, `(sequences, tokens)`.
+        attention: Their attention mask.
         logits: Logits of the last positions, `(sequences, keep, vocabulary)`.
         inputs: Inputs of each decoder layer, `(sequences, tokens, hidden)`.
         mixed: Input of each layer's output projection, `(sequences, tokens, width)`.
     """
 
+    tokens: Tensor
+    attention: Tensor
     logits: Tensor
     inputs: list[Tensor | None]
     mixed: dict[int, Tensor | None]
@@ -65,15 +70,13 @@ class Reader:
             self._run_sweep(work, first, masking, store)
             return
         self._run_groups(groups, masking, store)
-        pending = longest_first(alone)
-        while pending:
-            size = min(len(pending), self._budget.rows(pending[0].length))
-
-            def plain(batch: list[Reading] = pending[:size]) -> None:
-                store(self._read(plain_batch(self._model, batch, masking)))
-
-            if self._budget.attempt(plain, rows=size):
-                del pending[:size]
+        batches = self._budget.in_batches(
+            longest_first(alone),
+            lambda rows: self._read(plain_batch(self._model, rows, masking)),
+            length=lambda reading: reading.length,
+        )
+        for _, answers in batches:
+            store(answers)
 
     def _run_groups(
         self, groups: Sequence[PrefixGroup[Reading]], masking: Masking, store: Store
@@ -85,22 +88,25 @@ class Reader:
             suffix = max(reading.length - len(g.prefix) for g in pending for reading in g.members)
             rows = self._budget.rows(suffix, cached=prefix)
             size = min(groups_that_fit(pending, rows), self._budget.rows(prefix))
-
-            def shared(pack: list[PrefixGroup[Reading]] = pending[:size], rows: int = rows) -> None:
-                answers: list[tuple[int, Output]] = []
-                for batch in shared_batches(self._model, pack, masking, rows=rows):
-                    answers += self._read(batch)
-                store(answers)
-
-            members = sum(len(group.members) for group in pending[:size])
-            if self._budget.attempt(shared, rows=members):
+            pack = pending[:size]
+            result = self._budget.attempt(
+                partial(self._read_groups, pack, masking, rows=rows),
+                rows=sum(len(group.members) for group in pack),
+            )
+            if result is not None:
+                store(*result)
                 del pending[:size]
 
+    def _read_groups(
+        self, groups: Sequence[PrefixGroup[Reading]], masking: Masking, *, rows: int
+    ) -> list[tuple[int, Output]]:
+        batches = shared_batches(self._model, groups, masking, rows=rows)
+        return [answer for batch in batches for answer in self._read(batch)]
+
     def _read(self, batch: Batch[Reading]) -> list[tuple[int, Output]]:
-        keep = max(len(target) for reading in batch.work for _, target in reading.targets)
         with batch.gates:
             logits, _ = self._model.forward(
-                batch.tokens, batch.attention, keep=keep, cache=batch.cache
+                batch.tokens, batch.attention, keep=longest_target(batch.work), cache=batch.cache
             )
         self.tokens += batch.read
         return scored(batch.work, logits)
@@ -109,9 +115,13 @@ class Reader:
         """Whether reusing lower layers saves enough to keep sequences together."""
         if self._options.reuse_layers == "off" or not work:
             return False
-        first, layers = self._first_layers(masking), self._model.structure.layers
-        skipped = sum(reading.length * first[reading.mask] / layers for reading in work)
+        skipped = self._skipped(work, self._first_layers(masking))
         return skipped >= WORTH_REUSING * sum(reading.length for reading in work)
+
+    def _skipped(self, work: Sequence[Reading], first: Sequence[int]) -> float:
+        """Returns the work below the first ablated layers, in tokens that pass all layers."""
+        layers = self._model.structure.layers
+        return sum(reading.length * first[reading.mask] / layers for reading in work)
 
     def _first_layers(self, masking: Masking) -> list[int]:
         """Returns the lowest layer that each mask changes; for the intact mask, the depth."""
@@ -133,11 +143,9 @@ class Reader:
         switch = self._options.reuse_layers
         if switch == "off":
             return False
-        layers = self._model.structure.layers
-        skipped = sum(reading.length * first[reading.mask] / layers for reading in work)
         extra = sum(len(tokens) for tokens in {reading.tokens for reading in work})
         total = sum(reading.length for reading in work)
-        saved = skipped - extra
+        saved = self._skipped(work, first) - extra
         worthwhile = switch == "on" or saved >= max(WORTH_REUSING * total, otherwise)
         return worthwhile and self._model.resumable
 
@@ -148,30 +156,15 @@ class Reader:
         by_sequence: dict[tuple[int, ...], list[Reading]] = {}
         for reading in work:
             by_sequence.setdefault(reading.tokens, []).append(reading)
-        pending = sorted(by_sequence.values(), key=lambda rows: rows[0].length, reverse=True)
-        while pending:
-            # the inputs of every layer are kept until its rows are done: count them too
-            size = min(len(pending), self._budget.rows(_KEPT_COST * pending[0][0].length))
-            pack = pending[:size]
-            tokens, attention = left_padded([r[0].tokens for r in pack], device=self._model.device)
-            keep = max(len(target) for r in pack for reading in r for _, target in reading.targets)
-            states: list[_Intact] = []
-
-            def read(
-                tokens: Tensor = tokens,
-                attention: Tensor = attention,
-                keep: int = keep,
-                states: list[_Intact] = states,
-            ) -> None:
-                states.append(self._read_intact(tokens, attention, keep))
-
-            if not self._budget.attempt(read, rows=size):
-                continue
-            del pending[:size]
-            self.tokens += int(attention.sum())
-            (intact,) = states
+        sequences = sorted(by_sequence.values(), key=lambda rows: rows[0].length, reverse=True)
+        # the inputs of every layer are kept until its rows are done: count them too
+        batches = self._budget.in_batches(
+            sequences, self._read_intact, length=lambda rows: _KEPT_COST * rows[0].length
+        )
+        for batch, intact in batches:
+            self.tokens += int(intact.attention.sum())
             by_layer: dict[int, list[tuple[int, Reading]]] = {}
-            for index, rows in enumerate(pack):
+            for index, rows in enumerate(batch):
                 for reading in rows:
                     by_layer.setdefault(first[reading.mask], []).append((index, reading))
             unchanged = by_layer.pop(self._model.structure.layers, [])
@@ -180,56 +173,63 @@ class Reader:
                 index_of = torch.tensor([index for index, _ in unchanged], device=logits.device)
                 store(scored([reading for _, reading in unchanged], logits[index_of]))
             for layer, placed in sorted(by_layer.items()):
-                self._resume(placed, layer, intact, tokens, attention, masking, store)
+                self._resume(placed, layer, intact, masking, store)
 
-    def _read_intact(self, tokens: Tensor, attention: Tensor, keep: int) -> _Intact:
+    def _read_intact(self, sequences: Sequence[list[Reading]]) -> _Intact:
+        """Reads sequences under the intact mask, each given by its rows."""
+        tokens, attention = left_padded(
+            [rows[0].tokens for rows in sequences], device=self._model.device
+        )
+        keep = longest_target([reading for rows in sequences for reading in rows])
         with self._model.head_outputs() as mixed:
             logits, inputs = self._model.forward_with_layer_inputs(tokens, attention, keep=keep)
-        return _Intact(logits, inputs, dict(zip(self._model.skippable, mixed, strict=True)))
+        by_layer = dict(zip(self._model.skippable, mixed, strict=True))
+        return _Intact(tokens, attention, logits, inputs, by_layer)
 
     def _resume(
         self,
-        pending: list[tuple[int, Reading]],
+        rows: Sequence[tuple[int, Reading]],
         layer: int,
         intact: _Intact,
-        tokens: Tensor,
-        attention: Tensor,
         masking: Masking,
         store: Store,
     ) -> None:
         """Runs rows from `layer` on, if possible from its output projection on.
 
         Args:
-            pending: The rows, each with the index of its sequence.
+            rows: The rows, each with the index of its sequence.
             layer: First layer to run.
             intact: States of the intact model on every sequence.
-            tokens: The sequences, left-padded, `(sequences, tokens)`.
-            attention: Their attention mask.
             masking: Gates of every mask.
             store: Takes the answers.
         """
-        keep = max(len(target) for _, reading in pending for _, target in reading.targets)
+        tokens, attention = intact.tokens, intact.attention
         hidden, mixed = intact.inputs[layer], intact.mixed.get(layer)
         assert hidden is not None
-        while pending:
-            size = min(len(pending), self._budget.rows(tokens.shape[1]))
-            work = [reading for _, reading in pending[:size]]
-            index = torch.tensor([index for index, _ in pending[:size]], device=tokens.device)
+        keep = longest_target([reading for _, reading in rows])
 
-            def run(work: list[Reading] = work, index: Tensor = index) -> None:
-                gates, replacement = masking.of(work)
-                outputs = None if mixed is None else mixed[index.to(mixed.device)]
-                with (
-                    self._model.gates(gates, replacement=replacement),
-                    self._model.resumed_at(layer, hidden[index.to(hidden.device)]),
-                    self._model.attention_taken_up(layer, outputs),
-                ):
-                    logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
-                store(scored(work, logits))
+        def run(batch: Sequence[tuple[int, Reading]]) -> list[tuple[int, Output]]:
+            work = [reading for _, reading in batch]
+            index = torch.tensor([index for index, _ in batch], device=tokens.device)
+            gates, replacement = masking.of(work)
+            outputs = None if mixed is None else mixed[index.to(mixed.device)]
+            with (
+                self._model.gates(gates, replacement=replacement),
+                self._model.resumed_at(layer, hidden[index.to(hidden.device)]),
+                self._model.attention_taken_up(layer, outputs),
+            ):
+                logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
+            return scored(work, logits)
 
-            if self._budget.attempt(run, rows=size):
-                self.tokens += sum(reading.length for reading in work)
-                del pending[:size]
+        length = tokens.shape[1]
+        for batch, answers in self._budget.in_batches(rows, run, length=lambda _: length):
+            store(answers)
+            self.tokens += sum(reading.length for _, reading in batch)
+
+
+def longest_target(work: Sequence[Reading]) -> int:
+    """Returns the number of tokens of the longest target: positions whose logits are needed."""
+    return max(len(target) for reading in work for _, target in reading.targets)
 
 
 def target_log_probabilities(

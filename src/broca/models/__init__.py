@@ -16,7 +16,6 @@ from broca.models.neurons import (
     NeuronBlock,
     Slice,
     last_token_replaced,
-    met_neurons,
     neuron_blocks,
     neuron_slices,
 )
@@ -53,7 +52,6 @@ __all__ = [
     "load",
     "load_tokenizer",
     "location_of",
-    "met_neurons",
     "neuron_blocks",
     "neuron_slices",
     "require_self_test",

@@ -26,6 +26,7 @@ from broca.models.resuming import (
     captured_outputs,
     resumed_at,
     taken_up,
+    tuple_length_of,
 )
 from broca.models.structure import Structure, find_structure, input_device, text_config
 from broca.models.using import Usage
@@ -355,33 +356,20 @@ class GatedModel:
         None if layers cannot be skipped because the model gives another result when run from the
         middle.
         """
-        lengths: set[int] = set()
-        handles = [
-            layer.register_forward_hook(
-                lambda _m, _a, out: lengths.add(len(out) if isinstance(out, tuple) else 0)
-            )
-            for layer in self._layers
-        ]
         tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
         attention = torch.ones_like(tokens)
-        try:
-            with self.in_use(), torch.no_grad():
+        with self.in_use(), torch.no_grad():
+            with captured_outputs(self._layers) as outputs:
                 logits, inputs = self.forward_with_layer_inputs(tokens, attention, keep=6)
-        finally:
-            for handle in handles:
-                handle.remove()
-        if len(lengths) != 1 or any(hidden is None for hidden in inputs):
-            return None
-        (length,) = lengths
-        middle = len(self._layers) - 1
-        hidden = inputs[middle]
-        assert hidden is not None
-        with (
-            self.in_use(),
-            torch.no_grad(),
-            resumed_at(self._layers, middle, hidden, tuple_length=length),
-        ):
-            resumed, _ = self.forward(tokens, attention, keep=6)
+            lengths = {tuple_length_of(output) for output in outputs}
+            if len(lengths) != 1 or any(hidden is None for hidden in inputs):
+                return None
+            (length,) = lengths
+            last = len(self._layers) - 1
+            hidden = inputs[last]
+            assert hidden is not None
+            with resumed_at(self._layers, last, hidden, tuple_length=length):
+                resumed, _ = self.forward(tokens, attention, keep=6)
         return length if torch.equal(resumed, logits) else None
 
     @property
@@ -430,7 +418,7 @@ class GatedModel:
                 logits, inputs = self.forward_with_layer_inputs(tokens, attention, keep=6)
             for index, projection in enumerate(plain):
                 output, outputs = returned[index], mixed[index]
-                length = len(output) if isinstance(output, tuple) else 0
+                length = tuple_length_of(output)
                 first = output[0] if length else output
                 if not isinstance(first, Tensor) or not torch.equal(first, projected[index]):
                     continue

@@ -225,14 +225,11 @@ def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
     """
     activations: dict[GatePoint, Tensor] = {}
 
-    def on_input(point: GatePoint) -> Any:
-        def hook(_module: nn.Module, args: tuple[Any, ...]) -> None:
+    def watch(point: GatePoint) -> RemovableHandle:
+        def on_input(_module: nn.Module, args: tuple[Any, ...]) -> None:
             activations[point] = args[0].detach()
 
-        return hook
-
-    def on_output(point: GatePoint) -> Any:
-        def hook(
+        def on_output(
             _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
         ) -> None:
             first = output[0] if isinstance(output, tuple) else output
@@ -240,15 +237,12 @@ def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
                 first = first - (args[0] if args else kwargs["hidden_states"])
             activations[point] = first.detach()
 
-        return hook
+        if point.place == "input":
+            return point.module.register_forward_pre_hook(on_input)
+        return point.module.register_forward_hook(on_output, with_kwargs=True)
 
     with ExitStack() as hooks:
         for point in points:
-            if point.place == "input":
-                handle = point.module.register_forward_pre_hook(on_input(point))
-            elif point.place in ("output", "update"):
-                handle = point.module.register_forward_hook(on_output(point), with_kwargs=True)
-            else:
-                continue
-            hooks.callback(handle.remove)
+            if point.place != "routing":
+                hooks.callback(watch(point).remove)
         yield activations

@@ -122,13 +122,7 @@ def as_gated(model: Any) -> GatedModel:
     """
     if isinstance(model, GatedModel):
         return model
-    model = unwrapped(model)
-    if not isinstance(model, nn.Module) or not hasattr(model, "config"):
-        raise BadInput(
-            f"`model` is a {type(model).__name__}: give what `broca.load` returned, or a causal "
-            "language model of transformers"
-        )
-    name = getattr(model.config, "name_or_path", "") or type(model).__name__
+    model, name = _in_memory(model, otherwise="what `broca.load` returned,")
     _require_decoder(name, model.config, architecture=type(model).__name__)
     return GatedModel.wrap(model, None, name=name)
 
@@ -137,27 +131,41 @@ def _wrapped(
     model: Any, tokenizer: Any, name: str | None, components: str, unused: list[str]
 ) -> GatedModel:
     """Returns a caller's model with gates."""
-    if not isinstance(model, nn.Module) or not hasattr(model, "config"):
-        raise BadInput(
-            f"`model` is a {type(model).__name__}: give the name of a model, a folder or a causal "
-            "language model of transformers"
-        )
+    model, origin = _in_memory(model, otherwise="the name of a model, a folder")
     if tokenizer is None:
         raise BadInput(
             "`tokenizer` is missing: a model in memory needs one, as its second argument"
         )
-    model = unwrapped(model)
     if unused:
         raise BadInput(
             f"`{unused[0]}` is for models that broca loads itself: a model in memory stays as it is"
         )
-    origin = getattr(model.config, "name_or_path", "") or type(model).__name__
     name = name or f"{origin} (in memory)"
     _require_decoder(name, model.config, architecture=type(model).__name__)
     with _running(name, type(model).__name__):
         gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
         require_self_test(gated)
     return gated
+
+
+def _in_memory(model: Any, *, otherwise: str) -> tuple[Any, str]:
+    """Returns a caller's model of transformers without wrappers, and its source or class.
+
+    Args:
+        model: The model.
+        otherwise: What else the caller may give, for the message.
+
+    Raises:
+        BadInput: It is no model of transformers.
+        UnsupportedModel: Its adapter adds tokens to the prompt.
+    """
+    model = unwrapped(model)
+    if not isinstance(model, nn.Module) or not hasattr(model, "config"):
+        raise BadInput(
+            f"`model` is a {type(model).__name__}: give {otherwise} or a causal language model of "
+            "transformers"
+        )
+    return model, getattr(model.config, "name_or_path", "") or type(model).__name__
 
 
 def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:

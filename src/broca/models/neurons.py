@@ -87,27 +87,6 @@ def _refuse_experts(part: LayerParts) -> None:
 
 
 @contextmanager
-def met_neurons(blocks: Sequence[NeuronBlock]) -> Iterator[dict[int, Tensor]]:
-    """A context that records the input of the last projection of every block.
-
-    Yields:
-        The last input by layer; rows and tokens may be flattened.
-    """
-    inputs: dict[int, Tensor] = {}
-
-    def watch(block: NeuronBlock) -> Any:
-        def hook(_module: nn.Module, args: tuple[Any, ...]) -> None:
-            inputs[block.layer] = args[0]
-
-        return hook
-
-    with ExitStack() as hooks:
-        for block in blocks:
-            hooks.callback(block.part.module.register_forward_pre_hook(watch(block)).remove)
-        yield inputs
-
-
-@contextmanager
 def last_token_replaced(block: NeuronBlock, value: Tensor) -> Iterator[None]:
     """A context in which the neurons of the last token are `value`, `(rows, neurons)`."""
 

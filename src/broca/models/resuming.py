@@ -63,6 +63,11 @@ def captured_outputs(modules: Sequence[nn.Module]) -> Iterator[list[Any]]:
         yield outputs
 
 
+def tuple_length_of(output: Any) -> int:
+    """Returns the length of the tuple that a module returned; 0 for a tensor."""
+    return len(output) if isinstance(output, tuple) else 0
+
+
 @contextmanager
 def taken_up(shortcut: Shortcut, outputs: Tensor) -> Iterator[None]:
     """A context in which an attention module starts at its output projection.

@@ -31,10 +31,10 @@ from broca.models import (
     GatedModel,
     NeuronBlock,
     last_token_replaced,
-    met_neurons,
     neuron_blocks,
 )
 from broca.models.caches import is_plain, repeated
+from broca.models.resuming import captured_inputs
 from broca.tasks import Request
 
 _KEPT_COST = 4
@@ -173,23 +173,19 @@ class Attributor:
         for position, request in enumerate(requests):
             shape = (len(request.context), len(request.continuation))
             groups.setdefault(shape, []).append(position)
-        for (context, answer), positions in sorted(groups.items(), reverse=True):
-            pending = list(positions)
-            while pending:
-                size = min(len(pending), self._budget.rows(_KEPT_COST * (context + answer)))
-                batch = pending[:size]
-
-                def run(batch: list[int] = batch) -> None:
-                    scored = self._batch([requests[position] for position in batch], batch)
-                    for position, attribution in zip(batch, scored, strict=True):
+        lengths = [len(request.context) + len(request.continuation) for request in requests]
+        for _, positions in sorted(groups.items(), reverse=True):
+            batches = self._budget.in_batches(
+                positions,
+                lambda batch: self._batch([requests[position] for position in batch], batch),
+                length=lambda position: _KEPT_COST * lengths[position],
+            )
+            with self._model.in_use():
+                for batch, attributions in batches:
+                    for position, attribution in zip(batch, attributions, strict=True):
                         store(position, attribution)
 
-                with self._model.in_use():
-                    answered = self._budget.attempt(run, rows=size)
-                if answered:
-                    del pending[:size]
-
-    def _batch(self, requests: list[Request], positions: list[int]) -> list[Attribution]:
+    def _batch(self, requests: list[Request], positions: Sequence[int]) -> list[Attribution]:
         read = self._read(requests, positions)
         items, answer = read.answers.shape
         scores = torch.zeros(items, self._neurons, device=self._model.device)
@@ -217,7 +213,7 @@ class Attributor:
         ]
 
     @torch.no_grad()
-    def _read(self, requests: list[Request], positions: list[int]) -> _Read:
+    def _read(self, requests: list[Request], positions: Sequence[int]) -> _Read:
         """Reads contexts and answers once, and keeps the state that the steps start from."""
         sequences = torch.tensor(
             [(*request.context, *request.continuation) for request in requests],
@@ -229,28 +225,24 @@ class Attributor:
         attention = torch.ones_like(tokens)
         keep = answers.shape[1]
         self.tokens += tokens.numel()
-        with met_neurons(self._blocks) as met:
-            from_middle = self._model.resumable
-            hidden: list[Tensor | None] = [None] * self._model.structure.layers
-            if from_middle:
-                with self._model.layer_inputs() as hidden:
-                    logits, cache = self._model.forward(
-                        tokens, attention, keep=keep, use_cache=True
-                    )
-            else:
-                logits, cache = self._model.forward(tokens, attention, keep=keep, use_cache=True)
+        last_projections = [block.part.module for block in self._blocks]
+        with (
+            self._model.layer_inputs() as inputs,
+            captured_inputs(last_projections) as activations,
+        ):
+            logits, cache = self._model.forward(tokens, attention, keep=keep, use_cache=True)
         require_finite(logits, positions)
         chosen = torch.softmax(logits.float(), -1).gather(-1, answers[..., None].to(logits.device))
-        neurons = {
-            block.layer: met[block.layer].reshape(*tokens.shape, block.width)
-            for block in self._blocks
-        }
+        neurons: dict[int, Tensor] = {}
+        for block, activation in zip(self._blocks, activations, strict=True):
+            assert activation is not None
+            neurons[block.layer] = activation.reshape(*tokens.shape, block.width)
         return _Read(
             tokens=tokens,
             answers=answers,
             context=context,
             cache=cache if is_plain(cache) else None,
-            hidden=hidden,
+            hidden=inputs if self._model.resumable else [None] * len(inputs),
             neurons=neurons,
             probability=chosen[..., 0],
         )
@@ -273,29 +265,24 @@ class Attributor:
         last = read.context - 1 + number
         gradient = torch.zeros_like(activation)
         reached = torch.zeros(items, steps, device=activation.device)
-        pending = items * steps
-        while pending:
-            first = items * steps - pending
-            size = min(pending, self._rows(last, cached=read.cache is not None))
-            rows = torch.arange(first, first + size, device=activation.device)
 
-            def run(rows: Tensor = rows) -> None:
-                item, step = rows // steps, rows % steps
-                factors = self._alphas.to(activation)[step, None]
-                slopes, probability = self._gradients(
-                    read, number, block, item, activation[item] * factors
-                )
-                gradient.index_add_(0, item, slopes.to(gradient))
-                reached[item, step] = probability.to(reached)
+        def run(rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+            row = torch.tensor(rows, device=activation.device)
+            item, step = row // steps, row % steps
+            factors = self._alphas.to(activation)[step, None]
+            slopes, probability = self._gradients(
+                read, number, block, item, activation[item] * factors
+            )
+            return item, step, slopes.to(gradient), probability.to(reached)
 
-            if self._budget.attempt(run, rows=size):
-                pending -= size
+        new, cached = (last + 1, 0) if read.cache is None else (1, last)
+        batches = self._budget.in_batches(
+            range(items * steps), run, length=lambda _: _BACKWARD_COST * new, cached=cached
+        )
+        for _, (item, step, slopes, probability) in batches:
+            gradient.index_add_(0, item, slopes)
+            reached[item, step] = probability
         return activation * gradient / steps, reached[:, [0, -1]]
-
-    def _rows(self, last: int, *, cached: bool) -> int:
-        if cached:
-            return self._budget.rows(_BACKWARD_COST, cached=last)
-        return self._budget.rows(_BACKWARD_COST * (last + 1))
 
     @torch.enable_grad()
     def _gradients(

@@ -40,9 +40,7 @@ class Thresholded(Regression):
 
     def estimate(self, matrix: NDArray[np.float64], y: NDArray[np.float64]) -> None:
         """Fits the coefficients."""
-        from sklearn.base import clone
-
-        dense = Guarded(clone(self.inner)).fit(matrix, y)
+        dense = Guarded(self.inner).fit(matrix, y)
         self.coef_ = dense.coef_
         self.intercept_ = dense.intercept_
         if dense.inner_ is None:
