@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from broca.cli.commands import PrintOptions
-from broca.cli.output import console, keep_stdout_for_results, print_lines, show
+from broca.cli.output import (
+    console,
+    interval_text,
+    keep_stdout_for_results,
+    points,
+    print_lines,
+    show,
+)
 from broca.cli.progress import ProgressDisplay
 from broca.engine import Progress
-from broca.results.base import AblationInfo, ModelInfo
+from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.codec import encode
 from broca.results.export import BaseModel, Export
 
@@ -53,6 +60,14 @@ def test_a_result_is_shown_as_json_or_in_words(capsys):
     assert capsys.readouterr().out == encode(result)
     show(result, Path("a [b].html"), PrintOptions(), in_words)
     assert capsys.readouterr().out == "L0H0\npage: a [b].html\n"
+
+
+def test_intervals_are_shown_in_their_unit_or_in_points():
+    """An interval has a form and a scale; a share is shown in points, an unknown one is empty."""
+    assert interval_text(Interval(-1.234, -2, 0.001)) == "-1.23 [-2.00, +0.00]"
+    assert interval_text(Interval(-1.234, -2, 0.001), ".3f") == "-1.234 [-2.000, 0.001]"
+    assert points(Interval(0.1234, -0.1, 0.5)) == "12.3 [-10.0, 50.0]"
+    assert points(None) == ""
 
 
 def test_other_writers_to_stdout_are_sent_to_stderr():

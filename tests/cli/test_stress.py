@@ -7,8 +7,7 @@ import pytest
 from cli.running import assert_refused, broca
 from reports.test_escaping import make_stress
 
-from broca.cli.stress import _print, interval_text
-from broca.results.base import Interval
+from broca.cli.stress import _print
 from broca.results.stress_test import StressTest
 
 
@@ -25,7 +24,6 @@ def test_every_part_has_its_line(capsys):
         "transfers: it does",
         "report: stress.html",
     ]
-    assert interval_text(Interval(-1.234, -2, 0.001)) == "-1.23 [-2.00, +0.00]"
 
 
 def test_heads_of_a_model_are_tested_into_a_folder(tmp_path):

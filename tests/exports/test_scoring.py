@@ -51,12 +51,6 @@ def test_other_scores_are_refused(tiny, catalog):
     assert scoring.compare_scores(benchmark, 0.5, 0.51, dtype="bfloat16").hf == 0.51
 
 
-def test_a_group_is_refused(tiny, catalog):
-    """A group of tasks is refused with the names of its tasks."""
-    with pytest.raises(BadInput, match="'pair' is a group: name one of choice, few"):
-        scoring.require_single(load(catalog, tiny, "pair"))
-
-
 def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, catalog):
     """The ablated score equals lm-eval's score of the plain model with weights zeroed by hand."""
     benchmark = load(catalog, tiny, "choice")
@@ -80,7 +74,7 @@ def test_the_task_of_a_check_is_named_or_the_results(tiny, catalog):
     scoring.require_task(request, "choice")
     benchmark = scoring.checked_task(tiny, request, "choice", catalog, TaskOptions(limit=7))
     assert (benchmark.name, len(benchmark.items)) == ("choice", 7)
-    with pytest.raises(BadInput, match="'pair' is a group"):
+    with pytest.raises(BadInput, match="'pair' is a group: name one of choice, few"):
         scoring.checked_task(tiny, request, "pair", catalog, TaskOptions())
     of_run = replace(request, result=SimpleNamespace(task="choice"))
     scoring.require_task(of_run, None)

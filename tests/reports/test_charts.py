@@ -2,7 +2,7 @@
 
 import pytest
 
-from broca.reports import charts
+from broca.reports import SERIES, charts
 from broca.reports.drawing import Cells, Label, Segment, Symbol, walk
 from broca.results.base import Interval
 
@@ -70,6 +70,13 @@ def test_a_point_of_an_interval_keeps_its_ends():
     """A point has the value and ends of its interval in the unit of the scale."""
     point = charts.Point.of(Interval(0.5, 0.4, 0.7), scale=100)
     assert point.ends == (50, 40, 70)
+
+
+def test_lines_of_the_same_colour_have_different_symbols():
+    """Lines that repeat a colour have another symbol, and none has that of intact models."""
+    lines = [charts.Line("", (), (), SERIES[n % len(SERIES)], n) for n in range(3 * len(SERIES))]
+    assert len({(line.role, line.shape) for line in lines}) == len(lines)
+    assert "ring" not in {line.shape for line in lines}
 
 
 def test_lines_rise_with_their_values():

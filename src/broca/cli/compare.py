@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import finish_shared, logged_measuring, settings_of, show_finished
-from broca.cli.output import console, folder_of, print_lines, print_table, show
-from broca.options import CompareRunOptions
+from broca.cli.keeping import LoadedModels, settings_of, shared_result
+from broca.cli.output import console, folder_of, points, print_lines, print_table, show
+from broca.cli.tracking import Report
+from broca.options import CompareRunOptions, RunOptions
 
 if TYPE_CHECKING:
     from broca.results.comparison import Comparison
@@ -58,9 +59,8 @@ def compare(
         items=items, limit=limit, response=response, level=level, seed=seed,
         run_options=run_options,
     )  # fmt: skip
-    if show_finished(Comparison, folder, settings, output_options.print_options, _print):
-        return
-    with logged_measuring(folder, settings, run_options, output_options) as (options, log):
+
+    def measure(options: RunOptions, report: Report) -> tuple[Comparison, LoadedModels]:
         import broca
 
         result = broca.compare(
@@ -75,12 +75,13 @@ def compare(
             level=level,
             seed=seed,
             run_options=options,
-            on_progress=log.report,
+            on_progress=report,
         )
-        files = result.save(folder)
-        log.result(result, files)
-        loaded = [(compared.model.name, compared.revision) for compared in result.models]
-        finish_shared(settings, files, options, loaded)
+        return result, [(compared.model.name, compared.revision) for compared in result.models]
+
+    result, files = shared_result(
+        Comparison, folder, settings, run_options, output_options, measure
+    )
     show(result, files[-1], output_options.print_options, _print)
 
 
@@ -110,8 +111,7 @@ def _print(result: Comparison, page: Path) -> None:
         (
             (
                 line.model, line.task, line.selection or "nothing", f"{line.score:.3f}",
-                "" if line.drop is None else f"{100 * line.drop.value:.1f} "
-                f"[{100 * line.drop.low:.1f}, {100 * line.drop.high:.1f}]",
+                points(line.drop),
             )
             for line in result.scores
         ),

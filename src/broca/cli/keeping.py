@@ -6,14 +6,13 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from broca.cli.commands import FolderOptions, OutputOptions, PrintOptions
-from broca.cli.output import show
+from broca.cli.commands import OutputOptions, PrintOptions
 from broca.cli.progress import ProgressDisplay
-from broca.cli.tracking import Logged, logged
+from broca.cli.tracking import Report, logged
 from broca.cli.wording import tell
 from broca.errors import BadInput
 from broca.options import (
@@ -27,10 +26,15 @@ from broca.options import (
 
 if TYPE_CHECKING:
     from broca.results.base import Result
+    from broca.results.localization import Localization
     from broca.runs.folder import RunFolder
     from broca.runs.workspace import Workspace
+    from broca.tasks import Catalog
 
 R = TypeVar("R", bound="Result")
+
+LoadedModels = Sequence[tuple[str, str | None]]
+"""Names and revisions of the models that a command loaded."""
 
 HOW = {
     *(field.name for cls in (EngineOptions, ExecutorOptions) for field in fields(cls)),
@@ -86,81 +90,6 @@ def settings_of(verb: str, **parameters: Any) -> dict[str, Any]:
     return {"verb": verb, **record_of(**parameters)["asked"]}
 
 
-@dataclass(frozen=True)
-class Keeping:
-    """The run of a command in its out folder.
-
-    Attributes:
-        workspace: Workspace of the verb, with the folder's journal or a shared one.
-        folder: The claimed folder.
-    """
-
-    workspace: Workspace
-    folder: RunFolder
-
-    def save(self, result: R) -> tuple[R, tuple[Path, ...]]:
-        """Writes the result, and records that the run is finished.
-
-        Returns:
-            The result and its files. If the folder already contains an equal result, that result is
-            returned with its own time, because rows from the journal are not measured again.
-        """
-        from broca.results.codec import encode
-        from broca.runs.sources import sources_of
-
-        path = self.folder.path
-        if (path / result.FILE).is_file():
-            with suppress(BadInput):
-                earlier: Any = type(result).read(path)
-                now: Any = result
-                cost = replace(now.cost, wall_s=earlier.cost.wall_s)
-                if encode(replace(now, cost=cost)) == encode(earlier):
-                    result = earlier
-        files = result.save(path)
-        settings = self.folder.record["asked"]
-        sources = sources_of(settings["model"], settings["revision"], self.workspace.catalogs)
-        self.folder.finish(sources, files)
-        return result, files
-
-
-@contextmanager
-def keeping(
-    out: str,
-    *,
-    verb: str,
-    record: Mapping[str, Any],
-    folder_options: FolderOptions,
-    run_options: RunOptions,
-) -> Iterator[Keeping]:
-    """Claims the out folder and keeps measured rows there; Ctrl+C ends the run after the batch.
-
-    Args:
-        out: The out folder.
-        verb: The command's first word.
-        record: The record that `record_of` returned.
-        folder_options: Whether a run that is already there is resumed or replaced.
-        run_options: A shared journal (the folder's journal if None), and where rows are measured.
-
-    Raises:
-        BrocaError: The folder contains the results of another command.
-    """
-    from broca.results.files import check_out_folder
-    from broca.runs.folder import RunFolder, folder_workspace
-
-    shared = run_options.journal_options.journal
-    folder = RunFolder.claim(
-        check_out_folder(out),
-        verb=verb,
-        options=record["asked"],
-        how=record["how"],
-        command=["broca", *sys.argv[1:]],
-        journal=None if shared is None else str(shared),
-        **asdict(folder_options),
-    )
-    with folder_workspace(folder, **_workspace_options(run_options)) as workspace:
-        yield Keeping(workspace, folder)
-
-
 def kept_result(
     kind: type[R],
     out: str,
@@ -171,6 +100,8 @@ def kept_result(
     verb: str,
 ) -> R:
     """Returns the result of a verb from its out folder, or runs the verb and keeps it there.
+
+    Ctrl+C ends the run after the batch.
 
     Args:
         kind: Class of the result.
@@ -184,125 +115,152 @@ def kept_result(
     Raises:
         BrocaError: The folder contains the results of another command, or a parameter is refused.
     """
-    folder_options = output_options.folder_options
-    result = None if folder_options.fresh else _finished(kind, out, verb=verb, record=record)
-    if result is not None:
-        return result
-    with (
-        closing(ProgressDisplay(output_options.print_options)) as progress,
-        keeping(
-            out, verb=verb, record=record, folder_options=folder_options, run_options=run_options
-        ) as run,
-        logged(output_options.log_options, verb, record["asked"], progress) as log,
-    ):
-        import broca
-        from broca.runs.folder import arguments_of
+    from broca.results.files import check_out_folder
+    from broca.runs.folder import RunFolder, arguments_of, folder_workspace
 
-        measured: R = getattr(broca, verb)(
-            **arguments_of(record), journal=run.workspace, on_progress=log.report
+    place, settings = Path(out).expanduser(), record["asked"]
+    folder_options = output_options.folder_options
+    if not folder_options.fresh and RunFolder.is_finished(place, verb=verb, options=settings):
+        result = _finished(kind, place, "--fresh measures it again")
+        if result is not None:
+            return result
+    shared = run_options.journal_options.journal
+    with closing(ProgressDisplay(output_options.print_options)) as progress:
+        folder = RunFolder.claim(
+            check_out_folder(out),
+            verb=verb,
+            options=settings,
+            how=record["how"],
+            command=["broca", *sys.argv[1:]],
+            journal=None if shared is None else str(shared),
+            **asdict(folder_options),
         )
-        result, files = run.save(measured)
-        log.result(result, files)
+        with (
+            folder_workspace(folder, **_workspace_options(run_options)) as workspace,
+            logged(output_options.log_options, verb, settings, progress) as log,
+        ):
+            import broca
+
+            measured: R = getattr(broca, verb)(
+                **arguments_of(record), journal=workspace, on_progress=log.report
+            )
+            result, files = _saved(measured, folder, workspace)
+            log.result(result, files)
     return result
 
 
-def _finished(kind: type[R], out: str, *, verb: str, record: Mapping[str, Any]) -> R | None:
-    """Returns the result of the same command if the folder contains it unchanged.
+def _saved(result: R, folder: RunFolder, workspace: Workspace) -> tuple[R, tuple[Path, ...]]:
+    """Writes the result of a run into its folder, and records that the run is finished.
 
-    It prints this on stderr. The model and the tasks are not read; only the sizes and times of
-    their files are compared.
+    Returns:
+        The result and its files. If the folder already contains an equal result, that result is
+        returned with its own time, because rows from the journal are not measured again.
     """
-    from broca.runs.folder import RunFolder
+    from broca.results.codec import encode
+    from broca.runs.sources import sources_of
 
-    folder = Path(out).expanduser()
-    if not RunFolder.is_finished(folder, verb=verb, options=record["asked"]):
-        return None
+    if (folder.path / result.FILE).is_file():
+        with suppress(BadInput):
+            earlier: Any = type(result).read(folder.path)
+            now: Any = result
+            cost = replace(now.cost, wall_s=earlier.cost.wall_s)
+            if encode(replace(now, cost=cost)) == encode(earlier):
+                result = earlier
+    files = result.save(folder.path)
+    settings = folder.record["asked"]
+    sources = sources_of(settings["model"], settings["revision"], workspace.catalogs)
+    folder.finish(sources, files)
+    return result, files
+
+
+def _finished(kind: type[R], path: Path, advice: str) -> R | None:
+    """Reads the result of a finished command, and prints on stderr that nothing is left to do.
+
+    Args:
+        kind: Class of the result.
+        path: The result's file, or the folder of its run.
+        advice: How the command can be run again.
+
+    Returns:
+        The result; None if it was edited without a change of size and time, so that the command
+        writes it again.
+    """
     try:
-        result = kind.read(folder)
-    except BadInput:  # edited without a change of size and time: the run writes it again
+        result = kind.read(path)
+    except BadInput:
         return None
-    tell(f"finished; nothing to do: {folder} holds the result; --fresh measures it again")
+    tell(f"finished; nothing to do: {path} holds the result; {advice}")
     return result
 
 
 def shared_result(
-    kind: type[R], folder: Path, settings: Mapping[str, Any]
-) -> tuple[R, tuple[Path, ...]] | None:
-    """Returns the result of the same command in a shared folder, and prints this on stderr.
-
-    Args:
-        kind: Class of the result.
-        folder: The out folder.
-        settings: The parameters that `settings_of` returned.
-
-    Returns:
-        The result and its files; None if there is none, or if anything has changed since.
-    """
-    from broca.runs.finished import finished_files
-
-    files = finished_files(folder, settings)
-    if not files:
-        return None
-    try:
-        result = kind.read(files[0])
-    except BadInput:  # edited without a change of size and time: it is written again
-        return None
-    tell(f"finished; nothing to do: {files[0]} holds the result; remove it to run again")
-    return result, files
-
-
-def show_finished(
     kind: type[R],
     folder: Path,
     settings: Mapping[str, Any],
-    options: PrintOptions,
-    in_words: Callable[[R, Path], None],
-) -> bool:
-    """Prints the result of the same command in a shared folder, if there is one.
+    run_options: RunOptions,
+    output_options: OutputOptions,
+    measure: Callable[[RunOptions, Report], tuple[R, LoadedModels]],
+    *,
+    run: Localization | None = None,
+    data_sets: Sequence[str] = (),
+) -> tuple[R, tuple[Path, ...]]:
+    """Returns the result of a command from a shared out folder, or measures and writes it there.
 
     Args:
         kind: Class of the result.
-        folder: The out folder.
+        folder: The out folder, which exists.
         settings: The parameters that `settings_of` returned.
-        options: How the result is printed.
-        in_words: Prints it in words, with the path of its page.
+        run_options: A shared journal (the folder's journal if None), and how rows are measured.
+        output_options: Where the command is logged, and how progress is shown.
+        measure: Measures the result with options that keep the rows, and reports its progress.
+        run: The localization that a verification or a stress test belongs to.
+        data_sets: Names of the data sets that are read without a catalog.
 
     Returns:
-        Whether the result exists, so that nothing is left to do.
+        The result and its files, the result's file first.
+
+    Raises:
+        Interrupted: The user interrupted the command.
+        BrocaError: The folder, the journal or a parameter is refused.
     """
-    finished = shared_result(kind, folder, settings)
-    if finished is None:
-        return False
-    result, files = finished
-    show(result, files[-1], options, in_words)
-    return True
+    from broca.runs.finished import finished_files, note_finished
+
+    files = finished_files(folder, settings)
+    if files:
+        result = _finished(kind, files[0], "remove it to run again")
+        if result is not None:
+            return result, files
+    with (
+        measuring(folder, run_options, output_options.print_options) as (_, options, progress),
+        logged(output_options.log_options, settings["verb"], settings, progress) as log,
+    ):
+        from broca.reports import write
+
+        result, models = measure(options, log.report)
+        files = write(result, folder, run=run)
+        log.result(result, files)
+        workspace: Any = options.journal_options.journal
+        sources = _sources(settings, models, workspace.catalogs, data_sets)
+        note_finished(folder, settings, sources, files)
+    return result, files
 
 
-def finish_shared(
+def _sources(
     settings: Mapping[str, Any],
-    files: Sequence[Path],
-    options: RunOptions,
-    models: Sequence[tuple[str, str | None]],
-    data_sets: Sequence[str] = (),
-) -> None:
-    """Records that a command in a shared folder is finished.
-
-    Args:
-        settings: The parameters that `settings_of` returned.
-        files: The files that it wrote, the result's file first.
-        options: The options with which it measured.
-        models: The names and revisions of the models that it loaded.
-        data_sets: Names of the data sets that it read without a catalog.
-    """
-    from broca.runs.finished import note_finished
+    models: LoadedModels,
+    catalogs: Sequence[Catalog],
+    data_sets: Sequence[str],
+) -> list[Path] | None:
+    """Returns the files that a result in a shared folder was computed from; None if unknown."""
     from broca.runs.sources import sources_of
 
-    workspace: Any = options.journal_options.journal
-    sources: list[Path] | None = list(_result_files(settings))
+    sources = list(_result_files(settings))
     for model, revision in models:
-        read = sources_of(model, revision, workspace.catalogs, data_sets)
-        sources = None if sources is None or read is None else [*sources, *read]
-    note_finished(files[0].parent, settings, sources, files)
+        read = sources_of(model, revision, catalogs, data_sets)
+        if read is None:
+            return None
+        sources += read
+    return sources
 
 
 def _result_files(settings: Mapping[str, Any]) -> Iterator[Path]:
@@ -347,31 +305,6 @@ def measuring(
         journal_workspace(journal, **_workspace_options(run_options)) as workspace,
     ):
         yield folder, run_options.within(workspace), progress
-
-
-@contextmanager
-def logged_measuring(
-    out: str | Path,
-    settings: Mapping[str, Any],
-    run_options: RunOptions,
-    output_options: OutputOptions,
-) -> Iterator[tuple[RunOptions, Logged]]:
-    """Keeps rows like `measuring`, and logs the command if a tracker is named.
-
-    Args:
-        out: The out folder.
-        settings: The parameters that `settings_of` returned.
-        run_options: As for `measuring`.
-        output_options: Where the command is logged, and how progress is shown.
-
-    Yields:
-        The options with which the verb measures, and its log.
-    """
-    with (
-        measuring(out, run_options, output_options.print_options) as (_, options, progress),
-        logged(output_options.log_options, settings["verb"], settings, progress) as log,
-    ):
-        yield options, log
 
 
 def _workspace_options(run_options: RunOptions) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Prints results, and makes out folders."""
+"""Formats and prints results, and makes out folders."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from broca.cli.commands import PrintOptions
+    from broca.results.base import Interval
 
 R = TypeVar("R")
 
@@ -102,6 +103,24 @@ def print_table(
     for line in lines:
         table.add_row(*(Text(cell) for cell in line[: len(names)]), style=(*line, None)[len(names)])
     screen.print(table)
+
+
+def interval_text(interval: Interval, form: str = "+.2f", *, scale: float = 1.0) -> str:
+    """Formats a value and the ends of its interval, as in `+0.50 [+0.40, +0.60]`.
+
+    Args:
+        interval: The value with its interval.
+        form: Format of the numbers.
+        scale: Factor of the numbers.
+    """
+    ends = (interval.value, interval.low, interval.high)
+    value, low, high = (format(scale * end, form) for end in ends)
+    return f"{value} [{low}, {high}]"
+
+
+def points(interval: Interval | None) -> str:
+    """Formats a share and its interval in points; an unknown share is empty."""
+    return "" if interval is None else interval_text(interval, ".1f", scale=100)
 
 
 def folder_of(out: str | None, target: str | None) -> Path:

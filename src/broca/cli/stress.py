@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import finish_shared, logged_measuring, settings_of, show_finished
-from broca.cli.output import folder_of, show
+from broca.cli.keeping import LoadedModels, settings_of, shared_result
+from broca.cli.output import folder_of, interval_text, show
+from broca.cli.tracking import Report
 from broca.cli.wording import say
-from broca.options import StressRunOptions
+from broca.options import RunOptions, StressRunOptions
 
 if TYPE_CHECKING:
-    from broca.results.base import Interval
     from broca.results.stress_test import StressTest
 
 
@@ -52,11 +52,9 @@ def stress(
         "stress", target=target, heads=heads, family=family, control=control, pairs=pairs,
         seed=seed, run_options=run_options,
     )  # fmt: skip
-    if show_finished(StressTest, folder, settings, output_options.print_options, _print):
-        return
-    with logged_measuring(folder, settings, run_options, output_options) as (options, log):
+
+    def measure(options: RunOptions, report: Report) -> tuple[StressTest, LoadedModels]:
         import broca
-        from broca.reports import write
 
         result = broca.stress(
             run or target,
@@ -65,13 +63,15 @@ def stress(
             control=control or ["sums"],
             pairs=pairs,
             seed=seed,
-            on_progress=log.report,
+            on_progress=report,
             run_options=options,
         )
-        files = write(result, folder, run=run)
-        log.result(result, files)
         name = run.model.name if run else target
-        finish_shared(settings, files, options, [(name, options.model_options.revision)])
+        return result, [(name, options.model_options.revision)]
+
+    result, files = shared_result(
+        StressTest, folder, settings, run_options, output_options, measure, run=run
+    )
     show(result, files[-1], output_options.print_options, _print)
 
 
@@ -95,8 +95,3 @@ def _print(result: StressTest, page: Path) -> None:
         f"{result.verdict}: {result.text}",
         f"report: {page}",
     )
-
-
-def interval_text(interval: Interval) -> str:
-    """Formats an interval in its own unit."""
-    return f"{interval.value:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]"

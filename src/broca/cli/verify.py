@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.commands import SharedFolderOutput, command
-from broca.cli.keeping import finish_shared, logged_measuring, settings_of, show_finished
-from broca.cli.output import console, folder_of, print_table, show
+from broca.cli.keeping import LoadedModels, settings_of, shared_result
+from broca.cli.output import console, folder_of, points, print_table, show
+from broca.cli.tracking import Report
 from broca.cli.wording import listed
 from broca.errors import BadInput
 from broca.options import RunOptions, TaskOptions, without
 
 if TYPE_CHECKING:
-    from broca.results.base import Interval
     from broca.results.localization import Localization
     from broca.results.verification import Verification
 
@@ -87,12 +87,10 @@ def verify(
         others=others, same_skill=same_skill, both_ways=both_ways, controls=controls, limit=limit,
         ablation=ablation, seed=seed, run_options=run_options,
     )  # fmt: skip
-    if show_finished(Verification, folder, settings, output_options.print_options, _print):
-        return
     name = model or (run.model.name if run else target)
-    with logged_measuring(folder, settings, run_options, output_options) as (options, log):
+
+    def measure(options: RunOptions, report: Report) -> tuple[Verification, LoadedModels]:
         import broca
-        from broca.reports import write
         from broca.verification import Scope  # imports torch, after the first line is shown
 
         result = broca.verify(
@@ -108,7 +106,7 @@ def verify(
             scope=Scope(controls=controls),
             ablation=ablation or (run.ablation.kind if run else "zero"),
             scale=run.ablation.scale if run else 0.0,
-            on_progress=log.report,
+            on_progress=report,
             model_options=replace(options.model_options, components=components),
             run_options=options,
         )
@@ -118,9 +116,11 @@ def verify(
                 f"{result.model.fingerprint}, not {run.model.fingerprint}): name the run's in "
                 "`model`"
             )
-        files = write(result, folder, run=run)
-        log.result(result, files)
-        finish_shared(settings, files, options, [(name, options.model_options.revision)])
+        return result, [(name, options.model_options.revision)]
+
+    result, files = shared_result(
+        Verification, folder, settings, run_options, output_options, measure, run=run
+    )
     show(result, files[-1], output_options.print_options, _print)
 
 
@@ -161,7 +161,7 @@ def _print(result: Verification, page: Path) -> None:
                 drop.task, drop.role.replace("_", " "), str(drop.items),
                 f"{drop.chance:.3f}" if drop.chance else "",
                 f"{result.baseline[drop.task]:.3f}", f"{result.after[drop.task]:.3f}",
-                _points(drop.interval), f"{drop.p:.2g}", f"{drop.p_holm:.2g}",
+                points(drop.interval), f"{drop.p:.2g}", f"{drop.p_holm:.2g}",
             )  # fmt: skip
         worst = result.worst
         for name, interval in (
@@ -170,7 +170,7 @@ def _print(result: Verification, page: Path) -> None:
             ("specific", result.specific),
         ):
             if interval is not None:
-                yield (name, "", "", "", "", "", _points(interval), "", "")
+                yield (name, "", "", "", "", "", points(interval), "", "")
 
     print_table(
         screen,
@@ -208,7 +208,7 @@ def _print(result: Verification, page: Path) -> None:
         "head|costs alone|adds to the others|p (Holm)|needed",
         (
             (
-                member.head, _points(member.alone), _points(member.restored), f"{member.p:.2g}",
+                member.head, points(member.alone), points(member.restored), f"{member.p:.2g}",
                 "yes" if member.needed else "no",
             )
             for member in result.members
@@ -221,8 +221,8 @@ def _print(result: Verification, page: Path) -> None:
             "k|head|task|same skill|others",
             (
                 (
-                    str(point.k), point.head or "", _points(point.drop), _points(point.same_skill),
-                    _points(point.others),
+                    str(point.k), point.head or "", points(point.drop), points(point.same_skill),
+                    points(point.others),
                 )
                 for point in result.curve.points
             ),
@@ -234,8 +234,8 @@ def _print(result: Verification, page: Path) -> None:
         (
             (
                 kind.kind,
-                _points(kind.drop),
-                _points(kind.specific),
+                points(kind.drop),
+                points(kind.specific),
                 "yes" if kind.survives else "no",
             )
             for kind in result.ablations
@@ -247,7 +247,7 @@ def _print(result: Verification, page: Path) -> None:
         "found on|measured on|heads|points lost",
         (
             (crossing.found_on, crossing.measured_on, " ".join(crossing.heads),
-             _points(crossing.drop))
+             points(crossing.drop))
             for crossing in result.crossings
         ),
     )  # fmt: skip
@@ -268,9 +268,3 @@ def _print(result: Verification, page: Path) -> None:
         ),
     )
     screen.print(f"{result.rows:,} rows; report: {page}", markup=False, soft_wrap=True)
-
-
-def _points(interval: Interval | None) -> str:
-    if interval is None:
-        return ""
-    return f"{100 * interval.value:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"

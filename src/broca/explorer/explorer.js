@@ -1,14 +1,10 @@
-"use strict";
 // The live page. Its state is the set, its gate and the prompt; the address carries it.
 (() => {
   const find = (id) => document.getElementById(id);
-  const make = (tag, text = "", set = {}) =>
-    Object.assign(document.createElement(tag), { textContent: text }, set);
   const about = JSON.parse(find("about").textContent);
   const token = new URLSearchParams(location.search).get("token") ?? "";
   const picture = document.querySelector("#grid svg");
-  const cells = new Map([...picture.querySelectorAll("[data-component]")].map((cell) => [
-    cell.dataset.component, cell]));
+  const { cells, neighbour } = gridOf(picture);
   const colours = new Map([...cells].map(([name, cell]) => [name, cell.getAttribute("class") ?? ""]));
 
   // ---- what the page asks
@@ -96,10 +92,7 @@
   picture.addEventListener("pointerover", (event) => { if (painting !== null) paint(nameAt(event)); });
   addEventListener("pointerup", () => { painting = null; });
   addEventListener("pointercancel", () => { painting = null; });
-  const place = new Map([...cells].map(([name, cell]) => [name, [
-    cell.parentNode.transform.baseVal[0]?.matrix.f ?? 0, Number(cell.getAttribute("x"))]]));
   find("grid").addEventListener("keydown", (event) => {
-    const directions = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     if (event.ctrlKey && event.key === "z") { find("undo").click(); event.preventDefault(); return; }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === " " && current) {
@@ -112,27 +105,10 @@
       const row = [...cells.keys()].filter((name) => name.match(/^L\d+/)[0] === layer);
       const all = row.every((name) => off.has(name));
       become(all ? [...off].filter((name) => !row.includes(name)) : [...off, ...row]);
-    } else if (directions[event.key]) {
-      event.preventDefault();
-      const direction = directions[event.key];
-      if (!current) { current = cells.keys().next().value; show(); return; }
-      const [row, x] = place.get(current);
-      let best = null;
-      for (const [name, [y, column]] of place) {
-        const [down, along] = [(y - row) * direction[0], (column - x) * direction[1]];
-        if (direction[0] ? down <= 0.5 : along <= 0.5 || Math.abs(y - row) > 0.5) continue;
-        const far = direction[0] ? 1000 * down + Math.abs(column - x) : along;
-        if (!best || far < best[0]) best = [far, name];
-      }
-      if (best) { current = best[1]; show(); }
+    } else {
+      const name = neighbour(event, current);
+      if (name) { current = name; show(); }
     }
-  });
-  picture.addEventListener("mouseover", (event) => {
-    const name = nameAt(event);
-    if (!name || event.target.firstChild) return;
-    const title = document.createElementNS(picture.namespaceURI, "title");
-    title.textContent = name;
-    event.target.append(title);
   });
 
   // ---- answers
@@ -233,7 +209,6 @@
 
   // ---- tasks
   const chips = new Map();
-  const points = (value) => (100 * value).toFixed(1).replace("-", "−");
   const addTask = (task) => {
     const box = make("div", "", { className: "chip" });
     const score = make("p", "not measured", { className: "score old" });
@@ -332,9 +307,7 @@
   });
   find("json").addEventListener("click", () => {
     const text = JSON.stringify({ model: about.model, components: [...off], scale: scale() }, null, 2);
-    const link = make("a", "", { download: "components.json",
-      href: URL.createObjectURL(new Blob([`${text}\n`], { type: "application/json" })) });
-    link.click();
+    save("components.json", "application/json", `${text}\n`);
   });
 
   // ---- the state of the address

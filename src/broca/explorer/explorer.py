@@ -22,7 +22,6 @@ from broca.reports import render
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
 from broca.reports.grid import ComponentGrid, counted, group_of
-from broca.results.base import ModelInfo
 from broca.results.export import Form
 from broca.results.verification import Verification
 from broca.runs.provenance import model_info
@@ -78,11 +77,6 @@ class Explorer(AbstractContextManager["Explorer"]):
         self.generator.close()
         self.measurer.close()
         self.exports.close()
-
-    @property
-    def info(self) -> ModelInfo:
-        """The description of the model, with a name for the page."""
-        return model_info(self.model)
 
     def describe(self) -> Answer:
         """Returns the model's components, the known sets, and whether it has a chat template."""
@@ -216,7 +210,7 @@ class Explorer(AbstractContextManager["Explorer"]):
 
     def page(self) -> str:
         """Returns the page."""
-        info = self.info
+        info = model_info(self.model)
         grid = ComponentGrid(
             dict.fromkeys(self.model.components.names) | dict(self.subject.effects),
             self.subject.unit, layers=info.layers, group=group_of(info), legend=False,

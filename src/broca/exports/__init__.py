@@ -21,7 +21,6 @@ from broca.exports.scoring import (
     checked_task,
     compare_scores,
     harness_score,
-    require_single,
     require_task,
 )
 from broca.exports.weights import (
@@ -59,7 +58,6 @@ __all__ = [
     "read_patch",
     "reload",
     "require_peft",
-    "require_single",
     "require_task",
     "shard_size",
     "upload",

@@ -26,19 +26,6 @@ _HALF = 0.02
 """Largest difference in coarser number formats, in which near-ties may be decided differently."""
 
 
-def require_single(benchmark: Benchmark) -> None:
-    """Refuses a group of tasks.
-
-    Raises:
-        BadInput: The task is a group.
-    """
-    if len(benchmark.task_names) > 1:
-        raise BadInput(
-            f"`check` compares the score of one task, and '{benchmark.name}' is a group: name one "
-            f"of {', '.join(benchmark.task_names[:3])}, ... in `task`"
-        )
-
-
 def require_task(request: Request, task: str | Task | None) -> None:
     """Refuses a check without a task.
 
@@ -78,7 +65,11 @@ def checked_task(
         task = request.result.task
     name = catalog.name_of(task)
     benchmark = load_tasks(model, [name], catalog, task=name, options=options)[name]
-    require_single(benchmark)
+    if len(benchmark.task_names) > 1:
+        raise BadInput(
+            f"`check` compares the score of one task, and '{benchmark.name}' is a group: name one "
+            f"of {', '.join(benchmark.task_names[:3])}, ... in `task`"
+        )
     return benchmark
 
 

@@ -28,6 +28,10 @@ from broca.reports.drawing import (
 from broca.results.base import Interval
 
 _DASHES = ("", "7 3", "2 3", "8 3 2 3")
+_SYMBOLS = SHAPES[:5]
+"""Symbols of lines, without the ring, which stands for intact models; fewer than the colours, so
+that lines of the same colour have different symbols."""
+
 _ROW = 24.0
 
 
@@ -156,6 +160,11 @@ class Line:
     number: int = 0
     joined: bool = True
 
+    @property
+    def shape(self) -> Shape:
+        """The symbol of its points."""
+        return _SYMBOLS[self.number % len(_SYMBOLS)]
+
 
 @dataclass(frozen=True)
 class LineChart:
@@ -169,6 +178,7 @@ class LineChart:
         mark: A position with a dotted vertical line.
         text: The text alternative.
         height: Height of the plane.
+        legend: Whether the symbols are explained above the plane.
     """
 
     lines: tuple[Line, ...]
@@ -183,7 +193,7 @@ class LineChart:
     def draw(self, width: float = 720.0) -> Drawing:
         """Lays the chart out: the legend above, both axes with round numbers."""
         left, right = 62.0, width - 16
-        names = [(s.name, s.role, SHAPES[s.number % 5]) for s in self.lines]
+        names = [(line.name, line.role, line.shape) for line in self.lines]
         legend, top = _legend(names if self.legend else [], 8.0, right)
         top += 6
         bottom = top + self.height
@@ -232,8 +242,7 @@ class LineChart:
             if point.low is not None and point.high is not None:
                 marks.append(Segment(at, height(point.low), at, height(point.high), line.role, 1.4))
             title = point.title or f"{line.name}: {short(point.value)}"
-            shape = SHAPES[line.number % 5]
-            marks.append(Symbol(at, height(point.value), shape, line.role, 4.2, title))
+            marks.append(Symbol(at, height(point.value), line.shape, line.role, 4.2, title))
         return marks
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from broca.reports.charts import Line, LineChart, Point
+from broca.reports.colours import SERIES
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
 from broca.reports.grid import ComponentGrid, counted, group_of
 from broca.reports.tables import Column, Table, fixed, interval, p_value, points, words, yes
 from broca.results.base import Interval
 from broca.results.comparison import Comparison, TaskDifferences
-
-_COLOURS = 5
-"""Number of line colours; further lines reuse them with other symbols and dashes."""
 
 
 def render_comparison_page(comparison: Comparison) -> str:
@@ -71,7 +69,7 @@ def curves(comparison: Comparison) -> Figure:
                 Point.of(effect, title=f"{name} in {model.label}: {effect.value:+.3f}")
                 for effect, model in zip(effects, comparison.models, strict=True)
             ),
-            role=f"series{number % _COLOURS + 1}",
+            role=SERIES[number % len(SERIES)],
             number=number,
         )
         for number, (name, effects) in enumerate(chosen.items())

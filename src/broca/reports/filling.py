@@ -42,8 +42,6 @@ def filled(template: str, **values: Any) -> str:
         contents=Contents(),
         source=lambda name: Markup(_source(name)),
         colours=Markup(style_sheet()),
-        style=Markup(_source("page.css")),
-        script=Markup(_source("page.js")),
         **values,
     )  # fmt: skip
 

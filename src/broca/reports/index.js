@@ -1,12 +1,9 @@
 
 // Two ticked results, side by side: their sets and the scores that both know.
 (() => {
-  const make = (tag, text = "", set = {}) =>
-    Object.assign(document.createElement(tag), { textContent: text }, set);
   const runs = JSON.parse(document.getElementById("comparable").textContent);
   const place = document.getElementById("compared");
   let ticked = [];
-  const points = (value) => (value === undefined ? "" : (100 * value).toFixed(1).replace("-", "−"));
   const show = () => {
     if (ticked.length < 2) {
       place.replaceChildren(make("p", ticked.length ? "Tick one more." : "Tick two results.",

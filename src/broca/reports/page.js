@@ -1,17 +1,6 @@
-"use strict";
 // The model's picture, tables and downloads of a page; without this script a page shows the same.
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const make = (tag, text = "", set = {}) =>
-    Object.assign(document.createElement(tag), { textContent: text }, set);
-  const save = (name, type, content) => {
-    const link = make("a", "", {
-      href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })),
-      download: name,
-    });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  };
 
   // ---- CSV
   const splitLine = (line) => {
@@ -184,14 +173,7 @@
   if (!model || !model.querySelector("[data-component]")) return;
   const picture = model.querySelector("svg");
   const details = model.querySelector("[data-details]");
-  const cells = new Map(all("[data-component]", picture).map((cell) => [
-    cell.dataset.component, cell]));
-  const names = [...cells.keys()];
-  const place = new Map();
-  for (const [name, cell] of cells) {
-    const row = cell.parentNode.transform.baseVal[0]?.matrix.f ?? 0;
-    place.set(name, [row, Number(cell.getAttribute("x"))]);
-  }
+  const { cells, places, neighbour } = gridOf(picture);
   let current = null;
   const tell = (name, jump) => {
     if (!cells.has(name)) return;
@@ -227,33 +209,7 @@
   scroll.setAttribute("aria-label", `${picture.getAttribute("aria-label")}. Arrow keys move from ` +
     "component to component; what is known of each is read out.");
   picture.addEventListener("click", (event) => tell(event.target.dataset?.component));
-  picture.addEventListener("mouseover", (event) => {
-    const name = event.target.dataset?.component;
-    if (name) {
-      if (!event.target.firstChild) {
-        const title = document.createElementNS(picture.namespaceURI, "title");
-        title.textContent = name;
-        event.target.append(title);
-      }
-    }
-  });
-  scroll.addEventListener("keydown", (event) => {
-    const directions = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-    const direction = directions[event.key];
-    if (!direction) return;
-    event.preventDefault();
-    if (!current) return tell(names[0], true);
-    const [row, x] = place.get(current);
-    let best = null;
-    for (const [name, [y, column]] of place) {
-      const [down, along] = [(y - row) * direction[0], (column - x) * direction[1]];
-      const fits = direction[0] ? down > 0.5 : along > 0.5 && Math.abs(y - row) < 0.5;
-      if (!fits) continue;
-      const far = direction[0] ? 1000 * down + Math.abs(column - x) : along;
-      if (!best || far < best[0]) best = [far, name];
-    }
-    if (best) tell(best[1], true);
-  });
+  scroll.addEventListener("keydown", (event) => tell(neighbour(event, current), true));
   model.querySelector(".picker").hidden = false;
   const goto = model.querySelector("[data-goto]");
   goto.addEventListener("input", () => tell(goto.value.trim().toUpperCase(), true));
@@ -272,7 +228,7 @@
       }
       for (const mark of all("[data-marks], [data-group=frames]", picture)) mark.remove();
       for (const name of view.framed) {
-        const [y, x] = place.get(name);
+        const [y, x] = places.get(name);
         const size = getComputedStyle(cells.get(name));
         const frame = document.createElementNS(picture.namespaceURI, "rect");
         const set = { x: x - 1, y: y - 1, width: parseFloat(size.width) + 2,

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from broca.cli import commands
-from broca.cli.commands import PrintOptions, command_of
-from broca.cli.keeping import finish_shared, measuring, settings_of, shared_result
+from broca.cli.commands import OutputOptions, PrintOptions, command_of
+from broca.cli.keeping import LoadedModels, settings_of, shared_result
 from broca.cli.neurons import tables
 from broca.cli.output import show
+from broca.cli.tracking import Report
 from broca.cli.wording import listed
 from broca.options import RunOptions
 
@@ -64,19 +65,26 @@ def run_verb(
 
     settings = settings_of(f"neurons {verb}", model=model, run_options=run_options, **parameters)
     kind: type[NeuronSet | NeuronExperiment] = NeuronSet if verb == "locate" else NeuronExperiment
-    finished = shared_result(kind, check_out_folder(out), settings)
-    if finished is not None:
-        show(finished[0], finished[1][0], print_options, tables.show)
-        return
-    with measuring(out, run_options, print_options) as (folder, options, progress):
+
+    def measure(
+        options: RunOptions, report: Report
+    ) -> tuple[NeuronSet | NeuronExperiment, LoadedModels]:
         from broca import neurons
 
         result = getattr(neurons, verb)(
-            model, **parameters, run_options=options, on_progress=progress
+            model, **parameters, run_options=options, on_progress=report
         )
-        files = result.save(folder)
-        revision = options.model_options.revision
-        finish_shared(settings, files, options, [(model, revision)], _data_sets(parameters))
+        return result, [(model, options.model_options.revision)]
+
+    result, files = shared_result(
+        kind,
+        check_out_folder(out),
+        settings,
+        run_options,
+        OutputOptions(print_options=print_options),
+        measure,
+        data_sets=_data_sets(parameters),
+    )
     show(result, files[0], print_options, tables.show)
 
 

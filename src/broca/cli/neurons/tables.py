@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broca.cli.output import console, print_lines, print_table
+from broca.cli.output import console, interval_text, print_lines, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -165,5 +165,5 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, Interval):
-        return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
+        return interval_text(value, ".3f")
     return f"{value:.3f}" if isinstance(value, float) else str(value)
