@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-os.environ.setdefault("TQDM_DISABLE", "1")
+from prepared import prepare
 
-from broca.executors.process import tune_process
-
-tune_process()  # as the command line does, before torch
+prepare()
 
 import numpy as np
+from pages import write_section
 
-from broca.results.files import write_beside
 from broca.searches import measuring
 from broca.searches.pooled import deviations, posterior, search
 from broca.studies.methods import SimulatedKey, simulate
@@ -166,14 +162,7 @@ def write(lines: list[dict[str, Any]], page: Path = PAGE) -> None:
         "the same seeds with the constant as it is (± standard error). Simulated tasks of 40 "
         f"components, {ROWS:,} rows.\n\n{table(lines)}\n"
     )
-    text = page.read_text(encoding="utf-8")
-    written, replaced = re.subn(
-        rf"^{re.escape(TITLE)}\n.*?(?=^## |\Z)",
-        lambda _: section,
-        text,
-        flags=re.DOTALL | re.MULTILINE,
-    )
-    write_beside(page, (written if replaced else f"{text}\n{section}").rstrip() + "\n")
+    write_section(page, section)
 
 
 def main() -> None:

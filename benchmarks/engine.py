@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import statistics
 import time
 from collections.abc import Callable
@@ -20,15 +19,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+from prepared import prepare
 
-from broca.executors.process import tune_process
-
-tune_process()  # as the command line does, before torch
+prepare()
 
 import numpy as np
 import torch
+from pages import write_section
 
 from broca import designs
 from broca.engine import Engine, EngineOptions
@@ -446,7 +443,7 @@ def main() -> None:
 
 
 def write(lines: list[Line], date: str, page: Path = HERE / "RESULTS.md") -> None:
-    """Replaces the table of RESULTS.md; the text around it must be checked by hand."""
+    """Writes the section of RESULTS.md; the text around it must be checked by hand."""
     section = SECTION.format(
         date=date,
         machine=f"{os.cpu_count()} CPU cores ({platform.machine()}), "
@@ -454,9 +451,7 @@ def write(lines: list[Line], date: str, page: Path = HERE / "RESULTS.md") -> Non
         repeats=REPEATS,
         lines="\n".join(map(str, lines)),
     )
-    text = page.read_text(encoding="utf-8")
-    rewritten = re.sub(r"^## Engine\n.*?(?=^## |\Z)", section, text, flags=re.DOTALL | re.MULTILINE)
-    page.write_text(rewritten, encoding="utf-8")
+    write_section(page, section)
 
 
 SECTION = """## Engine

@@ -66,7 +66,7 @@ def asking(journal: Journal, rng: np.random.Generator) -> None:
             observed, rows[0][sample], rows[1][sample]
         ),
         "known, 100,000 rows that are there": lambda: journal.known(condition, *rows),
-        "rows asked, of 100,000": lambda: journal.rows_asked(run, "scores"),
+        "rows asked, of 100,000": lambda: journal.rows_requested(run, "scores"),
         f"read {VECTORS} vectors of {COMPONENTS}": lambda: journal.vectors(observed, digests),
     }.items():
         print(f"{1e3 * fastest(call):8.1f} ms  {text}")

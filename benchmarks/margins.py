@@ -8,14 +8,10 @@ like those of the default search, and 20 %.
 from __future__ import annotations
 
 import argparse
-import os
 
-os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+from prepared import prepare
 
-from broca.executors.process import tune_process
-
-tune_process()  # as the command line does, before torch
+prepare()
 
 import numpy as np
 from scipy.stats import spearmanr

@@ -14,20 +14,16 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+from prepared import prepare
 
-from broca.executors.process import tune_process
-
-tune_process()  # as the command line does, before torch
+prepare()
 
 import numpy as np
+from pages import write_section
 from targets import STUDIED, targets
 
 from broca import Workspace, compare_methods, searches
@@ -450,12 +446,7 @@ def write(page: Path = HERE / "RESULTS.md") -> None:
     """Writes the section of RESULTS.md and the figure from the CSV files."""
     cells, simulated = read_cells(), read_simulations()
     lines = summarize(cells)
-    text = page.read_text(encoding="utf-8")
-    part = section(cells, lines, simulated).rstrip() + "\n\n"
-    written, replaced = re.subn(
-        r"^## Methods\n.*?(?=^## |\Z)", lambda _: part, text, flags=re.DOTALL | re.MULTILINE
-    )
-    page.write_text((written if replaced else f"{text}\n{part}").rstrip() + "\n", encoding="utf-8")
+    write_section(page, section(cells, lines, simulated))
     draw(lines, page.with_name("methods.png"))
 
 
@@ -540,8 +531,9 @@ def main() -> None:
     lines = summarize(cells)
     for line in lines:
         print("  ".join(texts_of(line, lines)))
-    for target in targets(cells, lines, simulated):
-        print(target)
+    for method in STUDIED:
+        for target in targets(cells, lines, simulated, candidate=method):
+            print(f"{method}: {target}")
 
 
 if __name__ == "__main__":

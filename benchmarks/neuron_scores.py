@@ -7,17 +7,13 @@ at a time; both give the same scores.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
 
-os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+from prepared import prepare
 
-from broca.executors.process import tune_process
-
-tune_process()
+prepare()
 
 import numpy as np
 import torch

@@ -10,15 +10,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import os
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+from prepared import prepare
+
+prepare()
 
 import numpy as np
 

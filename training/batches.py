@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from generators import LESSONS, TASKS, Item
-from transformers import PreTrainedTokenizerBase
+from transformers import LlamaForCausalLM, PreTrainedTokenizerBase
 
 COURSE = (*TASKS, *LESSONS)
 
@@ -22,6 +22,16 @@ class Batch:
     rows: torch.Tensor  # (answer tokens,)
     columns: torch.Tensor  # (answer tokens,)
     targets: torch.Tensor  # (answer tokens,)
+
+    def logits(self, model: LlamaForCausalLM) -> torch.Tensor:
+        """Return the model's logits for the answer tokens, (answer tokens, vocabulary)."""
+        hidden = model.model(input_ids=self.ids, use_cache=False).last_hidden_state
+        return model.lm_head(hidden[self.rows, self.columns])
+
+    def exact(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return which rows have every answer token as the most likely one, (rows,)."""
+        wrong = (logits.argmax(-1) != self.targets).long()
+        return torch.zeros(len(self.ids), dtype=torch.long).index_add_(0, self.rows, wrong) == 0
 
 
 def collate(

@@ -138,19 +138,32 @@ def _rows(rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def lm_eval_accuracies(folder: Path) -> dict[str, float]:
-    """Return task -> accuracy by lm-eval on all held-out items."""
-    manager = TaskManager(include_path=str(_SHIPPED), include_defaults=False)
-    answer = lm_eval.simple_evaluate(
+def evaluate_by_lm_eval(
+    folder: Path, tasks: list[str], include_path: Path, limit: int | None = None
+) -> dict:
+    """Return lm-eval's results and samples of a stored model on tasks of a folder.
+
+    Args:
+        folder: the model's folder.
+        tasks: names of the tasks.
+        include_path: folder of the tasks' files.
+        limit: maximum number of items of each task; None for all.
+    """
+    return lm_eval.simple_evaluate(
         model="hf",
         model_args={"pretrained": str(folder), "dtype": "float32"},
-        tasks=[task.name for task in TASKS],
-        task_manager=manager,
+        tasks=tasks,
+        task_manager=TaskManager(include_path=str(include_path), include_defaults=False),
         device="cpu",
         batch_size=100,
         bootstrap_iters=0,
+        limit=limit,
     )
-    results = answer["results"]
+
+
+def lm_eval_accuracies(folder: Path) -> dict[str, float]:
+    """Return task -> accuracy by lm-eval on all held-out items."""
+    results = evaluate_by_lm_eval(folder, [task.name for task in TASKS], _SHIPPED)["results"]
     return {t.name: float(results[t.name][f"{_metric(t.name)},none"]) for t in TASKS}
 
 

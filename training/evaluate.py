@@ -50,16 +50,13 @@ def score(
         shape = (len(batch.ids), model.config.num_hidden_layers, model.config.num_attention_heads)
         row_gates = torch.ones(shape) if gates is None else gates.expand(shape)
         with gated(model, row_gates):
-            hidden = model.model(input_ids=batch.ids, use_cache=False).last_hidden_state
-            logits = model.lm_head(hidden[batch.rows, batch.columns])
+            logits = batch.logits(model)
         if TASKS[int(batch.tasks[0])].name.startswith("mc_"):
             is_letter = torch.isin(batch.targets, torch.tensor(letters))
             chosen = torch.tensor(letters)[logits[is_letter][:, letters].argmax(-1)]
             right += int((chosen == batch.targets[is_letter]).sum())
         else:
-            wrong = (logits.argmax(-1) != batch.targets).long()
-            counts = torch.zeros(len(batch.ids), dtype=torch.long)
-            right += int((counts.index_add_(0, batch.rows, wrong) == 0).sum())
+            right += int(batch.exact(logits).sum())
         total += len(batch.ids)
     return right / total
 

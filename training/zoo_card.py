@@ -15,8 +15,7 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 import lm_eval
 import numpy as np
 import torch
-from card import FRONT_MATTER
-from lm_eval.tasks import TaskManager
+from card import FRONT_MATTER, evaluate_by_lm_eval
 from transformers import AutoModelForCausalLM
 from zoo_recipes import RECIPES
 
@@ -47,16 +46,7 @@ Measured with lm-eval {lm_eval} on {count} held-out items of each task, from the
 
 def scores_of(folder: Path, tasks: list[str]) -> dict[str, list[float]]:
     """Return task -> scores by lm-eval of its first held-out items, in their order."""
-    answer = lm_eval.simple_evaluate(
-        model="hf",
-        model_args={"pretrained": str(folder), "dtype": "float32"},
-        tasks=tasks,
-        task_manager=TaskManager(include_path=str(_TASKS), include_defaults=False),
-        device="cpu",
-        batch_size=100,
-        bootstrap_iters=0,
-        limit=_ITEMS,
-    )
+    answer = evaluate_by_lm_eval(folder, tasks, _TASKS, _ITEMS)
     by_task = {}
     for task in tasks:
         samples = sorted(answer["samples"][task], key=lambda sample: sample["doc_id"])

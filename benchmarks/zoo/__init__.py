@@ -123,3 +123,14 @@ def real_models(source: Path, include_path: Path) -> Iterator[ZooModel]:
         (include_path / f"{name}.yaml").write_text(text, encoding="utf-8")
     for role, tasks in REAL_TASKS.items():
         yield ZooModel(f"{REAL_MODEL}-{role}", role, folder, tasks, include_path)
+
+
+def report_models(source: Path | None, include_path: Path) -> list[ZooModel]:
+    """Returns the models to report on: the published one, unless `source` is None, and the zoo's.
+
+    Args:
+        source: As for `real_models`.
+        include_path: As for `real_models`.
+    """
+    published = real_models(source, include_path) if source is not None else ()
+    return [*(entry for entry in published if entry.role == "report"), *models("report")]

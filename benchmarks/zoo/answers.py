@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -22,23 +21,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from broca.executors.process import tune_process
+from prepared import prepare
 
-tune_process()  # as the command line does, before torch
+prepare()
 
 import numpy as np
+from pages import write_between_marks
 
 import broca
 from broca.errors import BrocaError
-from broca.results.files import write_beside
-from zoo import HERE, ZooModel, models, read_best_drops, real_models
+from zoo import HERE, ZooModel, read_best_drops, report_models
 
-TABLE = "<!-- written by answers.py --write -->"
-END = "<!-- end of answers.py -->"
 PERMUTED = "_permuted"
 """Ending of the name of a task whose labels are drawn at random."""
 REPORT_ITEMS = 400
@@ -200,9 +195,7 @@ def table(listed: Sequence[Search], best_drops: Mapping[tuple[str, str], float])
 
 def write(listed: Sequence[Search], readme: Path = HERE / "README.md") -> None:
     """Writes the table of README.md."""
-    before, following = readme.read_text(encoding="utf-8").split(TABLE)
-    _, after = following.split(END)
-    write_beside(readme, f"{before}{TABLE}\n\n{table(listed, read_best_drops())}\n{END}{after}")
+    write_between_marks(readme, "answers.py", table(listed, read_best_drops()))
 
 
 def main() -> None:
@@ -218,10 +211,7 @@ def main() -> None:
         write(read(options.out))
         return
     with tempfile.TemporaryDirectory() as include_path:
-        entries = list(models("report"))
-        if options.real is not None:
-            published = real_models(options.real, Path(include_path))
-            entries = [*(entry for entry in published if entry.role == "report"), *entries]
+        entries = report_models(options.real, Path(include_path))
         run(entries, options.rows, options.seeds, options.out)
     print(table(read(options.out), read_best_drops()))
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -27,24 +26,23 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from broca.executors.process import tune_process
+from prepared import prepare
 
-tune_process()  # as the command line does, before torch
+prepare()
 
 import numpy as np
-from ceiling import known_sets
 from numpy.typing import NDArray
+from pages import write_between_marks
 
 import broca
 from broca.measurement import Plan
 from broca.options import SourceOptions
 from broca.results.files import write_beside
 from broca.runs.task_sets import load_tasks, whole_tasks
-from zoo import ZooModel, models, real_models
+from broca.studies.methods import method_cells
+from zoo import HERE, models, real_models
 
 K = 5
 BEAM = 2
@@ -60,8 +58,6 @@ STUDIED = 24
 """Number of a study's best sets that are compared."""
 POINTS, LEAST = 0.03, 0.1
 """Drop above which a head has an effect, and least drop of a set with a stated redundancy."""
-HERE = Path(__file__).parent
-TABLES = "<!-- written by ceilings.py --write -->"
 Set = frozenset[int]
 
 
@@ -81,33 +77,32 @@ class Value:
 
 
 class Bench:
-    """Measures sets of heads on the items of a model's tasks.
+    """Measures sets of heads on the items of tasks.
 
     Args:
-        entry: The model.
-        workspace: The workspace that measures the rows.
+        run: A run on all items of the tasks.
+        names: Names of the tasks; a task's number is its position here.
+        items: Maximum number of a task's `locate` items, and of its `confirm` items. Both are the
+            search items; None takes all.
     """
 
-    def __init__(self, entry: ZooModel, workspace: broca.Workspace) -> None:
-        model = broca.load(str(entry.folder))
-        catalog = workspace.catalog(SourceOptions(include_path=entry.include_path))
-        tasks = whole_tasks(load_tasks(model, entry.tasks, catalog))
-        self.run = broca.Run(model, tasks, workspace)
-        self.names = entry.tasks
-        self.components = model.components
+    def __init__(self, run: broca.Run, names: Sequence[str], *, items: int | None = None) -> None:
+        self.run = run
+        self.names = names
+        self.components = run.model.components
         self.rows = 0
         self._rng = np.random.default_rng(0)
         self._search, self._report = [], []
-        for name in entry.tasks:
-            places = tasks.places["report"][name]
-            split = tasks.benchmarks[name].split(items=len(places), seed=0)
+        for name in names:
+            places = run.tasks.places["report"][name]
+            split = run.tasks.benchmarks[name].split(items=items or len(places), seed=0)
             self._search.append(places[[*split.locate, *split.confirm]])
             self._report.append(places[list(split.report)])
 
     def losses(self, sets: Sequence[Set], items: int) -> NDArray[np.float64]:
         """Returns the mean loss of every task on newly drawn search items, `(sets, tasks)`."""
         drawn = [self._rng.permutation(places)[:items] for places in self._search]
-        return np.stack([lost.mean(axis=1) for lost in self._lost(sets, drawn)], axis=1)
+        return means(self._lost(sets, drawn))
 
     def specific(self, sets: Sequence[Set], task: int, items: int) -> NDArray[np.float64]:
         """Returns the specific drop of sets on newly drawn search items, `(sets,)`.
@@ -117,14 +112,18 @@ class Bench:
             task: Number of the task.
             items: Items of the task, and about as many of all others together.
         """
+        return specific_drops(means(self.search_losses(sets, task, items)))[:, task]
+
+    def search_losses(
+        self, sets: Sequence[Set], task: int, items: int
+    ) -> list[NDArray[np.float64]]:
+        """Returns the losses whose means `specific` compares, `(sets, items)` for each task."""
         share = -(-items // (len(self.names) - 1))
-        counts = [items if number == task else share for number in range(len(self.names))]
         drawn = [
-            self._rng.permutation(places)[:count]
-            for places, count in zip(self._search, counts, strict=True)
+            self._rng.permutation(places)[: items if number == task else share]
+            for number, places in enumerate(self._search)
         ]
-        means = np.stack([lost.mean(axis=1) for lost in self._lost(sets, drawn)], axis=1)
-        return specific_drops(means)[:, task]
+        return self._lost(sets, drawn)
 
     def value(self, members: Set, task: int) -> Value:
         """Returns the cost of a set on all report items."""
@@ -156,11 +155,16 @@ class Bench:
         return np.split((scores[:1] - scores[1:]).astype(np.float64), ends, axis=1)
 
 
-def specific_drops(means: NDArray[np.float64]) -> NDArray[np.float64]:
+def means(losses: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Returns the mean losses over items, `(sets, tasks)`, from `(sets, items)` for each task."""
+    return np.stack([lost.mean(axis=1) for lost in losses], axis=1)
+
+
+def specific_drops(losses: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the loss of each task beyond the mean loss of the others, `(sets, tasks)`."""
-    count = means.shape[1]
-    others: NDArray[np.float64] = (means.sum(axis=1, keepdims=True) - means) / (count - 1)
-    return means - others
+    count = losses.shape[1]
+    others: NDArray[np.float64] = (losses.sum(axis=1, keepdims=True) - losses) / (count - 1)
+    return losses - others
 
 
 def best(bench: Bench, task: int, sets: set[Set], items: int, keep: int) -> list[Set]:
@@ -202,6 +206,19 @@ def exhaustive(bench: Bench, largest: int) -> list[set[Set]]:
     rated = specific_drops(bench.losses(sets, ALL_SETS))
     orders = np.argsort(-rated, axis=0, kind="stable")[:PROMISING].T
     return [{sets[place] for place in order} for order in orders]
+
+
+def known_sets(run: broca.Run, study: Path | None, task: str) -> set[Set]:
+    """Returns the best sets that any method selected for a task in a study."""
+    if study is None:
+        return set()
+    cells = [
+        cell
+        for cell in method_cells(study).read()
+        if (cell.key.fingerprint, cell.key.task) == (run.model.fingerprint, task) and cell.selected
+    ]
+    cells.sort(key=lambda cell: (-cell.specific, cell.key.name))
+    return {frozenset(run.model.components.columns(cell.selected)) for cell in cells[:STUDIED]}
 
 
 def effects_of(bench: Bench) -> dict[str, dict[str, Any]]:
@@ -297,7 +314,7 @@ def tables(content: dict[str, Any]) -> str:
     for name in sorted(published):
         for task, ceiling in content[name].get("ceilings", {}).items():
             sets.append(f"| {' | '.join([f'`{name}`', plain(task), *ceiling_cells(ceiling)])} |")
-    return "\n".join(["", "", *overview, "", *sets, ""])
+    return "\n".join([*overview, "", *sets])
 
 
 def ceiling_cells(ceiling: dict[str, Any] | None) -> list[str]:
@@ -336,9 +353,7 @@ def main() -> None:
     options = parser.parse_args()
     content = json.loads(options.out.read_text()) if options.out.exists() else {}
     if options.write:
-        readme = HERE / "README.md"
-        text = readme.read_text(encoding="utf-8").split(TABLES)[0]
-        write_beside(readme, text + TABLES + tables(content))
+        write_between_marks(HERE / "README.md", "ceilings.py", tables(content))
         return
     with tempfile.TemporaryDirectory() as folder, broca.Workspace() as workspace:
         entries = list(models())
@@ -352,14 +367,17 @@ def main() -> None:
             missing = [name for name in names if name not in results.get("ceilings", {})]
             if not missing:
                 continue
-            bench = Bench(entry, workspace)
+            model = broca.load(str(entry.folder))
+            catalog = workspace.catalog(SourceOptions(include_path=entry.include_path))
+            tasks = whole_tasks(load_tasks(model, entry.tasks, catalog))
+            bench = Bench(broca.Run(model, tasks, workspace), entry.tasks)
             if "effects" not in results:
                 results["effects"] = effects_of(bench)
                 write_beside(options.out, json.dumps(content, indent=2) + "\n")
             small = exhaustive(bench, options.largest)
             for name in missing:
                 task = entry.tasks.index(name)
-                studied = known_sets(bench.run, options.study, name, STUDIED)
+                studied = known_sets(bench.run, options.study, name)
                 sources = {f"all sets of up to {options.largest}": small[task], "study": studied}
                 results.setdefault("ceilings", {})[name] = ceiling_of(bench, task, sources)
                 print(entry.name, name, json.dumps(results["ceilings"][name]), flush=True)

@@ -15,35 +15,29 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from broca.executors.process import tune_process
+from prepared import prepare
 
-tune_process()  # as the command line does, before torch
+prepare()
 
 import numpy as np
+from pages import write_between_marks
 
 from broca import Workspace, compare_methods, searches
 from broca.cli.commands import PrintOptions
 from broca.cli.progress import ProgressDisplay
-from broca.results.files import write_beside
 from broca.runs import Report
 from broca.studies.methods import Cell, method_cells
-from zoo import REAL_MODEL, ZooModel, models, read_best_drops, real_models
+from zoo import HERE, REAL_MODEL, ZooModel, read_best_drops, report_models
 
-HERE = Path(__file__).parent
 CELLS = HERE / "equal-rows.csv"
-TABLE = "<!-- written by equal_rows.py --write -->"
-END = "<!-- end of equal_rows.py -->"
 
 METHODS = (
     "pooled", "focus", "cs-fresh", "cs-stratified", "coar", "co-ablation", "thompson",
@@ -294,10 +288,8 @@ def section(listed: Sequence[Search], best_drops: dict[tuple[str, str], float]) 
 
 def write(readme: Path = HERE / "README.md") -> None:
     """Writes the tables of README.md from the CSV file."""
-    before, following = readme.read_text(encoding="utf-8").split(TABLE)
-    _, after = following.split(END)
     text = section(read_cells(), read_best_drops())
-    write_beside(readme, f"{before}{TABLE}\n{text}\n{END}{after}")
+    write_between_marks(readme, "equal_rows.py", text)
 
 
 def main() -> None:
@@ -319,10 +311,7 @@ def main() -> None:
     if options.out is None:
         parser.error("--out is missing: name a folder for the cells")
     with tempfile.TemporaryDirectory() as include_path:
-        entries = list(models("report"))
-        if options.real is not None:
-            published = real_models(options.real, Path(include_path))
-            entries = [*(entry for entry in published if entry.role == "report"), *entries]
+        entries = report_models(options.real, Path(include_path))
         if options.models:
             entries = [entry for entry in entries if entry.name in options.models.split(",")]
         progress = ProgressDisplay(PrintOptions())

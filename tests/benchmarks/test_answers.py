@@ -27,9 +27,9 @@ def test_labels_are_drawn_anew(answers):
     assert all(set(line.values()) == {"yes", "no"} for line in drawn)
 
 
-def test_tasks_with_drawn_labels_can_be_built(answers, tmp_path):
+def test_tasks_with_drawn_labels_can_be_built(answers, script, tmp_path):
     """Every multiple-choice task of a model has a second task, which lm-eval builds."""
-    (entry,) = (model for model in answers.models() if model.name == "neox-32")
+    (entry,) = (model for model in script("zoo").models() if model.name == "neox-32")
     extended, permuted = answers.with_permuted(entry, tmp_path / "tasks")
     assert permuted == tuple(
         f"zoo_{name}_permuted" for name in ("larger", "membership", "reflexive")

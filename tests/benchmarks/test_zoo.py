@@ -92,6 +92,8 @@ def test_real_models_are_read_where_they_lie(zoo, tmp_path):
         for task in entry.tasks:
             text = (entry.include_path / f"{task}.yaml").read_text()
             assert str(source / "blimp" / f"{task}.jsonl") in text
+    assert zoo.report_models(source, tmp_path / "tasks") == [report, *zoo.models("report")]
+    assert zoo.report_models(None, tmp_path / "tasks") == list(zoo.models("report"))
 
 
 class KnownLosses:
@@ -152,6 +154,15 @@ def test_ceilings_are_of_models_and_tasks_of_the_zoo(zoo):
             assert len(ceiling["heads"]) <= 5
             difference = ceiling["drop"] - ceiling["off_target_drop"]
             assert ceiling["specific_drop"] == pytest.approx(difference, abs=0.0011)
+
+
+def test_the_readme_has_the_tables_of_the_kept_sets(ceilings, tmp_path):
+    """Writing the tables of the stored sets leaves the README unchanged."""
+    page = tmp_path / "README.md"
+    page.write_text((ZOO / "README.md").read_text())
+    content = json.loads((ZOO / "ceilings.json").read_text())
+    ceilings.write_between_marks(page, "ceilings.py", ceilings.tables(content))
+    assert page.read_text() == (ZOO / "README.md").read_text()
 
 
 def test_redundancy_is_what_single_drops_do_not_explain(ceilings):
