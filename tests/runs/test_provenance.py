@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from simulated import five_tasks, toy_verification
+from simulated import SimulatedTask, five_tasks, toy_verification
 
 from broca.engine import Ablation
 from broca.models import GatedModel
 from broca.results.base import ModelInfo
 from broca.runs.provenance import model_info, verification_of
 from broca.testing import tiny_llama, tiny_tokenizer
+from broca.verification import Trial
 
 HEADS = [f"L{layer}H0" for layer in range(4)]
 
@@ -55,6 +57,26 @@ def test_drops_are_differences_of_scores(measured):
     assert (verification.heads, verification.seed, verification.rows) == (tuple(HEADS), 4, 7)
     assert verification.verdict is None
     assert all(line.p is None for line in verification.drops)
+
+
+def claimed(task, before, after, **benchmark):
+    """Returns the verification of heads of a single task with two scores."""
+    trial = Trial(task, (), (), {task: SimulatedTask(**benchmark)}, {task: np.arange(2)})
+    return verification_of(
+        ModelInfo("toy", "abc"), HEADS, Ablation(), trial, {task: before}, {task: after}, rows=2
+    )
+
+
+def test_without_others_there_is_no_off_target_drop():
+    """Without other tasks the off-target drop is None and the specific drop is the drop."""
+    verification = claimed("a", 0.9, 0.1)
+    assert verification.off_target_drop is verification.worst_other is None
+    assert verification.specific_drop == verification.drop == pytest.approx(0.8)
+
+
+def test_metric_where_lower_is_better_counts_the_rise():
+    """A rise of a perplexity is a positive drop."""
+    assert claimed("a", 3.0, 5.0, higher_is_better=False).drop == pytest.approx(2.0)
 
 
 def test_an_examination_adds_intervals_tests_and_the_verdict(measured):

@@ -5,7 +5,7 @@ import pytest
 
 from broca.results.base import Interval
 from broca.results.verification import Controls, ControlSet, Member, Standing
-from broca.verification.proof import MeasuredDrop
+from broca.verification.drops import MeasuredDrop
 from broca.verification.verdict import _needed_for, judge
 
 HEADS = ["L0H1", "L2H3"]

@@ -31,13 +31,9 @@ def scores(
     """Returns a model's scores on the report items, intact and without each selection."""
     lines = []
     for task, values in measured.reported.items():
-        aggregate = measured.trial.aggregation(task, values[0])
         lines.append(SelectionScore(label, task, None, measured.trial.score(task, values[0])))
         for row, selection in enumerate(selections, start=1):
-            drop = statistics.bootstrap_interval(
-                values[0], values[row], level=level, resamples=RESAMPLES, seed=seed,
-                aggregate=aggregate,
-            )  # fmt: skip
+            drop = _drop(measured, task, row, level, seed)
             score = measured.trial.score(task, values[row])
             lines.append(SelectionScore(label, task, selection.label, score, drop))
     return lines
@@ -57,7 +53,7 @@ def carries(
     """
     lines: list[Carry] = []
     for label, measured in models:
-        for task, values in measured.reported.items():
+        for task in measured.reported:
             own_row = next(
                 (
                     row
@@ -70,9 +66,7 @@ def carries(
                 concerns = own_row is not None or selection.task in (None, task)
                 if row == own_row or not concerns:
                     continue
-                lines.append(
-                    _carry(label, task, measured, values, row, own_row, selections, level, seed)
-                )
+                lines.append(_carry(label, task, measured, row, own_row, selections, level, seed))
     adjusted = statistics.holm([line.p for line in lines])
     return tuple(
         replace(line, p=p, carried=_answer(line, p, level))
@@ -80,26 +74,32 @@ def carries(
     )
 
 
+def _drop(measured: Measured, task: str, row: int, level: float, seed: int) -> Interval:
+    """Returns the drop of a task without the selection of a row."""
+    values = measured.reported[task]
+    return statistics.bootstrap_interval(
+        values[0], values[row], level=level, resamples=RESAMPLES, seed=seed,
+        aggregate=measured.trial.aggregation(task, values[0]),
+    )  # fmt: skip
+
+
 def _carry(
     label: str,
     task: str,
     measured: Measured,
-    values: statistics.Values,
     row: int,
     own_row: int | None,
     selections: Sequence[ComparedSelection],
     level: float,
     seed: int,
 ) -> Carry:
+    values = measured.reported[task]
     aggregate = measured.trial.aggregation(task, values[0])
-    drop = statistics.bootstrap_interval(
-        values[0], values[row], level=level, resamples=RESAMPLES, seed=seed, aggregate=aggregate
-    )
     return Carry(
         selection=selections[row - 1].label,
         model=label,
         task=task,
-        drop=drop,
+        drop=_drop(measured, task, row, level, seed),
         own=None if own_row is None else selections[own_row - 1].label,
         share=None if own_row is None else share_of(
             values[0], values[row], values[own_row], aggregate=aggregate, level=level, seed=seed

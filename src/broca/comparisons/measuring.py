@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from broca import designs, searches
 from broca.measurement import Plan, Response
 from broca.results.base import ModelInfo
 from broca.runs.provenance import model_info
@@ -90,21 +92,16 @@ def _size(
 ) -> int:
     """Returns the size of masks, from a short pilot on a few items of every task."""
     items = np.concatenate([positions[: max(2, MOST_MASKS // 4)] for positions in places.values()])
-    intact = run.measure(
-        Plan.crossed(np.zeros((1, components), dtype=bool), items, response=response), role="search"
-    ).responses
+    execute = partial(run.measure, role="search")
+    intact = execute(Plan.crossed(designs.intact(components), items, response=response)).responses
 
     def drops(masks: Bools):  # type: ignore[no-untyped-def]  # a generator of plans
         measured = yield Plan.crossed(masks, items, response=response)
         return measured.responses.reshape(len(masks), len(items)) - intact
 
-    trial = pilot(drops, components, masks=MOST_MASKS, rng=rng)
-    plan = next(trial)
-    while True:
-        try:
-            plan = trial.send(run.measure(plan, role="search"))
-        except StopIteration as end:
-            return int(end.value[0])
+    rounds = pilot(drops, components, masks=MOST_MASKS, rng=rng)
+    size, _ = searches.run(searches.GeneratorSearch(rounds), execute)
+    return size
 
 
 def measure(
@@ -125,15 +122,15 @@ def measure(
         places: Positions of each task's items.
     """
     components = run.model.components
-    none = np.zeros((1, len(components)), dtype=bool)
+    intact_mask = designs.intact(len(components))
     changes = {}
     for name, positions in places.items():
-        intact = run.measure(Plan.crossed(none, positions, response=response), role="search")
+        intact = run.measure(Plan.crossed(intact_mask, positions, response=response), role="search")
         items = design.items[name]
         plan = Plan(design.masks, np.arange(len(design.masks)), positions[items], response=response)
         changes[name] = run.measure(plan, role="search").responses - intact.responses[items]
     trial = run.tasks.trial()
-    masks = np.stack([none[0], *(components.mask(names) for names in selections)])
+    masks = np.vstack([intact_mask, *(components.mask(names) for names in selections)])
     reported = trial.responses(run.measure, masks, trial.places)
     at_chance = tuple(
         name

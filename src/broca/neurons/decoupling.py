@@ -105,7 +105,7 @@ def decoupled(run: NeuronRun, pairs: Sequence[Pair]) -> tuple[Decoupled, ...]:
         pairs: The pairs to compare.
     """
     places = run.places(NAME)
-    run.run.stages.enter(scoring(NAME))
+    run.stages.enter(scoring(NAME))
     items = map(_key, run.documents(places))
     sets = dict(zip(items, run.item_sets(places), strict=True))
     results = []

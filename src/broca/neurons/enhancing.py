@@ -88,7 +88,7 @@ def enhanced(
     if "random" in arms:
         sets = chance.like(located, run.neurons.layers, seed=run.seed)
         chosen |= {f"random {number}": columns for number, columns in enumerate(sets, start=1)}
-    stages = run.run.stages
+    stages = run.stages
     stages.enter(f"measuring the untuned model{of}")
     before = {name: run.scaled(run.places(name, "report"), [INTACT]) for name in names}
     untuned = Trained((), 0, 0, NeuronDelta(()))

@@ -76,7 +76,7 @@ def erased(
         arms += [columns, *chance.like(columns, run.neurons.layers, seed=run.seed)]
     results = []
     for name in names:
-        run.run.stages.enter(f"{stage} on {name}")
+        run.stages.enter(f"{stage} on {name}")
         places = run.places(name, "report")
         intact = run.scaled(places, [INTACT])
         after = run.scaled(places, arms, factor)

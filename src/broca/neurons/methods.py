@@ -76,7 +76,7 @@ def choose(
     neurons, places, rule = run.neurons, run.places(task), run.rule
     if method == "random":
         return _random(neurons, rule, run.seed)
-    run.run.stages.enter(scoring(task))
+    run.stages.enter(scoring(task))
     if method == "sensing":
         sensed = sense(run, places, SensingOptions.of(options))
         return Choice(method, sensed.scores, sensed.columns)

@@ -17,6 +17,7 @@ from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.selection import Columns, item_set
 from broca.options import RuleOptions
 from broca.results.base import Interval
+from broca.runs.progress import Stages
 from broca.runs.run import Run
 from broca.runs.task_sets import Part
 from broca.tasks import Benchmark, Request
@@ -80,6 +81,11 @@ class NeuronRun:
     neurons: NeuronModel
     rule: RuleOptions = field(default_factory=RuleOptions)
     seed: int = 0
+
+    @property
+    def stages(self) -> Stages:
+        """The stages of the run."""
+        return self.run.stages
 
     def places(self, name: str, part: Part = "locate") -> Places:
         """Returns the positions of a task's items of a part."""

@@ -63,7 +63,7 @@ def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
     """
     located: list[tuple[str, int, Columns]] = []
     for name in names:
-        run.run.stages.enter(scoring(name))
+        run.stages.enter(scoring(name))
         for number, half in enumerate(halves(run.places(name), seed=run.seed), start=1):
             scores = run.item_scores(half).scores
             located.append((name, number, commonality_set(scores, run.neurons.layers, run.rule)))

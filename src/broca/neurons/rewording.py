@@ -83,7 +83,7 @@ def reworded(run: NeuronRun, task: str) -> Fidelity:
             f"task '{task}' has no paraphrases: fidelity needs two contents or more, each in two "
             "wordings or more (`broca neurons fidelity --help` names data that has)"
         )
-    run.run.stages.enter(scoring(task))
+    run.stages.enter(scoring(task))
     sets = run.item_sets(places)
     agreements = []
     for relation, pairs in _pairs(several, contents, wordings, run.seed).items():

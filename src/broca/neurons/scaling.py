@@ -97,7 +97,7 @@ def move(
         BadInput: No item has located neurons.
     """
     places, draws = run.places(task), chance.draws
-    run.run.stages.enter(scoring(task))
+    run.stages.enter(scoring(task))
     every = run.item_sets(places)
     chosen = [index for index, columns in enumerate(every) if len(columns)]
     if not chosen:
@@ -107,7 +107,7 @@ def move(
     places, sets = places[chosen], [every[index] for index in chosen]
     others = unrelated[np.arange(len(sets)) % len(unrelated)] if len(unrelated) else INTACT
     all_places = np.concatenate([places, others])
-    run.run.stages.enter(INTACT_STAGE)
+    run.stages.enter(INTACT_STAGE)
     before = np.exp(
         run.log_probability(all_places, [INTACT], np.zeros(len(all_places), dtype=np.intp))
     )
@@ -120,7 +120,7 @@ def move(
     index = np.concatenate([np.arange(len(arms)), located])
     moved = []
     for factor in factors:
-        run.run.stages.enter(scaling(factor))
+        run.stages.enter(scaling(factor))
         after = np.exp(run.log_probability(rows, arms, index, factor=factor))
         by_item = after[: len(arms)].reshape(len(places), draws + 1)
         elsewhere = (after[len(arms) :], before[len(places) :])

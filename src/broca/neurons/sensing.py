@@ -131,9 +131,9 @@ def sense(run: NeuronRun, places: Places, options: SensingOptions) -> Sensed:
     layers, rule = run.neurons.layers, run.rule
     total = sensed_rows(run, places, options)
     if options.method == SCREEN:
-        scores = _screened(run, places, options, total // 3, run.seed)
+        scores = _screened(run, places, options, total // 3)
         return Sensed(item_set(scores, layers, rule), scores, (), total)
-    scores, columns, levels = _coarse_to_fine(run, places, options, total, run.seed)
+    scores, columns, levels = _coarse_to_fine(run, places, options, total)
     if rule.count is not None:
         best = np.argsort(-scores, kind="stable")[: rule.count]
         columns = np.sort(best[scores[best] > 0])
@@ -151,7 +151,7 @@ _ROWS_AT_ONCE = 256
 
 
 def _screened(
-    run: NeuronRun, places: Places, options: SensingOptions, rows: int, seed: int
+    run: NeuronRun, places: Places, options: SensingOptions, rows: int
 ) -> NDArray[np.float64]:
     """Measures the mean gradient of every neuron's gate under random masks, `(neurons,)`.
 
@@ -164,21 +164,21 @@ def _screened(
     total = np.zeros(count)
     for start in range(0, rows, _ROWS_AT_ONCE):
         numbers = np.arange(start, min(start + _ROWS_AT_ONCE, rows))
-        sets = [
-            np.flatnonzero(np.random.default_rng([seed, 23, number]).random(count) < options.rate)
-            for number in numbers.tolist()
-        ]
+        draws = (
+            np.random.default_rng([run.seed, 23, row]).random(count) for row in numbers.tolist()
+        )
+        sets = [np.flatnonzero(draw < options.rate) for draw in draws]
         slopes = run.slopes(places[numbers % len(places)], sets)
         total += slopes.sum(axis=0, dtype=np.float64)
     return total / rows
 
 
 def _coarse_to_fine(
-    run: NeuronRun, places: Places, options: SensingOptions, total: int, seed: int
+    run: NeuronRun, places: Places, options: SensingOptions, total: int
 ) -> tuple[NDArray[np.float64], Columns, tuple[Level, ...]]:
     """Searches groups, splits the selected ones, and searches again."""
     places = places[: options.items]
-    rng = np.random.default_rng([seed, 13])
+    rng = np.random.default_rng([run.seed, 13])
     groups = first_groups(run.neurons, options.groups, rng)
     depth = _depth(max(len(group) for group in groups), options)
     scores = np.zeros(len(run.neurons))
@@ -187,7 +187,7 @@ def _coarse_to_fine(
     while True:
         budget = max(remaining // max(depth - len(levels), 1), 1)
         search = _GroupSearch(run, groups)
-        ranking = search.rank(places, options, budget, seed + len(levels))
+        ranking = search.rank(places, options, budget, run.seed + len(levels))
         remaining -= search.rows
         for group, effect in zip(groups, ranking.effects, strict=True):
             scores[group] = max(0.0, -float(effect)) / len(group)

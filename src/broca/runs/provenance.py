@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from broca.engine import Ablation
 from broca.models import GatedModel
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.verification import Crossing, Documents, TaskDrop, Verification
 from broca.verification import Examination, Trial
-from broca.verification.proof import below_chance, prove
+from broca.verification.drops import below_chance
 
 
 def model_info(model: GatedModel) -> ModelInfo:
@@ -55,20 +57,19 @@ def verification_of(
         notes: Notes for the reader.
         documents: The documents of each part of the items.
     """
-    proof = prove(
-        trial.task, trial.benchmarks, dict(before), dict(after), same_skill=trial.same_skill
-    )
+    losses = {name: trial.benchmarks[name].loss(before[name], after[name]) for name in trial.names}
+    off_target = float(np.mean([losses[name] for name in trial.others])) if trial.others else None
     drops = {
         name: TaskDrop(
             task=name,
             role=trial.role(name),
             metric=trial.benchmarks[name].metric,
             items=len(trial.places[name]),
-            drop=trial.benchmarks[name].loss(before[name], after[name]),
+            drop=loss,
             chance=trial.chance(name),
             below_chance=below_chance(before[name], after[name], trial.chance(name)),
         )
-        for name in trial.names
+        for name, loss in losses.items()
     }
     statistics: dict[str, Any] = {"verdict": None}
     if examination is not None:
@@ -95,12 +96,12 @@ def verification_of(
         heads=tuple(heads),
         ablation=AblationInfo(how.kind, how.scale),
         seed=how.seed,
-        baseline=proof.before,
-        after=proof.after,
+        baseline=dict(before),
+        after=dict(after),
         drops=tuple(drops.values()),
-        off_target_drop=proof.off_target_drop,
+        off_target_drop=off_target,
         worst_other=max(trial.others, key=lambda name: drops[name].drop, default=None),
-        specific_drop=proof.specific_drop,
+        specific_drop=losses[trial.task] - (off_target or 0.0),
         level=level,
         crossings=tuple(crossings),
         rows=rows,

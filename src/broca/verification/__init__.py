@@ -1,7 +1,7 @@
 """Verification of a selection, on items that the search did not use."""
 
+from broca.verification.drops import MeasuredDrop
 from broca.verification.examine import QUICK, Examination, Examiner, Scope
-from broca.verification.proof import MeasuredDrop, Proof, prove
 from broca.verification.trial import Trial, roles
 
 __all__ = [
@@ -9,9 +9,7 @@ __all__ = [
     "Examination",
     "Examiner",
     "MeasuredDrop",
-    "Proof",
     "Scope",
     "Trial",
-    "prove",
     "roles",
 ]

@@ -26,7 +26,7 @@ from broca.results.verification import (
 from broca.tasks import Item, Output
 from broca.verification import failures as failing
 from broca.verification.controls import CONTROLS, layer_matched, norm_matched, standing
-from broca.verification.proof import MeasuredDrop
+from broca.verification.drops import MeasuredDrop
 from broca.verification.statistics import (
     Values,
     bootstrap_drops,
@@ -162,23 +162,18 @@ class Examiner:
         """
         columns = self.components.columns(heads)
         scope, trial = self.scope, self.trial
-        masks = np.stack([self._mask([]), self._mask(columns)])
         report("verifying: the drops")
-        measured = trial.responses(self.execute, masks, trial.places)
+        measured = trial.responses(self.execute, self._masks([[], columns]), trial.places)
         drops = self._drops(measured)
         off_target, specific = self._contrast(measured)
         subset = trial.smaller(scope.control_items or len(trial.places[trial.task]))
-        intact, ablated = (
-            {name: _pick(measured[name][row], trial.places[name], subset[name]) for name in subset}
-            for row in (0, 1)
-        )
+        on_subset = self._picked(measured, subset)
         report("verifying: random sets")
-        controls = self._controls(columns, subset, intact, ablated)
+        controls = self._controls(columns, subset, on_subset)
         report("verifying: each member")
         scores = self._member_scores(columns, measured)
-        members = self._with_elsewhere(
-            columns, self._members(columns, scores), subset, intact, ablated
-        )
+        elsewhere = self._elsewhere(columns, subset, on_subset)
+        members = self._members(columns, scores, elsewhere)
         report("verifying: the outputs")
         failures, samples = self.outputs(columns, measured)
         if scope.failure_items and scope.changes:
@@ -205,14 +200,22 @@ class Examiner:
         """Measures the drops of some tasks without a set, with uncorrected p-values."""
         columns = self.components.columns(heads)
         places = {name: self.trial.places[name] for name in names}
-        masks = np.stack([self._mask([]), self._mask(columns)])
-        measured = self.trial.responses(self.execute, masks, places)
+        measured = self.trial.responses(self.execute, self._masks([[], columns]), places)
         return tuple(self._drop(name, *measured[name]) for name in names)
 
-    def _mask(self, columns: Sequence[int]) -> NDArray[np.bool_]:
-        mask = np.zeros(len(self.components), dtype=bool)
-        mask[list(columns)] = True
-        return mask
+    def _masks(self, sets: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+        """Returns masks that ablate sets of columns, `(sets, components)`."""
+        masks = np.zeros((len(sets), len(self.components)), dtype=bool)
+        for mask, columns in zip(masks, sets, strict=True):
+            mask[list(columns)] = True
+        return masks
+
+    def _picked(self, measured: Mapping[str, Values], subset: Places) -> dict[str, Values]:
+        """Returns the responses to a subset of the report items, `(masks, items)` by task."""
+        return {
+            name: measured[name].take(np.searchsorted(self.trial.places[name], places), axis=1)
+            for name, places in subset.items()
+        }
 
     def _interval(self, name: str, before: Values, after: Values) -> Interval:
         return bootstrap_interval(
@@ -279,17 +282,14 @@ class Examiner:
         return losses, draws
 
     def _controls(
-        self,
-        columns: Sequence[int],
-        subset: Places,
-        intact: Mapping[str, Values],
-        ablated: Mapping[str, Values],
+        self, columns: Sequence[int], subset: Places, on_subset: Mapping[str, Values]
     ) -> tuple[Controls, ...]:
+        """Compares the set with random sets on a subset of the items."""
         scope, trial = self.scope, self.trial
         if not scope.controls or not columns:
             return ()
         measured_on = {name: subset[name] for name in (trial.task, *trial.others)}
-        real = {name: trial.loss(name, intact[name], ablated[name]) for name in measured_on}
+        real = {name: trial.loss(name, *on_subset[name]) for name in measured_on}
         drop = real[trial.task]
         mean = float(np.mean([real[name] for name in trial.others])) if trial.others else 0.0
         most = 2 * scope.controls - 1
@@ -303,13 +303,13 @@ class Examiner:
         for kind, sets in drawn.items():
             if len(sets) == 0:  # a set that leaves no component to draw, such as a whole layer
                 continue
-            losses, off_target = self._losses(sets[: scope.controls], intact, measured_on)
+            losses, off_target = self._losses(sets[: scope.controls], on_subset, measured_on)
             # more random sets than one reach the real set: further sets cannot make it significant
             last = scope.level * (len(sets) + 1)
             if standing(drop, losses).rank <= last or (
                 standing(drop - mean, losses - off_target).rank <= last
             ):
-                more = self._losses(sets[scope.controls :], intact, measured_on)
+                more = self._losses(sets[scope.controls :], on_subset, measured_on)
                 losses, off_target = np.append(losses, more[0]), np.append(off_target, more[1])
             specifics = losses - off_target if trial.others else None
             controls.append(
@@ -332,17 +332,16 @@ class Examiner:
         return tuple(controls)
 
     def _losses(
-        self, sets: NDArray[np.intp], intact: Mapping[str, Values], places: Places
+        self, sets: NDArray[np.intp], on_subset: Mapping[str, Values], places: Places
     ) -> tuple[Values, Values]:
         """Returns mean losses of the task and of the others without sets, each `(sets,)`."""
         if len(sets) == 0:
             return np.empty(0), np.empty(0)
         trial = self.trial
-        masks = np.stack([self._mask(columns.tolist()) for columns in sets])
-        measured = trial.responses(self.execute, masks, places)
+        ablated = trial.responses(self.execute, self._masks(sets.tolist()), places)
         losses = {
-            name: np.array([trial.loss(name, intact[name], row) for row in measured[name]])
-            for name in places
+            name: np.array([trial.loss(name, on_subset[name][0], row) for row in rows])
+            for name, rows in ablated.items()
         }
         others = [losses[name] for name in trial.others]
         return losses[trial.task], np.mean(others, axis=0) if others else np.zeros(len(sets))
@@ -353,73 +352,58 @@ class Examiner:
         """Measures each member alone, and the set without it, which shows redundant heads."""
         trial, name = self.trial, self.trial.task
         places = trial.smaller(self.scope.member_items or len(trial.places[name]), names=[name])
-        before = _pick(measured[name][0], trial.places[name], places[name])
-        after = _pick(measured[name][1], trial.places[name], places[name])
+        before, after = self._picked(measured, places)[name]
         if len(columns) < 2:
             alone, restored = (np.tile(row, (len(columns), 1)) for row in (after, before))
         else:
-            masks = [self._mask([column]) for column in columns]
-            masks += [self._mask(_without(columns, column)) for column in columns]
-            rows = trial.responses(self.execute, np.stack(masks), places)[name]
+            single = [[column] for column in columns]
+            others = [_without(columns, column) for column in columns]
+            rows = trial.responses(self.execute, self._masks([*single, *others]), places)[name]
             alone, restored = rows[: len(columns)], rows[len(columns) :]
         return _MemberScores(places[name], before, after, alone, restored)
 
-    def _members(self, columns: Sequence[int], scores: _MemberScores) -> tuple[Member, ...]:
-        """Returns the contribution of each member."""
-        before, after = scores.intact, scores.ablated
-        name = self.trial.task
-        intervals = []
-        p_values = []
-        for alone, restored in zip(scores.alone, scores.restored, strict=True):
-            intervals.append(
-                (self._interval(name, before, alone), self._interval(name, restored, after))
-            )
-            p_values.append(
-                min(
-                    paired_test(before, alone, seed=self.scope.seed)[1],
-                    paired_test(restored, after, seed=self.scope.seed)[1],
-                )
-            )
-        adjusted = holm([min(1.0, 2 * p) for p in p_values])
-        return tuple(
-            Member(
-                head=self.components.names[column],
-                alone=alone_drop,
-                restored=restored_drop,
-                p=p,
-                needed=p <= self.scope.level and max(alone_drop.value, restored_drop.value) > 0,
-            )
-            for column, (alone_drop, restored_drop), p in zip(
-                columns, intervals, adjusted, strict=True
-            )
-        )
-
-    def _with_elsewhere(
+    def _members(
         self,
         columns: Sequence[int],
-        members: Sequence[Member],
-        subset: Places,
-        intact: Mapping[str, Values],
-        ablated: Mapping[str, Values],
+        scores: _MemberScores,
+        elsewhere: Sequence[dict[str, Interval]],
     ) -> tuple[Member, ...]:
-        """Adds to each member the drops of the other tasks without it alone."""
+        """Returns the contribution of each member, with its drops of the other tasks."""
+        pairs = [
+            ((scores.intact, alone), (restored, scores.ablated))
+            for alone, restored in zip(scores.alone, scores.restored, strict=True)
+        ]
+        p_values = [
+            min(paired_test(*values, seed=self.scope.seed)[1] for values in pair) for pair in pairs
+        ]
+        adjusted = holm([min(1.0, 2 * p) for p in p_values])
+        members = []
+        for column, pair, p, drops in zip(columns, pairs, adjusted, elsewhere, strict=True):
+            alone, restored = (self._interval(self.trial.task, *values) for values in pair)
+            needed = p <= self.scope.level and max(alone.value, restored.value) > 0
+            name = self.components.names[column]
+            members.append(Member(name, alone, restored, p, needed, elsewhere=drops))
+        return tuple(members)
+
+    def _elsewhere(
+        self, columns: Sequence[int], subset: Places, on_subset: Mapping[str, Values]
+    ) -> list[dict[str, Interval]]:
+        """Returns for each member the drops of the other tasks without it alone."""
         places = {name: subset[name] for name in self.trial.names if name != self.trial.task}
         if not places or not columns:
-            return tuple(members)
+            return [{} for _ in columns]
         if len(columns) == 1:
-            alone = {name: ablated[name][None] for name in places}
+            alone = {name: on_subset[name][1:] for name in places}
         else:
-            masks = np.stack([self._mask([column]) for column in columns])
+            masks = self._masks([[column] for column in columns])
             alone = self.trial.responses(self.execute, masks, places)
-        return tuple(
-            replace(
-                member,
-                elsewhere={
-                    name: self._interval(name, intact[name], alone[name][number]) for name in places
-                },
-            )
-            for number, member in enumerate(members)
-        )
+        return [
+            {
+                name: self._interval(name, on_subset[name][0], rows[number])
+                for name, rows in alone.items()
+            }
+            for number in range(len(columns))
+        ]
 
     def _with_changes(
         self, number: int, member: Member, columns: Sequence[int], scores: _MemberScores
@@ -439,7 +423,7 @@ class Examiner:
         places = scores.places[order[change[order] != 0][: self.scope.changes]]
         if not len(places):
             return member
-        masks = np.stack([self._mask(others), self._mask([*others, columns[number]])])
+        masks = self._masks([others, [*others, columns[number]]])
         answers = self.answer(Plan.crossed(masks, places))
         items = [self.items[position] for position in places]
         changes = failing.samples(items, answers[: len(places)], answers[len(places) :])
@@ -458,20 +442,21 @@ class Examiner:
         samples: tuple[Sample, ...] = ()
         if not self.scope.failure_items:
             return (), ()
-        masks = np.stack([self._mask([]), self._mask(columns)])
-        for name, places in trial.at_most(self.scope.failure_items).items():
+        masks = self._masks([[], columns])
+        examined = trial.at_most(self.scope.failure_items)
+        scores = self._picked(measured, examined)
+        for name, places in examined.items():
             benchmark = trial.benchmarks[name]
             answers = self.answer(Plan.crossed(masks, places))
             before, after = answers[: len(places)], answers[len(places) :]
             items = [self.items[position] for position in places]
-            scores = np.stack([_pick(row, trial.places[name], places) for row in measured[name]])
             task_failures.append(
                 failing.failures(
                     name,
                     items,
                     before,
                     after,
-                    scores,
+                    scores[name],
                     chance=benchmark.chance,
                     can_fail=not benchmark.at_chance(
                         trial.score(name, measured[name][0]), items=len(measured[name][0])
@@ -486,7 +471,7 @@ class Examiner:
     def _curve(self, columns: Sequence[int], subset: Places) -> Curve:
         trial, scope = self.trial, self.scope
         largest = min(scope.curve, len(columns))
-        masks = np.stack([self._mask(columns[:k]) for k in range(largest + 1)])
+        masks = self._masks([columns[:k] for k in range(largest + 1)])
         measured = trial.responses(self.execute, masks, subset)
         points = []
         for k in range(largest + 1):
@@ -522,9 +507,8 @@ class Examiner:
         self, kind: str, execute: Execute, columns: Sequence[int], subset: Places
     ) -> AblationCheck:
         trial = self.trial
-        masks = np.stack([self._mask([]), self._mask(columns)])
         places = {name: subset[name] for name in (trial.task, *trial.others)}
-        measured = trial.responses(execute, masks, places)
+        measured = trial.responses(execute, self._masks([[], columns]), places)
         before, after = measured[trial.task]
         drop = self._interval(trial.task, before, after)
         _, specific = self._contrast(measured)
@@ -540,9 +524,3 @@ class Examiner:
 
 def _without(columns: Sequence[int], column: int) -> list[int]:
     return [other for other in columns if other != column]
-
-
-def _pick(values: Values, places: NDArray[np.intp], subset: NDArray[np.intp]) -> Values:
-    """Returns the values at a subset of the places; both are ascending."""
-    picked: Values = values[np.searchsorted(np.asarray(places), subset)]
-    return picked

@@ -9,7 +9,7 @@ import numpy as np
 
 from broca.results.base import Interval
 from broca.results.verification import Controls, Member, Standing, TaskFailures, Verdict
-from broca.verification.proof import MeasuredDrop
+from broca.verification.drops import MeasuredDrop
 from broca.verification.statistics import items_needed
 
 BROKEN = 0.25

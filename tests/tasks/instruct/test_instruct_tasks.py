@@ -16,7 +16,6 @@ from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, RequestTokenizer
 from broca.tasks.catalog import instruct_folder
 from broca.testing import tiny_tokenizer
-from broca.verification import prove
 
 DATA = instruct_folder() / "data"
 
@@ -204,16 +203,9 @@ def test_generations_are_as_long_as_in_the_paper(profanity):
     assert (request.max_new_tokens, request.stop) == (512, ("<eos>",))
 
 
-def test_swearing_is_compared_by_its_ratio(profanity, rhyme):
+def test_swearing_is_compared_by_its_ratio(profanity):
     """The loss of `profanity` is one minus the ratio of the counts, after over before."""
-    proof = prove(
-        "profanity",
-        {"profanity": profanity, "rhyme": rhyme},
-        {"profanity": 6.0, "rhyme": 0.7},
-        {"profanity": 1.5, "rhyme": 0.6},
-    )
-    assert proof.drop == pytest.approx(1 - 1.5 / 6.0)
-    assert proof.specific_drop == pytest.approx(0.75 - 0.1)
+    assert profanity.loss(6.0, 1.5) == pytest.approx(1 - 1.5 / 6.0)
     assert profanity.loss(2.0, 3.0) == pytest.approx(-0.5)
     assert profanity.loss(0.0, 3.0) == 0.0
     assert profanity.at_chance(0.0, items=16)

@@ -20,6 +20,7 @@ from broca.searches import Problem
 from broca.studies.methods.cells import CellFolder, file_name
 from broca.studies.methods.running import parse_methods
 from broca.studies.methods.simulated_tasks import TASK_SCENARIOS, SimulatedTasks
+from broca.studies.methods.summary import known_mean, mean
 from broca.testing import PlantedProblem, planted_problem
 
 FOLDER = "simulations"
@@ -375,12 +376,6 @@ def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedSumma
         components, scenario, method, rows = group
         done = [cell for cell in groups[group] if cell.done]
         refusals = [cell.refused for cell in groups[group] if not cell.done]
-
-        def mean(name: str, done: list[SimulatedCell] = done) -> float:
-            return float(np.mean([getattr(cell, name) for cell in done])) if done else float("nan")
-
-        of_tasks = done and scenario in TASK_SCENARIOS
-
         summaries.append(
             SimulatedSummary(
                 components=components,
@@ -390,13 +385,13 @@ def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedSumma
                 cells=len(done),
                 refused=len(refusals),
                 refusal=refusals[0] if refusals else "",
-                recall=mean("recall"),
-                top=mean("top"),
-                false=mean("false"),
-                spent=mean("rows"),
-                seconds=mean("seconds"),
-                specific=mean("specific") if of_tasks else None,
-                best=mean("best") if of_tasks else None,
+                recall=mean([cell.recall for cell in done]),
+                top=mean([cell.top for cell in done]),
+                false=mean([cell.false for cell in done]),
+                spent=mean([cell.rows for cell in done]),
+                seconds=mean([cell.seconds for cell in done]),
+                specific=known_mean([cell.specific for cell in done]),
+                best=known_mean([cell.best for cell in done]),
             )
         )
     return summaries

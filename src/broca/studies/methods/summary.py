@@ -98,7 +98,7 @@ def shared_gap(first: Sequence[Cell], second: Sequence[Cell]) -> tuple[float, in
         for cell in first
         if cell.done and (cell.key.task, cell.key.seed) in second_drops
     ]
-    return (float(np.mean(gaps)), len(gaps)) if gaps else (float("nan"), 0)
+    return mean(gaps), len(gaps)
 
 
 def bootstrap(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
@@ -132,18 +132,18 @@ def _summary(
         cells=len(done),
         refused=len(refusals),
         refusal=refusals[0] if refusals else "",
-        specific=_mean([cell.specific for cell in done]),
+        specific=mean([cell.specific for cell in done]),
         low=low,
         high=high,
-        drop=_mean([cell.drop for cell in done]),
-        off_target=_mean([cell.off_target for cell in done]),
+        drop=mean([cell.drop for cell in done]),
+        off_target=mean([cell.off_target for cell in done]),
         abstained=sum(cell.abstained for cell in done),
-        rows=_mean([cell.rows for cell in done]),
-        seconds=_mean([cell.seconds for cell in done]),
-        recall=_known_mean([cell.recall for cell in done]),
-        false=_known_mean(false),
-        clean=_known_mean([count == 0 for count in false]),
-        top=_known_mean([cell.top for cell in done]),
+        rows=mean([cell.rows for cell in done]),
+        seconds=mean([cell.seconds for cell in done]),
+        recall=known_mean([cell.recall for cell in done]),
+        false=known_mean(false),
+        clean=known_mean([count == 0 for count in false]),
+        top=known_mean([cell.top for cell in done]),
         coverage=sum(cell.held for cell in done) / intervals if intervals else None,
         intervals=intervals,
         behind=gap if shared else None,
@@ -151,10 +151,12 @@ def _summary(
     )
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
+    """Returns the mean; NaN without values."""
     return float(np.mean(values)) if len(values) else float("nan")
 
 
-def _known_mean(values: Sequence[float | None]) -> float | None:
+def known_mean(values: Sequence[float | None]) -> float | None:
+    """Returns the mean of the values that are not None; None without such values."""
     numbers = [value for value in values if value is not None]
-    return _mean(numbers) if numbers else None
+    return mean(numbers) if numbers else None

@@ -17,13 +17,11 @@ def radar(study: Study) -> list[Row]:
     for task in ("", *firsts.values()):
         drops = study.drops(study.list_of(task).heads if task else (), study.tasks)
         for name, drop in drops.items():
-            row: Row = {
+            row = {
                 "heads_of": task or "none", "measured_on": name,
                 "intact": drop.before, "ablated": drop.after,
+                "published": published.top5(study.published, task, name),
             }  # fmt: skip
-            value = published.top5(study.published, task, name)
-            if value is not None:
-                row["published"] = value
             rows.append(row)
     return rows
 
@@ -65,10 +63,10 @@ def _knowledge_scores(
         measured["general"] = (before, after)
     rows = []
     for name, (intact, ablated) in measured.items():
-        row: Row = {"heads": label, "measured_on": name, "intact": intact, "ablated": ablated}
         as_published = "general_without_mmlu" if name == "general" else name
-        value = published.knowledge(study.published, published_as, as_published)
-        if value is not None:
-            row["published"] = value
+        row = {
+            "heads": label, "measured_on": name, "intact": intact, "ablated": ablated,
+            "published": published.knowledge(study.published, published_as, as_published),
+        }  # fmt: skip
         rows.append(row)
     return rows

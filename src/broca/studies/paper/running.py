@@ -137,12 +137,17 @@ def reproduce(
 def _experiment(name: str, study: Study, *, alone: bool) -> tuple[list[Row], list[str]]:
     """Makes the rows of a table or figure on a model, and notes for the reader.
 
+    Rows leave out the figures that are not published.
+
     Raises:
         BadInput: The tasks do not allow it, and nothing else was requested.
     """
     general = len(study.notes)
     try:
-        rows = EXPERIMENTS[name](study)
+        rows = [
+            {column: value for column, value in row.items() if value is not None}
+            for row in EXPERIMENTS[name](study)
+        ]
     except BadInput as error:
         if alone:
             raise

@@ -1,7 +1,7 @@
 """The tables, as rows of plain values for JSON and CSV.
 
-Every row names its model. Published figures have their own columns, and are given only for the same
-model.
+Published figures have their own columns. They are None for other models and tasks; `reproduce`
+leaves these columns out of the row, and adds the model.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ def top_heads(study: Study) -> list[Row]:
     rows = []
     for task in study.localized:
         heads = study.list_of(task).heads
-        row: Row = {"task": task, "heads": " ".join(heads), **study.scores(task, heads)}
-        rows.append(row)
-        figures = {
+        row = {
+            "task": task, "heads": " ".join(heads), **study.scores(task, heads),
             "published_intact": published.top5(study.published, "", task),
             "published_ablated": published.top5(study.published, task, task),
             "published_general_intact": published.top5(study.published, "", "general"),
             "published_general_ablated": published.top5(study.published, task, "general"),
-        }
-        row.update({name: value for name, value in figures.items() if value is not None})
+        }  # fmt: skip
+        rows.append(row)
     return rows
 
 
@@ -43,11 +42,11 @@ def same_skill(study: Study) -> list[Row]:
     for task in study.localized:
         same = study.same_skill(task)
         for measured_on in (task, *same) if same else ():
-            row: Row = {"skill": study.skill(task), "found_on": task, "measured_on": measured_on}
-            row.update(study.scores(measured_on, study.list_of(task).heads))
-            value = published.top5(study.published, task, measured_on)
-            if value is not None:
-                row["published_ablated"] = value
+            row = {
+                "skill": study.skill(task), "found_on": task, "measured_on": measured_on,
+                **study.scores(measured_on, study.list_of(task).heads),
+                "published_ablated": published.top5(study.published, task, measured_on),
+            }  # fmt: skip
             rows.append(row)
     if not rows:
         raise BadInput(
@@ -85,9 +84,8 @@ def sweep(study: Study, *, largest: int = 5) -> list[Row]:
             same = study.drops(order[:k], study.same_skill(task)).values()
             if same:
                 row["same_skill_drop"] = mean(drop.drop.value for drop in same)
-            value = published.sweep(study.published, task, k)
-            if value is not None:
-                row["published"] = value
+            row["published"] = published.sweep(study.published, task, k)
+            if row["published"] is not None:
                 row["published_general"] = published.sweep(study.published, "general", k)
             rows.append(row)
     return rows

@@ -66,7 +66,7 @@ def cross(
             raise BadInput("there is nothing to cross: name two data sets or more in `tasks`")
         run = session.run("cross", {"locate": names, "confirm": names, "report": names})
         contrasts = {name: [other for other in names if other != name] for name in names}
-        run.run.stages.expect(
+        run.stages.expect(
             [
                 *(
                     step

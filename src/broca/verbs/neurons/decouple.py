@@ -46,5 +46,5 @@ def decouple(
         seed=seed,
     ) as session:  # fmt: skip
         run = session.run("decouple", example_tasks(session.neurons.model, task_of(chosen)))
-        run.run.stages.expect([scoring_step(NAME, run.places(NAME))])
+        run.stages.expect([scoring_step(NAME, run.places(NAME))])
         return experiment(run, decoupled(run, chosen))

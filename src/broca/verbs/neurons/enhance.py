@@ -69,7 +69,7 @@ def enhance(
             {"locate": (name, *contrast), "confirm": (name,), "report": (name, *others)},
         )
         measured = (name, *others)
-        run.run.stages.expect(
+        run.stages.expect(
             [
                 *choice_steps(run, name, method=method, contrast=contrast),
                 *training_steps(run, name, measured, arm_names(ARMS, chance), options=options),

@@ -68,7 +68,7 @@ def erase(
         name, others = session.names(task, others)
         contrast = others if "activation" in compared else ()
         run = session.run("erase", {"locate": (name, *contrast), "report": (name, *others)})
-        run.run.stages.expect(
+        run.stages.expect(
             [
                 *(
                     step

@@ -52,5 +52,5 @@ def fidelity(
         shortened = neuron_options.data_options.answer_tokens
         tasks = example_tasks(session.neurons.model, examples, answer_tokens=shortened)
         run = session.run("fidelity", tasks)
-        run.run.stages.expect([scoring_step(examples.name, run.places(examples.name))])
+        run.stages.expect([scoring_step(examples.name, run.places(examples.name))])
         return experiment(run, reworded(run, examples.name))

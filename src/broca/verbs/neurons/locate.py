@@ -52,7 +52,7 @@ def locate(
         name, contrast = session.names(task, others if method == "activation" else ())
         run = session.run("locate", {"locate": (name, *contrast)})
         options = neuron_options.method_options
-        run.run.stages.expect(
+        run.stages.expect(
             choice_steps(run, name, method=method, options=options, contrast=contrast)
         )
         choice = choose(run, name, method=method, options=options, contrast=contrast)

@@ -47,5 +47,5 @@ def overlap(
         if not names:
             raise BadInput("there is no data set to compare: name some in `tasks`")
         run = session.run("overlap", {"locate": names})
-        run.run.stages.expect([scoring_step(name, run.places(name)) for name in names])
+        run.stages.expect([scoring_step(name, run.places(name)) for name in names])
         return experiment(run, overlapped(run, names))

@@ -64,6 +64,6 @@ def reliability(
         unrelated = np.concatenate(
             [INTACT, *(run.places(other)[:UNRELATED] for other in run.run.tasks.others)]
         )
-        run.run.stages.expect(scaling_steps(run, name, unrelated, factors=numbers, chance=chance))
+        run.stages.expect(scaling_steps(run, name, unrelated, factors=numbers, chance=chance))
         result = move(run, name, chance, unrelated=unrelated, factors=numbers)
         return experiment(run, result)
