@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,3 +107,17 @@ def reference() -> GatedModel:
 def planted() -> GatedModel:
     """The shipped model `planted`."""
     return broca.load("planted", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def planted_heads() -> dict[str, list[str]]:
+    """The heads that each capability of `planted` was trained to rely on."""
+    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
+    heads: dict[str, list[str]] = json.loads(text)
+    return heads
+
+
+@pytest.fixture(scope="session")
+def small() -> GatedModel:
+    """The shipped model `reference-small`."""
+    return broca.load("reference-small", device="cpu")

@@ -14,12 +14,6 @@ FEW = broca.TaskOptions(limit=40)
 
 
 @pytest.fixture(scope="module")
-def small():
-    """The shipped model `reference-small`."""
-    return broca.load("reference-small", device="cpu")
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """The folder of a small run."""
     folder = tmp_path_factory.mktemp("run")

@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 
 FILLERS = {
@@ -47,10 +45,11 @@ def fillers(source):
     return {name for name in bindings(source) if name.strip("_") in FILLERS}
 
 
-@pytest.mark.parametrize("file", FILES, ids=str)
-def test_no_binding_has_a_filler_as_its_name(file):
+def test_no_binding_has_a_filler_as_its_name():
     """No variable, parameter, attribute, function or class is named with a filler."""
-    assert fillers((ROOT / file).read_text()) == PUBLISHED.get(str(file), set())
+    assert len(FILES) > 700
+    names = {str(file): fillers((ROOT / file).read_text()) for file in FILES}
+    assert {file: words for file, words in names.items() if words} == PUBLISHED
 
 
 def test_every_way_to_bind_a_name_is_found():

@@ -74,8 +74,8 @@ def test_version_1_keeps_everything(tmp_path):
         require_content_of_version_1(journal)
         assert journal.query("PRAGMA user_version") == [(2,)]
         # outputs without a row belong to the run that wrote a batch without rows
-        assert journal.rows_asked(1, "scores") == 4 + 2
-        assert journal.rows_asked(1, "search") == 4 + 3 * 2
+        assert journal.rows_requested(1, "scores") == 4 + 2
+        assert journal.rows_requested(1, "search") == 4 + 3 * 2
     with Journal(path) as journal:
         require_content_of_version_1(journal)
         condition, vectors = observed(journal, 2)

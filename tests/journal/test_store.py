@@ -173,7 +173,7 @@ def test_a_kill_within_write_vectors_loses_only_that_batch(tmp_path):
         np.testing.assert_array_equal(journal.vectors(condition, later)[8], vectors[8])
 
 
-def test_rows_asked_counts_distinct_rows():
+def test_rows_requested_counts_distinct_rows():
     """Repeated rows count once, a row with its gradient three times, an output once, by role."""
     with Journal.in_memory() as journal:
         run, condition, masks, items, _, _ = filled(journal)
@@ -189,16 +189,16 @@ def test_rows_asked_counts_distinct_rows():
             journal.add_plan(
                 run, number, role=role, condition=where, masks=masks[rows], items=items[rows]
             )
-        assert journal.rows_asked(run, "scores") == 8 + 3 * 2
-        assert journal.rows_asked(run, "search") == 12
-        assert journal.rows_asked(run, "locate") == 0
+        assert journal.rows_requested(run, "scores") == 8 + 3 * 2
+        assert journal.rows_requested(run, "search") == 12
+        assert journal.rows_requested(run, "locate") == 0
         for rows in (slice(0, 2), slice(1, 4)):
             journal.note_outputs(
                 run, role="scores", condition=condition, masks=masks[rows], items=items[rows]
             )
-        assert journal.rows_asked(run, "scores") == 8 + 3 * 2 + 4
+        assert journal.rows_requested(run, "scores") == 8 + 3 * 2 + 4
         journal.note_vectors(run, condition=condition, digests=DIGESTS)
-        assert journal.rows_asked(run, "scores") == 8 + 3 * 2 + 4
+        assert journal.rows_requested(run, "scores") == 8 + 3 * 2 + 4
 
 
 def test_a_run_that_goes_on_asks_anew():
@@ -213,7 +213,7 @@ def test_a_run_that_goes_on_asks_anew():
             b"run", settings={}, components=1, items=items, process="process 2"
         )
         assert again == run
-        assert journal.rows_asked(run, "search") == 0
+        assert journal.rows_requested(run, "search") == 0
         assert journal.query("SELECT count(*) FROM vector_requests") == [(0,)]
         assert journal.known(condition, masks, items)[0].all()
         assert all(vector is not None for vector in journal.vectors(condition, DIGESTS))
@@ -233,7 +233,7 @@ def test_outputs_come_back_as_they_were_written():
         )
         back = journal.outputs(condition, masks[:5], items[:5])
         assert back == ['["x"]', None, None, '["a"]', '["ü"]']
-        assert journal.rows_asked(run, "scores") == 2
+        assert journal.rows_requested(run, "scores") == 2
 
 
 def environment():

@@ -6,7 +6,7 @@ import pytest
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
 from broca.searches import GeneratorSearch, Problem, run
-from broca.searches.base import most_negative
+from broca.searches.base import members_first, most_negative
 
 
 def respond(plan):
@@ -63,3 +63,16 @@ def test_what_does_not_harm_is_not_selected():
     order, selected, reason = most_negative(np.array([0.1, -0.3, 0.0, -0.1]), 3, reason="none")
     assert (order, selected, reason) == ((1, 3, 2, 0), (1, 3), "")
     assert most_negative(np.zeros(2), 1, reason="none")[1:] == ((), "none")
+
+
+def test_members_come_first_and_are_not_universal():
+    """Equal contrasts keep their order; universal components are ordered by the others' loss."""
+    contrast = np.array([-0.1, -0.5, 0.0, -0.3, -0.1, 0.0])
+    others = np.array([0.0, -0.2, -0.2, -0.1, -0.6, 0.0])
+    needed = others < 0
+    order, members, universal = members_first(np.array([4, 3, 0]), contrast, others, needed)
+    assert members == (3, 4, 0)
+    assert order == (3, 4, 0, 1, 2, 5)
+    assert universal == (1, 2)
+    nothing = members_first(np.array([], dtype=np.intp), contrast, others, needed)
+    assert nothing == ((1, 3, 0, 4, 2, 5), (), (4, 1, 2, 3))

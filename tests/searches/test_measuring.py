@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from task_problems import problem_of
 
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.searches import GeneratorSearch, OtherTask, Problem
+from broca.searches import GeneratorSearch
 from broca.searches.measuring import Measuring, budget_of
 
 COMPONENTS = 6
@@ -14,23 +15,7 @@ COMPONENTS = 6
 
 def problem(*, others=2, rows=None):
     """Returns a problem with ten items of each task to search on and ten to confirm on."""
-
-    def items(task, first):
-        return np.arange(100 * task + first, 100 * task + first + 10)
-
-    return Problem(
-        COMPONENTS,
-        items(0, 0),
-        3,
-        rows,
-        0,
-        confirm=items(0, 10),
-        others=tuple(
-            OtherTask(f"task {task}", items(task, 0), items(task, 10))
-            for task in range(1, others + 1)
-        ),
-        continuous=True,
-    )
+    return problem_of(1 + others, COMPONENTS, items=10, k=3, rows=rows, continuous=True)
 
 
 def lost(mask, item):

@@ -21,14 +21,14 @@ from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
 from broca.tasks.catalog import harness_index
 from broca.tasks.code import code_tasks
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, group_score, paper_metric
+from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, paper_metric
 from broca.testing import tiny_llama, tiny_tokenizer
 
 GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
 
 
 @pytest.fixture(scope="module")
-def small():
+def model():
     """A model of random weights whose context holds the longest prompt and generation."""
     return GatedModel.wrap(tiny_llama(layers=1, context=4096), tiny_tokenizer(), name="small")
 
@@ -49,9 +49,9 @@ def catalog(data):
 
 
 @pytest.fixture(scope="module")
-def benchmarks(catalog, small):
+def benchmarks(catalog, model):
     """A function that loads each task once."""
-    tokenizer, loaded = RequestTokenizer(small.tokenizer, max_length=small.max_length), {}
+    tokenizer, loaded = RequestTokenizer(model.tokenizer, max_length=model.max_length), {}
 
     def load(name):
         if name not in loaded:
@@ -97,14 +97,14 @@ def sample_scores(results, metric):
 
 
 @pytest.mark.parametrize("name", PAPER_TASKS)
-def test_scores_are_those_of_lm_eval(name, benchmarks, small):
+def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     """Responses and score equal lm-eval's for the same model and data, in the paper's metric."""
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
-    plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(small), Asker(bank)).run(plan).responses
+    plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
+    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
 
-    lm = HFLM(pretrained=small.model, tokenizer=small.tokenizer, batch_size=16)
+    lm = HFLM(pretrained=model.model, tokenizer=model.tokenizer, batch_size=16)
     results = harness(lm, name, manager_of(name))
     expected = sample_scores(results, PAPER_TASKS[name].metric)
     members = [task for task in expected for _ in expected[task]]
@@ -120,13 +120,13 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, small):
         assert score == pytest.approx(reported[key])
 
 
-def test_scores_of_a_random_model_differ(benchmarks, small):
+def test_scores_of_a_random_model_differ(benchmarks, model):
     """Multiple-choice scores of the random model are neither 0 nor 1."""
     for name in ("hellaswag", "boolq", "arc_challenge", "mmlu", "wmdp_bio"):
         benchmark = benchmarks(name)
         bank = [(benchmark, item) for item in benchmark.items]
-        plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
-        responses = LocalExecutor(Engine(small), Asker(bank)).run(plan).responses
+        plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
+        responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
         assert 0 < responses.mean() < 1, name
 
 
@@ -178,7 +178,7 @@ def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
     assert 0 < sum(scores) < len(scores)
 
 
-def test_code_of_many_rows_is_executed_together(benchmarks, small, monkeypatch):
+def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
     """The executor calls the sandbox once for all rows of a plan."""
     from broca.tasks import code
 
@@ -200,8 +200,8 @@ def test_code_of_many_rows_is_executed_together(benchmarks, small, monkeypatch):
         ],
     )
     bank = [(benchmark, item) for item in benchmark.items]
-    plan = Plan.crossed(np.zeros((1, len(small.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(small), Asker(bank)).run(plan).responses
+    plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
+    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
     assert responses.tolist() == [1.0] * paper_data.ROWS
     assert batches == [paper_data.ROWS]
 
@@ -249,15 +249,6 @@ def test_table_names_what_the_paper_reports():
         "humaneval_instruct",
     }
     assert paper_metric("addition") is None
-
-
-def test_general_is_the_mean_of_its_members():
-    """The paper's baseline of Llama-3.1-8B on `general` is .7166, the mean of four tasks."""
-    scores = {"hellaswag": 0.7931, "boolq": 0.8413, "arc_challenge": 0.5520, "mmlu": 0.6800}
-    assert set(PAPER_GROUPS["general"]) == set(scores)
-    assert round(group_score("general", {**scores, "gsm8k": 0.7847}), 4) == 0.7166
-    with pytest.raises(KeyError, match="mmlu"):
-        group_score("general", {"hellaswag": 1.0, "boolq": 1.0, "arc_challenge": 1.0})
 
 
 def test_general_among_the_others_stands_for_its_members():

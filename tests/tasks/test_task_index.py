@@ -8,7 +8,7 @@ import lm_eval.tasks
 import pytest
 from lm_eval.tasks import TaskManager
 
-from broca.tasks.task_index import TaskIndex, members_of
+from broca.tasks.task_index import TaskIndex, members_of, with_members
 
 OWN = Path(lm_eval.tasks.__file__).parent
 
@@ -108,6 +108,14 @@ def test_members_of_groups_are_found_however_deep():
     members = ["a", {"task": "b", "num_fewshot": 1}, {"group": "c", "task": ["d", {"task": "e"}]}]
     assert members_of(members) == ["a", "b", "c", "d", "e"]
     assert members_of(None) == []
+
+
+def test_groups_may_hold_each_other():
+    """Members of members are found, each once, also where two groups hold each other."""
+    groups = {"all": ["a", "some"], "some": ["b", "all"]}
+    assert with_members(["all", "c"], lambda name: groups.get(name, [])) == {
+        "all", "some", "a", "b", "c",
+    }  # fmt: skip
 
 
 def test_a_file_that_cannot_be_read_is_left_out(awkward):

@@ -11,12 +11,6 @@ from broca.errors import BadInput, UnknownName
 TELLING = {"max_new_tokens": 5}
 
 
-@pytest.fixture(scope="module")
-def small():
-    """The shipped model `reference-small`."""
-    return broca.load("reference-small", device="cpu")
-
-
 def test_what_was_said_is_returned_and_written_piece_by_piece(small):
     """Exchanges are returned and written in pieces; commands work, and `/quit` ends the reading."""
     written = []

@@ -16,12 +16,6 @@ from broca.models import GatedModel
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
-@pytest.fixture(scope="module")
-def small():
-    """The shipped model `reference-small`."""
-    return broca.load("reference-small", device="cpu")
-
-
 def without(model, layer, head, name):
     """Returns a copy of a model with a head's output columns zeroed."""
     plain = copy.deepcopy(model.model)

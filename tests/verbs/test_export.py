@@ -34,12 +34,6 @@ def run(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def small():
-    """The shipped model `reference-small`."""
-    return broca.load("reference-small", device="cpu")
-
-
 @torch.no_grad()
 def zeroed(heads):
     """Returns the plain model with the output columns of heads `(layer, head)` zeroed."""

@@ -1,8 +1,5 @@
 """`broca.localize` on the shipped models."""
 
-import json
-from importlib.resources import files
-
 import numpy as np
 import pytest
 from capabilities import TASKS
@@ -13,13 +10,6 @@ from broca.results.codec import decode, encode
 from broca.verbs.localize import localize
 
 CAPABILITY_TASKS = TASKS | {"knowledge": "mc_biology"}
-
-
-@pytest.fixture(scope="module")
-def planted_heads():
-    """The sets of heads that each capability of `planted` was trained to rely on."""
-    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
-    return json.loads(text)
 
 
 @pytest.mark.parametrize(

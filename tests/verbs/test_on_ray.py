@@ -34,12 +34,6 @@ def workers(tmp_path_factory):
     ray.shutdown()
 
 
-@pytest.fixture(scope="module")
-def small():
-    """The shipped model `reference-small`."""
-    return broca.load("reference-small", device="cpu")
-
-
 def untimed(result):
     """Returns a result without its times."""
     return replace(result, cost=replace(result.cost, wall_s=0.0))

@@ -1,8 +1,5 @@
 """`broca.verify` on the shipped models, whose heads' roles are planted or measured."""
 
-import json
-from importlib.resources import files
-
 import numpy as np
 import pytest
 from capabilities import TASKS
@@ -22,13 +19,6 @@ SMALL = Scope(
     controls=10, control_items=12, member_items=20, curve=0, failure_items=10, resamples=300
 )
 """A small scope: leading sets are compared with 19 random sets, the fewest for p <= 0.05."""
-
-
-@pytest.fixture(scope="module")
-def planted_heads():
-    """The sets of heads that each capability of `planted` was trained to rely on."""
-    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
-    return json.loads(text)
 
 
 OTHERS = ("addition", "calls", "capitals", "sorting")

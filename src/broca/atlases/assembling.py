@@ -15,6 +15,7 @@ from broca.results.base import AblationInfo
 from broca.runs.provenance import model_info
 from broca.runs.references import Referenced
 from broca.runs.run import Run
+from broca.runs.task_sets import at_chance_note
 from broca.searches.atlas import Chart
 from broca.verification.effects import LEAST, Matrix
 
@@ -145,7 +146,7 @@ def _notes(run: Run, matrix: Matrix, chart: Chart) -> Sequence[str]:
     for row, name in enumerate(run.tasks.benchmarks):
         notes += run.tasks.notes_of(name)
         if not matrix.usable[row]:
-            notes.append(f"{name} is at chance on the intact model: it can show no damage")
+            notes.append(at_chance_note(name))
     if len(set(matrix.capabilities)) == 1:
         notes.append("all tasks are of one capability: selections have nothing to be compared with")
     if chart.joint.shrunk:

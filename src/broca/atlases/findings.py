@@ -66,7 +66,7 @@ def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: 
     rows = [int(usable[place]) for place in by_task.order]
     rows += _remaining(rows, np.arange(len(tasks)))
     differences = contrasts(matrix, k)
-    low, high = interval(matrix.effects, matrix.resampled)
+    bounds = interval(matrix.effects, matrix.resampled)
 
     def on_every_task(chosen: Sequence[int]) -> dict[str, float]:
         means = matrix.effects[:, list(chosen)].mean(axis=1)
@@ -85,22 +85,7 @@ def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: 
             for column in universal(matrix)
         ),
         selections=tuple(
-            Selection(
-                task=tasks[row],
-                controls=tuple(tasks[control] for control in differences[row].controls),
-                components=tuple(
-                    SelectedComponent(
-                        components[column],
-                        float(matrix.effects[row, column]),
-                        (float(low[row, column]), float(high[row, column])),
-                        float(differences[row].values[column]),
-                        (float(differences[row].low[column]), float(differences[row].high[column])),
-                    )
-                    for column in differences[row].selected
-                ),
-                reason=_reason(matrix, differences[row]),
-            )
-            for row in rows
+            _selection(matrix, differences[row], tasks, components, bounds) for row in rows
         ),
         clusters=tuple(
             Cluster(
@@ -112,6 +97,32 @@ def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: 
         task_clusters=tuple(
             tuple(tasks[usable[place]] for place in members) for members in by_task.clusters
         ),
+    )
+
+
+def _selection(
+    matrix: Matrix,
+    contrast: Contrast,
+    tasks: Sequence[str],
+    components: Sequence[str],
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> Selection:
+    """Returns the selection of a task; `bounds` are the ends of the effects' intervals."""
+    row, (low, high) = contrast.task, bounds
+    return Selection(
+        task=tasks[row],
+        controls=tuple(tasks[control] for control in contrast.controls),
+        components=tuple(
+            SelectedComponent(
+                components[column],
+                float(matrix.effects[row, column]),
+                (float(low[row, column]), float(high[row, column])),
+                float(contrast.values[column]),
+                (float(contrast.low[column]), float(contrast.high[column])),
+            )
+            for column in contrast.selected
+        ),
+        reason=_reason(matrix, contrast),
     )
 
 

@@ -510,7 +510,7 @@ class Journal:
         )
         return int(row[0]), int(row[1])
 
-    def rows_asked(self, run: int, role: str) -> int:
+    def rows_requested(self, run: int, role: str) -> int:
         """Returns the number of distinct rows that a run requested, measured or known.
 
         A row with its gradient counts as three, and a row whose output was requested counts once
@@ -518,7 +518,7 @@ class Journal:
 
         Args:
             run: Id of the run.
-            role: What the run asked them for.
+            role: What the run requested them for.
         """
         plans: dict[tuple[int, int], list[tuple[bytes, bytes]]] = {}
         for condition, gradients, masks, items in self.query(

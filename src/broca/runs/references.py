@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from broca import designs
 from broca.errors import TaskUnusable
 from broca.measurement import Plan, Response
 from broca.runs.task_sets import Bank, Places
@@ -83,7 +84,7 @@ def with_model_answers(
     unanswered = [position for position in positions if bank[position][0].wants_own_answers]
     if not unanswered:
         return bank
-    plan = Plan.crossed(np.zeros((1, components), dtype=bool), np.array(unanswered, dtype=np.intp))
+    plan = Plan.crossed(designs.intact(components), np.array(unanswered, dtype=np.intp))
     texts: dict[str, dict[int, str]] = {bank[position][0].name: {} for position in unanswered}
     for position, outputs in zip(unanswered, answer(plan), strict=True):
         benchmark, item = bank[position]

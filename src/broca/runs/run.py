@@ -246,7 +246,7 @@ class Run:
     def scoring_rows(self) -> int:
         """Number of distinct rows of scores and outputs, under all kinds of ablation."""
         recording = self._recording
-        rows = sum(recording.journal.rows_asked(recording.run, r) for r in ("scores", OUTPUTS))
+        rows = sum(recording.journal.rows_requested(recording.run, r) for r in ("scores", OUTPUTS))
         return rows + sum(sibling.scoring_rows for sibling in self._siblings.values())
 
     def finish(self) -> tuple[int, int]:

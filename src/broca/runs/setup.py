@@ -128,11 +128,11 @@ def open_workspace(
             raise BadInput("`executor` belongs to the workspace that is given as `journal`")
         yield journal
         return
-    if journal is None:
-        logging.getLogger("broca").warning(IN_MEMORY)
     with Workspace(
         journal, executor=executor_options, keep_outputs=journal_options.keep_outputs
     ) as opened:
+        if opened.in_memory:
+            logging.getLogger("broca").warning(IN_MEMORY)
         yield opened
 
 

@@ -159,9 +159,7 @@ def claim_tasks(
 
 def equal_tasks(benchmarks: Mapping[str, Benchmark], *, items: int, seed: int) -> TaskSet:
     """Cuts the `locate` items of tasks that all have the same role."""
-    splits = _splits_of(benchmarks, items=items, seed=seed)
-    bank, places = lay_out(benchmarks, splits, {"locate": tuple(benchmarks)})
-    return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
+    return _of_one_role(benchmarks, _splits_of(benchmarks, items=items, seed=seed), "locate")
 
 
 def split_tasks(
@@ -176,9 +174,7 @@ def split_tasks(
         limit: Maximum number of `report` items of each task; all by default.
     """
     splits = _splits_of(benchmarks, items=items, seed=seed, limit=limit)
-    parts: dict[Part, Sequence[str]] = {"locate": tuple(benchmarks), "report": tuple(benchmarks)}
-    bank, places = lay_out(benchmarks, splits, parts)
-    return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
+    return _of_one_role(benchmarks, splits, "locate", "report")
 
 
 def whole_tasks(benchmarks: Mapping[str, Benchmark]) -> TaskSet:
@@ -187,8 +183,16 @@ def whole_tasks(benchmarks: Mapping[str, Benchmark]) -> TaskSet:
         name: Split((), (), tuple(range(len(benchmark.items))))
         for name, benchmark in benchmarks.items()
     }
-    bank, places = lay_out(benchmarks, splits, {"report": tuple(benchmarks)})
-    return TaskSet("", (), tuple(benchmarks), benchmarks, bank, places)
+    return _of_one_role(benchmarks, splits, "report")
+
+
+def _of_one_role(
+    benchmarks: Mapping[str, Benchmark], splits: Mapping[str, Split], *parts: Part
+) -> TaskSet:
+    """Lays out parts of the items of tasks that all have the same role."""
+    names = tuple(benchmarks)
+    bank, places = lay_out(benchmarks, splits, dict.fromkeys(parts, names))
+    return TaskSet(others=names, benchmarks=benchmarks, bank=bank, places=places)
 
 
 def _splits_of(
@@ -404,6 +408,11 @@ def require_ability(tasks: TaskSet, scores: Mapping[str, float]) -> None:
         )
 
 
+def at_chance_note(name: str) -> str:
+    """Returns the note on a task that the intact model cannot do."""
+    return f"{name} is at chance on the intact model: it can show no damage"
+
+
 def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]:
     """Returns notes on tasks near chance, which can lose little or nothing.
 
@@ -416,7 +425,7 @@ def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]
         room = scores[name] - benchmark.chance
         if benchmark.at_chance(scores[name], items=len(tasks.places["report"][name])):
             if name != tasks.task:
-                notes.append(f"{name} is at chance on the intact model: it can show no damage")
+                notes.append(at_chance_note(name))
         elif benchmark.chance and room < NEAR_CHANCE:
             notes.append(
                 f"{name} scores {scores[name]:.3f} on the intact model, where guessing gives "

@@ -248,3 +248,27 @@ def most_negative(
     order = tuple(int(column) for column in np.argsort(effects, kind="stable"))
     selected = tuple(column for column in order[:k] if effects[column] < 0)
     return order, selected, "" if selected else reason
+
+
+def members_first(
+    members: NDArray[np.intp],
+    contrast: NDArray[np.float64],
+    others: NDArray[np.float64],
+    needed: NDArray[np.bool_],
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Orders components by what the task loses beyond the others, the members of a set first.
+
+    Args:
+        members: Columns of the set.
+        contrast: Effect of ablating each component on the task beyond the others, `(components,)`.
+        others: Mean effect on the other tasks, `(components,)`.
+        needed: Whether the other tasks need each component, `(components,)`.
+
+    Returns:
+        The order, the members, and the components that the others need and the set does not have.
+    """
+    by_contrast, by_others = np.argsort(contrast, kind="stable"), np.argsort(others, kind="stable")
+    first = members[np.argsort(contrast[members], kind="stable")]
+    later = by_contrast[~np.isin(by_contrast, members)]
+    universal = by_others[needed[by_others] & ~np.isin(by_others, members)]
+    return (*first.tolist(), *later.tolist()), tuple(first.tolist()), tuple(universal.tolist())

@@ -24,7 +24,7 @@ from broca.tasks.metrics import choose_metric
 from broca.tasks.options import reference_function
 from broca.tasks.paper import PAPER_GROUPS, paper_metric
 from broca.tasks.prepared import require_locate_split
-from broca.tasks.task_index import TaskIndex, members_of
+from broca.tasks.task_index import TaskIndex, members_of, with_members
 from broca.tasks.taskfiles import BrokenFile, broken_files
 from broca.tasks.tokenizing import RequestTokenizer
 
@@ -429,16 +429,12 @@ def refused(what: str) -> Iterator[None]:
 
 def _outside_members(name: str, index: Any) -> list[str]:
     """Returns the members of a folder's task or group that the folder does not define."""
-    waiting, visited = [name], set[str]()
-    while waiting:
-        member = waiting.pop()
-        if member in visited:
-            continue
-        visited.add(member)
-        members = (index[member].cfg or {}).get("task") if member in index else None
-        if isinstance(members, list):
-            waiting += members_of(members)
-    return sorted(member for member in visited if member not in index)
+
+    def members(group: str) -> list[str]:
+        listed = (index[group].cfg or {}).get("task") if group in index else None
+        return members_of(listed) if isinstance(listed, list) else []
+
+    return sorted(member for member in with_members([name], members) if member not in index)
 
 
 def _cause(error: BaseException) -> str:

@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from broca.errors import BadInput, TaskUnusable
+from broca.tasks.metrics import listed_metrics
 from broca.tasks.sandbox import Sandbox, Verdict
 
 _NAME = "code_eval"
@@ -256,9 +257,7 @@ def require_enclosed(task: Any, *, allowed: bool) -> None:
 
 def _uses_metric(task: Any) -> bool:
     """Whether a function of the task's module contains broca's metric."""
-    metrics = getattr(task.config, "metric_list", None) or []
-    functions = [metric.get("metric") for metric in metrics]
-    functions.append(getattr(task.config, "process_results", None))
+    functions = [*listed_metrics(task), getattr(task.config, "process_results", None)]
     return any(
         value is _metric
         for function in functions

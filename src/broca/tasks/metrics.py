@@ -45,9 +45,20 @@ def metric_names(task: Any) -> list[str]:
     return [str(name) for name in task.aggregation()]
 
 
+def filters_of(task: Any) -> list[Any]:
+    """Returns lm-eval's filters of a harness task, in its order."""
+    return getattr(task, "_filters", None) or []
+
+
 def filter_names(task: Any) -> list[str]:
-    """Returns the filters of a harness task, in its order."""
-    return [ensemble.name for ensemble in getattr(task, "_filters", None) or []] or ["none"]
+    """Returns the names of the filters of a harness task, in its order."""
+    return [ensemble.name for ensemble in filters_of(task)] or ["none"]
+
+
+def listed_metrics(task: Any) -> list[Any]:
+    """Returns the metrics that the file of a harness task lists: a name or a function each."""
+    entries = getattr(task.config, "metric_list", None) or []
+    return [entry.get("metric") for entry in entries]
 
 
 def full_metric_names(task: Any) -> tuple[str, ...]:
@@ -105,8 +116,7 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
 
 def _returns_unlisted(task: Any) -> bool:
     """Whether a function of the task computes metrics that the task does not list."""
-    metrics = getattr(task.config, "metric_list", None) or []
-    return any(callable(metric.get("metric")) for metric in metrics)
+    return any(map(callable, listed_metrics(task)))
 
 
 def raw_value(metric: Metric, values: dict[str, Any], item: str) -> Any:

@@ -58,14 +58,3 @@ PAPER_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 def paper_metric(name: str) -> str | None:
     """Returns the metric that the paper reports for a task; None for all other tasks."""
     return PAPER_TASKS[name].metric if name in PAPER_TASKS else None
-
-
-def group_score(group: str, scores: Mapping[str, float]) -> float:
-    """Returns the score of a group of `PAPER_GROUPS`, the mean over its members.
-
-    Args:
-        group: Its name.
-        scores: Score of every member by name; other names are ignored.
-    """
-    members = PAPER_GROUPS[group]
-    return sum(scores[name] for name in members) / len(members)

@@ -19,7 +19,7 @@ from broca.tasks.code import code_isolation, executes_code
 from broca.tasks.deciding import likeliest, takes_likeliest
 from broca.tasks.fewshot import document_key, keep_apart, set_fewshot
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
-from broca.tasks.metrics import Metric, choose_metric, full_metric_names, raw_value
+from broca.tasks.metrics import Metric, choose_metric, filters_of, full_metric_names, raw_value
 from broca.tasks.templates import compiled_once
 from broca.tasks.tokenizing import RequestTokenizer
 
@@ -176,7 +176,7 @@ class PreparedTask:
         for instance, response in zip(instances, responses, strict=True):
             instance.resps = [response] * (instance.repeats or 1)
             instance.filtered_resps = {}
-        for ensemble in getattr(self._task, "_filters", None) or []:
+        for ensemble in filters_of(self._task):
             if ensemble.name == self.metric.filter:
                 ensemble.apply(instances)
         filtered = [
@@ -221,6 +221,8 @@ def prepare(
         TaskUnusable: The task has no items that can be scored, no such metric or split, too few
             examples, or unsupported requests.
     """
+    from lm_eval.evaluator_utils import get_sample_size
+
     chosen = choose_metric(task, metric)
     notes = [set_fewshot(task, options.num_fewshot)]
     set_generation(task, options.generation)
@@ -241,7 +243,7 @@ def prepare(
     with compiled_once():
         excluded, note = keep_apart(task, [scored, locate])
         notes.append(note)
-        instances = _built(task, options, chat, limit=_limit(task, options.limit))
+        instances = _built(task, options, chat, limit=get_sample_size(task, options.limit))
         if excluded:
             instances = [
                 group for group in instances if document_key(task, group[0].doc) not in excluded
@@ -303,13 +305,6 @@ def set_generation(task: Any, settings: Mapping[str, Any]) -> None:
     if NEW_TOKENS in settings:
         stated = {name: value for name, value in stated.items() if name not in LENGTH_NAMES}
     task.set_config("generation_kwargs", {**stated, **settings})
-
-
-def _limit(task: Any, limit: float | None) -> int | None:
-    from lm_eval.evaluator_utils import get_sample_size
-
-    size: int | None = get_sample_size(task, limit)
-    return size
 
 
 def _built(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -122,20 +122,16 @@ class TaskIndex:
             because lm-eval uses the tag of the last folder only.
         """
         files, groups, tags = self._contents
-        waiting, visited = list(names), set[str]()
-        folders: set[Path] = set()
-        scattered = False
-        while waiting:
-            name = waiting.pop()
-            if name in visited or name not in files:
-                continue
-            visited.add(name)
-            parents = {Path(path).parent for path in files[name]}
-            folders |= parents
-            scattered |= name in tags and len(parents) > 1
-            if name in groups:
-                waiting += members_of(_parsed(files[name][0]).get("task"))
-        if scattered:
+
+        def members(name: str) -> list[str]:
+            return members_of(_parsed(files[name][0]).get("task")) if name in groups else []
+
+        parents = {
+            name: {Path(path).parent for path in files[name]}
+            for name in with_members(names, members) & files.keys()
+        }
+        folders = set[Path]().union(*parents.values())
+        if any(len(parents[name]) > 1 for name in tags & parents.keys()):
             return (Path(os.path.commonpath(folders)),)
         outermost = [folder for folder in folders if not folders & set(folder.parents)]
         return tuple(sorted(outermost, key=Path.as_posix, reverse=True))
@@ -209,6 +205,22 @@ def members_of(members: Any) -> list[str]:
             if isinstance(member.get("task"), list):
                 names += members_of(member["task"])
     return names
+
+
+def with_members(names: Iterable[str], members: Callable[[str], Iterable[str]]) -> set[str]:
+    """Returns names with those of all members of the groups among them.
+
+    Args:
+        names: Tasks, groups or tags.
+        members: Returns the members of a group, groups among them; none for other names.
+    """
+    waiting, visited = list(names), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in visited:
+            visited.add(name)
+            waiting += members(name)
+    return visited
 
 
 def _yaml_files(folder: Path) -> Iterator[str]:

@@ -43,9 +43,9 @@ def broken_files(folder: Path) -> tuple[BrokenFile, ...]:
 
 def _misnamed(content: dict[str, Any]) -> str:
     """Returns the error in the names of a file; empty if there is none."""
-    for key in ("group",) if "group" in content else ("task",):
-        if key in content and not (isinstance(content[key], str) and content[key].strip()):
-            return f"its '{key}' is {content[key]!r}, where a name in quotes is needed"
+    key = "group" if "group" in content else "task"
+    if key in content and not (isinstance(content[key], str) and content[key].strip()):
+        return f"its '{key}' is {content[key]!r}, where a name in quotes is needed"
     tags = content.get("tag")
     for tag in tags if isinstance(tags, list) else [tags]:
         if tag and not isinstance(tag, str):

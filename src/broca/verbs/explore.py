@@ -14,7 +14,6 @@ from broca.models import GatedModel, load
 from broca.options import RunOptions, takes_options, without
 from broca.runs.folder import options_of_run
 from broca.runs.progress import Report, Stages
-from broca.runs.task_sets import listed
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog
 from broca.verbs.export import export
@@ -86,8 +85,9 @@ def explore(
         run_options = replace(options_of_run(model, run_options), journal_options=journal_options)
     if tasks != "auto":
         sources = run_options.source_options
-        Catalog(sources.include_path, allow_code=sources.allow_code).require_names(listed(tasks))
-        subject = replace(subject, tasks=tuple(listed(tasks)))
+        catalog = Catalog(sources.include_path, allow_code=sources.allow_code)
+        subject = replace(subject, tasks=tuple(catalog.names_of(tasks)))
+        catalog.require_names(subject.tasks)
     if isinstance(run_options.journal_options.journal, Workspace):
         raise BadInput("`journal` must be a file: the page measures on a thread of its own")
     require_token(host, token, public)

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
+from task_problems import problem_of
 
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.recovery import PairwiseModel
-from broca.searches import OtherTask, Problem, make_search
+from broca.searches import make_search
 from broca.searches.focus.settling import first_good
 from broca.searches.measuring import Table
-
-ITEMS = 40
 
 
 class Tasks:
@@ -24,25 +23,10 @@ class Tasks:
         self.chances, self.components, self.noise, self.seed = chances, components, noise, seed
         self.rows = 0
 
-    def problem(self, *, k=5, rows=None, seed=0, continuous=True, differentiable=False):
+    def problem(self, *, continuous=True, **options):
         """Returns the problem of the first task against the others."""
-
-        def items(task, first):
-            return np.arange(100 * task + first, 100 * task + first + ITEMS)
-
-        return Problem(
-            self.components,
-            items(0, 0),
-            k,
-            rows,
-            seed,
-            confirm=items(0, ITEMS),
-            others=tuple(
-                OtherTask(f"task {task}", items(task, 0), items(task, ITEMS))
-                for task in range(1, len(self.chances))
-            ),
-            continuous=continuous,
-            differentiable=differentiable,
+        return problem_of(
+            len(self.chances), self.components, items=40, continuous=continuous, **options
         )
 
     def run(self, plan):

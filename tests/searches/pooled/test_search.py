@@ -4,15 +4,15 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from task_problems import problem_of
 
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.results.localization import AnswerInfo
-from broca.searches import OtherTask, Problem, make_search
+from broca.searches import make_search
 from broca.searches.pooled.search import Outcome
 
-ITEMS = 100
 COUNT = 40
 
 
@@ -25,19 +25,11 @@ class Tasks:
     def __init__(self, *chances, components=COUNT, seed=0):
         self.chances, self.components, self.seed, self.rows = chances, components, seed, 0
 
-    def problem(self, *, k=5, rows=None, continuous=True):
+    def problem(self, *, continuous=True, **options):
         """Returns the problem of the first task against the others."""
-
-        def items(task, first):
-            return np.arange(1000 * task + first, 1000 * task + first + ITEMS)
-
-        others = tuple(
-            OtherTask(f"task {task}", items(task, 0), items(task, ITEMS))
-            for task in range(1, len(self.chances))
-        )
-        return Problem(
-            self.components, items(0, 0), k, rows, self.seed,
-            confirm=items(0, ITEMS), others=others, continuous=continuous,
+        return problem_of(
+            len(self.chances), self.components, items=100, apart=1000, seed=self.seed,
+            continuous=continuous, **options,
         )  # fmt: skip
 
     def run(self, plan):

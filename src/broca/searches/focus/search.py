@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from broca.errors import BadInput
-from broca.searches.base import Problem, Ranking, SearchGenerator
+from broca.searches.base import Problem, Ranking, SearchGenerator, members_first
 from broca.searches.focus.joint import joint_rounds
 from broca.searches.focus.screening import SHORT, Screened, rows_per_mask, screen
 from broca.searches.focus.settling import Settled, knock_out, settle
@@ -186,22 +186,16 @@ class Focus:
         for place, (low, effect, high) in settled.harms.items():
             effects[screened.short[place]] = effect
             intervals[screened.short[place]] = low, high
-        contrast = effects - screened.weight * screened.others
-        members = screened.short[settled.members]
-        first = members[np.argsort(contrast[members], kind="stable")]
-        later = [c for c in np.argsort(contrast, kind="stable") if c not in set(first.tolist())]
-        order = tuple(int(column) for column in (*first, *later))
-        universal = tuple(
-            int(column)
-            for column in np.argsort(screened.others, kind="stable")
-            if screened.others[column] <= -self.least / 2
-            and screened.universal[column] >= _OFTEN
-            and column not in set(first.tolist())
+        order, members, universal = members_first(
+            screened.short[settled.members],
+            effects - screened.weight * screened.others,
+            screened.others,
+            (screened.others <= -self.least / 2) & (screened.universal >= _OFTEN),
         )
         return Ranking(
             effects,
             order,
-            () if settled.reason else tuple(int(column) for column in first),
+            () if settled.reason else members,
             settled.reason,
             record,
             intervals=intervals,

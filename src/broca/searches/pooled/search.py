@@ -32,7 +32,7 @@ from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
 from broca.recovery import NonPositiveLasso, additivity
 from broca.results.localization import AnswerInfo
-from broca.searches.base import Problem, Ranking, SearchGenerator
+from broca.searches.base import Problem, Ranking, SearchGenerator, members_first
 from broca.searches.measuring import GOING_ON, ROWS_PER_TASK, Measuring, Table, budget_of
 from broca.searches.pilot import MOST_MASKS, growing_size, pilot, random_masks
 from broca.searches.pooled.beliefs import Beliefs, Bools, Features, Floats
@@ -474,31 +474,29 @@ class _Search:
         """Ranks components by the task's loss without each alone, the selected components first."""
         beliefs, measuring = self._beliefs, self._measuring
         components, columns = self._masks.shape[1], beliefs.features.columns
-        effects, halves = np.zeros(components), np.zeros(components)
-        others = np.zeros(components)
+        effects, halves, others = np.zeros((3, components))
+        needed = np.zeros(components, dtype=bool)
         described = beliefs.features.of(beliefs.alone(columns))
         effects[columns] = -(described @ beliefs.posterior.task.mean)
         halves[columns] = _CERTAIN * np.sqrt(beliefs.posterior.task.variances(described))
         drawn = beliefs.posterior.others.of(described)
         others[columns] = -drawn.mean(axis=0)
-        needed = columns[(drawn >= self._strategy.least / 2).mean(axis=0) >= _OFTEN]
-        contrast = effects - measuring.weight * others
-        members = np.flatnonzero(outcome.members) if outcome.is_finding else columns[:0]
-        universal = np.setdiff1d(needed, members)
-        first = members[np.argsort(contrast[members], kind="stable")]
-        later = np.setdiff1d(np.argsort(contrast, kind="stable"), first, assume_unique=True)
-        later = later[np.argsort(contrast[later], kind="stable")]
+        needed[columns] = (drawn >= self._strategy.least / 2).mean(axis=0) >= _OFTEN
+        order, selected, universal = members_first(
+            np.flatnonzero(outcome.members & outcome.is_finding),
+            effects - measuring.weight * others,
+            others,
+            needed,
+        )
         return Ranking(
             effects,
-            tuple(int(column) for column in (*first, *later)),
-            tuple(int(column) for column in first),
+            order,
+            selected,
             outcome.reason,
             self._recorded(outcome),
             intervals=np.stack([effects - halves, effects + halves], axis=1),
             others=others,
-            universal=tuple(
-                int(column) for column in universal[np.argsort(others[universal], kind="stable")]
-            ),
+            universal=universal,
             additivity=additivity(
                 self._masks, -self._lost, NonPositiveLasso(), seed=measuring.problem.seed
             ),
