@@ -332,7 +332,8 @@ class Catalog:
             skip_retries_if_unreachable()
         with refused(f"task '{name}' could not be loaded"):
             # shipped tasks execute no code, and the metric takes seconds to import
-            with nullcontext() if packaged else code_tasks(allowed=self._allow_code):
+            enclosed = code_tasks(allowed=self._allow_code, what=f"task '{name}'")
+            with nullcontext() if packaged else enclosed:
                 loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())
             for task in tasks:

@@ -148,11 +148,12 @@ def code_isolation() -> str:
 
 
 @contextmanager
-def code_tasks(*, allowed: bool) -> Iterator[None]:
+def code_tasks(*, allowed: bool, what: str = "this task") -> Iterator[None]:
     """Lets tasks that are read within this context use broca's `code_eval`.
 
     Args:
         allowed: Whether code may be executed at all.
+        what: The task or group that is read, as the refusal names it.
 
     Raises:
         BadInput: A task needs the metric, and code may not be executed or cannot be isolated on
@@ -167,7 +168,7 @@ def code_tasks(*, allowed: bool) -> Iterator[None]:
             if path != _NAME:
                 return genuine(path, *args, **kwargs)
             if not allowed:
-                raise BadInput(_REFUSAL.format(task="this task"))
+                raise BadInput(_REFUSAL.format(task=what))
             return _metric
 
         evaluate.load = load
