@@ -9,6 +9,7 @@ import torch
 
 import broca
 from broca.engine import Engine
+from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.tasks.items import Request
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -137,3 +138,37 @@ def test_a_model_in_memory_says_so(plain, reference):
     with model.in_use(), torch.no_grad():
         logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
     assert torch.equal(sent_logits, logits)
+
+
+def test_wrappers_of_a_model_share_its_state(plain):
+    """What a wrapper of a model ablates, another wrapper of it knows."""
+    ablating, asking = (broca.load(plain, tiny_tokenizer()) for _ in range(2))
+    before = state(plain)
+    with ablating.ablated("L0H1"):
+        with pytest.raises(BadInput, match=r"ablated already \(L0H1\)"):
+            asking.require_intact()
+        with asking.in_use(), ablating.in_use():
+            assert not plain.training
+    asking.require_intact()
+    assert state(plain) == before
+
+
+def test_a_named_model_becomes_its_callers(plain):
+    """A model loaded by its name is hashed again once its caller wraps it."""
+    named = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", source="tiny")
+    before = named.fingerprint
+    wrapped = broca.load(plain, tiny_tokenizer())
+    with torch.no_grad():
+        plain.model.norm.weight.add_(1.0)
+    assert named.fingerprint == wrapped.fingerprint != before
+
+
+@pytest.mark.parametrize("use", [broca.scan, lambda model: broca.chat(model, [], heads="L0H1")])
+def test_no_verb_takes_an_ablated_model(plain, use):
+    """Verbs that measure no rows refuse an ablated model as well."""
+    model = broca.load(plain, tiny_tokenizer())
+    with (
+        model.ablated("L0H1"),
+        pytest.raises(BadInput, match=r"leave `with model\.ablated\(\.\.\.\)` first"),
+    ):
+        use(model)

@@ -120,7 +120,7 @@ class GatedModel:
             UnsupportedModel: The architecture is not covered.
         """
         model = unwrapped(model)
-        usage = Usage(model, belongs_to_caller=source is None)
+        usage = Usage.of(model, belongs_to_caller=source is None)
         with usage.held():
             structure = find_structure(model)
         chosen, points = choose(structure, components, architecture=type(model).__name__)

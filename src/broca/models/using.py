@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 from torch import nn
 
@@ -15,18 +16,32 @@ from broca.models.fingerprint import fingerprint
 class Usage:
     """Counts the users of a model, from any thread, and keeps the state to restore.
 
-    Copies of a model around the same weights share it: the weights are frozen once and restored
-    when the last user is done.
+    A model has one, which all its wrappers and copies around the same weights share: the weights
+    are frozen once and restored when the last user is done. `Usage.of` returns it.
 
     Args:
         model: The transformers model.
-        belongs_to_caller: Whether the caller may change its weights between two uses.
     """
 
-    def __init__(self, model: nn.Module, *, belongs_to_caller: bool) -> None:
-        self._model = model
-        self._belongs_to_caller = belongs_to_caller
+    _of_models: ClassVar[WeakValueDictionary[int, Usage]] = WeakValueDictionary()
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model  # the reference keeps the model's id valid
+        self._belongs_to_caller = False
         self._begin()
+
+    @classmethod
+    def of(cls, model: nn.Module, *, belongs_to_caller: bool) -> Usage:
+        """Returns the usage of a model, a new one at its first wrapper.
+
+        Args:
+            model: The transformers model.
+            belongs_to_caller: Whether the caller may change its weights between two uses.
+        """
+        usage = cls._of_models.setdefault(id(model), cls(model))
+        if belongs_to_caller and not usage._belongs_to_caller:
+            usage._belongs_to_caller, usage._fingerprint = True, ""
+        return usage
 
     def _begin(self) -> None:
         self._lock = RLock()

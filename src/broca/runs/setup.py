@@ -48,10 +48,15 @@ IN_MEMORY = (
 def model_in_use(
     model: str | GatedModel, options: ModelOptions, stages: Stages
 ) -> Iterator[GatedModel]:
-    """Loads a model by its name, or uses a loaded one, whose state is restored afterwards."""
+    """Loads a model by its name, or uses a loaded one, whose state is restored afterwards.
+
+    Raises:
+        BadInput: Components of the model are ablated now.
+    """
     if not isinstance(model, GatedModel):
         stages.enter("loading the model")
         model = load(model, **asdict(options))
+    model.require_intact()
     with model.in_use():
         stages.enter(model.describe())
         yield model
