@@ -24,7 +24,8 @@ from broca.results.export import BaseModel, Export
 NOISY = """
 import os, subprocess, sys
 from broca.cli.output import keep_stdout_for_results, print_json
-keep_stdout_for_results()
+keep_stdout_for_results(json=True)
+print("a task file")
 os.write(1, b"a native library\\n")
 subprocess.run([sys.executable, "-c", "print('a worker died')"])
 print_json({"selected": ["L0H1"], "task": "\\u00fcben"})
@@ -71,12 +72,12 @@ def test_intervals_are_shown_in_their_unit_or_in_points():
 
 
 def test_other_writers_to_stdout_are_sent_to_stderr():
-    """Messages of native libraries and child processes go to stderr, so the JSON is valid."""
+    """Messages of Python code, native libraries and child processes go to stderr."""
     ended = subprocess.run(
         [sys.executable, "-X", "utf8", "-c", NOISY], capture_output=True, check=True
     )
     assert ended.stdout.decode() == '{\n  "selected": [\n    "L0H1"\n  ],\n  "task": "üben"\n}\n'
-    assert ended.stderr == b"a native library\na worker died\n"
+    assert ended.stderr == b"a task file\na native library\na worker died\n"
 
 
 def test_a_captured_stdout_stays_as_it_is(capsys):

@@ -74,12 +74,12 @@ _HELP = {"--help", "-h"}
 def main() -> NoReturn:
     """Runs the command line and ends the process with one of `EXIT_CODES`."""
     tune_process()
-    keep_stdout_for_results()
+    words = sys.argv[1:]
+    keep_stdout_for_results(json="--json" in words)
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    words = sys.argv[1:]
     if words[:1] == ["--offline"]:
         os.environ.update(OFFLINE)
         if "broca.models" in sys.modules:  # the hub libraries read the environment once

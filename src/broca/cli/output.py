@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,12 +24,20 @@ WIDTH = 160
 """Width of tables in a pipe: 80 columns would truncate the names of tasks."""
 
 
-def keep_stdout_for_results() -> None:
-    """Redirects the output of native libraries and Ray's processes from stdout to stderr.
+_kept: TextIO | None = None
 
-    Python's own output still goes to stdout, so that `--json` prints only JSON there. If stdout is
-    not file descriptor 1, as under a test that captures it, nothing changes.
+
+def keep_stdout_for_results(*, json: bool = False) -> None:
+    """Redirects what others print from stdout to stderr.
+
+    Native libraries and Ray's processes are redirected always. Python's own output, such as what
+    the functions of a task file print, goes to stdout unless stdout holds JSON. If stdout is not
+    file descriptor 1, as under a test that captures it, nothing changes.
+
+    Args:
+        json: Whether stdout holds only what `print_json` and `print_text` print.
     """
+    global _kept
     try:
         if sys.stdout.fileno() != STDOUT:
             return
@@ -38,21 +46,29 @@ def keep_stdout_for_results() -> None:
     sys.stdout.flush()
     descriptor = os.dup(STDOUT)
     os.dup2(sys.stderr.fileno(), STDOUT)
-    sys.stdout = open(  # noqa: SIM115  # it is closed when the process ends
+    _kept = open(  # noqa: SIM115  # it is closed when the process ends
         descriptor, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, newline=None
     )
+    sys.stdout = sys.stderr if json else _kept
+
+
+def print_text(text: str) -> None:
+    """Prints a text on stdout as it is."""
+    stream = _kept or sys.stdout
+    stream.write(text)
+    stream.flush()
 
 
 def print_json(data: Any) -> None:
     """Prints plain data as JSON on stdout."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    print_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def print_result(result: Any) -> None:
     """Prints a result on stdout, byte for byte as in its file."""
     from broca.results.codec import encode
 
-    sys.stdout.write(encode(result))
+    print_text(encode(result))
 
 
 def show(result: R, page: Path, options: PrintOptions, in_words: Callable[[R, Path], None]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from broca.cli.commands import PrintOptions, command
 from broca.cli.keeping import measuring
+from broca.cli.output import print_text
 from broca.cli.wording import tell
 from broca.options import PaperRunOptions, SearchOptions, without
 
@@ -66,6 +66,6 @@ def reproduce(
     paths = write(reproductions, folder, stem_of(model))
     if len(reproductions) == 1:
         text = as_json if print_options.json else as_csv
-        sys.stdout.write(text(reproductions[0]))
+        print_text(text(reproductions[0]))
     notes = dict.fromkeys(note for table in reproductions for note in table.notes)
     tell(*(f"note: {note}" for note in notes), *(f"written: {path}" for path in paths))
