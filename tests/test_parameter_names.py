@@ -18,6 +18,9 @@ PROGRAMS = {"tasks/sandbox/isolation.py": "bwrap", "executors/ray.py": "ray"}
 
 FILES = sorted(file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] != "cli")
 
+PAGES = sorted(file for ending in ("js", "j2") for file in SOURCE.rglob(f"*.{ending}"))
+"""Scripts and templates of pages, which callers in Python see too."""
+
 
 def strings_of(file):
     """Yields the line and text of every string and docstring, with `{}` for formatted values."""
@@ -46,3 +49,9 @@ def test_no_string_speaks_of_flags(file):
         assert PROGRAMS[str(place)] in file.read_text()
     else:
         assert not list(flags_in(file))
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_no_page_speaks_of_flags(file):
+    """A page names flags only within a whole command."""
+    assert not FLAG.findall(COMMAND.sub("", file.read_text()))

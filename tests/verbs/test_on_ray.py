@@ -1,9 +1,14 @@
 """Every verb that measures gives the same result on Ray's workers as in this process."""
 
 import copy
+import json
 import os
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
+import psutil
 import pytest
 import torch
 
@@ -132,3 +137,36 @@ def test_a_study_gives_the_same_on_ray(workers, small):
     arguments = {"tasks": "capitals", "rows": 200, "items": 8, "limit": 8, "keep_universal": True}
     remote = broca.reproduce("table2", small, **arguments, journal=workers)
     assert remote == broca.reproduce("table2", small, **arguments)
+
+
+def test_only_json_is_on_stdout_though_a_worker_dies(tmp_path):
+    """With `--json`, Ray's messages on a killed worker go to stderr, and the command goes on."""
+    with subprocess.Popen(
+        [
+            sys.executable, "-m", "broca", "verify", "reference-small", "--task", "sorting",
+            "--heads", "L0H1+L1H2", "--others", "capitals", "--executor", "ray", "--workers", "1",
+            "--json", "--out", str(tmp_path),
+        ],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as command:  # fmt: skip
+        victim = None
+        while victim is None and command.poll() is None:
+            time.sleep(0.1)
+            victim = worker_of(psutil.Process(command.pid))
+        assert victim is not None
+        victim.kill()
+        stdout, stderr = command.communicate()
+    assert command.returncode == 0, stderr
+    assert json.loads(stdout)["kind"] == "verification"
+
+
+def worker_of(process):
+    """Returns a process of broca's workers that Ray has started, or None."""
+    for child in process.children(recursive=True):
+        try:
+            name = " ".join(child.cmdline())
+        except psutil.Error:  # it has ended
+            continue
+        if name.startswith("ray::Worker"):
+            return child
+    return None

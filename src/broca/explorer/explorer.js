@@ -263,7 +263,7 @@
   };
   answered("api/tasks").then((names) => {
     names.forEach(addTask);
-    if (!names.length) find("chips").append(make("p", "No tasks suit this model: name some with --tasks."));
+    if (!names.length) find("chips").append(make("p", "No tasks suit this model: name some in `tasks`."));
     find("chips").dataset.ready = "";
   }).catch(showError);
 

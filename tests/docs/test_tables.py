@@ -10,7 +10,7 @@ from broca.models import KINDS
 from broca.recovery import RECOVERIES
 from broca.searches import METHODS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 _spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
 tables = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(tables)
