@@ -39,3 +39,9 @@ def test_exceptions_are_modules_without_tests():
     for module in EXCEPTIONS:
         assert (PACKAGE / module).is_file(), module
         assert not has_tests(Path(module)), module
+
+
+def test_the_package_has_at_most_eight_loose_modules():
+    """A reader of `ls src/broca` sees packages, and few modules beside them."""
+    loose = [path.name for path in PACKAGE.iterdir() if path.is_file() and path.name != "py.typed"]
+    assert len(loose) <= 8, loose
