@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 from dying import killed_in_batch, killed_in_training
-from verbs.measuring import VERBS
+from verbs.measuring import NARROW, VERBS
 from verbs.neurons.small_runs import RUNS, arguments_of
 
 import broca
@@ -97,3 +97,23 @@ def test_a_verb_that_is_killed_while_it_trains_goes_on(models, tmp_path):
     killed_in_training(call, steps=2)
     assert result_of(call) == expected
     assert totals(journal) == totals(tmp_path / "whole.sqlite")
+
+
+@pytest.mark.long
+def test_a_killed_page_keeps_what_its_visitors_measured(models, tmp_path):
+    """A page that is served again on its journal shows the same score, and measures the rest."""
+
+    def score_on(journal):
+        with broca.explore(
+            models["heads"], tasks="capitals", port=0, journal=journal, engine_options=NARROW
+        ) as page:
+            return page.explorer.score("capitals", ["L0H1"])
+
+    undisturbed, journal = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
+    expected = score_on(undisturbed)
+    full = totals(undisturbed)
+    for batch in (full["batches"] // 2 + 1, full["batches"]):
+        killed_in_batch(lambda: score_on(journal), batch)
+        assert totals(journal)["batches"] == batch - 1
+    assert score_on(journal) == expected
+    assert totals(journal) == full

@@ -46,7 +46,7 @@ def read_patch(path: Path) -> Patch:
     file = path / FILE if path.is_dir() else path
     if not file.is_file():
         raise BadInput(
-            f"'{path}' holds no {FILE}: give the folder that `broca export` with `kind` patch wrote"
+            f"'{path}' holds no {FILE}: give the folder that `broca export --kind patch` wrote"
         )
     try:
         with safe_open(file, framework="pt") as content:
@@ -56,5 +56,5 @@ def read_patch(path: Path) -> Patch:
     except (OSError, SafetensorError, KeyError) as error:
         raise BadInput(
             f"'{file}' is not a patch of broca ({type(error).__name__}: {error}): give the folder "
-            "that `broca export` with `kind` patch wrote"
+            "that `broca export --kind patch` wrote"
         ) from error
