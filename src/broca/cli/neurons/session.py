@@ -64,11 +64,13 @@ def run_verb(
     from broca.results.neurons import NeuronExperiment, NeuronSet
 
     settings = settings_of(f"neurons {verb}", model=model, run_options=run_options, **parameters)
-    kind: type[NeuronSet | NeuronExperiment] = NeuronSet if verb == "locate" else NeuronExperiment
+    kind: type[NeuronSet | NeuronExperiment[Any]] = (
+        NeuronSet if verb == "locate" else NeuronExperiment
+    )
 
     def measure(
         options: RunOptions, report: Report
-    ) -> tuple[NeuronSet | NeuronExperiment, LoadedModels]:
+    ) -> tuple[NeuronSet | NeuronExperiment[Any], LoadedModels]:
         from broca import neurons
 
         result = getattr(neurons, verb)(

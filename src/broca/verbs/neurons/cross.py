@@ -13,7 +13,7 @@ from broca.neurons.methods import choose, require_method
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
 from broca.options import NeuronRunOptions, TuningOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import Crossed, NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks import Task
 
@@ -33,7 +33,7 @@ def cross(
     on_progress: Report | None = None,
     neuron_options: TuningOptions,
     run_options: NeuronRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[tuple[Crossed, ...]]:
     """Locates on one task, erases or trains there, and measures on every task.
 
     Args:

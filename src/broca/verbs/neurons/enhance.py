@@ -12,7 +12,7 @@ from broca.neurons.methods import choose, require_method, require_some
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
 from broca.options import NeuronRunOptions, TuningOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import Arm, NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks import Task
 
@@ -33,7 +33,7 @@ def enhance(
     on_progress: Report | None = None,
     neuron_options: TuningOptions,
     run_options: NeuronRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[tuple[Arm, ...]]:
     """Trains only the located neurons, only the others, or random ones; measures on held-out items.
 
     Args:

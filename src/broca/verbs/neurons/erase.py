@@ -13,7 +13,7 @@ from broca.neurons.methods import choose, require_method, require_some
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets
 from broca.options import LocatingOptions, NeuronRunOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import Erased, NeuronExperiment
 from broca.runs.progress import Report
 from broca.runs.task_sets import listed
 from broca.tasks import Task
@@ -35,7 +35,7 @@ def erase(
     on_progress: Report | None = None,
     neuron_options: LocatingOptions,
     run_options: NeuronRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[tuple[Erased, ...]]:
     """Erases located neurons and as many random ones, on held-out items of the task and of others.
 
     Args:
@@ -91,5 +91,5 @@ def erase(
             else:
                 notes.append(f"{method} selected no neuron")
         result = erased(run, sets, (name, *others), chance, factor=factor)
-        neurons = {method: run.neurons.names(columns) for method, columns in sets.items()}
+        neurons = {method: [*run.neurons.names(columns)] for method, columns in sets.items()}
         return experiment(run, result, notes=notes, neurons=neurons)
