@@ -7,10 +7,10 @@ from pathlib import Path
 
 from broca.neurons.enhancing import enhanced
 from broca.neurons.erasing import erased
-from broca.neurons.expecting import arm_names, erasing_steps, training_steps
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.selection import Columns
 from broca.neurons.sets import RandomSets
+from broca.neurons.verb_steps import arm_names, erasing_steps, training_steps
 from broca.options import TrainingOptions
 from broca.results.base import Interval
 from broca.results.neurons import Arm, Crossed

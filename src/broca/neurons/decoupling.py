@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.expecting import scoring
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.sets import shared
+from broca.neurons.verb_steps import scoring
 from broca.results.neurons import Decoupled
 from broca.tasks.examples import Task
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from broca.neurons.neuron_run import INTACT, NeuronRun, Responses
-from broca.neurons.selection import Columns
+from broca.neurons.neuron_run import NeuronRun, Responses
+from broca.neurons.selection import INTACT, Columns
 from broca.neurons.sets import RandomSets
 from broca.neurons.tuning import NeuronDelta, Trained, Training, trained, zeros
 from broca.options import TrainingOptions

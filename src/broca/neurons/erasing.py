@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.neuron_run import INTACT, NeuronRun
-from broca.neurons.selection import Columns
+from broca.neurons.neuron_run import NeuronRun
+from broca.neurons.selection import INTACT, Columns
 from broca.neurons.sets import RandomSets
 from broca.results.neurons import Erased
 

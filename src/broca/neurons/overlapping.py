@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from broca.neurons.crossing import relation_of
-from broca.neurons.expecting import scoring
 from broca.neurons.neuron_run import NeuronRun, Places
 from broca.neurons.selection import Columns, commonality_set
 from broca.neurons.sets import shared
+from broca.neurons.verb_steps import scoring
 from broca.results.neurons import ComparedHalves, Overlaps
 
 _MEASURES = ("of_first", "of_second", "of_larger", "iou", "expected_of_larger", "expected_iou")

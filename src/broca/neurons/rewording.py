@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.expecting import scoring
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.sets import shared
+from broca.neurons.verb_steps import scoring
 from broca.results.neurons import Agreement, Fidelity, Overlap
 
 RELATIONS = ("same item, other wording", "other item, same wording", "other item, other wording")

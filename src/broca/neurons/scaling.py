@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.neurons.expecting import INTACT_STAGE, scaling, scoring
-from broca.neurons.neuron_run import INTACT, NeuronRun, Places
+from broca.neurons.neuron_run import NeuronRun, Places
+from broca.neurons.selection import INTACT
 from broca.neurons.sets import RandomSets
+from broca.neurons.verb_steps import INTACT_STAGE, scaling, scoring
 from broca.results.neurons import Moved, Reliability
 
 

@@ -20,7 +20,7 @@ SENTENCES = {
     "file).",
     "tasks": "Data sets, T1,T2,..., or auto: all shipped tasks.",
     "others": "Other data sets to measure on: T1,T2, auto, or nothing.",
-    "method": "cnl, knowledge-neurons, activation, gradient, random or sensing.",
+    "method": "{neuron_methods}.",
     "items": "Maximum number of items to locate on.",
     "report_items": "Maximum number of items to measure on.",
     "draws": "Number of random sets to compare with each located set.",
