@@ -8,6 +8,7 @@ from pathlib import Path
 
 from broca.engine.ablation import ABLATIONS
 from broca.models import KINDS
+from broca.neurons.methods import NEURON_METHODS
 from broca.recovery import RECOVERIES
 from broca.searches import DEFAULT_METHOD, METHODS
 
@@ -47,6 +48,10 @@ def tables() -> dict[str, str]:
                 (f"`{name}`", kind.help, "no" if kind.needs_donors else "yes")
                 for name, kind in ABLATIONS.items()
             ),
+        ),
+        "neuron-methods": _table(
+            ("method", "score of a neuron"),
+            ((f"`{name}`", method.help) for name, method in NEURON_METHODS.items()),
         ),
     }
 

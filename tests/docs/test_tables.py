@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from broca.models import KINDS
+from broca.neurons.methods import NEURON_METHODS
 from broca.recovery import RECOVERIES
 from broca.searches import METHODS
 
@@ -37,6 +38,7 @@ def test_every_record_is_in_its_table():
         (METHODS, "methods-and-answers"),
         (RECOVERIES, "recoveries"),
         (KINDS, "components"),
+        (NEURON_METHODS, "neuron-methods"),
     ):
         assert re.findall(r"^\| `([\w-]+)` \|", blocks[block], re.MULTILINE) == list(records)
 

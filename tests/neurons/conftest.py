@@ -7,6 +7,7 @@ from broca.neurons.items import _task_set, of_examples
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import NeuronRun
 from broca.options import RuleOptions
+from broca.runs.progress import Stages
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
 from broca.tasks import Split, Task
@@ -54,5 +55,25 @@ def ask(neurons):
             settings={"verb": "test"},
         )
         return NeuronRun(run, neurons, rule or RuleOptions(steps=3))
+
+    return make
+
+
+@pytest.fixture
+def expecting(ask):
+    """Returns a function that makes a run with expected steps, and a function with its counts."""
+
+    def make(steps_of):
+        run = ask(letters(4), letters(3, name="others", start=12), rule=RuleOptions(count=4))
+        reports, steps = [], steps_of(run)
+        run.run.stages = Stages(lambda stage, progress: reports.append(progress))
+        run.run.stages.expect(steps)
+
+        def counts():
+            run.run.stages.enter("the end")
+            run.run.stages.at(0, 0, 0)
+            return reports[-1].done, reports[-1].total, sum(step.rows for step in steps)
+
+        return run, counts
 
     return make

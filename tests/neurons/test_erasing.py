@@ -6,7 +6,7 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons.erasing import erased
-from broca.neurons.neuron_run import INTACT
+from broca.neurons.selection import INTACT
 from broca.neurons.sets import RandomSets
 
 

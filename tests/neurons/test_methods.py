@@ -1,5 +1,7 @@
 """Every method selects neurons by its definition."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -7,21 +9,24 @@ import pytest
 from neurons.conftest import letters
 
 from broca.errors import BadInput
-from broca.neurons.methods import choose, require_method
+from broca.neurons.methods import (
+    NEURON_METHODS,
+    choice_steps,
+    choose_neurons,
+    require_neuron_method,
+)
 from broca.neurons.neuron_run import NeuronRun
 from broca.options import MethodOptions, RuleOptions
 
 RULE = RuleOptions(count=6, steps=3)
 
 
-@pytest.mark.parametrize(
-    "method", ["cnl", "knowledge-neurons", "activation", "gradient", "random", "sensing"]
-)
+@pytest.mark.parametrize("method", NEURON_METHODS)
 def test_every_method_gives_the_wanted_number(ask, method):
     """Every method selects `count` neurons, so methods can be compared at equal count."""
     run = ask(letters(6), letters(4, name="others", start=12), rule=RULE)
     options = MethodOptions(rows=18)
-    choice = choose(run, "letters", method=method, options=options, contrast=["others"])
+    choice = choose_neurons(run, "letters", method=method, options=options, contrast=["others"])
     assert len(choice.columns) == 6
     assert choice.columns.tolist() == sorted(set(choice.columns.tolist()))
 
@@ -31,7 +36,7 @@ def test_knowledge_neurons_follow_their_two_thresholds(ask):
     run = ask(letters(6))
     scores = run.item_scores(run.places("letters")).scores
     votes = (scores > 0.2 * scores.max(1, keepdims=True)).mean(0)
-    choice = choose(run, "letters", method="knowledge-neurons")
+    choice = choose_neurons(run, "letters", method="knowledge-neurons")
     assert choice.columns.tolist() == np.flatnonzero(votes > 0.4).tolist()
 
 
@@ -47,7 +52,7 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
         return replace(scores, activations=activations.astype(np.float32))
 
     monkeypatch.setattr(NeuronRun, "item_scores", planted)
-    choice = choose(run, "letters", method="activation", contrast=["others"])
+    choice = choose_neurons(run, "letters", method="activation", contrast=["others"])
     assert choice.columns.tolist() == [9]
 
 
@@ -58,10 +63,45 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
 def test_methods_say_what_they_lack(ask, method, message):
     """The message names the missing or unknown option."""
     with pytest.raises(BadInput, match=message):
-        choose(ask(letters(2)), "letters", method=method)
+        choose_neurons(ask(letters(2)), "letters", method=method)
 
 
 def test_an_unknown_search_is_refused_whatever_the_method():
     """An unknown search is refused before anything is measured."""
     with pytest.raises(BadInput, match="'greedy'"):
-        require_method("cnl", MethodOptions(search="greedyy"))
+        require_neuron_method("cnl", MethodOptions(search="greedyy"))
+
+
+@pytest.mark.parametrize("method", [name for name in NEURON_METHODS if name != "sensing"])
+def test_the_rows_of_a_method_are_expected(expecting, method):
+    """Items of the task and, for activations, of the contrast are counted; `random` needs none."""
+    settings = {"method": method, "contrast": ["others"]}
+    run, counts = expecting(lambda run: choice_steps(run, "letters", **settings))
+    choose_neurons(run, "letters", **settings)
+    rows = {"activation": 7, "random": 0}.get(method, 4)
+    assert counts() == (rows, rows, rows)
+
+
+@pytest.mark.parametrize("search", ["masked-gradient", "cs-stratified"])
+def test_the_rows_of_sensing_are_expected(expecting, search):
+    """The row budget is expected; a search may finish early."""
+    settings = {"method": "sensing", "options": MethodOptions(search=search, rows=1200)}
+    run, counts = expecting(lambda run: choice_steps(run, "letters", **settings))
+    choose_neurons(run, "letters", **settings)
+    done, total, expected = counts()
+    assert done == total
+    assert 0.5 * expected < done <= expected == 1200
+
+
+def test_every_record_is_complete():
+    """A record has its own name as its key, and a phrase for the docs; only one needs others."""
+    assert [record.name for record in NEURON_METHODS.values()] == list(NEURON_METHODS)
+    assert all(record.help and not record.help.endswith(".") for record in NEURON_METHODS.values())
+    assert [name for name, record in NEURON_METHODS.items() if record.compares] == ["activation"]
+
+
+def test_names_of_methods_are_read_without_torch():
+    """`broca neurons locate --help` does not wait for torch."""
+    code = "import sys, broca.neurons.methods; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -11,7 +11,7 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons.gradients import Attributor
-from broca.neurons.neuron_run import INTACT
+from broca.neurons.selection import INTACT
 from broca.options import RuleOptions
 
 COLUMNS = np.array([1, 2, 3, 20, 64, 65, 100])

@@ -30,11 +30,11 @@ def test_expectation_is_that_of_random_sets():
 
 
 def test_empty_sets_share_nothing_that_is_known():
-    """The overlap of an empty set is NaN, not zero and not an error."""
+    """The overlap of an empty set is None, not zero and not an error."""
     common = shared(np.array([], dtype=int), np.array([1]), neurons=10)
-    assert np.isnan(common.of_first)
+    assert common.of_first is None
     assert common.of_second == 0
-    assert np.isnan(shared(np.array([]), np.array([]), neurons=10).iou)
+    assert shared(np.array([]), np.array([]), neurons=10).iou is None
 
 
 @pytest.mark.parametrize("matching", ["size", "layer"])

@@ -11,7 +11,7 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons import tuning
-from broca.neurons.neuron_run import INTACT
+from broca.neurons.selection import INTACT
 from broca.neurons.tuning import NeuronDelta, Training, parts_of, trained, zeros
 from broca.options import TrainingOptions
 

@@ -7,7 +7,6 @@ from reports.test_page import make_result
 from results.test_atlas import make_atlas
 from simulated import toy_verification
 
-from broca.neurons.overlapping import Compared, Overlaps
 from broca.reports import (
     render_atlas_page,
     render_html,
@@ -15,7 +14,7 @@ from broca.reports import (
     render_verification_page,
 )
 from broca.results.base import Interval, ModelInfo
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import ComparedHalves, NeuronExperiment, Overlap, Overlaps
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
 from broca.results.verification import TaskFailures
 
@@ -95,11 +94,10 @@ def test_atlas_escapes_everything():
 
 def test_overlap_page_escapes_everything():
     """Names of data sets and of the model are escaped."""
-    from broca.neurons.sets import Overlap
     from broca.reports.overlap import overlap_page
 
-    measured = Overlap(**dict.fromkeys((field.name for field in fields(Overlap)), 0.5))
-    pairs = (Compared(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
+    measured = Overlap(1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+    pairs = (ComparedHalves(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
     result = NeuronExperiment(
         command="broca neurons overlap",
         model=ModelInfo(name=EVIL, fingerprint=""),

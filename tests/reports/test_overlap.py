@@ -1,28 +1,29 @@
 """The overlap of tasks' neurons has a matrix, a figure and a page."""
 
 import pytest
+from results.test_neurons import make_experiment
 
 from broca.errors import BadInput
 from broca.reports.overlap import matrix
 from broca.results.base import ModelInfo
 from broca.results.codec import decode, encode
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import ComparedHalves, NeuronExperiment, Overlap, Overlaps
 
 SHARES = {("a/1", "a/2"): 0.5, ("a/1", "b/1"): 0.2, ("a/1", "b/2"): 0.4, ("a/2", "b/1"): 0.0,
           ("a/2", "b/2"): 0.2, ("b/1", "b/2"): None}  # fmt: skip
-PAIRS = [
-    {"first": first, "second": second, "overlap": {"of_larger": share}}
+PAIRS = tuple(
+    ComparedHalves(first, second, "", (3, 4), Overlap(1, 0.5, 0.5, share, 0.5, 0.1, 0.1))
     for (first, second), share in SHARES.items()
-]
+)
 
 
-def make_overlap(command="broca neurons overlap"):
+def make_overlap():
     """Returns an experiment with these pairs."""
     return NeuronExperiment(
-        command=command,
+        command="broca neurons overlap",
         model=ModelInfo(name="<b>", fingerprint=""),
         settings={},
-        result={"names": ["a", "b"], "pairs": PAIRS, "summary": {}},
+        result=Overlaps(("a", "b"), PAIRS, {}),
     )
 
 
@@ -44,7 +45,7 @@ def test_page_and_figure_are_made_of_a_file_too(tmp_path):
 
 def test_other_experiments_have_no_figure(tmp_path):
     """Other experiments have a page of tables, and `plot` refuses them."""
-    files = make_overlap("broca neurons erase").save(tmp_path)
+    files = make_experiment("erase").save(tmp_path)
     assert [file.name for file in files] == ["erase.json", "erase.html"]
     with pytest.raises(BadInput, match="no figure"):
-        make_overlap("broca neurons erase").plot()
+        make_experiment("erase").plot()

@@ -30,7 +30,7 @@ MAKERS = {
     make_atlas: (6, ["task", "capability", "component", "effect", "low", "high", "selected"]),
     make_stress: (6, ["measure", "of", "value", "low", "high"]),
     make_neurons: (2, ["component", "layer", "index", "score", "sigmas"]),
-    make_experiment: (2, ["a"]),
+    make_experiment: (2, ["method", "questions", "neurons", "before"]),
     make_refit: (6, ["component", "layer", "head", "effect"]),
     make_estimate: (2, ["method", "rows", "tokens", "seconds"]),
     make_export: (2, ["component", "ablation", "scale"]),

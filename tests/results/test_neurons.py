@@ -1,11 +1,52 @@
 """Sets of neurons and experiments on neurons."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from math import nan
 
-from broca.results.base import ModelInfo
-from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet
+import pytest
+
+from broca.errors import BadInput
+from broca.results.base import Interval, ModelInfo
+from broca.results.codec import decode, encode, plain
+from broca.results.neurons import (
+    EXPERIMENTS,
+    Agreement,
+    Arm,
+    ComparedHalves,
+    Crossed,
+    Decoupled,
+    Erased,
+    Fidelity,
+    LocatedNeuron,
+    Moved,
+    NeuronExperiment,
+    NeuronSet,
+    Overlap,
+    Overlaps,
+    Reliability,
+)
 
 MODEL = ModelInfo("toy", "abc")
+HALF = Interval(0.5, 0.25, 0.75)
+ERASED = Erased("cnl", "adding", 4, HALF, HALF, HALF, HALF, (0.25, 0.5), HALF, HALF)
+DECOUPLED = Decoupled("same content", 3, None, HALF, HALF, HALF, 0.125, 0.0625)
+RESULTS = {
+    "fidelity": Fidelity("adding", 3, 4.5, 0.0, (Agreement("same item", HALF, HALF, 0.1, 0.05),)),
+    "reliability": Reliability("adding", 6, 0, 4.5, 0.5, 2, (
+        Moved(0.0, HALF, HALF, HALF, None, None, 0.5), Moved(2.0, HALF, HALF, HALF, HALF, 0.5, 1.0),
+    )),
+    "decouple": (DECOUPLED, replace(DECOUPLED, relation="same capability")),
+    "overlap": Overlaps(
+        ("adding", "sorting"),
+        (ComparedHalves("adding/1", "sorting/2", "other capability", (3, 0),
+                        Overlap(0, 0.0, None, 0.0, 0.0, 0.0, 0.0)),),
+        {"other capability": {"of_first": 0.0, "of_second": None}},
+    ),
+    "erase": (ERASED, replace(ERASED, questions="sorting")),
+    "enhance": (Arm("located", "adding", 4, 0.1, 0.05, HALF, HALF, HALF, 1, (0.5, None)),),
+    "cross": (Crossed("erase", "adding", "sorting", "other capability", 4, HALF, 0.5, HALF),),
+}  # fmt: skip
+"""A small result of every verb."""
 
 
 def make_neurons():
@@ -18,11 +59,10 @@ def make_neurons():
     )  # fmt: skip
 
 
-def make_experiment():
-    """Returns an experiment with two lines."""
-    return NeuronExperiment(
-        command="broca neurons erase", model=MODEL, settings={}, result=[{"a": 1}, {"a": 2}]
-    )
+def make_experiment(verb="erase", **changes):
+    """Returns an experiment of a verb; that of `erase` has two lines."""
+    settings = {"command": f"broca neurons {verb}", "result": RESULTS[verb], **changes}
+    return NeuronExperiment(model=MODEL, settings={}, **settings)
 
 
 def test_a_set_is_summed_up_with_its_share_and_its_first_neurons():
@@ -37,19 +77,60 @@ def test_a_set_is_summed_up_with_its_share_and_its_first_neurons():
     assert replace(neurons, selected=()).summary()[0].endswith("none")
 
 
-@dataclass(frozen=True)
-class Arm:
-    """A line of an experiment."""
-
-    arm: str
-    score: float
-
-
 def test_an_experiments_lines_are_those_of_its_result():
-    """Results that are data classes, in a list or alone, and plain values become records."""
+    """Lines become records; a result that is one data class is one record."""
     experiment = make_experiment()
-    lines = replace(experiment, result=(Arm("a", 0.5), Arm("b", 1.0))).records()
-    assert lines == [{"arm": "a", "score": 0.5}, {"arm": "b", "score": 1.0}]
-    assert replace(experiment, result=Arm("a", 0.5)).records() == lines[:1]
-    assert replace(experiment, result=[1.5]).records() == [{"value": 1.5}]
+    assert experiment.records() == [plain(line) for line in RESULTS["erase"]]
     assert experiment.summary() == ("broca neurons erase of toy: 2 lines",)
+    (record,) = make_experiment("fidelity").records()
+    assert record == plain(RESULTS["fidelity"])
+
+
+@pytest.mark.parametrize("verb", EXPERIMENTS)
+def test_every_experiment_is_restored_and_shown(verb, tmp_path):
+    """The file gives an equal result of the same data classes; text, tables and page are made."""
+    experiment = make_experiment(verb)
+    assert experiment.result == RESULTS[verb]
+    again = NeuronExperiment.read(experiment.save(tmp_path)[0])
+    assert again == experiment
+    assert (tmp_path / f"{verb}.html").is_file()
+    assert 1 <= len(repr(again).splitlines()) <= 5
+    assert "<table>" in again._repr_html_()
+    assert len(again.to_frame()) == len(experiment.records()) > 0
+    assert again.tables
+    assert all(len(again.to_frame(table=name)) for name in again.tables)
+
+
+def test_what_is_not_finite_is_none_as_in_the_file():
+    """NaN of a measured result and of a file of null intervals is None."""
+    arm = replace(RESULTS["enhance"][0], losses=(0.5, nan))
+    assert make_experiment("enhance", result=(arm,)).result == RESULTS["enhance"]
+    unknown = replace(DECOUPLED, of_first=Interval(nan, nan, nan))
+    experiment = make_experiment("decouple", result=(unknown,))
+    assert experiment.result == (DECOUPLED,)
+    text = encode(experiment)
+    older = text.replace(
+        '"of_first": null', '"of_first": {"value": null, "low": null, "high": null}'
+    )
+    assert older != text
+    assert decode(NeuronExperiment, older) == experiment
+
+
+@pytest.mark.parametrize(
+    ("command", "result"),
+    [
+        ("broca neurons erase", [{"a": 1}]),
+        ("broca neurons erase", [{**plain(ERASED), "more": 1}]),
+        ("broca neurons enhance", [plain(ERASED)]),
+        ("broca neurons locate", []),
+        ("broca neurons", {}),
+    ],
+)
+def test_a_result_of_another_type_is_refused(command, result):
+    """A file whose result is not that of its command, or whose command is none, is refused."""
+    text = encode(make_experiment())
+    written = encode(make_experiment().result).rstrip("\n").replace("\n", "\n  ")
+    assert written in text
+    text = text.replace(written, encode(result)).replace("broca neurons erase", command)
+    with pytest.raises(BadInput, match="this is not a neuron experiment of broca"):
+        decode(NeuronExperiment, text)

@@ -7,10 +7,11 @@ import pytest
 from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from results.test_atlas import make_atlas
+from results.test_neurons import make_experiment
 from simulated import toy_verification
 
 from broca.results.codec import encode
-from broca.results.neurons import NeuronExperiment, NeuronSet
+from broca.results.neurons import EXPERIMENTS, NeuronExperiment, NeuronSet
 from broca.results.schemas import END, FILES, START, schema_of, tables, text_of
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -59,7 +60,7 @@ def conforms(data, schema, definitions):
             for n, value in enumerate(data)
         )
     types = {"string": str, "boolean": bool, "integer": int, "number": float | int,
-             "null": type(None), "object": dict}  # fmt: skip
+             "null": type(None), "object": dict, "array": list}  # fmt: skip
     expected = types.get(schema.get("type"), object)
     numeric = expected in (int, float | int) and isinstance(data, bool)
     return isinstance(data, expected) and not numeric
@@ -84,3 +85,14 @@ def test_files_keep_to_their_schemas(make):
     assert conforms(data, schema, schema["$defs"])
     for spoiled in ({**data, "schema": "2"}, {**data, "more": 1}, {**data, "model": None}):
         assert not conforms(spoiled, schema, schema["$defs"])
+
+
+@pytest.mark.parametrize("verb", EXPERIMENTS)
+def test_every_experiment_keeps_to_its_schema(verb):
+    """The result conforms; a result that lacks a key or is of no experiment does not."""
+    data, schema = json.loads(encode(make_experiment(verb))), schema_of(NeuronExperiment)
+    assert conforms(data, schema, schema["$defs"])
+    first = data["result"][0] if isinstance(data["result"], list) else data["result"]
+    first.popitem()
+    for spoiled in (data["result"], 1, [1], {}):
+        assert not conforms({**data, "result": spoiled}, schema, schema["$defs"])

@@ -100,8 +100,14 @@ def test_the_others_keep_their_numbers():
     assert [(neuron.name, neuron.score) for neuron in neurons.selected] == [
         (neuron["name"], neuron["score"]) for neuron in old("neurons")["selected"]
     ]
-    erased = NeuronExperiment.read(DATA / "erase.schema1.json")
-    assert erased.result == old("erase")["result"]
+    erased = NeuronExperiment.read(DATA / "erase.schema1.json").result
+    for line, before in zip(erased, old("erase")["result"], strict=True):
+        assert (line.method, line.questions, line.neurons) == ("cnl", before["questions"], 19)
+        assert list(line.random_drops) == before["random_drops"]
+        for name in ("before", "after", "drop", "random_drop", "excess", "log_probability_drop"):
+            interval = getattr(line, name)
+            ends = {"mean": interval.value, "low": interval.low, "high": interval.high}
+            assert {**ends, "n": 100} == before[name]
 
 
 @pytest.mark.parametrize("missing", ["verification", "baseline", "cost", "metrics"])

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MENUS = {
     "methods": "broca.searches:METHODS",
+    "neuron_methods": "broca.neurons.methods:NEURON_METHODS",
     "recoveries": "broca.recovery:RECOVERIES",
     "studies": "broca.studies.paper:NAMES",
 }

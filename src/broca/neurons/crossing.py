@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from broca.neurons.enhancing import Arm, enhanced
+from broca.neurons.enhancing import enhanced
 from broca.neurons.erasing import erased
-from broca.neurons.expecting import arm_names, erasing_steps, training_steps
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.selection import Columns
 from broca.neurons.sets import RandomSets
+from broca.neurons.verb_steps import arm_names, erasing_steps, training_steps
 from broca.options import TrainingOptions
 from broca.results.base import Interval
+from broca.results.neurons import Arm, Crossed
 from broca.runs.forecast import Step
 from broca.tasks import Benchmark
 
@@ -22,31 +22,6 @@ ACTIONS = ("erase", "tune")
 
 TUNED = ("located", "random")
 """The sets that `tune` trains."""
-
-
-@dataclass(frozen=True)
-class Crossed:
-    """The effect on B of an action on the neurons of A.
-
-    Attributes:
-        action: `erase` or `tune`.
-        located_on: Task A.
-        measured_on: Task B.
-        relation: `same data`, `same capability` or `other capability`.
-        neurons: Number of located neurons.
-        change: Change of B's score.
-        random_change: Change of B's score with as many random neurons, mean over the draws.
-        log_probability_change: Change in nats of B's gold answers.
-    """
-
-    action: str
-    located_on: str
-    measured_on: str
-    relation: str
-    neurons: int
-    change: Interval
-    random_change: float
-    log_probability_change: Interval
 
 
 def crossed(

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.expecting import scoring
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.sets import shared
-from broca.results.base import Interval
+from broca.neurons.verb_steps import scoring
+from broca.results.neurons import Decoupled
 from broca.tasks.examples import Task
 
 MEASURES = ("of_first", "of_second", "of_larger", "iou")
@@ -36,31 +36,6 @@ class Pair:
     relation: str
     first: dict[str, Any]
     second: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Decoupled:
-    """The overlap of located sets over the pairs of one relation.
-
-    Attributes:
-        relation: Relation of the pairs.
-        pairs: Number of pairs; pairs with two empty sets are left out.
-        of_first: Common neurons as a share of the first item's neurons.
-        of_second: Common neurons as a share of the second item's neurons.
-        of_larger: Common neurons as a share of the larger set.
-        iou: Common neurons as a share of the union.
-        random_of_larger: Mean `of_larger` of random sets of the same sizes.
-        random_iou: Mean `iou` of random sets of the same sizes.
-    """
-
-    relation: str
-    pairs: int
-    of_first: Interval
-    of_second: Interval
-    of_larger: Interval
-    iou: Interval
-    random_of_larger: float
-    random_iou: float
 
 
 def read_pairs(path: str | Path) -> list[Pair]:

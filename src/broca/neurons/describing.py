@@ -12,7 +12,7 @@ from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.selection import standardized
 from broca.results.base import ModelInfo
-from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet
+from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet, Shape
 from broca.runs.provenance import model_info
 
 
@@ -59,8 +59,8 @@ def neuron_set(run: NeuronRun, task: str, choice: Choice) -> NeuronSet:
 
 
 def experiment(
-    run: NeuronRun, result: Any, *, notes: Sequence[str] = (), **settings: Any
-) -> NeuronExperiment:
+    run: NeuronRun, result: Shape, *, notes: Sequence[str] = (), **settings: Any
+) -> NeuronExperiment[Shape]:
     """Makes the result of an experiment with its settings, and ends the run."""
     verb, run_settings = _ended(run)
     return NeuronExperiment(

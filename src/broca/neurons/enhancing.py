@@ -3,52 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from broca.neurons.neuron_run import INTACT, NeuronRun, Responses
-from broca.neurons.selection import Columns
+from broca.neurons.neuron_run import NeuronRun, Responses
+from broca.neurons.selection import INTACT, Columns
 from broca.neurons.sets import RandomSets
 from broca.neurons.tuning import NeuronDelta, Trained, Training, trained, zeros
 from broca.options import TrainingOptions
-from broca.results.base import Interval
+from broca.results.neurons import Arm
 
 WITHOUT = ("zeroed", "frozen")
 """States of the located neurons while all others are trained."""
 
 ARMS = ("located", "without located", "random")
-
-
-@dataclass(frozen=True)
-class Arm:
-    """The training of a set of neurons, measured on a task.
-
-    Attributes:
-        arm: `untuned`, `located`, `without located`, or `random 1`, `random 2`, ...
-        questions: The measured task.
-        neurons: Number of trained neurons.
-        share_of_neurons: Share of all neurons that are trained.
-        share_of_parameters: Share of the model's parameters that are trained.
-        score: Score on held-out items.
-        change: Score minus the score of the untuned model, paired by item.
-        log_probability_change: Change in nats of the gold answer from the untuned model, paired by
-            item.
-        best_epoch: The epoch whose weights were kept; 0 = untuned.
-        losses: Validation loss before training and after every epoch.
-    """
-
-    arm: str
-    questions: str
-    neurons: int
-    share_of_neurons: float
-    share_of_parameters: float
-    score: Interval
-    change: Interval
-    log_probability_change: Interval
-    best_epoch: int
-    losses: tuple[float, ...]
 
 
 def enhanced(

@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.neuron_run import INTACT, NeuronRun
-from broca.neurons.selection import Columns
+from broca.neurons.neuron_run import NeuronRun
+from broca.neurons.selection import INTACT, Columns
 from broca.neurons.sets import RandomSets
-from broca.results.base import Interval
-
-
-@dataclass(frozen=True)
-class Erased:
-    """The drop of a task when a set is erased.
-
-    Attributes:
-        method: Method that selected the set.
-        questions: The task.
-        neurons: Number of erased neurons.
-        before: Score of the intact model.
-        after: Score with the set erased.
-        drop: Loss of score, paired by item.
-        random_drop: Loss of score with as many random neurons erased, paired by item, mean over the
-            draws.
-        random_drops: Loss of score of every draw.
-        excess: `drop` - `random_drop`, paired by item.
-        log_probability_drop: Loss of the gold answer in nats, paired by item.
-    """
-
-    method: str
-    questions: str
-    neurons: int
-    before: Interval
-    after: Interval
-    drop: Interval
-    random_drop: Interval
-    random_drops: tuple[float, ...]
-    excess: Interval
-    log_probability_drop: Interval
+from broca.results.neurons import Erased
 
 
 def erased(

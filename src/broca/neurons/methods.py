@@ -1,26 +1,56 @@
-"""The methods of selecting neurons: commonality neurons and others for comparison."""
+"""The methods of selecting neurons: commonality neurons and others for comparison.
+
+A method is a record in `NEURON_METHODS`, whose names the command line shows: importing this module
+does not load torch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.neurons.expecting import scoring
-from broca.neurons.neuron_model import NeuronModel
-from broca.neurons.neuron_run import ItemScores, NeuronRun
 from broca.neurons.selection import Columns, commonality_set, data_set_scores, standardized
-from broca.neurons.sensing import SensingOptions, sense
+from broca.neurons.sensing import SensingOptions, sense, sensed_rows
 from broca.neurons.sets import require_one_of
+from broca.neurons.verb_steps import INTEGRATED, scoring
 from broca.options import MethodOptions, RuleOptions
+from broca.runs.forecast import Step
 
-Method = Literal["cnl", "knowledge-neurons", "activation", "gradient", "random", "sensing"]
-"""Commonality neurons; knowledge neurons; difference of mean activations; gradient x activation;
-random neurons; random ablation (`broca.neurons.sensing`)."""
+if TYPE_CHECKING:
+    from broca.neurons.neuron_run import ItemScores, NeuronRun, Places
+
+    Selected = tuple[NDArray[np.float64], Columns, ItemScores | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuronMethod:
+    """The record of a method of selecting neurons.
+
+    Attributes:
+        name: Name of the method in `method`.
+        help: The score of a neuron, for the docs.
+        select: Returns the scores of all neurons, `(neurons,)`, the selected neurons, sorted, and
+            the scores of the items, if it has any. It takes the run, the items, the items of other
+            tasks and the options of the methods.
+        measures: Kind of its rows, for the time left; empty if it measures nothing.
+        rows: Returns its number of rows from run, items and options; None: a row for each item.
+        compares: Whether it compares with other tasks.
+        require: Refuses options, before anything is loaded.
+    """
+
+    name: str
+    help: str
+    select: Callable[[NeuronRun, Places, Sequence[Places], MethodOptions], Selected]
+    measures: str = ""
+    rows: Callable[[NeuronRun, Places, MethodOptions], int] | None = None
+    compares: bool = False
+    require: Callable[[MethodOptions], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -40,18 +70,20 @@ class Choice:
     items: ItemScores | None = None
 
 
-def require_method(method: str, options: MethodOptions | None = None) -> None:
-    """Refuses an unknown method, and options that sensing would refuse.
+def require_neuron_method(method: str, options: MethodOptions | None = None) -> NeuronMethod:
+    """Returns the record of a method; options of all methods are checked, whatever the method.
 
     Raises:
-        BadInput: The method or the search does not exist.
+        BadInput: The method does not exist, or an option is refused.
     """
-    require_one_of("method", method, get_args(Method))
-    if options is not None:
-        SensingOptions.of(options)
+    require_one_of("method", method, tuple(NEURON_METHODS))
+    for record in NEURON_METHODS.values():
+        if options is not None and record.require is not None:
+            record.require(options)
+    return NEURON_METHODS[method]
 
 
-def choose(
+def choose_neurons(
     run: NeuronRun,
     task: str,
     *,
@@ -64,36 +96,44 @@ def choose(
     Args:
         run: The run; if its rule has a count, every method selects that many.
         task: The task.
-        method: A `Method`.
+        method: Name of a method in `NEURON_METHODS`.
         options: Options of individual methods.
-        contrast: Other tasks of the run, for `activation`.
+        contrast: Other tasks of the run, for methods that compare.
 
     Raises:
         BadInput: The method is unknown, or a parameter that it needs is missing.
     """
-    require_method(method)
-    options = options or MethodOptions()
-    neurons, places, rule = run.neurons, run.places(task), run.rule
-    if method == "random":
-        return _random(neurons, rule, run.seed)
-    run.stages.enter(scoring(task))
-    if method == "sensing":
-        sensed = sense(run, places, SensingOptions.of(options))
-        return Choice(method, sensed.scores, sensed.columns)
-    if method == "activation":
-        if not contrast:
-            raise BadInput("`method` activation compares with other tasks: name some in `others`")
-        items = run.item_scores(places, integrated=False)
-        others = [
-            run.item_scores(run.places(name), integrated=False).activations for name in contrast
-        ]
-        scores = _mean_difference(items.activations, np.concatenate(others))
-        return Choice(method, scores, _best(scores, neurons.layers, rule), items)
-    items = run.item_scores(places, integrated=method != "gradient")
-    if method == "knowledge-neurons":
-        return _knowledge(items, rule, options)
-    scores = data_set_scores(items.scores, neurons.layers, rule)
-    return Choice(method, scores, commonality_set(items.scores, neurons.layers, rule), items)
+    record = require_neuron_method(method)
+    if record.compares and not contrast:
+        raise BadInput(f"`method` {method} compares with other tasks: name some in `others`")
+    if record.measures:
+        run.stages.enter(scoring(task))
+    others = _others(run, record, contrast)
+    return Choice(method, *record.select(run, run.places(task), others, options or MethodOptions()))
+
+
+def choice_steps(
+    run: NeuronRun,
+    task: str,
+    *,
+    method: str,
+    options: MethodOptions | None = None,
+    contrast: Sequence[str] = (),
+) -> list[Step]:
+    """Returns the steps of `choose_neurons`, whose arguments it takes."""
+    record, places = NEURON_METHODS[method], run.places(task)
+    if not record.measures:
+        return []
+    if record.rows is not None:
+        rows = record.rows(run, places, options or MethodOptions())
+    else:
+        rows = sum(map(len, (places, *_others(run, record, contrast))))
+    return [Step(scoring(task), rows, record.measures)]
+
+
+def _others(run: NeuronRun, record: NeuronMethod, contrast: Sequence[str]) -> list[Places]:
+    """Returns the items of every other task that a method compares with."""
+    return [run.places(name) for name in contrast] if record.compares else []
 
 
 def require_some(choice: Choice, task: str) -> Choice:
@@ -116,33 +156,106 @@ def _best(scores: NDArray[np.float64], layers: NDArray[np.intp], rule: RuleOptio
     return np.flatnonzero(standardized(scores, layers, rule.scope) > rule.sigma)
 
 
-def _knowledge(items: ItemScores, rule: RuleOptions, options: MethodOptions) -> Choice:
-    """Returns the neurons whose scores are high on enough items."""
+def _commonality(
+    run: NeuronRun,
+    places: Places,
+    _others: Sequence[Places],
+    _options: MethodOptions,
+    *,
+    integrated: bool = True,
+) -> Selected:
+    items, layers = run.item_scores(places, integrated=integrated), run.neurons.layers
+    columns = commonality_set(items.scores, layers, run.rule)
+    return data_set_scores(items.scores, layers, run.rule), columns, items
+
+
+def _knowledge(
+    run: NeuronRun, places: Places, _others: Sequence[Places], options: MethodOptions
+) -> Selected:
+    """Selects the neurons whose scores are high on enough items."""
+    items, count = run.item_scores(places), run.rule.count
     highest = items.scores.max(axis=1, keepdims=True)
     votes = ((items.scores > options.threshold * highest) & (highest > 0)).mean(axis=0)
     columns = np.flatnonzero(votes > options.knowledge_share)
-    if rule.count is not None:
+    if count is not None:
         # many votes are equal: the mean score decides between them
-        order = np.lexsort((-items.scores.mean(axis=0), -votes))[: rule.count]
+        order = np.lexsort((-items.scores.mean(axis=0), -votes))[:count]
         columns = np.sort(order[votes[order] > 0])
-    return Choice("knowledge-neurons", votes.astype(np.float64), columns, items)
+    return votes.astype(np.float64), columns, items
 
 
-def _mean_difference(
-    first: NDArray[np.float32], second: NDArray[np.float32]
-) -> NDArray[np.float64]:
-    """Returns |difference of the means| in pooled standard deviations, `(neurons,)`."""
-    difference = first.mean(axis=0, dtype=np.float64) - second.mean(axis=0, dtype=np.float64)
-    spread = np.sqrt(
-        (first.var(axis=0, dtype=np.float64) + second.var(axis=0, dtype=np.float64)) / 2
+def _activation(
+    run: NeuronRun, places: Places, others: Sequence[Places], _options: MethodOptions
+) -> Selected:
+    """Selects by |difference of the mean activations| in pooled standard deviations."""
+    items = run.item_scores(places, integrated=False)
+    compared = (
+        items.activations,
+        np.concatenate([run.item_scores(other, integrated=False).activations for other in others]),
     )
-    return np.asarray(np.abs(difference) / np.maximum(spread, 1e-12), dtype=np.float64)
+    first, second = (activations.mean(axis=0, dtype=np.float64) for activations in compared)
+    variances = [activations.var(axis=0, dtype=np.float64) for activations in compared]
+    difference, spread = first - second, np.sqrt(sum(variances) / 2)
+    scores = np.asarray(np.abs(difference) / np.maximum(spread, 1e-12), dtype=np.float64)
+    return scores, _best(scores, run.neurons.layers, run.rule), items
 
 
-def _random(neurons: NeuronModel, rule: RuleOptions, seed: int) -> Choice:
-    if rule.count is None:
+def _random(
+    run: NeuronRun, _places: Places, _others: Sequence[Places], _options: MethodOptions
+) -> Selected:
+    neurons, count = run.neurons, run.rule.count
+    if count is None:
         raise BadInput("`method` random draws a number of neurons: give `count`")
-    if rule.count > len(neurons):
-        raise BadInput(f"`count` {rule.count} is more than the model's {len(neurons)} neurons")
-    scores = np.random.default_rng([seed, 5]).random(len(neurons))
-    return Choice("random", scores, _best(scores, neurons.layers, rule))
+    if count > len(neurons):
+        raise BadInput(f"`count` {count} is more than the model's {len(neurons)} neurons")
+    scores = np.random.default_rng([run.seed, 5]).random(len(neurons))
+    return scores, _best(scores, neurons.layers, run.rule), None
+
+
+def _sensing(
+    run: NeuronRun, places: Places, _others: Sequence[Places], options: MethodOptions
+) -> Selected:
+    sensed = sense(run, places, SensingOptions.of(options))
+    return sensed.scores, sensed.columns, None
+
+
+_RECORDS = (
+    NeuronMethod(
+        name="cnl",
+        help="commonality neurons: the integrated gradient of p(answer)",
+        select=_commonality,
+        measures=INTEGRATED,
+    ),
+    NeuronMethod(
+        name="knowledge-neurons",
+        help="the share of items whose integrated gradient exceeds a share of the item's highest",
+        select=_knowledge,
+        measures=INTEGRATED,
+    ),
+    NeuronMethod(
+        name="activation",
+        help="the difference of its mean activation from other tasks, in standard deviations",
+        select=_activation,
+        measures="gradients",
+        compares=True,
+    ),
+    NeuronMethod(
+        name="gradient",
+        help="gradient x activation: the integrated gradient in one step",
+        select=partial(_commonality, integrated=False),
+        measures="gradients",
+    ),
+    NeuronMethod(name="random", help="a random number; draws a given number", select=_random),
+    NeuronMethod(
+        name="sensing",
+        help="the mean gradient of its gate while random neurons are ablated; or by groups, with a "
+        "search of `localize`",
+        select=_sensing,
+        measures="searched rows",
+        rows=lambda run, places, options: sensed_rows(run, places, SensingOptions.of(options)),
+        require=SensingOptions.of,
+    ),
+)
+
+NEURON_METHODS = {record.name: record for record in _RECORDS}
+"""Every method of selecting neurons by the name that `method` accepts."""

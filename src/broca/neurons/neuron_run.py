@@ -24,9 +24,6 @@ from broca.tasks import Benchmark, Request
 from broca.verification import Trial
 from broca.verification.statistics import bootstrap_interval, interval_of
 
-INTACT: Columns = np.zeros(0, dtype=np.intp)
-"""The set of no neurons."""
-
 Places = NDArray[np.intp]
 """Positions of items in the bank of a run."""
 

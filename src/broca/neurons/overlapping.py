@@ -3,50 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from broca.neurons.crossing import relation_of
-from broca.neurons.expecting import scoring
 from broca.neurons.neuron_run import NeuronRun, Places
 from broca.neurons.selection import Columns, commonality_set
-from broca.neurons.sets import Overlap, shared
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The overlap of the located sets of two halves of tasks.
-
-    Attributes:
-        first: Name of one half.
-        second: Name of the other.
-        relation: `same data`, `same capability` or `other capability`.
-        sizes: Number of neurons of each of the two sets.
-        overlap: Overlap of the sets.
-    """
-
-    first: str
-    second: str
-    relation: str
-    sizes: tuple[int, int]
-    overlap: Overlap
-
-
-@dataclass(frozen=True)
-class Overlaps:
-    """All pairs of halves, and their summary.
-
-    Attributes:
-        names: The tasks.
-        pairs: Every pair of halves of different names; two halves of one task included.
-        summary: Mean of each measure over pairs, by relation.
-    """
-
-    names: tuple[str, ...]
-    pairs: tuple[Compared, ...]
-    summary: dict[str, dict[str, float]]
-
+from broca.neurons.sets import shared
+from broca.neurons.verb_steps import scoring
+from broca.results.neurons import ComparedHalves, Overlaps
 
 _MEASURES = ("of_first", "of_second", "of_larger", "iou", "expected_of_larger", "expected_iou")
 
@@ -71,7 +36,7 @@ def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
     for position, (first, first_half, columns) in enumerate(located):
         for second, second_half, others in located[position + 1 :]:
             pairs.append(
-                Compared(
+                ComparedHalves(
                     f"{first}/{first_half}",
                     f"{second}/{second_half}",
                     relation_of(run.benchmark(first), run.benchmark(second)),
@@ -97,7 +62,7 @@ def halves(places: Places, *, seed: int) -> tuple[Places, Places]:
     return places[np.sort(order[:middle])], places[np.sort(order[middle:])]
 
 
-def _mean(values: list[float]) -> float:
-    """Returns the mean of values that are not NaN; NaN if there are none."""
-    numbers = [value for value in values if not np.isnan(value)]
-    return float(np.mean(numbers)) if numbers else float("nan")
+def _mean(values: list[float | None]) -> float | None:
+    """Returns the mean of the values that are known; None if there are none."""
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None

@@ -3,56 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.expecting import scoring
 from broca.neurons.neuron_run import NeuronRun
-from broca.neurons.sets import Overlap, shared
-from broca.results.base import Interval
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """The overlap of the sets of pairs of items.
-
-    Attributes:
-        pairs: Relation of the pairs.
-        of_larger: Common neurons as a share of the larger set.
-        iou: Common neurons as a share of the union.
-        random_of_larger: Mean `of_larger` of random sets of the same sizes.
-        random_iou: Mean `iou` of random sets of the same sizes.
-    """
-
-    pairs: str
-    of_larger: Interval
-    iou: Interval
-    random_of_larger: float
-    random_iou: float
-
-
-@dataclass(frozen=True)
-class Fidelity:
-    """The overlaps that show whether the wording or the content determines an item's neurons.
-
-    Attributes:
-        questions: The task.
-        contents: Number of contents, each in several paraphrases.
-        set_size: Mean number of neurons of an item.
-        empty: Share of items without neurons; pairs of two such items are left out.
-        agreements: Overlaps of paraphrases, of different items in the same wording, and of
-            different items in different wordings.
-    """
-
-    questions: str
-    contents: int
-    set_size: float
-    empty: float
-    agreements: tuple[Agreement, ...]
-
+from broca.neurons.sets import shared
+from broca.neurons.verb_steps import scoring
+from broca.results.neurons import Agreement, Fidelity, Overlap
 
 RELATIONS = ("same item, other wording", "other item, same wording", "other item, other wording")
 

@@ -3,64 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.neurons.expecting import INTACT_STAGE, scaling, scoring
-from broca.neurons.neuron_run import INTACT, NeuronRun, Places
+from broca.neurons.neuron_run import NeuronRun, Places
+from broca.neurons.selection import INTACT
 from broca.neurons.sets import RandomSets
-from broca.results.base import Interval
-
-
-@dataclass(frozen=True)
-class Moved:
-    """The change of p(answer) when located neurons are scaled.
-
-    Attributes:
-        factor: Factor of the activations.
-        located: Change of p(answer) of the item of the neurons.
-        random: Change with as many random neurons, mean over the draws.
-        excess: `located` - `random`, paired by item.
-        unrelated: Change of p(answer) of unrelated prompts with these neurons scaled; None without
-            such prompts.
-        relative: Mean change with located neurons divided by mean p(answer).
-        as_claimed: Share of items whose p(answer) decreases (factor below 1) or increases (above
-            1).
-    """
-
-    factor: float
-    located: Interval
-    random: Interval
-    excess: Interval
-    unrelated: Interval | None
-    relative: float
-    as_claimed: float
-
-
-@dataclass(frozen=True)
-class Reliability:
-    """The effect of scaling the located neurons of single items.
-
-    Attributes:
-        questions: The task.
-        items: Number of items with at least one located neuron.
-        empty: Number of items without located neurons, which are left out.
-        set_size: Mean number of neurons of an item.
-        probability: Mean p(answer) of the intact model.
-        draws: Number of random sets for every item.
-        moved: Changes for every factor.
-    """
-
-    questions: str
-    items: int
-    empty: int
-    set_size: float
-    probability: float
-    draws: int
-    moved: tuple[Moved, ...]
+from broca.neurons.verb_steps import INTACT_STAGE, scaling, scoring
+from broca.results.neurons import Moved, Reliability
 
 
 def numbers_of(factors: str | Sequence[float]) -> tuple[float, ...]:

@@ -10,6 +10,9 @@ from broca.options import RuleOptions
 Columns = NDArray[np.intp]
 """Neurons by their column, sorted."""
 
+INTACT: Columns = np.zeros(0, dtype=np.intp)
+"""The set of no neurons."""
+
 
 def standardized(
     scores: NDArray[np.floating], layers: NDArray[np.intp], scope: str

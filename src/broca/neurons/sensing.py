@@ -12,6 +12,7 @@ next level, until the groups are small enough.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,14 @@ from numpy.typing import NDArray
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
-from broca.neurons.neuron_model import NeuronModel
-from broca.neurons.neuron_run import INTACT, NeuronRun, Places
-from broca.neurons.selection import Columns, item_set
+from broca.neurons.selection import INTACT, Columns, item_set
 from broca.neurons.sets import require_one_of
 from broca.options import MethodOptions
 from broca.searches import Problem
+
+if TYPE_CHECKING:
+    from broca.neurons.neuron_model import NeuronModel
+    from broca.neurons.neuron_run import NeuronRun, Places
 
 SCREEN = "masked-gradient"
 """The search that averages gradients under random masks."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput, nearest
 from broca.neurons.selection import Columns
+from broca.results.neurons import Overlap
 
 
 @dataclass(frozen=True)
@@ -80,29 +81,6 @@ def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Overlap:
-    """The overlap of two sets; NaN if a set that is divided by is empty.
-
-    Attributes:
-        common: Number of neurons in both sets.
-        of_first: Common neurons as a share of the first set.
-        of_second: Common neurons as a share of the second set.
-        of_larger: Common neurons as a share of the larger set.
-        iou: Common neurons as a share of the union.
-        expected_of_larger: Expected `of_larger` of two random sets of these sizes.
-        expected_iou: Expected `iou` of two random sets of these sizes, to first order.
-    """
-
-    common: int
-    of_first: float
-    of_second: float
-    of_larger: float
-    iou: float
-    expected_of_larger: float
-    expected_iou: float
-
-
 def shared(first: Columns, second: Columns, *, neurons: int) -> Overlap:
     """Compares two sets of a model's `neurons`."""
     common = len(np.intersect1d(first, second))
@@ -119,5 +97,5 @@ def shared(first: Columns, second: Columns, *, neurons: int) -> Overlap:
     )
 
 
-def _ratio(part: float, total: float) -> float:
-    return part / total if total else float("nan")
+def _ratio(part: float, total: float) -> float | None:
+    return part / total if total else None

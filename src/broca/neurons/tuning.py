@@ -24,9 +24,9 @@ from torch import Tensor
 from broca.engine.work import left_padded
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.neurons.expecting import PASSES, training_rows
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.selection import Columns
+from broca.neurons.verb_steps import PASSES, training_rows
 from broca.options import TrainingOptions
 from broca.results.files import check_out_folder
 from broca.runs.progress import Stages, silent

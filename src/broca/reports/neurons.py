@@ -25,7 +25,7 @@ def render_neurons_page(neuron_set: NeuronSet) -> str:
     )
 
 
-def render_experiment_page(experiment: NeuronExperiment) -> str:
+def render_experiment_page(experiment: NeuronExperiment[Any]) -> str:
     """Renders any experiment on neurons as tables of its results."""
     return filled("experiment", experiment=experiment, tables=record_tables(experiment.records()))
 

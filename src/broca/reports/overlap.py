@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from broca.reports.charts import Matrix
@@ -10,31 +10,29 @@ from broca.reports.figure import Figure
 from broca.reports.filling import filled
 from broca.reports.neurons import record_tables
 from broca.results.codec import plain
-from broca.results.neurons import NeuronExperiment
-
-MEASURE = "of_larger"
+from broca.results.neurons import ComparedHalves, NeuronExperiment, Overlaps
 
 
-def is_overlap(result: Any) -> TypeGuard[NeuronExperiment]:
+def is_overlap(result: Any) -> TypeGuard[NeuronExperiment[Overlaps]]:
     """Whether a result comes from `broca neurons overlap`."""
-    return isinstance(result, NeuronExperiment) and result.command.endswith(" overlap")
+    return isinstance(result, NeuronExperiment) and result.verb == "overlap"
 
 
-def matrix(names: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
+def matrix(names: Sequence[str], pairs: Sequence[ComparedHalves]) -> list[list[float | None]]:
     """Returns the overlaps between tasks, `(tasks, tasks)`: means over pairs of halves, or None.
 
     The diagonal has the overlaps of the two halves of a task.
 
     Args:
         names: The tasks.
-        pairs: Pairs of halves as in the file: `first`, `second` and `overlap`.
+        pairs: Pairs of halves.
     """
     position = {name: number for number, name in enumerate(names)}
     values: list[list[list[float | None]]] = [[[] for _ in names] for _ in names]
     for pair in pairs:
-        i, j = (position[pair[half].rsplit("/", 1)[0]] for half in ("first", "second"))
+        i, j = (position[half.rpartition("/")[0]] for half in (pair.first, pair.second))
         for a, b in {(i, j), (j, i)}:
-            values[a][b].append(pair["overlap"][MEASURE])
+            values[a][b].append(pair.overlap.of_larger)
     return [[_mean(cell) for cell in row] for row in values]
 
 
@@ -44,11 +42,10 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
-def overlap_figure(result: NeuronExperiment) -> Figure:
+def overlap_figure(result: NeuronExperiment[Overlaps]) -> Figure:
     """Draws the matrix of overlaps between tasks."""
-    overlaps = plain(result.result)
-    names = tuple(overlaps["names"])
-    shares = matrix(names, overlaps["pairs"])
+    names = result.result.names
+    shares = matrix(names, result.result.pairs)
     chart = Matrix(
         names,
         names,
@@ -65,12 +62,12 @@ def overlap_figure(result: NeuronExperiment) -> Figure:
     return Figure("overlap", caption, chart)
 
 
-def overlap_page(result: NeuronExperiment) -> str:
+def overlap_page(result: NeuronExperiment[Overlaps]) -> str:
     """A self-contained HTML page with the matrix of overlaps between tasks."""
     return filled(
         "experiment",
         experiment=result,
         text="Share of the larger set of located neurons that two sets have in common.",
         overlap=overlap_figure(result),
-        tables=record_tables(plain(result.result)["pairs"]),
+        tables=record_tables(plain(result.result.pairs)),
     )

@@ -139,7 +139,7 @@ def write_page(result: Result, folder: str | Path) -> tuple[Path, ...]:
 def _file_of(result: Result) -> str:
     """Returns the name of a result's file."""
     if isinstance(result, NeuronExperiment):
-        return f"{result.command.rsplit(' ', 1)[-1]}.json"
+        return f"{result.verb}.json"
     return result.FILE
 
 

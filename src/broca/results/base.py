@@ -118,6 +118,7 @@ class Result(ABC):
     kind: str = ""
 
     def __init_subclass__(cls, *, verb: str, file: str = "", page: str = "") -> None:
+        super().__init_subclass__()
         cls.VERB, cls.FILE, cls.PAGE = verb, file, page
 
     @abstractmethod

@@ -18,6 +18,7 @@ import msgspec
 from broca.results.codec import OMITTED_KEYS
 from broca.results.files import write_beside
 from broca.results.localization import Localization
+from broca.results.neurons import EXPERIMENTS, NeuronExperiment
 from broca.results.reading import KINDS
 from broca.results.run_folder import RunFolderRecord
 
@@ -33,9 +34,14 @@ START, END = "<!-- keys -->\n", "<!-- end of keys -->\n"
 
 def schema_of(kind: type) -> dict[str, Any]:
     """Returns the JSON schema of a kind of file; it describes and requires every key."""
-    schema = msgspec.json.schema(kind)
+    experiments = EXPERIMENTS.values() if kind is NeuronExperiment else ()
+    (schema, *results), definitions = msgspec.json.schema_components(
+        [kind, *experiments], ref_template="#/$defs/{name}"
+    )
+    if results:
+        definitions[kind.__name__]["properties"]["result"] = {"anyOf": results}
     shapes = _shapes(kind)
-    for name, definition in schema["$defs"].items():
+    for name, definition in definitions.items():
         descriptions = _described(shapes[name])
         definition["description"] = descriptions.pop("")
         definition["properties"] = {
@@ -52,7 +58,11 @@ def schema_of(kind: type) -> dict[str, Any]:
             part.pop("default", None)
         definition["required"] = list(definition["properties"])
         definition["additionalProperties"] = False
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "$defs": definitions,
+    }
 
 
 def text_of(kind: type) -> str:
@@ -95,7 +105,7 @@ def _table(heading: str, shape: type) -> str:
 def _shapes(kind: type) -> dict[str, type]:
     """Returns the data class and all data classes within it, by name."""
     shapes: dict[str, type] = {}
-    waiting: list[Any] = [kind]
+    waiting: list[Any] = [kind, *(EXPERIMENTS.values() if kind is NeuronExperiment else ())]
     while waiting:
         hint = waiting.pop(0)
         waiting += getattr(hint, "__args__", ())

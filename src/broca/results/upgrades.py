@@ -129,6 +129,21 @@ def _stress_test(old: Data) -> Data:
     }
 
 
+def _neuron_experiment(old: Data) -> Data:
+    """Schema 1 called the value of an interval `mean`, and repeated the number of items as `n`."""
+    return {**old, "result": _with_value(old["result"])}
+
+
+def _with_value(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_with_value(part) for part in data]
+    if not isinstance(data, dict):
+        return data
+    if {*data} == {"mean", "low", "high", "n"}:
+        return {"value": data["mean"], "low": data["low"], "high": data["high"]}
+    return {name: _with_value(part) for name, part in data.items()}
+
+
 def _unchanged(old: Data) -> Data:
     """Schema 1 lacks only the kind."""
     return old
@@ -140,7 +155,7 @@ _STEPS: dict[tuple[str, int], Callable[[Data], Data]] = {
     ("atlas", 1): _unchanged,
     ("stress test", 1): _stress_test,
     ("neuron set", 1): _unchanged,
-    ("neuron experiment", 1): _unchanged,
+    ("neuron experiment", 1): _neuron_experiment,
     ("refit", 1): _unchanged,
 }
 """Functions that upgrade a kind from a schema to the next."""

@@ -2,7 +2,9 @@
 
 import json
 
+import pytest
 from cli.neurons.running import neurons, scored
+from verbs.neurons.small_runs import RUNS
 
 
 def test_a_second_run_reuses_the_scores_and_prints_the_same(out):
@@ -23,3 +25,18 @@ def test_data_files_work_as_tasks(tmp_path):
     neurons("locate", "reference", "--task", f"data:{path}", "--count", 3, "--out", tmp_path)
     data = json.loads((tmp_path / "neurons.json").read_text())
     assert (data["items"], len(data["selected"])) == (2, 3)
+
+
+@pytest.mark.parametrize("verb", RUNS)
+def test_a_command_given_twice_prints_the_same(verb, tmp_path):
+    """The repeated command reads its file: the same tables, and with --json the file's text."""
+    words = [word for name, value in RUNS[verb].items() for word in (f"--{name}", value)]
+    words = [str(word).replace("_", "-") if number % 2 == 0 else word
+             for number, word in enumerate(words)]  # fmt: skip
+    items = [] if verb == "fidelity" else ["--items", 6]
+    command = [verb, "reference-small", *words, *items, "--steps", 4, "--out", tmp_path]
+    first = neurons(*command)
+    assert neurons(*command) == first
+    file = tmp_path / ("neurons.json" if verb == "locate" else f"{verb}.json")
+    assert str(file) in first
+    assert neurons(*command, "--json") == file.read_text()

@@ -23,7 +23,10 @@ def totals(path):
 
 
 def repeated(model, verb, folder, **changes):
-    """Calls a verb twice on one journal, checks that the second call repeats, and saves it."""
+    """Calls a verb twice on one journal, checks that it repeats, and that its file is read again.
+
+    The result is shown as text, as HTML and as a table.
+    """
     arguments, journal = {**arguments_of(verb), **changes}, folder / "j.sqlite"
     first = getattr(neurons, verb)(model, **arguments, journal=journal)
     before = totals(journal)
@@ -34,6 +37,10 @@ def repeated(model, verb, folder, **changes):
     file = first.save(folder)[0]
     assert file.name == ("neurons.json" if verb == "locate" else f"{verb}.json")
     assert json.loads(file.read_text())["settings"]["steps"] == 4
+    assert type(first).read(file) == first
+    assert len(repr(first).splitlines()) <= 5
+    assert "<table>" in first._repr_html_()
+    assert len(first.to_frame()) == len(first.records())
     return first
 
 

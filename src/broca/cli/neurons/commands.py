@@ -61,7 +61,8 @@ def erase(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> 
     """Erase located neurons, and as many random ones, on held-out items of the task and of others.
 
     Args:
-        methods: Methods to compare, joined by commas, with sets of the first method's size.
+        methods: Methods to compare, joined by commas, with sets of the first method's size:
+            {neuron_methods}.
         factor: Factor of the neurons' activations.
     """
     run_verb("erase", out, print_options, **parameters)

@@ -20,7 +20,7 @@ SENTENCES = {
     "file).",
     "tasks": "Data sets, T1,T2,..., or auto: all shipped tasks.",
     "others": "Other data sets to measure on: T1,T2, auto, or nothing.",
-    "method": "cnl, knowledge-neurons, activation, gradient, random or sensing.",
+    "method": "{neuron_methods}.",
     "items": "Maximum number of items to locate on.",
     "report_items": "Maximum number of items to measure on.",
     "draws": "Number of random sets to compare with each located set.",
@@ -64,11 +64,13 @@ def run_verb(
     from broca.results.neurons import NeuronExperiment, NeuronSet
 
     settings = settings_of(f"neurons {verb}", model=model, run_options=run_options, **parameters)
-    kind: type[NeuronSet | NeuronExperiment] = NeuronSet if verb == "locate" else NeuronExperiment
+    kind: type[NeuronSet | NeuronExperiment[Any]] = (
+        NeuronSet if verb == "locate" else NeuronExperiment
+    )
 
     def measure(
         options: RunOptions, report: Report
-    ) -> tuple[NeuronSet | NeuronExperiment, LoadedModels]:
+    ) -> tuple[NeuronSet | NeuronExperiment[Any], LoadedModels]:
         from broca import neurons
 
         result = getattr(neurons, verb)(

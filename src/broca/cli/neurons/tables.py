@@ -74,7 +74,7 @@ _TABLES = {
 """By command, the title of its table, and by column the field of a line of the result."""
 
 
-def show(result: NeuronSet | NeuronExperiment, path: Path) -> None:
+def show(result: NeuronSet | NeuronExperiment[Any], path: Path) -> None:
     """Prints a result and the path of its file."""
     from broca.results.neurons import NeuronSet
 
@@ -82,7 +82,7 @@ def show(result: NeuronSet | NeuronExperiment, path: Path) -> None:
     if isinstance(result, NeuronSet):
         _located(screen, result)
     else:
-        _experiment(screen, result.command.rsplit(" ", 1)[-1], result.result)
+        _experiment(screen, result.verb, result.result)
     print_lines(screen, (f"note: {note}" for note in result.notes), f"written: {path}")
 
 

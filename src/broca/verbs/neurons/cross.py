@@ -8,12 +8,11 @@ from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.neurons.crossing import ACTIONS, crossed, crossing_steps
 from broca.neurons.describing import experiment
-from broca.neurons.expecting import choice_steps
-from broca.neurons.methods import choose, require_method
+from broca.neurons.methods import choice_steps, choose_neurons, require_neuron_method
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
 from broca.options import NeuronRunOptions, TuningOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import Crossed, NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks import Task
 
@@ -33,15 +32,14 @@ def cross(
     on_progress: Report | None = None,
     neuron_options: TuningOptions,
     run_options: NeuronRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[tuple[Crossed, ...]]:
     """Locates on one task, erases or trains there, and measures on every task.
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         tasks: The tasks, as a list or joined by commas; `auto`: all shipped ones.
         action: What to do with the located neurons: `erase` or `tune`.
-        method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
-            or `sensing`.
+        method: `cnl` (commonality neurons), or another of `broca.neurons.methods.NEURON_METHODS`.
         items: Maximum number of items of each task to locate and train on, and of validation items.
         draws: Number of random sets to compare with each located set.
         matching: Random sets match the `size`, or the number in every `layer`.
@@ -52,7 +50,7 @@ def cross(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    require_method(method)
+    require_neuron_method(method)
     require_one_of("action", action, ACTIONS)
     chance, options = RandomSets(draws, matching), neuron_options.training_options
     with opened(
@@ -77,7 +75,7 @@ def cross(
             ]
         )
         sets = {
-            name: choose(run, name, method=method, contrast=contrast).columns
+            name: choose_neurons(run, name, method=method, contrast=contrast).columns
             for name, contrast in contrasts.items()
         }
         result = crossed(run, sets, chance, action=action, options=options, folder=session.deltas)

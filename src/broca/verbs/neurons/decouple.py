@@ -7,12 +7,12 @@ from pathlib import Path
 from broca.models import GatedModel
 from broca.neurons.decoupling import NAME, decoupled, read_pairs, task_of
 from broca.neurons.describing import experiment
-from broca.neurons.expecting import scoring_step
 from broca.neurons.items import example_tasks
 from broca.neurons.opening import opened
 from broca.neurons.paraphrases import shipped_pairs
+from broca.neurons.verb_steps import scoring_step
 from broca.options import ExampleRunOptions, ItemRuleOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import Decoupled, NeuronExperiment
 from broca.runs.progress import Report
 
 
@@ -26,7 +26,7 @@ def decouple(
     on_progress: Report | None = None,
     rule_options: ItemRuleOptions,
     run_options: ExampleRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[tuple[Decoupled, ...]]:
     """Compares the neurons of items that share a capability, a content, or neither.
 
     Args:

@@ -7,12 +7,17 @@ from collections.abc import Sequence
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
 from broca.neurons.enhancing import ARMS, WITHOUT, enhanced
-from broca.neurons.expecting import arm_names, choice_steps, training_steps
-from broca.neurons.methods import choose, require_method, require_some
+from broca.neurons.methods import (
+    choice_steps,
+    choose_neurons,
+    require_neuron_method,
+    require_some,
+)
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
+from broca.neurons.verb_steps import arm_names, training_steps
 from broca.options import NeuronRunOptions, TuningOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import Arm, NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks import Task
 
@@ -33,15 +38,14 @@ def enhance(
     on_progress: Report | None = None,
     neuron_options: TuningOptions,
     run_options: NeuronRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[tuple[Arm, ...]]:
     """Trains only the located neurons, only the others, or random ones; measures on held-out items.
 
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task to train on, as `broca.neurons.locate` takes it.
         others: Other tasks to measure on; `auto` as in `broca.localize`.
-        method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
-            or `sensing`.
+        method: `cnl` (commonality neurons), or another of `broca.neurons.methods.NEURON_METHODS`.
         without: State of the located neurons while all others are trained: `zeroed` or `frozen`.
         items: Maximum number of items to locate and train on, and of validation items.
         draws: Number of random sets to compare with each located set.
@@ -53,7 +57,7 @@ def enhance(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    require_method(method)
+    compares = require_neuron_method(method).compares
     require_one_of("without", without, WITHOUT)
     chance, options = RandomSets(draws, matching), neuron_options.training_options
     with opened(
@@ -63,7 +67,7 @@ def enhance(
         named=[task, others],
     ) as session:  # fmt: skip
         name, others = session.names(task, others)
-        contrast = others if method == "activation" else ()
+        contrast = others if compares else ()
         run = session.run(
             "enhance",
             {"locate": (name, *contrast), "confirm": (name,), "report": (name, *others)},
@@ -75,7 +79,7 @@ def enhance(
                 *training_steps(run, name, measured, arm_names(ARMS, chance), options=options),
             ]
         )
-        choice = choose(run, name, method=method, contrast=contrast)
+        choice = choose_neurons(run, name, method=method, contrast=contrast)
         result = enhanced(
             run, require_some(choice, name).columns, name, measured, chance,
             options=options, without=without, folder=session.deltas,

@@ -8,12 +8,17 @@ from dataclasses import replace
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
 from broca.neurons.erasing import erased
-from broca.neurons.expecting import choice_steps, erasing_steps
-from broca.neurons.methods import choose, require_method, require_some
+from broca.neurons.methods import (
+    choice_steps,
+    choose_neurons,
+    require_neuron_method,
+    require_some,
+)
 from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets
+from broca.neurons.verb_steps import erasing_steps
 from broca.options import LocatingOptions, NeuronRunOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import Erased, NeuronExperiment
 from broca.runs.progress import Report
 from broca.runs.task_sets import listed
 from broca.tasks import Task
@@ -35,7 +40,7 @@ def erase(
     on_progress: Report | None = None,
     neuron_options: LocatingOptions,
     run_options: NeuronRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[tuple[Erased, ...]]:
     """Erases located neurons and as many random ones, on held-out items of the task and of others.
 
     Args:
@@ -57,8 +62,7 @@ def erase(
     """
     compared, chance = listed(methods), RandomSets(draws, matching)
     options = neuron_options.method_options
-    for method in compared or [str(methods)]:
-        require_method(method, options)
+    records = [require_neuron_method(name, options) for name in compared or [str(methods)]]
     with opened(
         model, on_progress, run_options, neuron_options,
         methods=compared, factor=factor, draws=draws, matching=matching, items=items,
@@ -66,7 +70,7 @@ def erase(
         named=[task, others],
     ) as session:  # fmt: skip
         name, others = session.names(task, others)
-        contrast = others if "activation" in compared else ()
+        contrast = others if any(record.compares for record in records) else ()
         run = session.run("erase", {"locate": (name, *contrast), "report": (name, *others)})
         run.stages.expect(
             [
@@ -82,7 +86,7 @@ def erase(
         )
         first, equal, sets, notes = compared[0], run, {}, []
         for method in compared:
-            choice = choose(equal, name, method=method, options=options, contrast=contrast)
+            choice = choose_neurons(equal, name, method=method, options=options, contrast=contrast)
             if method == first:
                 size = len(require_some(choice, name).columns)
                 equal = replace(run, rule=replace(neuron_options.rule_options, count=size))
@@ -91,5 +95,5 @@ def erase(
             else:
                 notes.append(f"{method} selected no neuron")
         result = erased(run, sets, (name, *others), chance, factor=factor)
-        neurons = {method: run.neurons.names(columns) for method, columns in sets.items()}
+        neurons = {method: [*run.neurons.names(columns)] for method, columns in sets.items()}
         return experiment(run, result, notes=notes, neurons=neurons)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
-from broca.neurons.expecting import scoring_step
 from broca.neurons.items import example_tasks
 from broca.neurons.opening import opened
 from broca.neurons.paraphrases import paraphrased
 from broca.neurons.rewording import reworded
+from broca.neurons.verb_steps import scoring_step
 from broca.options import ExampleRunOptions, WordingSelectingOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import Fidelity, NeuronExperiment
 from broca.runs.progress import Report
 from broca.tasks.data_sets import PREFIX, read_data_set
 
@@ -26,7 +26,7 @@ def fidelity(
     on_progress: Report | None = None,
     neuron_options: WordingSelectingOptions,
     run_options: ExampleRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[Fidelity]:
     """Compares the neurons of paraphrases with those of different items.
 
     Args:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from broca.models import GatedModel
 from broca.neurons.describing import neuron_set
-from broca.neurons.expecting import choice_steps
-from broca.neurons.methods import choose, require_method
+from broca.neurons.methods import choice_steps, choose_neurons, require_neuron_method
 from broca.neurons.opening import opened
 from broca.options import LocatingOptions, NeuronRunOptions, takes_options
 from broca.results.neurons import NeuronSet
@@ -33,9 +32,9 @@ def locate(
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: A task as in `broca.localize`, or `data:` and a data set, hub id, folder or file.
-        method: `cnl` (commonality neurons), `knowledge-neurons`, `activation`, `gradient`, `random`
-            or `sensing`.
-        others: Tasks that method `activation` compares with; `auto` as in `broca.localize`.
+        method: `cnl` (commonality neurons), or another of `broca.neurons.methods.NEURON_METHODS`.
+        others: Tasks that a method such as `activation` compares with; `auto` as in
+            `broca.localize`.
         items: Maximum number of items to locate on.
         seed: Seed of the item split and of all other random draws.
         on_progress: Receives the current stage and the progress of the run.
@@ -43,17 +42,17 @@ def locate(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    require_method(method, neuron_options.method_options)
+    options = neuron_options.method_options
+    compares = require_neuron_method(method, options).compares
     with opened(
         model, on_progress, run_options, neuron_options,
         method=method, items=items, seed=seed,
         named=[task, others],
     ) as session:  # fmt: skip
-        name, contrast = session.names(task, others if method == "activation" else ())
+        name, contrast = session.names(task, others if compares else ())
         run = session.run("locate", {"locate": (name, *contrast)})
-        options = neuron_options.method_options
         run.stages.expect(
             choice_steps(run, name, method=method, options=options, contrast=contrast)
         )
-        choice = choose(run, name, method=method, options=options, contrast=contrast)
+        choice = choose_neurons(run, name, method=method, options=options, contrast=contrast)
         return neuron_set(run, name, choice)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
-from broca.neurons.expecting import scoring_step
 from broca.neurons.opening import opened
 from broca.neurons.overlapping import overlapped
+from broca.neurons.verb_steps import scoring_step
 from broca.options import NeuronRunOptions, SelectingOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import NeuronExperiment, Overlaps
 from broca.runs.progress import Report
 from broca.tasks import Task
 
@@ -26,7 +26,7 @@ def overlap(
     on_progress: Report | None = None,
     neuron_options: SelectingOptions,
     run_options: NeuronRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[Overlaps]:
     """Compares the neurons of two halves of every task, and of halves of different tasks.
 
     Args:

@@ -8,13 +8,13 @@ import numpy as np
 
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
-from broca.neurons.expecting import scaling_steps
-from broca.neurons.neuron_run import INTACT
 from broca.neurons.opening import opened
 from broca.neurons.scaling import move, numbers_of
+from broca.neurons.selection import INTACT
 from broca.neurons.sets import RandomSets
+from broca.neurons.verb_steps import scaling_steps
 from broca.options import ItemSelectingOptions, NeuronRunOptions, takes_options
-from broca.results.neurons import NeuronExperiment
+from broca.results.neurons import NeuronExperiment, Reliability
 from broca.runs.progress import Report
 from broca.tasks import Task
 
@@ -36,7 +36,7 @@ def reliability(
     on_progress: Report | None = None,
     neuron_options: ItemSelectingOptions,
     run_options: NeuronRunOptions,
-) -> NeuronExperiment:
+) -> NeuronExperiment[Reliability]:
     """Scales the neurons of every item and measures how p(answer) changes.
 
     Args:

@@ -2,68 +2,23 @@
 
 import numpy as np
 import pytest
-from neurons.conftest import letters
 
 from broca.neurons.crossing import crossed, crossing_steps
 from broca.neurons.enhancing import ARMS, enhanced
 from broca.neurons.erasing import erased
-from broca.neurons.expecting import (
+from broca.neurons.scaling import move
+from broca.neurons.selection import INTACT
+from broca.neurons.sets import RandomSets
+from broca.neurons.verb_steps import (
     arm_names,
-    choice_steps,
     erasing_steps,
     scaling_steps,
     training_steps,
 )
-from broca.neurons.methods import choose
-from broca.neurons.neuron_run import INTACT
-from broca.neurons.scaling import move
-from broca.neurons.sets import RandomSets
-from broca.options import MethodOptions, RuleOptions, TrainingOptions
-from broca.runs.progress import Stages
+from broca.options import TrainingOptions
 
 COLUMNS = np.array([1, 5, 70])
 CHANCE = RandomSets(2)
-
-
-@pytest.fixture
-def expecting(ask):
-    """Returns a function that makes a run with expected steps, and a function with its counts."""
-
-    def make(steps_of):
-        run = ask(letters(4), letters(3, name="others", start=12), rule=RuleOptions(count=4))
-        reports, steps = [], steps_of(run)
-        run.run.stages = Stages(lambda stage, progress: reports.append(progress))
-        run.run.stages.expect(steps)
-
-        def counts():
-            run.run.stages.enter("the end")
-            run.run.stages.at(0, 0, 0)
-            return reports[-1].done, reports[-1].total, sum(step.rows for step in steps)
-
-        return run, counts
-
-    return make
-
-
-@pytest.mark.parametrize("method", ["cnl", "knowledge-neurons", "activation", "gradient", "random"])
-def test_choosing(expecting, method):
-    """Items of the task and, for activations, of the contrast are counted; `random` needs none."""
-    settings = {"method": method, "contrast": ["others"]}
-    run, counts = expecting(lambda run: choice_steps(run, "letters", **settings))
-    choose(run, "letters", **settings)
-    rows = {"activation": 7, "random": 0}.get(method, 4)
-    assert counts() == (rows, rows, rows)
-
-
-@pytest.mark.parametrize("search", ["masked-gradient", "cs-stratified"])
-def test_sensing(expecting, search):
-    """The row budget is expected; a search may finish early."""
-    settings = {"method": "sensing", "options": MethodOptions(search=search, rows=1200)}
-    run, counts = expecting(lambda run: choice_steps(run, "letters", **settings))
-    choose(run, "letters", **settings)
-    done, total, expected = counts()
-    assert done == total
-    assert 0.5 * expected < done <= expected == 1200
 
 
 def test_erasing(expecting):

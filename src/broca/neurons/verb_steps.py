@@ -1,14 +1,19 @@
-"""The expected steps of the neuron verbs with their rows."""
+"""The steps of the neuron verbs, with their expected rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from broca.neurons.neuron_run import NeuronRun, Places
-from broca.neurons.sensing import SensingOptions, sensed_rows
 from broca.neurons.sets import RandomSets
-from broca.options import MethodOptions, TrainingOptions
+from broca.options import TrainingOptions
 from broca.runs.forecast import Step
+
+if TYPE_CHECKING:
+    from broca.neurons.neuron_run import NeuronRun, Places
+
+INTEGRATED = "integrated gradients"
+"""The kind of rows that score neurons by integrated gradients."""
 
 ANSWERS = 2
 """Number of rows of an item and a set: the task's metric, and the gold answer's likelihood."""
@@ -33,37 +38,7 @@ INTACT_STAGE = "measuring the intact model"
 
 def scoring_step(task: str, places: Places) -> Step:
     """The step of integrated gradients on some items."""
-    return Step(scoring(task), len(places), "integrated gradients")
-
-
-def choice_steps(
-    run: NeuronRun,
-    task: str,
-    *,
-    method: str,
-    options: MethodOptions | None = None,
-    contrast: Sequence[str] = (),
-) -> list[Step]:
-    """Returns the steps of `choose`.
-
-    Args:
-        run: The run.
-        task: The task whose neurons are selected.
-        method: The method.
-        options: Options of individual methods.
-        contrast: Other tasks of the run, for `activation`.
-    """
-    places = run.places(task)
-    if method == "random":
-        return []
-    if method == "sensing":
-        rows = sensed_rows(run, places, SensingOptions.of(options or MethodOptions()))
-        return [Step(scoring(task), rows, "searched rows")]
-    if method in ("activation", "gradient"):
-        compared = contrast if method == "activation" else ()
-        items = len(places) + sum(len(run.places(name)) for name in compared)
-        return [Step(scoring(task), items, "gradients")]
-    return [scoring_step(task, places)]
+    return Step(scoring(task), len(places), INTEGRATED)
 
 
 def erasing_steps(
