@@ -53,8 +53,7 @@ def verify(
         controls: Number of random sets of each kind; about twice as many if few reach the set; 0:
             none.
         limit: Maximum number of report items of each task; default: all.
-        ablation: zero, mean or resample; default: the run's, or zero.
-        components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
+        ablation: Kind of ablation: {ablations}; default: the run's, or zero.
         seed: Seed; default: the run's, which splits the items as the run did, or 0.
         out: Folder for verification.json; default: the run's.
     """
