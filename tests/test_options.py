@@ -50,7 +50,7 @@ def test_names_of_records_stand_for_placeholders(monkeypatch):
     assert options.filled("Use {executors} or {ablations}; {other} stays.") == (
         "Use local, ray, slurm or zero, mean, resample; {other} stays."
     )
-    assert field_help(ExecutorOptions)["executor"].endswith("local, ray, slurm.")
+    assert "local, ray, slurm;" in field_help(ExecutorOptions)["executor"]
 
 
 def test_nothing_heavy_is_loaded():
@@ -79,7 +79,6 @@ def test_nothing_heavy_is_loaded():
         (EngineOptions, {"reuse_layers": ""}, "`reuse_layers` '' is unknown"),
         (EngineOptions, {"token_budget": 0}, "`token_budget` must be at least 1"),
         (EngineOptions, {"lanes": 0}, "`lanes` must be at least 1"),
-        (ExecutorOptions, {"workers": 2}, "`workers` needs `executor` ray"),
         (ExecutorOptions, {"executor": "ray", "workers": 0}, "`workers` must be at least 1"),
         (ExecutorOptions, {"executor": "ray", "gpus_per_worker": 1.5}, "`gpus_per_worker` must"),
         (ExecutorOptions, {"batch_limit": 0}, "`batch_limit` must be above 0"),

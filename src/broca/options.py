@@ -337,11 +337,12 @@ class ExecutorOptions:
     """Where rows are measured.
 
     Raises:
-        BadInput: A number out of range, or an option of another executor.
+        BadInput: A number out of range.
     """
 
-    executor: str = "local"
-    """Where rows are measured (docs/scale.md): {executors}."""
+    executor: str | object = "local"
+    """Where rows are measured (docs/scale.md): {executors}; in Python also settings of an executor,
+    such as broca.executors.RayOptions(workers=8)."""
 
     address: str | None = None
     """Address of a running Ray cluster, or auto; default: start a cluster on this machine."""
@@ -359,10 +360,6 @@ class ExecutorOptions:
         require_workers(self.workers, self.gpus_per_worker)
         if not self.batch_limit > 0:
             raise BadInput(f"`batch_limit` must be above 0, not {self.batch_limit:g}")
-        if self.executor == "local":
-            for name in ("address", "workers", "gpus_per_worker"):
-                if getattr(self, name) is not None:
-                    raise BadInput(f"`{name}` needs `executor` ray")
 
 
 @dataclass(frozen=True, kw_only=True)
