@@ -247,6 +247,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return relinked(markdown, path, f"docs/{path}")
 
 
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Replaces the placeholders of records in docstrings by their names."""
+    from broca.options import filled
+
+    return filled(html) if page.file.src_uri == "reference/python.md" else html
+
+
 def broken_links(site: Path) -> list[str]:
     """Returns links of a built site that lead nowhere, and resources loaded from other sites."""
     pages = {path: path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}

@@ -1,11 +1,13 @@
 """Names and columns of components."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broca.components import Component, ComponentSet
+from broca.components import NAMINGS, Component, ComponentSet
 from broca.errors import BadInput, UnknownName
 
 KINDS_WITH_INDEX = ("head", "kv-group", "expert", "neuron")
@@ -66,3 +68,25 @@ def test_set_refuses_duplicates():
     """A set that holds a component twice is refused."""
     with pytest.raises(ValueError, match="twice"):
         ComponentSet((Component(0, "head", 0), Component(0, "head", 0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "heads"),
+    [
+        ("L1H2", [2]), ("L1G1", [4, 5, 6, 7]), ("L1A", [*range(8)]), ("L1", [*range(8)]),
+        ("L1M", []), ("L1E7", []), ("L1N40", []),
+    ],
+)  # fmt: skip
+def test_components_have_query_heads(name, heads):
+    """A head, a KV group, an attention layer and a layer have query heads."""
+    component = Component.parse(name)
+    assert list(component.heads(8, 2)) == heads
+    assert NAMINGS[component.kind].only_heads == (bool(heads) and name != "L1")
+
+
+def test_letters_are_distinct():
+    """No two kinds have the same letter, and the letter is no digit."""
+    letters = [naming.letter for naming in NAMINGS.values()]
+    assert len(set(letters)) == len(letters)
+    assert all(letter == "" or re.fullmatch("[A-Z]", letter) for letter in letters)
+    assert list(NAMINGS) == [naming.kind for naming in NAMINGS.values()]

@@ -9,31 +9,71 @@ indices count from 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput, UnknownName, nearest
 
-Kind = Literal["head", "kv-group", "attention", "mlp", "layer", "expert", "neuron"]
 
-_LETTER: dict[Kind, str] = {
-    "head": "H",
-    "kv-group": "G",
-    "attention": "A",
-    "mlp": "M",
-    "layer": "",
-    "expert": "E",
-    "neuron": "N",
-}
-_KIND_OF_LETTER: dict[str, Kind] = {letter: kind for kind, letter in _LETTER.items()}
-_NAME = re.compile(r"L(\d+)(?:([HGEN])(\d+)|([AM]))?")
+@dataclass(frozen=True)
+class Naming:
+    """How the components of a kind are named and drawn, and which query heads they have.
 
-assert set(_LETTER) == set(get_args(Kind))
+    Attributes:
+        kind: The kind, as in `Component.kind`.
+        letter: Letter between layer and index of a name; empty for the layer itself.
+        noun: Noun in texts; its plural has an s.
+        title: Title in pictures; the noun if it is empty.
+        single: Whether a layer has only one, whose name has no index.
+        heads: Returns a component's query heads from its index, the number of query heads of its
+            layer and that of key/value heads.
+        only_heads: Whether it is nothing but query heads.
+    """
+
+    kind: str
+    letter: str
+    noun: str
+    title: str = ""
+    single: bool = False
+    heads: Callable[[int, int, int], range] = lambda index, heads, kv_heads: range(0)
+    only_heads: bool = False
+
+
+def _group(index: int, heads: int, kv_heads: int) -> range:
+    size = heads // kv_heads
+    return range(index * size, (index + 1) * size)
+
+
+def _all_heads(index: int, heads: int, kv_heads: int) -> range:
+    return range(heads)
+
+
+NAMINGS = {
+    naming.kind: naming
+    for naming in (
+        Naming(
+            "attention", "A", "attention layer", "attention", single=True, heads=_all_heads,
+            only_heads=True,
+        ),
+        Naming(
+            "head", "H", "head", heads=lambda index, heads, kv_heads: range(index, index + 1),
+            only_heads=True,
+        ),
+        Naming("kv-group", "G", "KV group", heads=_group, only_heads=True),
+        Naming("mlp", "M", "MLP block", "MLP", single=True),
+        Naming("expert", "E", "expert"),
+        Naming("neuron", "N", "neuron"),
+        Naming("layer", "", "layer", single=True, heads=_all_heads),
+    )
+}  # fmt: skip
+"""The kinds of component from left to right in pictures."""
+
+_KIND_OF_LETTER = {naming.letter: kind for kind, naming in NAMINGS.items()}
+_NAME = re.compile(r"L(\d+)([A-Z]?)(\d*)")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,13 +87,17 @@ class Component:
     """
 
     layer: int
-    kind: Kind
+    kind: str
     index: int | None = None
 
     @property
     def name(self) -> str:
         """The component's name, such as `L12H3`."""
-        return f"L{self.layer}{_LETTER[self.kind]}{'' if self.index is None else self.index}"
+        return f"L{self.layer}{NAMINGS[self.kind].letter}{'' if self.index is None else self.index}"
+
+    def heads(self, heads: int, kv_heads: int) -> range:
+        """Returns its query heads in a layer of so many query heads and key/value heads."""
+        return NAMINGS[self.kind].heads(self.index or 0, heads, kv_heads)
 
     @classmethod
     def parse(cls, name: str) -> Component:
@@ -63,13 +107,13 @@ class Component:
             BadInput: The text is not the name of any kind of component.
         """
         match = _NAME.fullmatch(name.strip())
-        if match is None:
+        layer, letter, index = match.groups() if match else ("", "", "")
+        kind = _KIND_OF_LETTER.get(letter)
+        if not layer or kind is None or NAMINGS[kind].single == bool(index):
             raise BadInput(
                 f"'{name.strip()}' is not a component name: head 3 of layer 12 is written L12H3"
             )
-        layer, letter, index, block = match.groups()
-        kind = _KIND_OF_LETTER[block or letter or ""]
-        return cls(int(layer), kind, None if index is None else int(index))
+        return cls(int(layer), kind, int(index) if index else None)
 
 
 @dataclass(frozen=True)

@@ -42,14 +42,21 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFL
 RESPONSES = ("accuracy", "margin", "probability")
 """The responses that a row can have."""
 
+_RECORDS = {
+    "components": ("models/choosing.py", "ComponentKind"),
+    "ablations": ("engine/ablation.py", "AblationKind"),
+    "executors": ("executors/*.py", "ExecutorKind"),
+    "trackers": ("integrations/tracking.py", "TrackerKind"),
+}
+"""The files and the class of the records that placeholders such as `{ablations}` stand for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
     """How a model is loaded; a model that is already loaded ignores it."""
 
     components: str = "heads"
-    """What can be ablated: heads, kv-groups, attention, mlp, layers, experts or
-    neurons, joined by +."""
+    """What can be ablated: {components}, joined by +."""
 
     revision: str | None = None
     """Branch, tag or commit of a model on the hub."""
@@ -268,7 +275,7 @@ class AblationOptions:
     """What an ablated component is replaced by."""
 
     ablation: str = "zero"
-    """What replaces an ablated component: zero, mean or resample."""
+    """Kind of ablation: {ablations}."""
 
     scale: float = 0.0
     """Gate of an ablated component; 0 ablates, other values scale."""
@@ -330,11 +337,12 @@ class ExecutorOptions:
     """Where rows are measured.
 
     Raises:
-        BadInput: A number out of range, or an option of another executor.
+        BadInput: A number out of range.
     """
 
-    executor: str = "local"
-    """Where rows are measured: local, in this process, or ray (docs/scale.md)."""
+    executor: str | object = "local"
+    """Where rows are measured (docs/scale.md): {executors}; in Python also settings of an executor,
+    such as broca.executors.RayOptions(workers=8)."""
 
     address: str | None = None
     """Address of a running Ray cluster, or auto; default: start a cluster on this machine."""
@@ -352,10 +360,6 @@ class ExecutorOptions:
         require_workers(self.workers, self.gpus_per_worker)
         if not self.batch_limit > 0:
             raise BadInput(f"`batch_limit` must be above 0, not {self.batch_limit:g}")
-        if self.executor == "local":
-            for name in ("address", "workers", "gpus_per_worker"):
-                if getattr(self, name) is not None:
-                    raise BadInput(f"`{name}` needs `executor` ray")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -761,7 +765,28 @@ def _as_parameter(item: Field[Any]) -> Parameter:
 
 def field_help(cls: type[Any]) -> dict[str, str]:
     """Returns the sentences under the fields of an option class, in their order."""
-    return _sentences(cls.__module__).get(cls.__name__, {})
+    sentences = _sentences(cls.__module__).get(cls.__name__, {})
+    return {name: filled(sentence) for name, sentence in sentences.items()}
+
+
+def filled(text: str) -> str:
+    """Replaces the placeholders of records by their names, such as `{ablations}`."""
+    return re.sub(rf"{{({'|'.join(_RECORDS)})}}", lambda match: ", ".join(_names(match[1])), text)
+
+
+@cache
+def _names(menu: str) -> list[str]:
+    """Returns the names of records, those of other packages too.
+
+    The source is searched, because importing it would load torch.
+    """
+    from importlib.metadata import entry_points
+
+    files, record = _RECORDS[menu]
+    calls = re.compile(rf'\b{record}\(\s*name="(.+?)"')
+    sources = (path.read_text("utf-8") for path in sorted(Path(__file__).parent.glob(files)))
+    names = [name for source in sources for name in calls.findall(source)]
+    return [*names, *sorted(entry.name for entry in entry_points(group=f"broca.{menu}"))]
 
 
 @cache
@@ -798,7 +823,7 @@ def parameter_help(docstring: str) -> dict[str, str]:
 
 def _completed(docstring: str, groups: Iterable[Group]) -> str:
     """Returns the docstring with all fields in its `Args` section."""
-    text = inspect.cleandoc(docstring) + "\n"
+    text = filled(inspect.cleandoc(docstring)) + "\n"
     explained = parameter_help(text)
     lines = []
     for group in groups:

@@ -6,6 +6,7 @@ removed or changed.
 
 import inspect
 import json
+import re
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import get_args, get_origin
@@ -147,16 +148,29 @@ def test_help_of_a_command_has_the_six_options_that_matter_first():
 
 
 def test_sentences_list_every_known_name():
-    """A help sentence that lists names has every name that the library knows."""
-    from broca.engine.ablation import AblationKind
+    """A help sentence that lists names has exactly the names that the library knows."""
+    from broca.cli.commands import LogOptions
+    from broca.engine.ablation import ABLATIONS
     from broca.executors import executors
+    from broca.integrations.tracking import TRACKERS
     from broca.models.choosing import KINDS
     from broca.options import RESPONSES, AblationOptions, ExecutorOptions, ModelOptions
 
     for sentence, choices in (
         (field_help(ExecutorOptions)["executor"], executors()),
-        (field_help(AblationOptions)["ablation"], get_args(AblationKind)),
+        (field_help(AblationOptions)["ablation"], ABLATIONS),
         (field_help(ModelOptions)["components"], KINDS),
-        (field_help(SearchOptions)["response"], RESPONSES),
+        (field_help(LogOptions)["log"], TRACKERS),
     ):
-        assert not [name for name in choices if name not in sentence]
+        assert len(choices) > 1
+        assert f": {', '.join(choices)}" in sentence
+    sentence = field_help(SearchOptions)["response"]
+    assert RESPONSES
+    assert not [name for name in RESPONSES if name not in sentence]
+
+
+@pytest.mark.parametrize("words", BEFORE)
+def test_no_placeholder_is_shown(words, capsys):
+    """The help of a command has names where its sentences have placeholders."""
+    app.help_print(words.split())
+    assert not re.search(r"\{\w+\}", capsys.readouterr().out)

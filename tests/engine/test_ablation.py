@@ -1,15 +1,15 @@
 """Zero, mean and resample ablation, and scaling."""
 
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
-from broca.engine.ablation import ABLATIONS, AblationName, ablations_of
-from broca.errors import BadInput
+from broca.engine.ablation import ABLATIONS, AblationKind, ablations_of
+from broca.errors import BadInput, UnsupportedModel
 from broca.models import GatedModel
 from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -163,6 +163,52 @@ def test_records_say_what_a_model_can_be_ablated_by():
 
     assert ablations_of(Model("input", "output")) == ("zero", "mean", "resample")
     assert ablations_of(Model("input", "routing")) == ("zero",)
-    assert set(ABLATIONS) == set(get_args(AblationName))
     assert [name for name in ABLATIONS if Ablation(name).needs_donors] == ["mean", "resample"]
     assert [name for name in ABLATIONS if Ablation(name).draws_donors] == ["resample"]
+
+
+def test_a_record_is_all_that_a_kind_needs(tiny, monkeypatch):
+    """A new kind is measured, tested under stress and exported, or refused by its name."""
+    from exports.test_writing import make_result
+
+    from broca.exports import Request, checked_task
+    from broca.results.base import AblationInfo
+
+    def last(activations, token):
+        return activations[-1]
+
+    for name, draws in (("last", False), ("drawn", True)):
+        record = AblationKind(
+            name=name, help="its value at the last token", of_sequence=last, draws_donors=draws,
+            of_prompts=lambda activations, seed: activations[:, -1:].expand_as(activations),
+        )  # fmt: skip
+        monkeypatch.setitem(ABLATIONS, name, record)
+    with pytest.raises(BadInput, match="'lasts' is unknown; did you mean 'last'"):
+        Ablation("lasts")
+    assert ablations_of(tiny)[-2:] == ("last", "drawn")
+    donors = donor_activations(tiny, PROMPTS, Ablation("last"))
+    by_hand = [inputs_by_hand(tiny_llama(), prompt)[1][-1] for prompt in PROMPTS]
+    torch.testing.assert_close(donors[tiny.points[1]], torch.stack(by_hand))
+
+    def request(name, form):
+        ablation = AblationInfo(name, 0.0)
+        return Request.of(replace(make_result(), ablation=ablation), None, form, None)
+
+    assert request("last", "weights").ablation.kind == "last"
+    with pytest.raises(UnsupportedModel, match="cannot hold last ablation"):
+        request("last", "adapter")
+    with pytest.raises(UnsupportedModel, match="drawn ablation cannot be exported"):
+        request("drawn", "weights")
+    with pytest.raises(BadInput, match="under last ablation the outputs alone are compared"):
+        checked_task(tiny, request("last", "patch"), "any", None, None)
+    with pytest.raises(BadInput, match="replaced by drawn ablation"):
+        replace(make_result(), ablation=AblationInfo("drawn", 0.0)).ablated(tiny)
+    monkeypatch.delitem(ABLATIONS, "last")
+    with pytest.raises(BadInput, match="`ablation` 'last' is unknown"):
+        request("last", "weights")
+
+
+def test_a_record_says_what_a_stress_test_puts_in_place():
+    """A kind that replaces outputs also says by what in a stress test."""
+    with pytest.raises(ValueError, match="`of_sequence` and `of_prompts` of half belong together"):
+        AblationKind(name="half", help="", of_sequence=lambda activations, token: activations[0])

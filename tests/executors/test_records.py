@@ -1,6 +1,9 @@
 """Executors by name."""
 
 import sys
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +12,7 @@ from broca.engine import EngineOptions
 from broca.errors import BadInput, MissingExtra
 from broca.executors import Asker
 from broca.executors.base import Setting
-from broca.executors.records import executors, open_host
+from broca.executors.records import ExecutorKind, executors, open_host
 from broca.options import ExecutorOptions, ModelOptions
 
 
@@ -17,6 +20,47 @@ def test_unknown_executor_is_refused():
     """An unknown executor is refused with the names of the known ones."""
     with pytest.raises(BadInput, match="use local or ray"):
         broca.localize("no-such-model", task="addition", executor="slurm")
+
+
+@pytest.mark.parametrize(
+    "option", [{"workers": 2}, {"address": "auto"}, {"gpus_per_worker": 0.5}], ids=list
+)
+def test_an_option_of_another_executor_is_refused(option):
+    """An option that only another executor takes is refused before a model is loaded."""
+    with pytest.raises(BadInput, match=f"`{next(iter(option))}` needs `executor` ray"):
+        broca.localize("no-such-model", task="addition", **option)
+
+
+@dataclass(frozen=True)
+class QueueOptions:
+    """Settings of an executor of another package."""
+
+    jobs: int = 1
+
+
+def test_an_executor_of_another_package_takes_what_it_needs(monkeypatch):
+    """It is found by entry point, by name or by its settings, and takes the options it names."""
+    kind = ExecutorKind(
+        name="queue", help="In a queue.", open=lambda options: options, takes=("workers",),
+        settings=QueueOptions,
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "theirs", SimpleNamespace(KIND=kind))
+    entry = EntryPoint("queue", "theirs:KIND", "broca.executors")
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points",
+        lambda group: [entry] if group == entry.group else [],
+    )
+    for options in (
+        ExecutorOptions(executor="queue", workers=3),
+        ExecutorOptions(executor=QueueOptions(jobs=2)),
+    ):
+        assert open_host(options) is options
+    with pytest.raises(BadInput, match="`address` needs `executor` ray"):
+        open_host(ExecutorOptions(executor="queue", address="auto"))
+    with pytest.raises(BadInput, match="`workers` needs `executor` ray or queue"):
+        open_host(ExecutorOptions(workers=3))
+    with pytest.raises(BadInput, match=r"'3' is unknown: use local or ray or queue"):
+        open_host(ExecutorOptions(executor=3))
 
 
 def test_the_menu_names_this_process_first():

@@ -135,7 +135,7 @@ def test_mean_ablation_without_a_bias_is_refused(tiny):
     """Mean ablation of a projection without a bias is refused."""
     points = tiny.gated_parts("L0H2").points
     means = {point: torch.zeros(1, 32) for point in points}
-    with pytest.raises(UnsupportedModel, match=r"mean ablation of L0H2 .* which has none"):
+    with pytest.raises(UnsupportedModel, match=r"stands in for L0H2 .* which has none"):
         changed_tensors(tiny, "L0H2", means=means)
 
 

@@ -72,7 +72,7 @@ def test_means_are_those_of_the_runs_locate_items(tmp_path):
     assert set(means) == set(expected)
     for point, output in expected.items():
         assert torch.equal(torch.as_tensor(means[point]), torch.as_tensor(output))
-    with pytest.raises(BadInput, match="mean ablation needs the run"):
+    with pytest.raises(BadInput, match="zero ablation needs the items of a run"):
         mean_outputs(
             model, ("L0H1",), Request.of(model, "L0H1", "weights", None), Catalog(),
             TaskOptions(), 4,

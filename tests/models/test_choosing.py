@@ -2,7 +2,7 @@
 
 import pytest
 
-from broca.components import Component
+from broca.components import NAMINGS, Component
 from broca.errors import BadInput, UnknownName
 from broca.models import KINDS, GatedModel, kinds_of
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -43,3 +43,4 @@ def test_kinds_are_found_from_components():
     components = [Component.parse(name) for name in ("L0H1", "L1M", "L0H0", "L0G1", "L2", "L0A")]
     assert kinds_of(components) == "heads+mlp+kv-groups+layers+attention"
     assert kinds_of([]) == ""
+    assert {Component.parse(kind.example).kind for kind in KINDS.values()} == set(NAMINGS)

@@ -125,7 +125,7 @@ def test_a_result_ablates_its_selection_in_any_model():
                 with result.ablated(model, scale):
                     assert torch.equal(plain(tokens).logits, reference)
         assert torch.equal(plain(tokens).logits, intact)
-    with pytest.raises(BadInput, match="ablated to their mean, which needs the run's items"):
+    with pytest.raises(BadInput, match="replaced by mean ablation, which needs the run's items"):
         make_result(ablation=AblationInfo("mean", 0.0)).ablated(plain)
     with pytest.raises(BadInput, match="selects no components"):
         make_result(selected=(), abstained=True, reason="no harm").ablated(plain)

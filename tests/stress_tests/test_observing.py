@@ -9,7 +9,7 @@ from stress_tests.observing_here import observer
 
 from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch
 from broca.stress_tests.patching import Patcher
-from broca.stress_tests.stand_ins import Noise, OutputsOf, ShuffledOutputs, Zeros
+from broca.stress_tests.stand_ins import Donors, Noise, OutputsOf, Zeros
 
 PROMPTS = ((5, 9, 4, 7), (8, 2, 6, 3))
 TOKENS = ((1, 2, 3), (4, 5, 6))
@@ -47,7 +47,7 @@ def test_company_changes_no_vector(tiny):
     observations = [
         AnswerLogProbs(PROMPTS, columns, TOKENS, stand_in)
         for columns in ((1,), (2, 6))
-        for stand_in in (Zeros(), ShuffledOutputs(1), Noise(PROMPTS[::-1], 3))
+        for stand_in in (Zeros(), Donors("resample", 1), Noise(PROMPTS[::-1], 3))
     ]
     observations.insert(4, AnswerLogProbs(PROMPTS, (), TOKENS))
     together = observer(tiny)(observations)

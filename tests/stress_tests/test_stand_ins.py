@@ -25,22 +25,24 @@ def heads(patcher, state, columns=COLUMNS):
 
 def test_zeros_need_no_state(patcher):
     """`Zeros` has no state, because a gate of 0 writes the zeros."""
+    assert stand_ins.ablated("zero", 3) == stand_ins.Zeros()
     assert stand_ins.Zeros().state(patcher, PROMPTS, COLUMNS) is None
 
 
 def test_the_mean_is_over_tokens_and_prompts(patcher):
     """Every token of every prompt gets the heads' mean output over tokens and prompts."""
-    written = heads(patcher, stand_ins.MeanOutputs().state(patcher, PROMPTS, COLUMNS))
+    written = heads(patcher, stand_ins.ablated("mean", 3).state(patcher, PROMPTS, COLUMNS))
     mean = heads(patcher, patcher.state(PROMPTS)).mean((0, 1))
     torch.testing.assert_close(written, mean.expand_as(written))
 
 
-def test_shuffled_outputs_are_another_prompts(patcher):
-    """Shuffled outputs are a permutation of the prompts' outputs that the seed decides."""
+def test_resampled_outputs_are_another_prompts(patcher):
+    """Resampled outputs are a permutation of the prompts' outputs that the seed decides."""
     intact = heads(patcher, patcher.state(PROMPTS))
     orders = []
     for seed in range(6):
-        written = heads(patcher, stand_ins.ShuffledOutputs(seed).state(patcher, PROMPTS, COLUMNS))
+        stand_in = stand_ins.ablated("resample", seed)
+        written = heads(patcher, stand_in.state(patcher, PROMPTS, COLUMNS))
         order = [
             next(place for place in range(3) if torch.equal(row, intact[place])) for row in written
         ]

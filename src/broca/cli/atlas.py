@@ -31,7 +31,6 @@ def atlas(
         items: Maximum number of items of each task.
         response: accuracy, margin or probability; default: probability if every task has items with
             a margin.
-        components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
         out: Folder for atlas.json and atlas.html.
     """
     record = record_of(**parameters, run_options=run_options)

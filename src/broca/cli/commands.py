@@ -63,7 +63,7 @@ class LogOptions:
     """Where the command is logged."""
 
     log: str | None = None
-    """Log settings, progress, scores and the result: trackio, wandb, mlflow or another tracker."""
+    """Log settings, progress, scores and the result: {trackers}."""
 
     log_project: str = "broca"
     """The tracker's project or experiment."""

@@ -53,11 +53,11 @@ def verify(
         controls: Number of random sets of each kind; about twice as many if few reach the set; 0:
             none.
         limit: Maximum number of report items of each task; default: all.
-        ablation: zero, mean or resample; default: the run's, or zero.
-        components: heads, kv-groups, attention, mlp, layers, experts, joined by +.
+        ablation: Kind of ablation: {ablations}; default: the run's, or zero.
         seed: Seed; default: the run's, which splits the items as the run did, or 0.
         out: Folder for verification.json; default: the run's.
     """
+    from broca.results.base import ZEROED
     from broca.results.localization import Localization
     from broca.results.verification import Verification
     from broca.runs.folder import options_of_run
@@ -88,6 +88,7 @@ def verify(
         ablation=ablation, seed=seed, run_options=run_options,
     )  # fmt: skip
     name = model or (run.model.name if run else target)
+    how = run.ablation if run else ZEROED
 
     def measure(options: RunOptions, report: Report) -> tuple[Verification, LoadedModels]:
         import broca
@@ -104,8 +105,8 @@ def verify(
             both_ways=both_ways,
             limit=limit,
             scope=Scope(controls=controls),
-            ablation=ablation or (run.ablation.kind if run else "zero"),
-            scale=run.ablation.scale if run else 0.0,
+            ablation=ablation or how.kind,
+            scale=how.scale,
             on_progress=report,
             model_options=replace(options.model_options, components=components),
             run_options=options,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -14,12 +13,12 @@ from broca.engine.batches import captured_batches
 from broca.errors import BadInput, nearest
 from broca.models import GatedModel, GatePoint
 
-AblationName = Literal["zero", "mean", "resample"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AblationKind:
-    """The record of a kind of ablation.
+    """The record of a kind of ablation; nothing else asks for the name of a kind.
+
+    Its donors decide about exports: weights can hold a constant donor, no export one that is drawn.
 
     Attributes:
         name: Name of the kind in `ablation`.
@@ -28,19 +27,35 @@ class AblationKind:
             width)`, with a token drawn by seed, to `(width,)`; None if nothing replaces the output.
         donors: Makes the donors, `(donors, width)`, from the reduced activations of all sequences,
             `(sequences, width)`, and the total number of tokens.
-        draws_donors: Whether every row draws its donor by seed.
+        draws_donors: Whether every row draws its donor by seed; else all rows have the first.
+        of_prompts: Replaces the activations of prompts in a stress test, `(prompts, tokens, ...)`,
+            by values of the same shape, from a seed; None if nothing replaces the output.
+
+    Raises:
+        ValueError: Only one of `of_sequence` and `of_prompts` is given.
     """
 
-    name: AblationName
+    name: str
     help: str
     of_sequence: Callable[[Tensor, int], Tensor] | None = None
     donors: Callable[[Tensor, int], Tensor] = lambda activations, tokens: activations
     draws_donors: bool = False
+    of_prompts: Callable[[Tensor, int], Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.of_sequence is None) != (self.of_prompts is None):
+            raise ValueError(f"`of_sequence` and `of_prompts` of {self.name} belong together")
 
     @property
     def needs_donors(self) -> bool:
         """Whether activations of other items replace the output; routed experts have none."""
         return self.of_sequence is not None
+
+
+def _shuffled(activations: Tensor, seed: int) -> Tensor:
+    """Returns the activations of every prompt at the place of another."""
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(len(activations)))
+    return activations[order.to(activations.device)]
 
 
 ABLATIONS: dict[str, AblationKind] = {
@@ -52,19 +67,23 @@ ABLATIONS: dict[str, AblationKind] = {
             help="its mean over all tokens, prompt and continuation, of the locate items",
             of_sequence=lambda activations, token: activations.sum(0),
             donors=lambda sums, tokens: sums.sum(0)[None] / tokens,
+            of_prompts=lambda activations, seed: activations.mean((0, 1), keepdim=True).expand_as(
+                activations
+            ),
         ),
         AblationKind(
             name="resample",
             help="its value at one token, drawn by seed, of another locate item",
             of_sequence=lambda activations, token: activations[token],
             draws_donors=True,
+            of_prompts=_shuffled,
         ),
     )
 }
 """The kinds of ablation by name."""
 
 
-def ablations_of(model: GatedModel) -> tuple[AblationName, ...]:
+def ablations_of(model: GatedModel) -> tuple[str, ...]:
     """Returns the kinds of ablation that apply to all components of a model."""
     routed = any(point.place == "routing" for point in model.points)
     return tuple(kind.name for kind in ABLATIONS.values() if not (routed and kind.needs_donors))
@@ -84,7 +103,7 @@ class Ablation:
         BadInput: The kind is unknown, or the scale is not a number or ablates nothing.
     """
 
-    kind: AblationName = "zero"
+    kind: str = "zero"
     scale: float = 0.0
     seed: int = 0
 
@@ -143,7 +162,8 @@ def donor_activations(
     routed = [point for point in points if point.place == "routing"]
     if routed:
         raise BadInput(
-            f"`ablation` {kind.name} cannot replace routed experts ({routed[0].path}): use zero"
+            f"`ablation` {kind.name} cannot replace routed experts ({routed[0].path}): use "
+            f"{' or '.join(ablations_of(model))}"
         )
     rng = np.random.default_rng(ablation.seed)
     chosen = [int(rng.integers(len(sequence))) for sequence in sequences]

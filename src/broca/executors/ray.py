@@ -495,15 +495,16 @@ class RayHost:
 
     def __init__(self, options: ExecutorOptions) -> None:
         require_ray()
-        named: Any = options.executor
-        self._options = named
-        if not isinstance(named, RayOptions):
-            self._options = RayOptions(
+        self._options = (
+            options.executor
+            if isinstance(options.executor, RayOptions)
+            else RayOptions(
                 address=options.address,
                 workers=options.workers,
                 gpus_per_worker=options.gpus_per_worker,
                 batch_limit_s=options.batch_limit,
             )
+        )
         self._pools: dict[_Key, RayPool] = {}
 
     def executor(
@@ -594,5 +595,7 @@ RAY = ExecutorKind(
     name="ray",
     help="In workers of a Ray cluster, each with its own model; lost workers are replaced.",
     open=RayHost,
+    takes=("address", "workers", "gpus_per_worker"),
+    settings=RayOptions,
     order=2,
 )

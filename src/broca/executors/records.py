@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 from broca.engine import EngineOptions, Progress
 from broca.errors import BadInput, nearest
@@ -55,12 +55,16 @@ class ExecutorKind:
         name: Name of the executor in `executor`.
         help: Description in one sentence.
         open: Makes its host; refuses invalid options before anything is loaded.
+        takes: The fields of `ExecutorOptions` that only some executors take, and this one does.
+        settings: Class of its settings, which a caller can give as `executor` in place of the name.
         order: Position on the menu.
     """
 
     name: str
     help: str
     open: Callable[[ExecutorOptions], Host]
+    takes: tuple[str, ...] = ()
+    settings: type[Any] | None = None
     order: int = 100
 
 
@@ -73,17 +77,22 @@ def open_host(options: ExecutorOptions) -> Host:
     """Makes the host of the options.
 
     Raises:
-        BadInput: No executor has this name.
+        BadInput: No executor has this name or these settings, or an option needs another executor.
         MissingExtra: The executor needs a package that is not installed.
     """
-    from broca.executors.ray import RAY, RayOptions
-
-    if isinstance(options.executor, RayOptions):
-        return RAY.open(options)
-    kinds = executors()
-    if options.executor not in kinds:
+    kinds, named = executors(), options.executor
+    chosen = [
+        kind
+        for name, kind in kinds.items()
+        if name == named or (kind.settings is not None and isinstance(named, kind.settings))
+    ]
+    if not chosen:
         raise BadInput(
-            f"`executor` '{options.executor}' is unknown{nearest(options.executor, kinds)}: use "
-            f"{' or '.join(kinds)}"
+            f"`executor` '{named}' is unknown{nearest(str(named), kinds)}: use {' or '.join(kinds)}"
         )
-    return kinds[options.executor].open(options)
+    for field in fields(options):
+        if field.default is None and getattr(options, field.name) is not None:
+            takers = [name for name, kind in kinds.items() if field.name in kind.takes]
+            if chosen[0].name not in takers:
+                raise BadInput(f"`{field.name}` needs `executor` {' or '.join(takers)}")
+    return chosen[0].open(options)

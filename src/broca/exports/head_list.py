@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from broca.components import Component
+from broca.components import NAMINGS, Component
 from broca.errors import UnsupportedModel
 from broca.models import GatedModel, captured
 
@@ -154,14 +154,9 @@ def head_slices(model: GatedModel, components: Sequence[str]) -> HeadSlices:
 
 
 def _heads_of(component: Component, by_layer: Mapping[int, Any]) -> Sequence[int]:
-    projection = by_layer.get(component.layer)
-    if component.kind == "head" and component.index is not None:
-        return [component.index]
-    if component.kind == "kv-group" and projection is not None and component.index is not None:
-        size = projection.heads // projection.kv_heads
-        return range(component.index * size, (component.index + 1) * size)
-    if component.kind == "attention" and projection is not None:
-        return range(projection.heads)
+    if NAMINGS[component.kind].only_heads:
+        projection = by_layer[component.layer]
+        return component.heads(projection.heads, projection.kv_heads)
     raise UnsupportedModel(
         f"{component.name} is not a query head: `kind` heads lists heads, KV groups and attention "
         "layers; use `kind` adapter"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.components import Component
+from broca.components import NAMINGS, Component
 from broca.reports.colours import LIGHT
 from broca.results.base import ModelInfo
 
@@ -58,16 +58,11 @@ def picture(
 
 
 def _cells(component: Component, model: ModelInfo) -> list[tuple[int, int]]:
-    """Returns the rows and columns of a component; MLP blocks are after the last head."""
-    heads, index = model.heads or 1, component.index
-    if component.kind == "head" and index is not None:
-        return [(component.layer, index)]
-    if component.kind == "kv-group" and index is not None:
-        size = heads // (model.kv_heads or heads)
-        return [(component.layer, index * size + head) for head in range(size)]
-    mlp = [(component.layer, heads)]
-    every = [(component.layer, head) for head in range(heads)]
-    return {"attention": every, "layer": every + mlp}.get(component.kind, mlp)
+    """Returns the rows and columns of a component; what is no head is after the last head."""
+    heads = model.heads or 1
+    columns = list(component.heads(heads, model.kv_heads or heads))
+    columns += [] if NAMINGS[component.kind].only_heads else [heads]
+    return [(component.layer, column) for column in columns]
 
 
 def _shade(colour: tuple[int, ...], strength: float) -> tuple[int, ...]:

@@ -10,11 +10,12 @@ from typing import get_args
 import torch
 
 from broca.components import Component
+from broca.engine import Ablation
 from broca.errors import BadInput, UnsupportedModel, nearest
 from broca.models import GatedModel, fingerprint, kinds_of
 from broca.options import ModelOptions
 from broca.published import is_published, published_heads
-from broca.results.base import AblationInfo
+from broca.results.base import ZEROED, AblationInfo
 from broca.results.export import Form, HeldOut
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
@@ -203,19 +204,21 @@ def _ablation_of(result: Exportable | None, form: Form, scale: float | None) -> 
     """Returns the ablation of the components: that of the result, or a scaling.
 
     Raises:
+        BadInput: The kind of ablation is unknown.
         UnsupportedModel: The form cannot express the ablation.
     """
-    ablation = getattr(result, "ablation", AblationInfo("zero", 0.0))
-    if scale is not None:
-        ablation = AblationInfo("zero" if scale != ablation.scale else ablation.kind, scale)
-    if ablation.kind == "resample":
+    ablation = getattr(result, "ablation", ZEROED)
+    if scale is not None and scale != ablation.scale:
+        ablation = replace(ZEROED, scale=scale)
+    how = Ablation(ablation.kind)
+    if how.draws_donors:
         raise UnsupportedModel(
-            "resample ablation cannot be exported: what stands in for an output differs from "
+            f"{how.kind} ablation cannot be exported: what stands in for an output differs from "
             "prompt to prompt; give a `scale`, such as 0"
         )
-    if ablation.kind == "mean" and form in ("adapter", "heads"):
+    if how.needs_donors and form in ("adapter", "heads"):
         raise UnsupportedModel(
-            f"`kind` {form} multiplies outputs and cannot put their mean in place: use `kind` "
+            f"`kind` {form} multiplies outputs and cannot hold {how.kind} ablation: use `kind` "
             "weights or patch, or give a `scale`, such as 0"
         )
     return ablation

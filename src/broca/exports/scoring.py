@@ -55,10 +55,10 @@ def checked_task(
     Raises:
         BadInput: The task is a group, or the ablation is neither zero ablation nor scaling.
     """
-    if request.ablation.kind != "zero":
+    if Ablation(request.ablation.kind).needs_donors:
         raise BadInput(
-            "`check` compares scores under zero ablation or a scale; under mean ablation the "
-            "outputs alone are compared"
+            f"`check` compares scores under zero ablation or a scale; under {request.ablation.kind}"
+            " ablation the outputs alone are compared"
         )
     if task is None:
         assert request.result is not None
@@ -89,7 +89,7 @@ def ablated_score(
             model,
             whole_tasks({benchmark.name: benchmark}),
             space,
-            ablation=Ablation("zero", scale),
+            ablation=Ablation(scale=scale),
             settings={"measures": benchmark.name, "checks": list(names)},
         )
         return run.scores(model.components.columns(names))[benchmark.name]

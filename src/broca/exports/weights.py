@@ -94,7 +94,7 @@ def _shifts(model: GatedModel, components: Any, scale: float, means: Means) -> d
         if getattr(point.module, "bias", None) is None:
             name = parts.known.names[point.first_column + int((gates != 1).int().argmax())]
             raise UnsupportedModel(
-                f"mean ablation of {name} cannot be exported: its mean would go into the bias of "
+                f"what stands in for {name} cannot be exported: it would go into the bias of "
                 f"{point.path}, which has none; use zero ablation, or ablate it while the model "
                 "runs"
             )

@@ -53,12 +53,12 @@ def mean_outputs(
     task_options: TaskOptions,
     items: int,
 ) -> Means:
-    """Returns the mean outputs at the components' gate points over the run's `locate` items.
+    """Returns what replaces the components' outputs, from the run's `locate` items.
 
     Args:
         model: The model.
         names: Names of the components.
-        request: The export, of a localization under mean ablation.
+        request: The export, of a localization whose ablation replaces outputs.
         catalog: Catalog of tasks.
         task_options: Task options that differ from those of the run.
         items: Number of items of the mean.
@@ -68,7 +68,9 @@ def mean_outputs(
     """
     run = request.result
     if not isinstance(run, Localization):
-        raise BadInput("mean ablation needs the run whose items are averaged: give its folder")
+        raise BadInput(
+            f"{request.ablation.kind} ablation needs the items of a run: give its folder"
+        )
     options = replace(TaskOptions(**run.task_options), **task_options.to_dict())
     tasks = claimed(
         model, run.task, catalog, others=[], task_options=options, items=items,
@@ -77,7 +79,7 @@ def mean_outputs(
     scored = tasks.scored_tokens(tasks.located)
     points = model.gated_parts(names).points
     return donor_activations(
-        model, [tokens for _, tokens in scored], Ablation("mean"), points=points
+        model, [tokens for _, tokens in scored], Ablation(request.ablation.kind), points=points
     )
 
 

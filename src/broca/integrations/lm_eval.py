@@ -77,7 +77,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
                 )
         if not pretrained:
             raise BadInput("`model_args`: pretrained=MODEL is missing (a folder or a hub id)")
-        how = Ablation("zero", float(scale))
+        how = Ablation(scale=float(scale))
         self._gated = load(
             str(pretrained),
             revision=revision,

@@ -129,7 +129,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
                 task_options=self._task_options,
             )  # fmt: skip
             run = Run(
-                model, tasks, space, ablation=Ablation("zero", self._scale),
+                model, tasks, space, ablation=Ablation(scale=self._scale),
                 settings={"measures": tasks.task, "verb": "training"},
             )  # fmt: skip
             before = run.scores(())

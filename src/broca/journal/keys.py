@@ -24,7 +24,7 @@ class Condition:
         weights: Fingerprint of the model's weights.
         tokenizer: Digest of the tokenizer.
         dtype: Number format of the model.
-        ablation: `zero`, `mean` or `resample`.
+        ablation: Kind of ablation, such as `zero` or `mean`.
         scale: Gate of an ablated component.
         seed: Seed of the ablation; 0 if it draws nothing.
         donors: Digest of the items whose activations replace ablated ones; empty for `zero`.

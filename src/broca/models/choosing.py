@@ -167,6 +167,5 @@ def choose(
 
 def kinds_of(components: Iterable[Component]) -> str:
     """Returns the kinds of some components, such as `heads+mlp`."""
-    singular = {component.kind: None for component in components}
-    kinds = (next(name for name in KINDS if name.startswith(kind)) for kind in singular)
-    return "+".join(kinds)
+    names = {Component.parse(kind.example).kind: name for name, kind in KINDS.items()}
+    return "+".join(dict.fromkeys(names[component.kind] for component in components))

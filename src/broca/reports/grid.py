@@ -6,29 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from broca.components import Component, Kind
+from broca.components import NAMINGS, Component
 from broca.errors import BadInput
 from broca.reports.charts import colour_legend
 from broca.reports.colours import level
 from broca.reports.drawing import Cell, Cells, Drawing, Label, Mark, Segment, overlay, text_width
 from broca.results.base import ModelInfo
-
-_ORDER: tuple[Kind, ...] = ("attention", "head", "kv-group", "mlp", "expert", "neuron", "layer")
-"""Kinds from left to right."""
-
-_NOUN: dict[Kind, tuple[str, str]] = {
-    "head": ("head", "heads"),
-    "kv-group": ("KV group", "KV groups"),
-    "attention": ("attention layer", "attention layers"),
-    "mlp": ("MLP block", "MLP blocks"),
-    "layer": ("layer", "layers"),
-    "expert": ("expert", "experts"),
-    "neuron": ("neuron", "neurons"),
-}
-_TITLE: dict[Kind, str] = {
-    "head": "head", "kv-group": "KV group", "attention": "attention", "mlp": "MLP",
-    "layer": "layer", "expert": "expert", "neuron": "neuron",
-}  # fmt: skip
 
 MOST_NEURONS = 4000
 """Maximum number of drawn neurons, those with the largest effects."""
@@ -45,8 +28,8 @@ def counted(names: Iterable[str]) -> str:
     components = [_parsed(name) for name in names]
     kinds = [part.kind for part in components if part is not None]
     parts = [
-        f"{kinds.count(kind):,} {_NOUN[kind][kinds.count(kind) != 1]}"
-        for kind in _ORDER
+        f"{kinds.count(kind):,} {naming.noun}{'s' * (kinds.count(kind) != 1)}"
+        for kind, naming in NAMINGS.items()
         if kind in kinds
     ]
     if not parts:
@@ -58,7 +41,7 @@ def noun(names: Iterable[str], *, plural: bool = True) -> str:
     """Returns the noun of the components: `heads`, or `components` for several kinds."""
     kinds = {part.kind for part in map(_parsed, names) if part is not None}
     if len(kinds) == 1:
-        return _NOUN[kinds.pop()][plural]
+        return NAMINGS[kinds.pop()].noun + "s" * plural
     return "components" if plural else "component"
 
 
@@ -101,17 +84,17 @@ class ComponentGrid:
 
     def draw(self, width: float = 900.0) -> Drawing:
         """Lays the grid out: a row for each layer, a block for each kind, and a legend below."""
-        by_layer: dict[int, dict[tuple[Kind, int], str]] = {}
+        by_layer: dict[int, dict[tuple[str, int], str]] = {}
         for name, part in self._drawn().items():
             by_layer.setdefault(part.layer, {})[part.kind, part.index or 0] = name
         layers = max(self.layers or 0, 1 + max(by_layer, default=0))
-        counts: dict[Kind, int] = {}
+        counts: dict[str, int] = {}
         for parts in by_layer.values():
             for kind, index in parts:
                 counts[kind] = max(counts.get(kind, 0), index + 1)
         if "neuron" in counts:
             counts["neuron"] = max(counts["neuron"], self.neurons or 0)
-        kinds = [kind for kind in _ORDER if kind in counts]
+        kinds = [kind for kind in NAMINGS if kind in counts]
         left, top = 44.0, 40.0
         pitch, starts, right = self._columns(kinds, counts, left, width)
         tall = max(_LEAST, min(30.0, pitch if layers > 32 else max(pitch, 16.0), 620 / layers))
@@ -154,14 +137,15 @@ class ComponentGrid:
         return parts
 
     def _columns(
-        self, kinds: list[Kind], counts: dict[Kind, int], left: float, width: float
-    ) -> tuple[float, dict[Kind, float], float]:
+        self, kinds: list[str], counts: dict[str, int], left: float, width: float
+    ) -> tuple[float, dict[str, float], float]:
         """Returns the width of a cell, the left edges of blocks, and the last right edge."""
         gaps = 3.0 * (counts.get("head", 0) // self.group if self.group else 0)
         fixed = sum(
-            24 + (_STRIP if kind == "neuron" else _SINGLE if _single(kind) else 0) for kind in kinds
+            24 + (_STRIP if kind == "neuron" else _SINGLE if NAMINGS[kind].single else 0)
+            for kind in kinds
         )
-        cells = sum(counts[kind] for kind in kinds if not _single(kind) and kind != "neuron")
+        cells = sum(counts[kind] for kind in kinds if not NAMINGS[kind].single and kind != "neuron")
         pitch = (width - left - fixed - gaps) / cells if cells else _MOST
         pitch = max(_LEAST, min(_MOST, pitch))
         starts, x = {}, left
@@ -169,26 +153,25 @@ class ComponentGrid:
             starts[kind] = x
             if kind == "neuron":
                 x += _STRIP
-            elif _single(kind):
+            elif NAMINGS[kind].single:
                 x += _SINGLE
             else:
                 x += pitch * counts[kind] + (gaps if kind == "head" else 0)
             x += 24
         return pitch, starts, x - 24
 
-    def _x(self, kind: Kind, index: int, start: float, pitch: float, count: int) -> float:
+    def _x(self, kind: str, index: int, start: float, pitch: float, count: int) -> float:
         if kind == "neuron":
             return start + (_STRIP - 2) * index / max(1, count - 1)
         gap = 3.0 * (index // self.group) if kind == "head" and self.group else 0.0
         return start + pitch * index + gap
 
-    def _heading(
-        self, kind: Kind, count: int, start: float, pitch: float, top: float
-    ) -> list[Mark]:
+    def _heading(self, kind: str, count: int, start: float, pitch: float, top: float) -> list[Mark]:
         """Returns the kind's name, the numbers of its cells, and a bracket over each KV group."""
-        if _single(kind):
-            return [Label(start + _SINGLE / 2 - 2, top - 8, _TITLE[kind], "muted", 11, "middle")]
-        marks: list[Mark] = [Label(start, top - 22, _TITLE[kind], "muted", 11)]
+        title = NAMINGS[kind].title or NAMINGS[kind].noun
+        if NAMINGS[kind].single:
+            return [Label(start + _SINGLE / 2 - 2, top - 8, title, "muted", 11, "middle")]
+        marks: list[Mark] = [Label(start, top - 22, title, "muted", 11)]
         if kind == "neuron":
             return [*marks, Label(start, top - 8, f"0 to {count - 1:,}", "muted", 11)]
         shown = _step((text_width(str(count), 11) + 6) / pitch)
@@ -205,9 +188,9 @@ class ComponentGrid:
 
     def _row(
         self,
-        parts: dict[tuple[Kind, int], str],
-        starts: dict[Kind, float],
-        counts: dict[Kind, int],
+        parts: dict[tuple[str, int], str],
+        starts: dict[str, float],
+        counts: dict[str, int],
         pitch: float,
         y: float,
         tall: float,
@@ -216,7 +199,7 @@ class ComponentGrid:
         gap = 1.0 if min(pitch, tall) < 12 else 2.0
         rows: dict[float, list[Cell]] = {}
         for (kind, index), name in sorted(parts.items(), key=lambda part: part[0][1]):
-            wide = 2.0 if kind == "neuron" else (_SINGLE if _single(kind) else pitch) - gap
+            wide = 2.0 if kind == "neuron" else (_SINGLE if NAMINGS[kind].single else pitch) - gap
             rows.setdefault(wide, []).append(
                 Cell(
                     self._x(kind, index, starts[kind], pitch, counts[kind]),
@@ -277,11 +260,6 @@ def _parsed(name: str) -> Component | None:
         return Component.parse(name)
     except BadInput:
         return None
-
-
-def _single(kind: Kind) -> bool:
-    """Whether a layer has only one component of a kind."""
-    return kind in ("attention", "mlp", "layer")
 
 
 def _step(least: float) -> int:

@@ -73,12 +73,16 @@ class AblationInfo:
     """How components were ablated.
 
     Attributes:
-        kind: Replacement of their outputs: `zero`, `mean` or `resample`.
+        kind: Kind of ablation, such as `zero` or `mean`.
         scale: Gate of the components; 0 ablates.
     """
 
     kind: str
     scale: float
+
+
+ZEROED = AblationInfo("zero", 0.0)
+"""Components whose outputs are zero; with another scale, nothing replaces the lost share."""
 
 
 @dataclass(frozen=True)
@@ -200,10 +204,11 @@ class Result(ABC):
         """
         if not getattr(self, "selected", ()):
             raise BadInput(f"this {self.kind} selects no components: there is nothing to ablate")
-        ablation = getattr(self, "ablation", None) or AblationInfo("zero", 0.0)
-        if scale is None and ablation.kind != "zero":
+        ablation = getattr(self, "ablation", None) or ZEROED
+        engine = import_module("broca.engine")
+        if scale is None and engine.Ablation(ablation.kind).needs_donors:
             raise BadInput(
-                f"the components were ablated to their {ablation.kind}, which needs the run's "
+                f"the outputs were replaced by {ablation.kind} ablation, which needs the run's "
                 "items: give a `scale`, such as 0"
             )
         gated = import_module("broca.models").as_gated(model)

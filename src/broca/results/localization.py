@@ -9,7 +9,7 @@ from itertools import combinations
 from math import isnan, nan
 from typing import Any, Literal, Protocol
 
-from broca.results.base import AblationInfo, ModelInfo, Result, listed
+from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, listed
 from broca.results.verification import Verdict, Verification
 
 
@@ -209,9 +209,6 @@ class Cost:
     measured: int | None = None
 
 
-_ZERO = AblationInfo("zero", 0.0)
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Localization(Result, file="result.json", page="report.html", verb="broca localize"):
     """The result of a localization.
@@ -267,7 +264,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
     verification: Verification
     response: str = "accuracy"
     components: str = "heads"
-    ablation: AblationInfo = _ZERO
+    ablation: AblationInfo = ZEROED
     task_options: dict[str, Any] = field(default_factory=dict)
     off_target_effects: dict[str, float] = field(default_factory=dict)
     shared_effects: dict[str, dict[str, float]] = field(default_factory=dict)

@@ -16,7 +16,7 @@ class Necessity:
     """Drop of the margin under ablation, in nats.
 
     Attributes:
-        ablation: Replacement of the heads' outputs: `zero`, `mean` or `resample`.
+        ablation: Kind of ablation, such as `zero` or `mean`.
         drop: Drop on the family.
         controls: Drop on each control family.
         selective: The drop minus the largest drop of the control families.

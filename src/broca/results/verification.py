@@ -225,7 +225,7 @@ class AblationCheck:
     """The claim under one kind of ablation.
 
     Attributes:
-        kind: Replacement of ablated outputs: `zero`, `mean` or `resample`.
+        kind: Kind of ablation, such as `zero` or `mean`.
         drop: Drop of the task.
         specific: Specific drop; None without others.
         p: P-value of no change.

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from broca import searches
 from broca.engine import Ablation, EngineOptions, donor_activations, output_norms
-from broca.engine.ablation import AblationName
 from broca.executors.asking import Asker
 from broca.executors.base import Executor, Setting, WeightDelta
 from broca.executors.journaled import OUTPUTS, JournaledExecutor, Recording
@@ -199,7 +198,7 @@ class Run:
         mask[list(columns)] = True
         return mask
 
-    def under(self, kind: AblationName) -> Run:
+    def under(self, kind: str) -> Run:
         """Returns the run under another kind of ablation."""
         if kind == self.ablation.kind:
             return self
@@ -213,7 +212,7 @@ class Run:
         """Returns the run on the model with changed weights."""
         return replace(self, delta=delta, settings={**self.settings, "delta": delta.digest})
 
-    def examiner(self, scope: Scope, *, kinds: Sequence[AblationName] = ()) -> Examiner:
+    def examiner(self, scope: Scope, *, kinds: Sequence[str] = ()) -> Examiner:
         """Returns the examiner that measures the evidence for a claim on a set of components.
 
         Args:

@@ -147,7 +147,7 @@ def ablation_of(options: AblationOptions, seed: int) -> Ablation:
     Raises:
         BadInput: The kind is unknown, or the scale ablates nothing.
     """
-    return Ablation(options.ablation, options.scale, seed)  # type: ignore[arg-type]  # it checks
+    return Ablation(options.ablation, options.scale, seed)
 
 
 def claimed(

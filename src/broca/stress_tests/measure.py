@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.engine.ablation import ABLATIONS
 from broca.errors import SelfTestFailed
 from broca.measurement import Observation
 from broca.results.base import Interval
@@ -17,14 +18,13 @@ from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch,
 from broca.stress_tests.probing import probe
 from broca.stress_tests.prompts import Pair, Prompt
 from broca.stress_tests.stand_ins import (
-    MeanOutputs,
     Noise,
     OperationOffset,
     OutputsOf,
     RestoredPart,
-    ShuffledOutputs,
     StandIn,
     Zeros,
+    ablated,
 )
 from broca.stress_tests.subject import Columns, Subject
 from broca.verification.statistics import bootstrap_interval
@@ -36,13 +36,6 @@ Values = NDArray[np.float64]
 Observe = Callable[[Sequence[Observation]], list[Vector]]
 """Measures observations of one class; returns their vectors, in their order."""
 
-STAND_INS: dict[str, Callable[[int], StandIn]] = {
-    "zero": lambda seed: Zeros(),
-    "mean": lambda seed: MeanOutputs(),
-    "resample": ShuffledOutputs,
-}
-"""Replacements of ablated outputs by kind of ablation, from a seed."""
-
 
 def stress_steps(subject: Subject) -> list[Step]:
     """Returns the steps of a stress test with their observations."""
@@ -50,7 +43,7 @@ def stress_steps(subject: Subject) -> list[Step]:
     return [
         *(
             Step(f"necessity under {kind} ablation", (1 + len(subject.controls)) * (1 + sets))
-            for kind in STAND_INS
+            for kind in ABLATIONS
         ),
         Step("decodability", 1, "outputs"),
         Step("reversal", 2 + len(_restored_parts(subject))),
@@ -65,11 +58,11 @@ def necessity(observe: Observe, subject: Subject, kind: str) -> Necessity:
     Args:
         observe: Measures observations.
         subject: The subject of the test.
-        kind: Kind of ablation: `zero`, `mean` or `resample`.
+        kind: Kind of ablation, a key of `ABLATIONS`.
     """
     families = (subject.family, *subject.controls)
     sets = (subject.columns, *subject.random_sets)
-    stand_in = STAND_INS[kind](subject.seed)
+    stand_in = ablated(kind, subject.seed)
     observations = []
     for family in families:
         prompts, answers = family.prompts, family.answers

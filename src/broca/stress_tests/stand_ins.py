@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-import numpy as np
 import torch
 
+from broca.engine.ablation import ABLATIONS
 from broca.stress_tests.patching import Patcher, State
 from broca.stress_tests.prompts import Prompt
 
@@ -33,34 +33,34 @@ class Zeros:
 
 
 @dataclass(frozen=True)
-class MeanOutputs:
-    """The mean over all tokens of all prompts."""
+class Donors:
+    """What a kind of ablation puts in the place of the outputs.
+
+    Attributes:
+        kind: Kind of ablation, a key of `ABLATIONS` that replaces outputs.
+        seed: Seed of drawn donors.
+    """
+
+    kind: str
+    seed: int = 0
 
     def state(
         self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
     ) -> State:
-        """Returns the same values at every token."""
+        """Returns the replacement of the prompts' states."""
+        of_prompts = ABLATIONS[self.kind].of_prompts
+        assert of_prompts is not None
         return {
-            point: values.mean((0, 1), keepdim=True).expand_as(values)
-            for point, values in patcher.state(prompts).items()
+            point: of_prompts(values, self.seed) for point, values in patcher.state(prompts).items()
         }
 
 
-@dataclass(frozen=True)
-class ShuffledOutputs:
-    """The outputs of another prompt, drawn by seed."""
-
-    seed: int
-
-    def state(
-        self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
-    ) -> State:
-        """Returns the prompts' states in another order."""
-        order = torch.from_numpy(np.random.default_rng(self.seed).permutation(len(prompts)))
-        return {
-            point: values[order.to(values.device)]
-            for point, values in patcher.state(prompts).items()
-        }
+def ablated(kind: str, seed: int) -> StandIn:
+    """Returns the replacement of ablated outputs under a kind of ablation."""
+    record = ABLATIONS[kind]
+    if not record.needs_donors:
+        return Zeros()
+    return Donors(kind, seed) if record.draws_donors else Donors(kind)
 
 
 @dataclass(frozen=True)

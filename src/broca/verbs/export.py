@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from broca import exports
+from broca.engine import Ablation
 from broca.exports import Exportable, Origin, Request
 from broca.models import GatedModel
 from broca.options import ModelOptions, SourceOptions, TaskOptions, takes_options
@@ -78,7 +79,7 @@ def export(
             request.require_same_weights(gated)
             names = request.names(gated)
             origin, means = Origin.of(gated), None
-            if request.ablation.kind == "mean":
+            if Ablation(request.ablation.kind).needs_donors:
                 stages.enter("averaging the outputs that are replaced")
                 means = exports.mean_outputs(gated, names, request, catalog, task_options, items)
             stages.enter(f"writing the {kind}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from broca.engine.ablation import ABLATIONS
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import StressRunOptions, takes_options
@@ -17,7 +18,6 @@ from broca.runs.setup import model_and_heads, named_heads, open_session, require
 from broca.runs.task_sets import TaskSet
 from broca.stress_tests.families import load_family
 from broca.stress_tests.measure import (
-    STAND_INS,
     decodability,
     necessity,
     positive_control,
@@ -87,7 +87,7 @@ def stress(
         run = opened.run(TaskSet(), settings=subject.settings)
         stages.expect(stress_steps(subject))
         necessities = []
-        for kind in STAND_INS:
+        for kind in ABLATIONS:
             stages.enter(f"necessity under {kind} ablation")
             necessities.append(necessity(run.observe, subject, kind))
         stages.enter("decodability")
