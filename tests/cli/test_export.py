@@ -3,8 +3,10 @@
 import pytest
 from cli.running import assert_refused, broca
 
+from broca.journal import Journal, read_runs
 from broca.results.codec import decode
 from broca.results.export import Export
+from broca.results.reading import read
 
 
 def test_what_was_exported_is_said_and_written(tmp_path):
@@ -22,6 +24,23 @@ def test_what_was_exported_is_said_and_written(tmp_path):
     )  # fmt: skip
     assert decode(Export, done.stdout).ablation.scale == 0.5
     assert done.stdout == (tmp_path / "export.json").read_text()
+
+
+def test_the_check_of_a_run_is_kept_in_its_journal(finished, tmp_path):
+    """The rows of `--check` are added to the run's journal and measured once."""
+    rows = []
+    for _ in range(2):
+        done = broca(
+            "export", finished, "--to", tmp_path / "out", "--kind", "heads", "--check",
+            "--limit", 5,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "cannot be resumed" not in done.stderr
+        with Journal(finished / "journal.sqlite", read_only=True) as journal:
+            rows += journal.query("SELECT count(*), max(id) FROM batches")
+            *_, last = read_runs(journal)
+        assert last.settings["checks"] == list(read(finished).selected)
+    assert rows[0] == rows[1]
 
 
 @pytest.mark.parametrize(

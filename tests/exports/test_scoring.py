@@ -11,8 +11,9 @@ from harness_tasks import answers, write_tasks
 from broca.errors import BadInput, SelfTestFailed
 from broca.exports import scoring
 from broca.exports.requests import Request
-from broca.options import TaskOptions
+from broca.options import RunOptions, SourceOptions, TaskOptions
 from broca.results.base import AblationInfo
+from broca.runs.setup import open_session
 from broca.tasks import Catalog, RequestTokenizer
 
 
@@ -20,6 +21,17 @@ from broca.tasks import Catalog, RequestTokenizer
 def catalog(tmp_path_factory):
     """A catalog of tasks of every kind."""
     return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
+
+
+@pytest.fixture(scope="module")
+def opened(catalog, tiny):
+    """A session on the tiny model that knows the tasks."""
+    options = RunOptions(
+        source_options=SourceOptions(include_path=catalog.include_path),
+        task_options=TaskOptions(limit=7),
+    )
+    with open_session(tiny, options, warns=False) as session:
+        yield session
 
 
 def load(catalog, tiny, name, options=None):
@@ -51,11 +63,11 @@ def test_other_scores_are_refused(tiny, catalog):
     assert scoring.compare_scores(benchmark, 0.5, 0.51, dtype="bfloat16").hf == 0.51
 
 
-def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, catalog):
+def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, catalog, opened):
     """The ablated score equals lm-eval's score of the plain model with weights zeroed by hand."""
     benchmark = load(catalog, tiny, "choice")
     names = ["L0H1", "L1H2"]
-    score = scoring.ablated_score(tiny, names, 0.0, benchmark)
+    score = scoring.ablated_score(opened, names, 0.0, benchmark)
     plain = copy.deepcopy(tiny.model)
     width = tiny.structure.projections[0].head_dim
     with torch.no_grad():
@@ -66,19 +78,17 @@ def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, ca
     assert score == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_task_of_a_check_is_named_or_the_results(tiny, catalog):
+def test_the_task_of_a_check_is_named_or_the_results(tiny, opened):
     """A check needs one task, named or the result's, under zero ablation or a scale."""
     request = Request.of(tiny, "L0H1", "adapter", None)
     with pytest.raises(BadInput, match="`check` needs a `task`"):
-        scoring.require_task(request, None)
-    scoring.require_task(request, "choice")
-    benchmark = scoring.checked_task(tiny, request, "choice", catalog, TaskOptions(limit=7))
+        scoring.checked_task(request, None)
+    benchmark = scoring.checked_benchmark(opened, scoring.checked_task(request, "choice"))
     assert (benchmark.name, len(benchmark.items)) == ("choice", 7)
     with pytest.raises(BadInput, match="'pair' is a group: name one of choice, few"):
-        scoring.checked_task(tiny, request, "pair", catalog, TaskOptions())
+        scoring.checked_benchmark(opened, "pair")
     of_run = replace(request, result=SimpleNamespace(task="choice"))
-    scoring.require_task(of_run, None)
-    assert scoring.checked_task(tiny, of_run, None, catalog, TaskOptions()).name == "choice"
+    assert scoring.checked_task(of_run, None) == "choice"
     averaged = replace(request, ablation=AblationInfo("mean", 0.0))
     with pytest.raises(BadInput, match="under mean ablation the outputs alone are compared"):
-        scoring.checked_task(tiny, averaged, "choice", catalog, TaskOptions())
+        scoring.checked_task(averaged, "choice")

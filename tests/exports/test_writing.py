@@ -15,10 +15,10 @@ from broca.exports.reloading import Origin
 from broca.exports.requests import Request
 from broca.exports.writing import claimed_folder, mean_outputs, publish, write_form
 from broca.models import GatedModel
-from broca.options import TaskOptions
+from broca.options import RunOptions
 from broca.results.base import AblationInfo
 from broca.results.export import BaseModel, Export, ReloadCheck
-from broca.runs.setup import claimed
+from broca.runs.setup import claimed, open_session
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -60,7 +60,10 @@ def test_means_are_those_of_the_runs_locate_items(tmp_path):
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
     run = replace(make_result(), task=str(task), ablation=AblationInfo("mean", 0.0))
     request = Request.of(model, run, "weights", None)
-    means = mean_outputs(model, ("L0H1",), request, Catalog(), TaskOptions(), 4)
+    with open_session(model, RunOptions(), warns=False) as opened:
+        means = mean_outputs(opened, ("L0H1",), request, 4)
+        with pytest.raises(BadInput, match="zero ablation needs the items of a run"):
+            mean_outputs(opened, ("L0H1",), Request.of(model, "L0H1", "weights", None), 4)
     tasks = claimed(
         model, str(task), Catalog(), others=[], items=4, seed=run.search.seed, searched="task"
     )
@@ -72,11 +75,6 @@ def test_means_are_those_of_the_runs_locate_items(tmp_path):
     assert set(means) == set(expected)
     for point, output in expected.items():
         assert torch.equal(torch.as_tensor(means[point]), torch.as_tensor(output))
-    with pytest.raises(BadInput, match="zero ablation needs the items of a run"):
-        mean_outputs(
-            model, ("L0H1",), Request.of(model, "L0H1", "weights", None), Catalog(),
-            TaskOptions(), 4,
-        )  # fmt: skip
 
 
 def make_export(result):

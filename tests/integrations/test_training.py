@@ -10,6 +10,7 @@ from transformers import Trainer, TrainingArguments
 
 from broca.errors import BadInput
 from broca.integrations import Log, TrainerCallback
+from broca.journal import Journal
 from broca.models import GatedModel
 from broca.runs.setup import claimed
 from broca.tasks import Catalog
@@ -108,9 +109,28 @@ def test_an_atlas_is_drawn_every_few_steps(tasks, tmp_path):
     assert set(callback.atlases) <= {4}
 
 
+def test_a_repeated_training_measures_nothing_again(tasks, tmp_path):
+    """A journal keeps the rows of every step under its weights, and the same training reads it."""
+    histories, rows = [], []
+    journal = tmp_path / "j.sqlite"
+    for number in range(2):
+        callback = TrainerCallback(tasks[0], "L0H1+L1H2", every=2, limit=12, journal=journal)
+        train(tiny_llama(), tmp_path / str(number), callback)
+        histories.append(callback.history)
+        with Journal(journal, read_only=True) as opened:
+            rows += opened.query("SELECT sum(rows), count(*) FROM batches")
+            weights = opened.query("SELECT DISTINCT weights FROM conditions")
+    assert histories[0] == histories[1]
+    assert rows[0] == rows[1]
+    assert rows[0][0] == 2 * 2 * 12  # steps, masks, items
+    assert len(weights) == 2
+
+
 def test_bad_input_is_refused_before_training(tasks):
     """A callback without heads and atlas, or with an interval below 1, is refused."""
     with pytest.raises(BadInput, match="`heads` or `atlas_rows`"):
         TrainerCallback(tasks[0])
     with pytest.raises(BadInput, match="`every` must be at least 1"):
         TrainerCallback(tasks[0], "L0H1", every=0)
+    with pytest.raises(BadInput, match="has no parameter 'jurnal'; did you mean 'journal'"):
+        TrainerCallback(tasks[0], "L0H1", jurnal="j.sqlite")

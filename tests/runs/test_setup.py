@@ -33,7 +33,7 @@ def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path
 
 
 def test_a_run_in_memory_says_that_it_cannot_be_resumed(tmp_path, caplog):
-    """A run in memory logs a warning; a run with a journal or an open workspace does not."""
+    """A run in memory logs a warning, unless the verb says that it has nothing to keep."""
     executor = ExecutorOptions()
     with open_workspace(JournalOptions(journal=tmp_path / "j.sqlite"), executor) as space:
         assert not space.in_memory
@@ -41,6 +41,8 @@ def test_a_run_in_memory_says_that_it_cannot_be_resumed(tmp_path, caplog):
             assert shared is space
     assert caplog.messages == []
     with open_workspace(JournalOptions(), executor) as space:
+        assert space.in_memory
+    with open_workspace(JournalOptions(), executor, warns=False) as space:
         assert space.in_memory
     assert caplog.messages == [IN_MEMORY]
 

@@ -26,5 +26,9 @@ VERBS = {
         model, model, tasks="capitals", heads="L0H1+L1H2", rows=120, items=12, limit=20,
         engine_options=NARROW, journal=journal, **more,
     ),
+    "export": lambda model, journal, **more: broca.export(
+        model, journal.parent / "export", heads="L0H1+L1H2", kind="heads", check=True,
+        task="capitals", task_options=FEW, engine_options=NARROW, journal=journal, **more,
+    ),
 }  # fmt: skip
 """A call of each verb that measures few rows of `reference-small` in small batches."""

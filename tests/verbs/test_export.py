@@ -15,8 +15,10 @@ from verbs.run_folders import localize_into
 import broca
 from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
 from broca.exports import factors_of, writing
+from broca.journal import Journal
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
+from broca.runs.setup import IN_MEMORY
 from broca.testing import tiny_llama, tiny_tokenizer
 
 FORMS = ("adapter", "weights", "heads", "patch")
@@ -121,12 +123,34 @@ def test_weights_keep_their_number_format(tmp_path):
 
 
 def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
-    """lm-eval's score of an export equals broca's; a check without a task is refused."""
-    done = broca.export(small, tmp_path, heads="L0H1", check=True, task="capitals", limit=30)
+    """lm-eval's score of an export equals broca's, whose rows are kept in the journal.
+
+    A check without a task is refused.
+    """
+    journal = tmp_path / "j.sqlite"
+    check = {"heads": "L0H1", "check": True, "task": "capitals", "limit": 30, "journal": journal}
+    done = broca.export(small, tmp_path / "out", **check)
     assert (done.scored.task, done.scored.items) == ("capitals", 30)
     assert done.scored.hf == pytest.approx(done.scored.broca, abs=1e-6)
+    assert measured_rows(journal) == 30
+    assert broca.export(small, tmp_path / "out", **check) == done
+    assert measured_rows(journal) == 30
     with pytest.raises(BadInput, match="`check` needs a `task`"):
         broca.export(small, tmp_path / "other", heads="L0H1", check=True)
+
+
+def measured_rows(path):
+    """Returns the number of rows that were measured for a journal."""
+    with Journal(path, read_only=True) as journal:
+        return journal.query("SELECT sum(rows) FROM batches")[0][0]
+
+
+def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):
+    """An export without a check measures no rows, and does not speak of them."""
+    broca.export(small, tmp_path, heads="L0H1", kind="heads")
+    assert IN_MEMORY not in caplog.messages
+    broca.export(small, tmp_path, heads="L0H1", kind="heads", check=True, task="capitals", limit=5)
+    assert IN_MEMORY in caplog.messages
 
 
 def test_an_export_is_pushed(small, tmp_path, monkeypatch):

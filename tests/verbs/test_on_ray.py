@@ -98,6 +98,13 @@ def test_stress_gives_the_same_on_ray(workers, small):
         assert remote_shift.transfer.value == pytest.approx(shift.transfer.value, abs=1e-4)
 
 
+def test_the_check_of_an_export_gives_the_same_on_ray(workers, small, tmp_path):
+    """The check of an `export` measures the same score on Ray."""
+    arguments = {"heads": "L0H1", "kind": "heads", "check": True, "task": "capitals", "limit": 20}
+    remote = broca.export(small, tmp_path / "remote", **arguments, journal=workers)
+    assert remote == broca.export(small, tmp_path / "local", **arguments)
+
+
 def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
     """A wrapped model, which no worker can load by name, is sent to the workers."""
     wrapped = broca.load(small.model, small.tokenizer, name="mine")

@@ -4,12 +4,14 @@ import json
 from shutil import copytree
 
 import pytest
+from dying import killed_in_batch
 from verbs.run_folders import assert_no_model_is_loaded, localize_into, raise_largest_effect
 
 from broca.errors import BadInput, NotInJournal
-from broca.journal import Journal
+from broca.journal import Journal, store
 from broca.results.repetition import Repetition
-from broca.runs.folder import RunFolder
+from broca.runs import run
+from broca.runs.folder import SCRATCH, RunFolder
 from broca.verbs.rerun import rerun
 
 SMALL = {
@@ -51,6 +53,55 @@ def test_from_scratch_gives_the_same_result(finished):
     assert repetition == Repetition("identical")
     assert stages[:2] == ["looking up the task", "loading the model"]
     assert "searching (cs-stratified)" in stages
+
+
+def test_a_killed_repetition_from_scratch_goes_on(copied, monkeypatch):
+    """A repetition keeps its rows in a journal of the folder until it ends, not in the run's."""
+    monkeypatch.setattr(run, "NOMINAL_S", 0.0)  # many commits
+    of_run, scratch = copied / "journal.sqlite", copied / SCRATCH
+    before = of_run.read_bytes()
+    killed_in_batch(lambda: rerun(copied, from_scratch=True), 3)
+    with Journal(scratch, read_only=True) as journal:
+        assert journal.query("SELECT count(*) FROM batches") == [(2,)]
+    added = []
+    monkeypatch.setattr(store, "_add_batch", counted(store._add_batch, added))
+    assert rerun(copied, from_scratch=True) == Repetition("identical")
+    assert of_run.read_bytes() == before
+    assert list(copied.glob(f"{SCRATCH}*")) == []
+    first = len(added)
+    assert rerun(copied, from_scratch=True).passed
+    assert len(added) - first == first + 2  # everything again, and no more than that
+
+
+def counted(function, calls):
+    """Returns the function, which notes each of its calls."""
+
+    def noted(*words, **keywords):
+        calls.append(words)
+        return function(*words, **keywords)
+
+    return noted
+
+
+def test_a_repetition_is_kept_in_a_given_journal(finished, tmp_path):
+    """A given journal keeps the rows of a repetition; the run's own is refused."""
+    journal = tmp_path / "again.sqlite"
+    assert rerun(finished, from_scratch=True, journal=journal) == Repetition("identical")
+    with Journal(journal, read_only=True) as again:
+        assert again.query("SELECT count(*) > 0 FROM batches") == [(1,)]
+    with pytest.raises(BadInput, match=r"`journal` .* holds the rows of this run"):
+        rerun(finished, from_scratch=True, journal=finished / "journal.sqlite")
+
+
+def test_the_executor_of_a_repetition_is_the_runs_or_named(copied):
+    """A repetition uses the executor that `reproduce.json` records, unless another is named."""
+    file = copied / "reproduce.json"
+    record = json.loads(file.read_text())
+    record["how"] |= {"executor": "none-such"}
+    file.write_text(json.dumps(record))
+    for executor, name in (({}, "none-such"), ({"executor": "other"}, "other")):
+        with pytest.raises(BadInput, match=f"`executor` '{name}' is unknown"):
+            rerun(copied, from_scratch=True, **executor)
 
 
 def test_no_model_is_loaded(finished):

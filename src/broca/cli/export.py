@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Annotated
 
 from broca.cli.commands import PrintOptions, command
+from broca.cli.keeping import measuring
 from broca.cli.output import print_result
 from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import say
-from broca.options import ModelOptions, SourceOptions, TaskOptions, without
+from broca.options import RunOptions, without
 
 
 @command
@@ -26,9 +28,7 @@ def export(
     items: int = 100,
     push: str | None = None,
     private: bool = False,
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    model_options: Annotated[ModelOptions, without("components")],
+    run_options: Annotated[RunOptions, without("ablation_options", "components")],
     print_options: PrintOptions,
 ) -> None:
     """Export a model without some components, and check the export with other libraries.
@@ -44,10 +44,16 @@ def export(
         items: Under mean ablation, the run's number of items.
         push: Upload the export to this repository of the hub.
         private: Make a new repository private.
+        journal: A journal for the rows of `check`; default: the run's, or memory without a run.
     """
     import broca
 
-    with closing(ProgressDisplay(print_options)) as progress:
+    with ExitStack() as opened:
+        if check and heads is None and Path(target).expanduser().is_dir():
+            run_folder = measuring(target, run_options, print_options)
+            _, run_options, progress = opened.enter_context(run_folder)
+        else:
+            progress = opened.enter_context(closing(ProgressDisplay(print_options)))
         done = broca.export(
             target,
             to,
@@ -60,9 +66,7 @@ def export(
             push=push,
             private=private,
             on_progress=progress,
-            source_options=source_options,
-            task_options=task_options,
-            model_options=model_options,
+            run_options=run_options,
         )
     if print_options.json:
         print_result(done)

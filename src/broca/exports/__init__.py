@@ -18,10 +18,10 @@ from broca.exports.reloading import LIBRARIES, Origin, reload
 from broca.exports.requests import Exportable, Request
 from broca.exports.scoring import (
     ablated_score,
+    checked_benchmark,
     checked_task,
     compare_scores,
     harness_score,
-    require_task,
 )
 from broca.exports.weights import (
     changed_tensors,
@@ -44,6 +44,7 @@ __all__ = [
     "answers",
     "card",
     "changed_tensors",
+    "checked_benchmark",
     "checked_task",
     "claimed_folder",
     "compare_answers",
@@ -58,7 +59,6 @@ __all__ = [
     "read_patch",
     "reload",
     "require_peft",
-    "require_task",
     "shard_size",
     "upload",
     "with_tensors",

@@ -11,13 +11,11 @@ from typing import Any
 from broca.engine import Ablation
 from broca.errors import BadInput, SelfTestFailed
 from broca.exports.requests import Request
-from broca.models import GatedModel
 from broca.options import TaskOptions
 from broca.results.export import ScoreCheck
-from broca.runs.run import Run
+from broca.runs.setup import Session
 from broca.runs.task_sets import load_tasks, whole_tasks
-from broca.runs.workspace import Workspace
-from broca.tasks import Benchmark, Catalog, Task
+from broca.tasks import Benchmark, Task
 
 _EXACT = 1e-4
 """Largest difference of two scores in float32, relative to the score."""
@@ -26,45 +24,34 @@ _HALF = 0.02
 """Largest difference in coarser number formats, in which near-ties may be decided differently."""
 
 
-def require_task(request: Request, task: str | Task | None) -> None:
-    """Refuses a check without a task.
+def checked_task(request: Request, task: str | Task | None) -> str | Task:
+    """Returns the task of the check, by default that of the export's result.
 
     Raises:
-        BadInput: Neither a task nor a result is given.
-    """
-    if task is None and request.result is None:
-        raise BadInput("`check` needs a `task` to compare scores on")
-
-
-def checked_task(
-    model: GatedModel,
-    request: Request,
-    task: str | Task | None,
-    catalog: Catalog,
-    options: TaskOptions,
-) -> Benchmark:
-    """Returns the task of the check in broca.
-
-    Args:
-        model: The model.
-        request: The export.
-        task: The task; by default that of the export's result.
-        catalog: Catalog of tasks.
-        options: Task options.
-
-    Raises:
-        BadInput: The task is a group, or the ablation is neither zero ablation nor scaling.
+        BadInput: Neither a task nor a result is given, or the ablation is neither zero ablation nor
+            scaling.
     """
     if Ablation(request.ablation.kind).needs_donors:
         raise BadInput(
             f"`check` compares scores under zero ablation or a scale; under {request.ablation.kind}"
             " ablation the outputs alone are compared"
         )
-    if task is None:
-        assert request.result is not None
-        task = request.result.task
+    if task is not None:
+        return task
+    if request.result is None:
+        raise BadInput("`check` needs a `task` to compare scores on")
+    return request.result.task
+
+
+def checked_benchmark(opened: Session, task: str | Task) -> Benchmark:
+    """Loads the task of the check with the options of the call.
+
+    Raises:
+        BadInput: The task is a group.
+    """
+    catalog, options = opened.catalog, opened.options.task_options
     name = catalog.name_of(task)
-    benchmark = load_tasks(model, [name], catalog, task=name, options=options)[name]
+    benchmark = load_tasks(opened.model, [name], catalog, task=name, options=options)[name]
     if len(benchmark.task_names) > 1:
         raise BadInput(
             f"`check` compares the score of one task, and '{benchmark.name}' is a group: name one "
@@ -74,25 +61,24 @@ def checked_task(
 
 
 def ablated_score(
-    model: GatedModel, names: Sequence[str], scale: float, benchmark: Benchmark
+    opened: Session, names: Sequence[str], scale: float, benchmark: Benchmark
 ) -> float:
     """Returns broca's score of the ablated model on all items.
 
     Args:
-        model: The model.
+        opened: The model and the journal.
         names: Names of the ablated components.
         scale: Factor of their outputs.
         benchmark: The task.
     """
-    with Workspace(None) as space:
-        run = Run(
-            model,
-            whole_tasks({benchmark.name: benchmark}),
-            space,
-            ablation=Ablation(scale=scale),
-            settings={"measures": benchmark.name, "checks": list(names)},
-        )
-        return run.scores(model.components.columns(names))[benchmark.name]
+    run = opened.run(
+        whole_tasks({benchmark.name: benchmark}),
+        ablation=Ablation(scale=scale),
+        settings={"measures": benchmark.name, "checks": list(names)},
+    )
+    scores = run.scores(opened.model.components.columns(names))
+    run.finish()
+    return scores[benchmark.name]
 
 
 def harness_score(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from broca.engine import Ablation, donor_activations
+from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.exports.adapter import write_adapter
 from broca.exports.card import PICTURE, card
@@ -29,8 +29,7 @@ from broca.results.codec import encode
 from broca.results.export import Export
 from broca.results.files import check_out_folder, write_beside
 from broca.results.localization import Localization
-from broca.runs.setup import claimed
-from broca.tasks import Catalog
+from broca.runs.setup import Session, claimed
 
 
 def claimed_folder(to: str | Path) -> Path:
@@ -45,42 +44,31 @@ def claimed_folder(to: str | Path) -> Path:
     return folder
 
 
-def mean_outputs(
-    model: GatedModel,
-    names: tuple[str, ...],
-    request: Request,
-    catalog: Catalog,
-    task_options: TaskOptions,
-    items: int,
-) -> Means:
+def mean_outputs(opened: Session, names: tuple[str, ...], request: Request, items: int) -> Means:
     """Returns what replaces the components' outputs, from the run's `locate` items.
 
     Args:
-        model: The model.
+        opened: The model, and task options that differ from those of the run.
         names: Names of the components.
         request: The export, of a localization whose ablation replaces outputs.
-        catalog: Catalog of tasks.
-        task_options: Task options that differ from those of the run.
         items: Number of items of the mean.
 
     Raises:
         BadInput: The result is not a localization.
     """
-    run = request.result
-    if not isinstance(run, Localization):
+    result = request.result
+    if not isinstance(result, Localization):
         raise BadInput(
             f"{request.ablation.kind} ablation needs the items of a run: give its folder"
         )
-    options = replace(TaskOptions(**run.task_options), **task_options.to_dict())
+    changes = opened.options.task_options.to_dict()
     tasks = claimed(
-        model, run.task, catalog, others=[], task_options=options, items=items,
-        seed=run.search.seed, searched="task",
+        opened.model, result.task, opened.catalog, others=[], items=items,
+        task_options=replace(TaskOptions(**result.task_options), **changes),
+        seed=result.search.seed, searched="task",
     )  # fmt: skip
-    scored = tasks.scored_tokens(tasks.located)
-    points = model.gated_parts(names).points
-    return donor_activations(
-        model, [tokens for _, tokens in scored], Ablation(request.ablation.kind), points=points
-    )
+    run = opened.run(tasks, ablation=Ablation(request.ablation.kind), donors=tasks.located)
+    return run.stand_ins(opened.model.gated_parts(names).points)
 
 
 def write_form(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any
 
 from transformers import TrainerCallback as Base
 
+from broca.engine import Ablation
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import GatedModel
-from broca.options import SourceOptions, TaskOptions
+from broca.options import RunOptions, takes_options, without
 from broca.results.atlas import Atlas
-from broca.runs.run import Run
-from broca.runs.setup import claimed
+from broca.runs.setup import open_session, open_workspace
 from broca.runs.workspace import Workspace
-from broca.tasks import Catalog, Task
+from broca.tasks import Task
 from broca.verbs.atlas import atlas
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         components: Kinds of components of the set.
         seed: Seed of the items.
         log: The run of a tracker, which receives the values too.
-        task_options: Task options.
-        source_options: Source options.
+        journal: File that keeps every measured row under the digest of the step's weights; a
+            training that is repeated or resumed does not measure its steps again. With None rows
+            are kept in memory until the training ends.
+        run_options: The other options of a verb that measures, or any of them by its name.
 
     Attributes:
         history: The values of each measurement, with `step`.
@@ -60,6 +63,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         BadInput: Neither a set nor `atlas_rows` is given, or a number is out of range.
     """
 
+    @takes_options
     def __init__(
         self,
         task: str | Task,
@@ -74,24 +78,21 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         components: str = "heads",
         seed: int = 0,
         log: Log | None = None,
-        task_options: TaskOptions | None = None,
-        source_options: SourceOptions | None = None,
+        run_options: Annotated[RunOptions, without("limit", "ablation_options", "model_options")],
     ) -> None:
         if not heads and atlas_rows is None:
             raise BadInput("nothing to measure: give `heads` or `atlas_rows`")
         for name, number in (("every", every), ("limit", limit)):
             if number < 1:
                 raise BadInput(f"`{name}` must be at least 1, not {number}")
-        source = source_options or SourceOptions()
         self.history: list[dict[str, float]] = []
         self.atlases: dict[int, Atlas] = {}
         self._task, self._heads, self._others = task, heads, others
         self._tokenizer, self._every, self._limit = tokenizer, every, limit
         self._atlas_rows, self._scale, self._components = atlas_rows, scale, components
         self._seed, self._log = seed, log
-        self._task_options = task_options or TaskOptions()
-        self._source = source
-        self._catalog = Catalog(source.include_path, allow_code=source.allow_code)
+        self._run_options, self._opened = run_options, ExitStack()
+        self._space: Workspace | None = None
 
     def on_step_end(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Measures at every `every` steps."""
@@ -102,6 +103,18 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         """Measures the trained model, unless its last step was measured."""
         if not self.history or self.history[-1]["step"] != state.global_step:
             self._measure(state, **arguments)
+        self._opened.close()
+        self._space = None
+
+    @property
+    def _options(self) -> RunOptions:
+        """The options of one measurement; all of them share a workspace until training ends."""
+        if self._space is None:
+            options = self._run_options
+            self._space = self._opened.enter_context(
+                open_workspace(options.journal_options, options.executor_options, warns=False)
+            )
+        return self._run_options.within(self._space)
 
     def _measure(self, state: Any, *, model: Any, processing_class: Any = None, **_: Any) -> None:
         if not state.is_world_process_zero:
@@ -120,20 +133,19 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
 
     def _drops(self, model: GatedModel) -> dict[str, float]:
         """Measures scores, drop and specific drop of the set."""
-        from broca.engine import Ablation
-
-        with Workspace(None) as space, model.in_use():
-            tasks = claimed(
-                model, self._task, self._catalog, others=self._others, items=_LOCATED,
-                seed=self._seed, limit=self._limit, searched="task",
-                task_options=self._task_options,
+        with open_session(model, self._options) as opened:
+            tasks = opened.claimed(
+                self._task, others=self._others, items=_LOCATED, seed=self._seed,
+                limit=self._limit, searched="task",
             )  # fmt: skip
-            run = Run(
-                model, tasks, space, ablation=Ablation(scale=self._scale),
+            run = opened.run(
+                tasks,
+                ablation=Ablation(scale=self._scale),
                 settings={"measures": tasks.task, "verb": "training"},
-            )  # fmt: skip
+            )
             before = run.scores(())
             after = run.scores(model.components.columns(self._heads))
+            run.finish()
         losses = {
             name: benchmark.loss(before[name], after[name])
             for name, benchmark in tasks.benchmarks.items()
@@ -151,7 +163,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         try:
             result = atlas(
                 model, [self._task, *self._others], rows=self._atlas_rows, items=self._limit,
-                seed=self._seed, task_options=self._task_options, source_options=self._source,
+                seed=self._seed, run_options=self._options,
             )  # fmt: skip
         except NothingToLocalize:  # the model can do no task yet
             return {}

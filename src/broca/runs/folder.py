@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
 from broca.journal.files import WriterLock
-from broca.options import ExecutorOptions, RunOptions, TaskOptions
+from broca.options import ExecutorOptions, JournalOptions, RunOptions, TaskOptions
 from broca.results.files import write_beside
 from broca.results.reading import KINDS
 from broca.runs.finished import NAME as FINISHED
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 SCHEMA = 1
 NAME = "reproduce.json"
 JOURNAL = "journal.sqlite"
-_JOURNALS = re.compile(r"journal(\.old\d+)?\.sqlite(-wal|-shm|\.lock)?")
+SCRATCH = "journal.rerun.sqlite"
+"""Rows of a repetition from scratch, until it ends."""
+
+_JOURNALS = re.compile(r"journal(\.old\d+|\.rerun)?\.sqlite(-wal|-shm|\.lock)?")
 
 
 @dataclass
@@ -129,6 +132,31 @@ class RunFolder:
     def arguments(self) -> dict[str, Any]:
         """The keywords of the verb whose run the folder contains; see `arguments_of`."""
         return arguments_of(self.record)
+
+    @contextmanager
+    def scratch(self, options: JournalOptions) -> Iterator[JournalOptions]:
+        """A journal that is not the run's, to measure its rows again.
+
+        Without a given journal it is a file of the folder, which is removed at the end; an
+        interrupted repetition leaves it, and the next one goes on in it.
+
+        Raises:
+            BadInput: The given journal is the run's.
+        """
+        journal: Any = options.journal
+        if journal is not None:
+            path = getattr(journal, "path", journal)  # a workspace has a path, or none in memory
+            if path is not None and Path(path).absolute() == self.journal.absolute():
+                raise BadInput(
+                    f"`journal` '{path}' holds the rows of this run, which are to be measured "
+                    "again: name another file"
+                )
+            yield options
+            return
+        path = self.path / SCRATCH
+        yield replace(options, journal=path)
+        for file in self.path.glob(f"{SCRATCH}*"):
+            file.unlink()
 
     def note(self, digests: Mapping[str, Any]) -> None:
         """Records the digests of weights, tokenizer, tasks and items.
@@ -302,7 +330,7 @@ def options_of_run(folder: str | Path, run_options: RunOptions) -> RunOptions:
         return run_options
     arguments = arguments_of(record)
     groups = {
-        name: _over(getattr(run_options, name), arguments)
+        name: with_recorded(getattr(run_options, name), arguments)
         for name in ("source_options", "model_options")
     }
     task_options = {**asdict(arguments["task_options"]), **run_options.task_options.to_dict()}
@@ -314,7 +342,7 @@ def options_of_run(folder: str | Path, run_options: RunOptions) -> RunOptions:
     )
 
 
-def _over(options: Any, recorded: Mapping[str, Any]) -> Any:
+def with_recorded(options: Any, recorded: Mapping[str, Any]) -> Any:
     """Replaces the fields of an option class that have their defaults by their recorded values."""
     defaults = type(options)()
     replacements = {

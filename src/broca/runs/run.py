@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from broca import searches
 from broca.engine import Ablation, EngineOptions, donor_activations, output_norms
@@ -25,7 +26,7 @@ from broca.journal import Condition, ItemRecord
 from broca.journal.encoding import encoded
 from broca.journal.store import now
 from broca.measurement import Execute, Measurement, Observation, Plan, Response
-from broca.models import GatedModel
+from broca.models import GatedModel, GatePoint
 from broca.options import ModelOptions
 from broca.runs.progress import Stages
 from broca.runs.references import Referenced, with_references
@@ -301,10 +302,21 @@ class Run:
             keep_outputs=self.workspace.keep_outputs > 0,
         )
 
+    def stand_ins(self, points: Sequence[GatePoint] | None = None) -> dict[GatePoint, Tensor]:
+        """Returns the activations that replace those of ablated components, by gate point.
+
+        Args:
+            points: The gate points; by default all of the model.
+
+        Raises:
+            BadInput: A component has no activation to replace.
+        """
+        sequences = [tokens for _, tokens in self._donor_sequences]
+        return donor_activations(self.model, sequences, self.ablation, points=points)
+
     @cached_property
     def _executor(self) -> Executor:
-        sequences = [tokens for _, tokens in self._donor_sequences]
-        donors = donor_activations(self.model, sequences, self.ablation)
+        donors = self.stand_ins()
         condition = self.condition
         key = [condition.ablation, condition.seed, condition.donors, condition.weights]
         setting = Setting(

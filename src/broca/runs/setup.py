@@ -118,11 +118,14 @@ def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...
 
 @contextmanager
 def open_workspace(
-    journal_options: JournalOptions, executor_options: ExecutorOptions
+    journal_options: JournalOptions, executor_options: ExecutorOptions, *, warns: bool = True
 ) -> Iterator[Workspace]:
     """A workspace for one call, or the caller's own, which stays open.
 
-    Without a journal, the logger `broca` warns that the run cannot be resumed.
+    Args:
+        journal_options: Where rows are kept.
+        executor_options: Where rows are measured.
+        warns: Whether the logger `broca` warns, without a journal, that the run cannot be resumed.
 
     Raises:
         BadInput: The executor differs from that of the caller's workspace.
@@ -136,7 +139,7 @@ def open_workspace(
     with Workspace(
         journal, executor=executor_options, keep_outputs=journal_options.keep_outputs
     ) as opened:
-        if opened.in_memory:
+        if warns and opened.in_memory:
             logging.getLogger("broca").warning(IN_MEMORY)
         yield opened
 
@@ -241,6 +244,7 @@ def open_session(
     *,
     task: str | Task | None = None,
     others: Iterable[str | Task | Iterable[str | Task]] = (),
+    warns: bool = True,
 ) -> Iterator[Session]:
     """Opens a workspace and a model for one call of a verb, and closes what it opened.
 
@@ -252,13 +256,14 @@ def open_session(
         on_progress: Receives stage and progress; a verb that opens several models gives its stages.
         task: The task of the verb, which is loaded, and whose options are checked.
         others: Lists of more tasks that the verb will load; their names are looked up.
+        warns: Whether a run that is kept in memory warns that it cannot be resumed.
 
     Raises:
         BrocaError: A task is unknown or has no such metric, the model cannot be loaded, or the
             journal or the executor cannot be used.
     """
     stages = on_progress if isinstance(on_progress, Stages) else Stages(on_progress)
-    with open_workspace(options.journal_options, options.executor_options) as space:
+    with open_workspace(options.journal_options, options.executor_options, warns=warns) as space:
         catalog = space.catalog(options.source_options)
         names = [name for tasks in others for name in catalog.names_of(tasks)]
         catalog.require_names(name for name in names if name != "auto")

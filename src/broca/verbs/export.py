@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 from broca import exports
 from broca.engine import Ablation
 from broca.exports import Exportable, Origin, Request
 from broca.models import GatedModel
-from broca.options import ModelOptions, SourceOptions, TaskOptions, takes_options
+from broca.options import RunOptions, takes_options, without
 from broca.results.codec import encode
 from broca.results.export import BaseModel, Export, Form
 from broca.results.files import write_beside
 from broca.runs.progress import Report, Stages
 from broca.runs.provenance import model_info
-from broca.runs.setup import model_in_use
-from broca.tasks import Catalog, Task
+from broca.runs.setup import open_session
+from broca.tasks import Task
 
 
 @takes_options
@@ -35,9 +36,7 @@ def export(
     push: str | None = None,
     private: bool = False,
     on_progress: Report | None = None,
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-    model_options: ModelOptions,
+    run_options: Annotated[RunOptions, without("ablation_options")],
 ) -> Export:
     """Exports a model without some components, and checks the export with other libraries.
 
@@ -68,20 +67,20 @@ def export(
     request = Request.of(model, heads, kind, scale)
     if kind == "adapter":
         exports.require_peft()
-    if check:
-        exports.require_task(request, task)
+    checked = exports.checked_task(request, task) if check else None
     folder = exports.claimed_folder(to)
     stages = Stages(on_progress)
-    catalog = Catalog(source_options.include_path, allow_code=source_options.allow_code)
+    run_options = replace(run_options, model_options=request.loading(run_options.model_options))
     with TemporaryDirectory(prefix=".broca-export-", dir=folder.parent) as temporary:
         part = Path(temporary)
-        with model_in_use(request.model, request.loading(model_options), stages) as gated:
+        with open_session(request.model, run_options, stages, task=checked, warns=check) as opened:
+            gated = opened.model
             request.require_same_weights(gated)
             names = request.names(gated)
             origin, means = Origin.of(gated), None
             if Ablation(request.ablation.kind).needs_donors:
                 stages.enter("averaging the outputs that are replaced")
-                means = exports.mean_outputs(gated, names, request, catalog, task_options, items)
+                means = exports.mean_outputs(opened, names, request, items)
             stages.enter(f"writing the {kind}")
             exports.write_form(request, gated, names, part, origin, means)
             stages.enter("running the ablated model")
@@ -89,12 +88,12 @@ def export(
             scale = request.ablation.scale
             ablated_answers = exports.ablated_answers(gated, names, scale, prompts, means=means)
             benchmark, score = None, 0.0
-            if check:
+            if checked is not None:
                 stages.enter("scoring the ablated model")
-                benchmark = exports.checked_task(gated, request, task, catalog, task_options)
-                score = exports.ablated_score(gated, names, scale, benchmark)
+                benchmark = exports.checked_benchmark(opened, checked)
+                score = exports.ablated_score(opened, names, scale, benchmark)
             info, tokenizer = model_info(gated), gated.tokenizer
-        del gated  # the memory of a model that was loaded here is free for the next one
+        del gated, opened  # the memory of a model that was loaded here is free for the next one
         stages.enter("loading the export again")
         reloaded = exports.reload(kind, part, origin)
         export_answers, scored = exports.answers(reloaded, prompts), None
@@ -103,7 +102,9 @@ def export(
         )
         if benchmark is not None:
             stages.enter("scoring the export with lm-eval")
-            hf = exports.harness_score(reloaded, tokenizer, benchmark, options=task_options)
+            hf = exports.harness_score(
+                reloaded, tokenizer, benchmark, options=run_options.task_options
+            )
             scored = exports.compare_scores(benchmark, score, hf, dtype=info.dtype)
         done = Export(
             form=kind, model=info, base=BaseModel(request.base_name, origin.revision, info.dtype),
