@@ -1,4 +1,7 @@
-"""The codec of all results: frozen data classes to JSON and back. Every error is one line."""
+"""The codec of all results: frozen data classes to JSON and back. Every error is one line.
+
+It writes with the standard library alone: `broca doctor` also reports where NumPy is broken.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,6 @@ from dataclasses import fields, is_dataclass
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import msgspec
-import numpy as np
 
 from broca.errors import BadInput
 from broca.results.upgrades import upgraded
@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if isinstance(value, np.generic | np.ndarray):
+    if hasattr(value, "tolist"):
         return plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -56,6 +56,8 @@ def restored(data: Any, kind: type[T] | Any) -> T:
     Raises:
         ValueError: A part is missing, unknown, or of another type.
     """
+    import msgspec
+
     data = plain(data)
     try:
         value: T = msgspec.convert(data, kind, strict=True)

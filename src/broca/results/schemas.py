@@ -65,7 +65,7 @@ def tables() -> str:
     parts: dict[str, type] = {}
     text = []
     for name, kind in FILES.items():
-        file = getattr(kind, "FILE", "reproduce.json") or "one for each experiment"
+        file = getattr(kind, "FILE", "reproduce.json") or f"one for each {name.split('-')[-1]}"
         title = name.replace("-", " ").capitalize()
         heading = f"## {title}: `{file}` ([schema](schemas/{name}.json))"
         text.append(_table(heading, kind))
