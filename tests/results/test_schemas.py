@@ -49,8 +49,8 @@ def conforms(data, schema, definitions):
     if "enum" in schema:
         return data in schema["enum"]
     if isinstance(data, dict) and "properties" in schema:
-        return set(data) == set(schema["required"]) and all(
-            conforms(data[key], part, definitions) for key, part in schema["properties"].items()
+        return set(schema["required"]) <= set(data) <= set(schema["properties"]) and all(
+            conforms(value, schema["properties"][key], definitions) for key, value in data.items()
         )
     if isinstance(data, dict) and isinstance(schema.get("additionalProperties"), dict):
         values = schema["additionalProperties"]
