@@ -14,9 +14,9 @@ FILLERS = {
 
 PUBLISHED = {
     "src/broca/results/comparison.py": {"own"},
+    "src/broca/results/diagnosis.py": {"found"},
     "src/broca/results/run_folder.py": {"asked"},
     "src/broca/results/verification.py": {"beside"},
-    "src/broca/runs/machine.py": {"found"},
     "src/broca/searches/fresh.py": {"both"},
 }
 """Fields that written results and options of methods have had since their first version."""

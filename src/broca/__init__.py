@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     from broca.published import published_lists as published_lists
     from broca.results.atlas import Atlas as Atlas
     from broca.results.comparison import Comparison as Comparison
+    from broca.results.diagnosis import Diagnosis as Diagnosis
     from broca.results.export import Export as Export
     from broca.results.localization import Localization as Localization
     from broca.results.reading import read as read
     from broca.results.refit import Refit as Refit
     from broca.results.repetition import Repetition as Repetition
+    from broca.results.scan import Scan as Scan
     from broca.results.stress_test import StressTest as StressTest
+    from broca.results.tasks import TaskDescription as TaskDescription
+    from broca.results.tasks import TaskList as TaskList
     from broca.results.verification import Verification as Verification
-    from broca.runs.machine import Diagnosis as Diagnosis
     from broca.runs.run import Run as Run
     from broca.runs.workspace import Workspace as Workspace
     from broca.studies.methods import compare_methods as compare_methods
@@ -39,19 +42,16 @@ if TYPE_CHECKING:
     from broca.verbs.atlas import atlas as atlas
     from broca.verbs.chat import chat as chat
     from broca.verbs.compare import compare as compare
-    from broca.verbs.describe_task import TaskDescription as TaskDescription
     from broca.verbs.describe_task import describe_task as describe_task
     from broca.verbs.doctor import doctor as doctor
     from broca.verbs.explore import explore as explore
     from broca.verbs.export import export as export
-    from broca.verbs.list_tasks import TaskList as TaskList
     from broca.verbs.list_tasks import list_tasks as list_tasks
     from broca.verbs.localize import localize as localize
     from broca.verbs.plan import plan as plan
     from broca.verbs.refit import refit as refit
     from broca.verbs.report import report as report
     from broca.verbs.rerun import rerun as rerun
-    from broca.verbs.scan import Scan as Scan
     from broca.verbs.scan import scan as scan
     from broca.verbs.stress import stress as stress
     from broca.verbs.verify import verify as verify
@@ -64,7 +64,7 @@ _HOME = {
     "Comparison": "broca.results.comparison",
     "Component": "broca.components",
     "ComponentSet": "broca.components",
-    "Diagnosis": "broca.runs.machine",
+    "Diagnosis": "broca.results.diagnosis",
     "EngineOptions": "broca.options",
     "Export": "broca.results.export",
     "ExecutorOptions": "broca.options",
@@ -73,12 +73,12 @@ _HOME = {
     "Refit": "broca.results.refit",
     "Repetition": "broca.results.repetition",
     "Run": "broca.runs.run",
-    "Scan": "broca.verbs.scan",
+    "Scan": "broca.results.scan",
     "Scope": "broca.verification",
     "StressTest": "broca.results.stress_test",
     "Task": "broca.tasks",
-    "TaskDescription": "broca.verbs.describe_task",
-    "TaskList": "broca.verbs.list_tasks",
+    "TaskDescription": "broca.results.tasks",
+    "TaskList": "broca.results.tasks",
     "TaskOptions": "broca.options",
     "Verification": "broca.results.verification",
     "Workspace": "broca.runs.workspace",

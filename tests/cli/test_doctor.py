@@ -6,11 +6,11 @@ import pytest
 from cli.running import broca
 
 import broca as library
-from broca.runs.machine import Check, Diagnosis
+from broca.results.diagnosis import Diagnosis, MachineCheck
 
 REPORTED = (
-    Check("torch", "ok", "2.13.0"),
-    Check("isolation", "missing", "kernel", "apt install bubblewrap"),
+    MachineCheck("torch", "ok", "2.13.0"),
+    MachineCheck("isolation", "missing", "kernel", "apt install bubblewrap"),
 )
 
 
@@ -18,7 +18,7 @@ REPORTED = (
 def checks(monkeypatch):
     """The list of checks that the doctor reports; a test may add to it."""
     reported = list(REPORTED)
-    monkeypatch.setattr(library, "doctor", lambda: Diagnosis(tuple(reported)), raising=False)
+    monkeypatch.setattr(library, "doctor", lambda: Diagnosis(checks=tuple(reported)), raising=False)
     return reported
 
 
@@ -37,12 +37,13 @@ def test_every_check_is_a_line_and_what_mends_it_another(checks):
 def test_json_has_every_check(checks):
     """`--json` prints the checks with their remedies, and nothing else, on stdout."""
     data = json.loads(broca("doctor", "--json").stdout)
-    assert data[1]["remedy"] == "apt install bubblewrap"
+    assert data["kind"] == "diagnosis"
+    assert data["checks"][1]["remedy"] == "apt install bubblewrap"
 
 
 def test_where_broca_cannot_run_the_exit_code_is_1(checks):
     """A broken check gives exit code 1 and a line on stderr; all checks are printed."""
-    checks.append(Check("gates", "broken", "no weights", "pip install broca"))
+    checks.append(MachineCheck("gates", "broken", "no weights", "pip install broca"))
     done = broca("doctor")
     assert done.returncode == 1
     assert "ok  torch" in done.stdout

@@ -12,6 +12,6 @@ def test_scan_lists_components_and_the_self_test():
     assert "96 heads in 6 layers, 16 query heads on 4 KV heads" in text.stdout
     assert text.stdout.count("self-test ok") == 4
     data = json.loads(broca("scan", "reference", "--json").stdout)
-    assert len(data["components"]) == 96
+    assert (data["kind"], len(data["components"])) == ("scan", 96)
     assert data["not_covered"] == []
     assert all(check["passed"] for check in data["self_test"])

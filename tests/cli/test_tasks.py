@@ -10,6 +10,9 @@ def test_tasks_lists_the_shipped_tasks():
     done = broca("tasks")
     assert "addition" in done.stdout.splitlines()
     assert len(done.stdout.splitlines()) >= 8
+    data = json.loads(broca("tasks", "--json").stdout)
+    assert (data["kind"], data["shipped"][0]) == ("task list", "addition")
+    assert data["groups"]["general"] == ["hellaswag", "boolq", "arc_challenge", "mmlu"]
 
 
 def test_task_is_shown_as_it_is_asked():
@@ -29,7 +32,7 @@ def test_task_is_shown_as_it_is_asked():
     shown = json.loads(done.stdout)
     assert shown["metrics"] == ["acc"]
     assert shown["chance"] == 0.25
-    assert shown["first prompt"].count("choose") == 2
+    assert shown["first_prompt"].count("choose") == 2
     assert shown["items"] == 12 + 1000 - 10
     assert_refused(broca("tasks", "additoin"), "did you mean 'addition'")
 

@@ -9,9 +9,13 @@ from reports.test_page import make_result
 from results.test_atlas import make_atlas
 from results.test_comparison import make_comparison
 from results.test_cost_estimate import make_estimate
+from results.test_diagnosis import make_diagnosis
 from results.test_export import make_export
 from results.test_neurons import make_experiment, make_neurons
 from results.test_refit import make_refit
+from results.test_reproduction import make_reproduction
+from results.test_scan import make_scan
+from results.test_tasks import make_description, make_list
 from simulated import toy_verification
 
 from broca.errors import BadInput
@@ -35,7 +39,16 @@ MAKERS = {
     make_estimate: (2, ["method", "rows", "tokens", "seconds"]),
     make_export: (2, ["component", "ablation", "scale"]),
     make_comparison: (8, ["component", "model", "task", "effect", "low", "high", "difference"]),
+    make_reproduction: (2, ["model", "drop", "published"]),
+    make_scan: (3, ["component", "kind", "layer", "index"]),
+    make_list: (3, ["task", "origin"]),
+    make_description: (1, ["name", "tasks", "request_kind", "items"]),
+    make_diagnosis: (2, ["name", "state", "found", "remedy"]),
 }
+WITHOUT_FIGURE = (
+    make_experiment, make_estimate, make_export, make_reproduction, make_scan, make_list,
+    make_description, make_diagnosis,
+)  # fmt: skip
 
 
 def test_every_kind_is_tried_here():
@@ -59,8 +72,8 @@ def test_what_is_saved_is_read_again(make, tmp_path):
     result = make()
     first, *pages = result.save(tmp_path / "new")
     assert read(tmp_path / "new") == read(first) == result
-    pages_of = {make_experiment: [f"{first.stem}.html"], make_estimate: []}
-    assert [page.name for page in pages] == pages_of.get(make, [result.PAGE] if result.PAGE else [])
+    experiment_page = [f"{first.stem}.html"] if make is make_experiment else []
+    assert [page.name for page in pages] == ([result.PAGE] if result.PAGE else experiment_page)
 
 
 def test_the_verdict_comes_first():
@@ -86,9 +99,7 @@ def test_selected_components_are_marked_in_the_frame():
     assert make_atlas().to_frame().query("selected")["component"].tolist() == ["L0H0"]
 
 
-@pytest.mark.parametrize(
-    "make", [make for make in MAKERS if make not in (make_experiment, make_estimate, make_export)]
-)
+@pytest.mark.parametrize("make", [make for make in MAKERS if make not in WITHOUT_FIGURE])
 def test_plot_shows_the_numbers(make):
     """The figure is an SVG element with several marks."""
     drawn = make().plot().svg()
@@ -96,7 +107,7 @@ def test_plot_shows_the_numbers(make):
     assert drawn.count("<rect") + drawn.count("<circle") > 1
 
 
-@pytest.mark.parametrize("make", [make_experiment, make_estimate, make_export])
+@pytest.mark.parametrize("make", WITHOUT_FIGURE)
 def test_what_has_no_figure_says_so(make):
     """The message names `to_frame()` instead."""
     with pytest.raises(BadInput, match="has no figure: use `to_frame"):

@@ -13,6 +13,7 @@ from broca.errors import BadInput
 from broca.results.codec import encode
 from broca.results.neurons import NeuronExperiment
 from broca.results.reading import KINDS, read
+from broca.results.reproduction import Reproduction
 
 DATA = Path(__file__).parent / "data"
 OLD = {
@@ -64,9 +65,9 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 
 def test_every_kind_is_told_apart():
-    """Every kind has a different name and, except for experiments, a different file."""
+    """Kinds have different names and, except for experiments and reproductions, files."""
     assert len({kind.kind for kind in KINDS}) == len(KINDS)
-    files = [kind.FILE for kind in KINDS if kind is not NeuronExperiment]
+    files = [kind.FILE for kind in KINDS if kind not in (NeuronExperiment, Reproduction)]
     assert len(set(files)) == len(files)
     assert all(files)
 

@@ -7,7 +7,11 @@ import pytest
 from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from results.test_atlas import make_atlas
+from results.test_diagnosis import make_diagnosis
 from results.test_neurons import make_experiment
+from results.test_reproduction import make_reproduction
+from results.test_scan import make_scan
+from results.test_tasks import make_description, make_list
 from simulated import toy_verification
 
 from broca.results.codec import encode
@@ -46,8 +50,8 @@ def conforms(data, schema, definitions):
     if "enum" in schema:
         return data in schema["enum"]
     if isinstance(data, dict) and "properties" in schema:
-        return set(data) == set(schema["required"]) and all(
-            conforms(data[key], part, definitions) for key, part in schema["properties"].items()
+        return set(schema["required"]) <= set(data) <= set(schema["properties"]) and all(
+            conforms(value, schema["properties"][key], definitions) for key, value in data.items()
         )
     if isinstance(data, dict) and isinstance(schema.get("additionalProperties"), dict):
         values = schema["additionalProperties"]
@@ -75,6 +79,11 @@ def conforms(data, schema, definitions):
         toy_verification,
         lambda: NeuronSet.read(DATA / "neurons.schema1.json"),
         lambda: NeuronExperiment.read(DATA / "erase.schema1.json"),
+        make_reproduction,
+        make_scan,
+        make_list,
+        make_description,
+        make_diagnosis,
     ],
 )
 def test_files_keep_to_their_schemas(make):
@@ -83,7 +92,7 @@ def test_files_keep_to_their_schemas(make):
     schema = schema_of(type(result))
     data = json.loads(encode(result))
     assert conforms(data, schema, schema["$defs"])
-    for spoiled in ({**data, "schema": "2"}, {**data, "more": 1}, {**data, "model": None}):
+    for spoiled in ({**data, "schema": "2"}, {**data, "more": 1}, {**data, "kind": None}):
         assert not conforms(spoiled, schema, schema["$defs"])
 
 

@@ -2,6 +2,9 @@
 
 import builtins
 import importlib
+import json
+import subprocess
+import sys
 from email.message import Message
 
 import pytest
@@ -51,6 +54,20 @@ def test_a_package_that_cannot_be_imported_is_fatal(monkeypatch):
     assert check.found == "cannot be imported: operator torchvision::nms does not exist"
     assert check.remedy.endswith("pip install -I transformers")
     assert "gates" not in {check.name for check in diagnosis.checks}
+
+
+def test_a_broken_numpy_is_reported():
+    """Nothing that the diagnosis itself needs imports NumPy or msgspec."""
+    code = (
+        "import sys; sys.modules['numpy'] = sys.modules['msgspec'] = None; "
+        "sys.argv = ['broca', 'doctor', '--json', '--quiet']; "
+        "from broca.cli.main import main; sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert checks["numpy"]["state"] == "broken"
+    assert done.returncode == 1
+    assert "broca cannot run here (numpy" in done.stderr
 
 
 def test_a_model_that_does_not_load_is_fatal_and_a_missing_sandbox_is_not(monkeypatch):

@@ -10,7 +10,7 @@ def test_a_shipped_task_is_described(reference):
     """The description has metric, size and first question, by name or with a loaded model."""
     description = broca.describe_task("addition")
     assert description == broca.describe_task("addition", model=reference)
-    assert (description.name, description.kind) == ("addition", "generate_until")
+    assert (description.name, description.request_kind) == ("addition", "generate_until")
     assert description.metric == "exact_match"
     assert description.metrics == ("exact_match",)
     assert description.items == description.requests == 600

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict
 
 from broca.cli.commands import PrintOptions, command
-from broca.cli.output import print_json
+from broca.cli.output import print_result
 from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import say
 from broca.errors import CannotRun
@@ -27,7 +26,7 @@ def doctor(*, print_options: PrintOptions) -> None:
 
         diagnosis = broca.doctor()
     if print_options.json:
-        print_json([asdict(check) for check in diagnosis.checks])
+        print_result(diagnosis)
     else:
         width = max(len(check.name) for check in diagnosis.checks)
         for check in diagnosis.checks:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict
 
 from broca.cli.commands import PrintOptions, command
-from broca.cli.output import print_json
+from broca.cli.output import print_result
 from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import say
 from broca.options import ModelOptions
@@ -20,7 +19,7 @@ def scan(model: str, /, *, model_options: ModelOptions, print_options: PrintOpti
     with closing(ProgressDisplay(print_options)) as progress:
         result = broca.scan(model, on_progress=progress, model_options=model_options)
     if print_options.json:
-        print_json(asdict(result))
+        print_result(result)
         return
     names, points, norms = result.components, result.gate_points, result.norms_across_heads
     say(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from broca.cli.commands import command
-from broca.cli.output import print_json
+from broca.cli.output import print_result
 from broca.cli.wording import say
 from broca.options import SourceOptions, TaskOptions
 
@@ -32,7 +30,7 @@ def tasks(
     if name is None:
         tasks = broca.list_tasks(include_path=folder)
         if json:
-            print_json(tasks.names)
+            print_result(tasks)
             return
         say(*tasks.shipped)
         say(*(f"{task} (for chat models)" for task in tasks.instruct))
@@ -47,10 +45,9 @@ def tasks(
     description = broca.describe_task(
         name, model=model, source_options=source_options, task_options=task_options
     )
-    shown = {key.replace("_", " "): value for key, value in asdict(description).items()}
     if json:
-        print_json(shown)
+        print_result(description)
         return
-    for key, value in shown.items():
-        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
-        say(f"{key}: {text}")
+    for key, value in description.records()[0].items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else value
+        say(f"{key.replace('_', ' ')}: {text}")

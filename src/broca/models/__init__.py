@@ -19,7 +19,7 @@ from broca.models.neurons import (
     neuron_blocks,
     neuron_slices,
 )
-from broca.models.selftest import Check, require_self_test, self_test
+from broca.models.selftest import require_self_test, self_test
 from broca.models.structure import (
     LayerParts,
     OutputProjection,
@@ -28,6 +28,7 @@ from broca.models.structure import (
     is_transposed,
 )
 from broca.models.structure import text_config as text_config
+from broca.results.scan import Check
 
 __all__ = [
     "KINDS",

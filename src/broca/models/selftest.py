@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -22,6 +21,7 @@ from broca.errors import SelfTestFailed, UnsupportedModel
 from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
 from broca.models.structure import adapted_matrix, is_plain, is_projection, is_transposed
+from broca.results.scan import Check
 
 _ROWS, _TOKENS, _DECODED = 3, 8, 2
 _TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
@@ -31,23 +31,6 @@ _BATCH = "a padded batch of mixed masks equals its rows"
 
 _QUANTIZED = 1e-1
 """Tolerance for quantized weights, whose kernels round their inputs."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check of the self-test.
-
-    Attributes:
-        name: Name of the check.
-        passed: Whether it passed.
-        detail: The measured figure and its place.
-        seconds: Time of the check.
-    """
-
-    name: str
-    passed: bool
-    detail: str
-    seconds: float
 
 
 def self_test(model: GatedModel) -> tuple[Check, ...]:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from broca.errors import UnsupportedModel
+from broca.results.scan import NotCovered
 
 PROBE_TOKENS = 5
 """Length of the probe, longer than a causal convolution of width 4, which would mix tokens too."""
@@ -86,15 +87,6 @@ class LayerParts:
     feed_forward: Part | None
     experts: Part | None
     expert_count: int
-
-
-@dataclass(frozen=True)
-class NotCovered:
-    """A decoder layer that has no attention heads to gate, and the reason."""
-
-    layer: int
-    path: str
-    reason: str
 
 
 @dataclass(frozen=True)

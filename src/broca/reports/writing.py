@@ -28,6 +28,7 @@ from broca.results.files import check_out_folder, write_beside
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment, NeuronSet
 from broca.results.refit import Refit
+from broca.results.reproduction import Reproduction
 from broca.results.stress_test import StressTest
 from broca.results.verification import Verification
 
@@ -138,6 +139,8 @@ def write_page(result: Result, folder: str | Path) -> tuple[Path, ...]:
 
 def _file_of(result: Result) -> str:
     """Returns the name of a result's file."""
+    if isinstance(result, Reproduction):
+        return f"{result.name}.json"
     if isinstance(result, NeuronExperiment):
         return f"{result.verb}.json"
     return result.FILE

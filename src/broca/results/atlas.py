@@ -64,7 +64,7 @@ class UniversalComponent:
         name: Name, such as `L0H3`.
         effect: Mean effect over the tasks that the model can do.
         hurts: The tasks that are hurt when it is ablated.
-        effects: Effect on every task.
+        effects: Effect on every task; omitted in the file, where it stands in the matrix.
     """
 
     name: str
@@ -79,7 +79,7 @@ class SelectedComponent:
 
     Attributes:
         name: Name, such as `L0H3`.
-        effect: Effect on the task.
+        effect: Effect on the task; omitted in the file, where it stands in the matrix, as is `ci`.
         ci: 90 % interval of the effect.
         contrast: The effect on the task minus the mean effect on the tasks of other capabilities.
         contrast_ci: 90 % interval of the contrast.

@@ -1,30 +1,25 @@
-"""The codec of all results: frozen data classes to JSON and back. Every error is one line."""
+"""The codec of all results: frozen data classes to JSON and back. Every error is one line.
+
+It writes with the standard library alone: `broca doctor` also reports where NumPy is broken.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-import numpy as np
-
 from broca.errors import BadInput
+from broca.results.omitted import complete, omit
 from broca.results.upgrades import upgraded
 
 if TYPE_CHECKING:
     from broca.results.base import Result
 
-OMITTED_KEYS: dict[str, tuple[str, ...]] = {
-    "broca": ("broca",), "schema": ("schema",), "kind": (), "model": ("model",),
-    "task": ("task",), "heads": ("selected",), "ablation": ("ablation",),
-    "seed": ("search", "seed"), "baseline": ("baseline",), "rows": ("cost", "verification_rows"),
-}  # fmt: skip
-"""Keys that a verification within a localization omits, and their places in the localization."""
+FORMER_KEYS = {"worst_other"}
+"""Keys of older files whose values are computed from the others."""
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT", bound="Result")
@@ -41,7 +36,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if isinstance(value, np.generic | np.ndarray):
+    if hasattr(value, "tolist"):
         return plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -56,6 +51,8 @@ def restored(data: Any, kind: type[T] | Any) -> T:
     Raises:
         ValueError: A part is missing, unknown, or of another type.
     """
+    import msgspec
+
     data = plain(data)
     try:
         value: T = msgspec.convert(data, kind, strict=True)
@@ -69,16 +66,12 @@ def encode(value: Any, *, indent: int | None = 2) -> str:
     """Writes any data class as JSON with a final line break and keys in the order of the fields.
 
     Args:
-        value: The data class. A verification within a localization omits the keys that the
-            localization has.
+        value: The data class. A result omits values that stand in another place of its file.
         indent: Number of spaces of a level; None writes one line.
     """
     data = plain(value)
-    if isinstance(data, dict) and data.get("kind") == "localization":
-        omitted = _omitted_values(data)
-        data["verification"] = {
-            name: part for name, part in data["verification"].items() if name not in omitted
-        }
+    if isinstance(data, dict):
+        omit(data.get("kind", ""), data)
     return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -93,8 +86,7 @@ def decode(kind: type[ResultT], text: str) -> ResultT:
         if not isinstance(data, dict):
             raise ValueError(f"Expected `object`, got `{type(data).__name__}`")
         data = upgraded(kind.kind, data, to=kind.schema)
-        if kind.kind == "localization":
-            data["verification"] = {**_omitted_values(data), **data["verification"]}
+        complete(kind.kind, data)
         return restored(data, kind)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
@@ -117,18 +109,6 @@ def read_text(file: Path) -> str:
         ) from error
 
 
-def _omitted_values(localization: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values that the verification within a localization omits."""
-    return {
-        "kind": "verification",
-        **{
-            key: reduce(lambda part, step: part[step], path, localization)
-            for key, path in OMITTED_KEYS.items()
-            if path
-        },
-    }
-
-
 def _require_known(data: Any, written: Any, *, where: str) -> None:
     """Refuses fields that the type does not have, because their values would be lost.
 
@@ -137,9 +117,10 @@ def _require_known(data: Any, written: Any, *, where: str) -> None:
     """
     if isinstance(data, dict) and isinstance(written, dict):
         for key, value in data.items():
-            if key not in written:
+            if key in written:
+                _require_known(value, written[key], where=f"{where}.{key}")
+            elif key not in FORMER_KEYS:
                 raise ValueError(f"unknown field `{key}` - at `{where}`")
-            _require_known(value, written[key], where=f"{where}.{key}")
     elif isinstance(data, list) and isinstance(written, list):
         for number, (value, other) in enumerate(zip(data, written, strict=True)):
             _require_known(value, other, where=f"{where}[{number}]")

@@ -12,18 +12,28 @@ from broca.results.base import Result
 from broca.results.codec import read_text
 from broca.results.comparison import Comparison
 from broca.results.cost_estimate import CostEstimate
+from broca.results.diagnosis import Diagnosis
 from broca.results.export import Export
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment, NeuronSet
 from broca.results.refit import Refit
+from broca.results.reproduction import Reproduction
+from broca.results.scan import Scan
 from broca.results.stress_test import StressTest
+from broca.results.tasks import TaskDescription, TaskList
 from broca.results.verification import Verification
 
 KINDS: tuple[type[Result], ...] = (
     Localization, Atlas, NeuronSet, Verification, StressTest, Refit, CostEstimate,
-    NeuronExperiment, Comparison, Export,
+    NeuronExperiment, Comparison, Export, Reproduction, Scan, TaskList, TaskDescription, Diagnosis,
 )  # fmt: skip
 """All kinds; a folder with several is read as the first of them."""
+
+_KEYS_OF_SCHEMA_1: dict[type[Result], set[str]] = {
+    NeuronExperiment: {"command", "settings", "result"},
+    Reproduction: {"name", "models", "rows", "settings", "shows"},
+}
+"""Keys by which files of schema 1 are known that record no kind and have names of their own."""
 
 
 def read(path: str | Path) -> Result:
@@ -43,14 +53,14 @@ def read(path: str | Path) -> Result:
         for kind in KINDS:
             if kind.FILE and (path / kind.FILE).is_file():
                 return kind.read(path)
-        experiments = [file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None]
-        if not experiments:
+        files = [file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None]
+        if not files:
             names = ", ".join(kind.FILE for kind in KINDS if kind.FILE)
             raise BadInput(
                 f"'{path}' holds no result of broca ({names}): give the out folder of a finished "
                 "command"
             )
-        path = experiments[0]
+        path = files[0]
     if not path.is_file():
         raise BadInput(f"'{path}' does not exist: give an out folder, or a file that broca wrote")
     file_kind = _kind_of(path)
@@ -71,6 +81,7 @@ def _kind_of(file: Path) -> type[Result] | None:
     for kind in KINDS:
         if recorded == kind.kind or (recorded is None and file.name == kind.FILE):
             return kind
-    # experiments of schema 1 do not record their kind, and each has its own file name
-    is_experiment = isinstance(data, dict) and {"command", "settings", "result"} <= set(data)
-    return NeuronExperiment if is_experiment else None
+    for kind, keys in _KEYS_OF_SCHEMA_1.items():
+        if recorded is None and isinstance(data, dict) and keys <= set(data):
+            return kind
+    return None

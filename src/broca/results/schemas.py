@@ -15,10 +15,10 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from broca.results.codec import OMITTED_KEYS
 from broca.results.files import write_beside
 from broca.results.localization import Localization
 from broca.results.neurons import EXPERIMENTS, NeuronExperiment
+from broca.results.omitted import KEYS_OF_LOCALIZATION, KEYS_OF_PARTS
 from broca.results.reading import KINDS
 from broca.results.run_folder import RunFolderRecord
 
@@ -33,7 +33,10 @@ START, END = "<!-- keys -->\n", "<!-- end of keys -->\n"
 
 
 def schema_of(kind: type) -> dict[str, Any]:
-    """Returns the JSON schema of a kind of file; it describes and requires every key."""
+    """Returns the JSON schema of a kind of file.
+
+    It describes every key, and requires those that no file omits.
+    """
     experiments = EXPERIMENTS.values() if kind is NeuronExperiment else ()
     (schema, *results), definitions = msgspec.json.schema_components(
         [kind, *experiments], ref_template="#/$defs/{name}"
@@ -52,11 +55,13 @@ def schema_of(kind: type) -> dict[str, Any]:
             for part in fields(shapes[name])
         }
         if kind is Localization and name == "Verification":
-            for key in OMITTED_KEYS:
+            for key in KEYS_OF_LOCALIZATION:
                 del definition["properties"][key]
         for part in definition["properties"].values():
             part.pop("default", None)
-        definition["required"] = list(definition["properties"])
+        definition["required"] = [
+            key for key in definition["properties"] if key not in KEYS_OF_PARTS.get(name, ())
+        ]
         definition["additionalProperties"] = False
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -75,7 +80,7 @@ def tables() -> str:
     parts: dict[str, type] = {}
     text = []
     for name, kind in FILES.items():
-        file = getattr(kind, "FILE", "reproduce.json") or "one for each experiment"
+        file = getattr(kind, "FILE", "reproduce.json") or f"one for each {name.split('-')[-1]}"
         title = name.replace("-", " ").capitalize()
         heading = f"## {title}: `{file}` ([schema](schemas/{name}.json))"
         text.append(_table(heading, kind))

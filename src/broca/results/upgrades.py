@@ -157,5 +157,6 @@ _STEPS: dict[tuple[str, int], Callable[[Data], Data]] = {
     ("neuron set", 1): _unchanged,
     ("neuron experiment", 1): _neuron_experiment,
     ("refit", 1): _unchanged,
+    ("reproduction", 1): _unchanged,
 }
 """Functions that upgrade a kind from a schema to the next."""

@@ -226,7 +226,8 @@ class AblationCheck:
 
     Attributes:
         kind: Kind of ablation, such as `zero` or `mean`.
-        drop: Drop of the task.
+        drop: Drop of the task. The file omits what equals the drop, the specific drop and the
+            p-value of the verification: for its own kind, if all items were measured.
         specific: Specific drop; None without others.
         p: P-value of no change.
         survives: Whether the intervals of both lie above zero.
@@ -277,7 +278,8 @@ class Crossing:
         found_on: The task for which the components were selected.
         measured_on: The task on which they were ablated.
         heads: Names of the components.
-        drop: Drop of the measured task.
+        drop: Drop of the measured task; for the verified set omitted in the file, where it stands
+            in `drops`, as is `p`.
         p: P-value of no change.
     """
 
@@ -323,8 +325,6 @@ class Verification(Result, file="verification.json", page="verification.html", v
         drops: Drop of every task: the claimed task, those of its skill, the others.
         off_target_drop: Mean drop of the others; None without others.
         off_target_ci: 95 % interval of the off-target drop; None without others or statistics.
-        worst_other: The other task with the largest drop, which the mean can hide; None without
-            others, and in older files.
         specific_drop: The task's drop minus the off-target drop; without others, the task's drop.
         specific_ci: 95 % interval of the specific drop; None without others or statistics.
         level: Level of the tests and intervals.
@@ -352,7 +352,6 @@ class Verification(Result, file="verification.json", page="verification.html", v
     drops: tuple[TaskDrop, ...]
     off_target_drop: float | None
     off_target_ci: tuple[float, float] | None = None
-    worst_other: str | None = None
     specific_drop: float
     specific_ci: tuple[float, float] | None = None
     level: float = 0.05
@@ -390,8 +389,13 @@ class Verification(Result, file="verification.json", page="verification.html", v
 
     @property
     def worst(self) -> TaskDrop | None:
-        """The drop of the other task with the largest drop; None without others."""
+        """The drop of the other task with the largest drop, which the mean can hide."""
         return max(self.roles("other"), key=lambda line: line.drop, default=None)
+
+    @property
+    def worst_other(self) -> str | None:
+        """The other task with the largest drop; None without others."""
+        return None if self.worst is None else self.worst.task
 
     @property
     def specific(self) -> Interval | None:

@@ -7,19 +7,16 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from broca.errors import first_line
+from broca.results.diagnosis import CheckState, Diagnosis, MachineCheck
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
-
-State = Literal["ok", "missing", "broken"]
-"""`missing` marks an optional feature; broca cannot run if a check is `broken`."""
 
 CORE = ("numpy", "torch", "transformers", "datasets", "lm_eval")
 """Modules that every run imports."""
@@ -33,35 +30,6 @@ TIGHT_BYTES = 2**30
 _GIB = 2**30
 
 
-@dataclass(frozen=True)
-class Check:
-    """The result of a check.
-
-    Attributes:
-        name: Name of the check.
-        state: `ok`, `missing` or `broken`.
-        found: Description of what was found.
-        remedy: Command or advice that fixes it; empty if nothing needs fixing.
-    """
-
-    name: str
-    state: State
-    found: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The results of all checks of a machine."""
-
-    checks: tuple[Check, ...]
-
-    @property
-    def can_run(self) -> bool:
-        """Whether broca can run here."""
-        return all(check.state != "broken" for check in self.checks)
-
-
 def examine() -> Diagnosis:
     """Runs all checks: see `broca.doctor`."""
     checks = [_python(), *map(_module, CORE)]
@@ -72,78 +40,80 @@ def examine() -> Diagnosis:
             ("isolation for code tasks", _isolation),
         )
     checks += [*_extras(), _memory(), *_disks()]
-    return Diagnosis(tuple(checks))
+    return Diagnosis(checks=tuple(checks))
 
 
-def _python() -> Check:
-    return Check("versions", "ok", f"Python {platform.python_version()}, broca {version('broca')}")
+def _python() -> MachineCheck:
+    return MachineCheck(
+        "versions", "ok", f"Python {platform.python_version()}, broca {version('broca')}"
+    )
 
 
-def _module(name: str) -> Check:
+def _module(name: str) -> MachineCheck:
     """Checks that a module can be imported."""
     package = name.replace("_", "-")
     mend = f"{sys.executable} -m pip install -I {package}"
     try:
         import_module(name)
-        return Check(package, "ok", version(package))
+        return MachineCheck(package, "ok", version(package))
     except PackageNotFoundError:
-        return Check(package, "broken", "imported, but its version is unknown", mend)
+        return MachineCheck(package, "broken", "imported, but its version is unknown", mend)
     except Exception as error:  # noqa: BLE001  # a broken installation may raise anything
-        return Check(package, "broken", f"cannot be imported: {first_line(error)}", mend)
+        return MachineCheck(package, "broken", f"cannot be imported: {first_line(error)}", mend)
 
 
-def _looked(*looks: tuple[str, Callable[[], Check]]) -> Iterator[Check]:
+def _looked(*looks: tuple[str, Callable[[], MachineCheck]]) -> Iterator[MachineCheck]:
     """Runs checks that may raise any exception on an unknown machine."""
     for name, look in looks:
         try:
             yield look()
         except Exception as error:  # noqa: BLE001  # the check reports it
-            state: State = "broken" if name == "gates" else "missing"
+            state: CheckState = "broken" if name == "gates" else "missing"
             mend = f"{sys.executable} -m pip install -I broca torch transformers"
-            yield Check(name, state, first_line(error), mend)
+            yield MachineCheck(name, state, first_line(error), mend)
 
 
-def _gates() -> Check:
+def _gates() -> MachineCheck:
     """Loads a shipped model, which includes the self-test of its gates."""
     from broca.models import load
 
     gated = load("reference-small", device="cpu", offline=True)
-    return Check("gates", "ok", f"{gated.name} is loaded and passes its self-test")
+    return MachineCheck("gates", "ok", f"{gated.name} is loaded and passes its self-test")
 
 
-def _devices() -> Check:
+def _devices() -> MachineCheck:
     import torch
 
     threads = f"CPU with {torch.get_num_threads()} threads"
     if not torch.cuda.is_available():
         built = torch.version.cuda or torch.version.hip
         remedy = "" if built else "https://pytorch.org/get-started installs torch for a GPU"
-        return Check("devices", "ok", f"{threads}, no GPU", remedy)
+        return MachineCheck("devices", "ok", f"{threads}, no GPU", remedy)
     gpus = []
     for number in range(torch.cuda.device_count()):
         free, total = torch.cuda.mem_get_info(number)
         name = torch.cuda.get_device_name(number)
         gpus.append(f"cuda:{number} {name}, {free / _GIB:.1f} of {total / _GIB:.1f} GiB free")
-    return Check("devices", "ok", "; ".join([*gpus, threads]))
+    return MachineCheck("devices", "ok", "; ".join([*gpus, threads]))
 
 
-def _isolation() -> Check:
+def _isolation() -> MachineCheck:
     """Checks by trial how programs that models write can be isolated."""
     from broca.tasks.code import code_isolation
     from broca.tasks.sandbox.isolation import ISOLATIONS, bubblewrap_path
 
     name, isolation = "isolation for code tasks", code_isolation()
     if isolation == ISOLATIONS["bubblewrap"]:
-        return Check(name, "ok", isolation)
+        return MachineCheck(name, "ok", isolation)
     remedy = "apt install bubblewrap"
     if sys.platform != "linux":
         remedy = "run tasks that execute code on Linux, with bubblewrap"
     elif bubblewrap_path():
         remedy = "allow users to create namespaces: sysctl kernel.unprivileged_userns_clone=1"
-    return Check(name, "missing", f"{isolation}; bubblewrap would be stronger", remedy)
+    return MachineCheck(name, "missing", f"{isolation}; bubblewrap would be stronger", remedy)
 
 
-def _extras() -> Iterator[Check]:
+def _extras() -> Iterator[MachineCheck]:
     """Checks every extra of the package except those for its developers."""
     from packaging.requirements import Requirement
 
@@ -163,15 +133,15 @@ def _applies(requirement: Requirement, extra: str) -> bool:
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
-def _extra(extra: str, package: str) -> Check:
+def _extra(extra: str, package: str) -> MachineCheck:
     try:
-        return Check(extra, "ok", f"{package} {version(package)}")
+        return MachineCheck(extra, "ok", f"{package} {version(package)}")
     except PackageNotFoundError:
         remedy = f"{sys.executable} -m pip install 'broca[{extra}]'"
-        return Check(extra, "missing", f"{package} is not installed", remedy)
+        return MachineCheck(extra, "missing", f"{package} is not installed", remedy)
 
 
-def _memory() -> Check:
+def _memory() -> MachineCheck:
     """Checks the memory that is available without swapping."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -180,10 +150,10 @@ def _memory() -> Check:
     except (OSError, StopIteration):
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     remedy = "" if free >= TIGHT_BYTES else "close other programs, or use a smaller model"
-    return Check("free memory", "ok", f"{free / _GIB:.1f} GiB", remedy)
+    return MachineCheck("free memory", "ok", f"{free / _GIB:.1f} GiB", remedy)
 
 
-def _disks() -> Iterator[Check]:
+def _disks() -> Iterator[MachineCheck]:
     """Checks the disk space for out folders and for models of the hub."""
     places = {"free disk here": Path.cwd()}
     try:
@@ -196,4 +166,4 @@ def _disks() -> Iterator[Check]:
         folder = next(path for path in (place, *place.parents) if path.exists())
         free = shutil.disk_usage(folder).free
         remedy = "" if free >= TIGHT_BYTES else "free space, or use another disk (HF_HOME, `out`)"
-        yield Check(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)
+        yield MachineCheck(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)

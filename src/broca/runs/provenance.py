@@ -100,7 +100,6 @@ def verification_of(
         after=dict(after),
         drops=tuple(drops.values()),
         off_target_drop=off_target,
-        worst_other=max(trial.others, key=lambda name: drops[name].drop, default=None),
         specific_drop=losses[trial.task] - (off_target or 0.0),
         level=level,
         crossings=tuple(crossings),

@@ -7,28 +7,9 @@ of examples; `docs/paper-tasks.md` describes the data.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
-
-@dataclass(frozen=True)
-class PaperTask:
-    """One task of the paper.
-
-    Attributes:
-        name: lm-eval's name of the task, group or tag.
-        metric: The metric that the paper reports, `NAME` or `NAME,FILTER`.
-        skill: The skill that it represents in the paper.
-        data: The source of its items in lm-eval.
-        executes_code: Whether its metric executes code that the model wrote.
-    """
-
-    name: str
-    metric: str
-    skill: str
-    data: str
-    executes_code: bool = False
-
+from broca.results.tasks import PaperTask
 
 _TABLE = (
     PaperTask("gsm8k", "exact_match,flexible-extract", "math", "openai/gsm8k"),

@@ -2,46 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from broca.models import GatedModel, load_tokenizer
 from broca.options import SourceOptions, TaskOptions, takes_options
+from broca.results.tasks import TaskDescription
 from broca.tasks import Catalog, RequestTokenizer, Task
-
-
-@dataclass(frozen=True)
-class TaskDescription:
-    """The prompts, metrics and items of a task.
-
-    Attributes:
-        name: Name of the task.
-        tasks: The tasks of lm-eval that it consists of.
-        kind: Kind of its requests.
-        items: Number of items.
-        metric: The metric that is used.
-        metrics: All its metrics.
-        chance: Score of guessing.
-        requests: Number of requests of all items.
-        prompt_tokens: Number of tokens of the longest prompt.
-        cut_items: Number of prompts that were truncated from the left to fit the model's context.
-        notes: Notes for the reader.
-        first_prompt: The prompt of the first item.
-        first_target: Right answer of the first item.
-    """
-
-    name: str
-    tasks: tuple[str, ...]
-    kind: str
-    items: int
-    metric: str
-    metrics: tuple[str, ...]
-    chance: float
-    requests: int
-    prompt_tokens: int
-    cut_items: int
-    notes: tuple[str, ...]
-    first_prompt: str
-    first_target: str
 
 
 @takes_options
@@ -79,7 +43,7 @@ def describe_task(
     return TaskDescription(
         name=benchmark.name,
         tasks=tuple(benchmark.task_names),
-        kind=benchmark.kind,
+        request_kind=benchmark.kind,
         items=len(benchmark.items),
         metric=benchmark.metric,
         metrics=tuple(benchmark.metric_names),

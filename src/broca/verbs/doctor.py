@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from broca.results.diagnosis import Diagnosis
 from broca.runs import machine
-from broca.runs.machine import Diagnosis
 
 
 def doctor() -> Diagnosis:

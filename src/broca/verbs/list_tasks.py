@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from broca.results.tasks import TaskList
 from broca.tasks import Catalog
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, PaperTask
-
-
-@dataclass(frozen=True)
-class TaskList:
-    """Tasks by origin.
-
-    Attributes:
-        shipped: Tasks of the package for the shipped models.
-        instruct: Tasks of the package for chat models, which no shipped model can do.
-        included: Tasks of the folder that was given.
-        included_groups: Groups and tags of that folder.
-        paper: lm-eval's tasks that the compressed-sensing paper uses.
-        groups: Names that stand for several of the paper's tasks in `others`.
-    """
-
-    shipped: tuple[str, ...]
-    instruct: tuple[str, ...]
-    included: tuple[str, ...]
-    included_groups: tuple[str, ...]
-    paper: tuple[PaperTask, ...]
-    groups: dict[str, tuple[str, ...]]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names that need no download: shipped tasks, and the folder's tasks and groups."""
-        return (*self.shipped, *self.instruct, *self.included, *self.included_groups)
+from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
 
 
 def list_tasks(*, include_path: str | Path | None = None) -> TaskList:

@@ -2,58 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from broca.models import Check, GatedModel, self_test
-from broca.models.structure import NotCovered
+from broca.models import GatedModel, self_test
 from broca.options import ModelOptions, takes_options
+from broca.results.scan import Scan
 from broca.runs.progress import Report, Stages
 from broca.runs.setup import model_in_use
-
-
-@dataclass(frozen=True)
-class Scan:
-    """The components of a model and the self-test of their gates.
-
-    Attributes:
-        model: Name of the model.
-        description: Description of the model in one line.
-        architecture: Class of the model in transformers.
-        fingerprint: Digest of the weights.
-        dtype: Number format of the weights.
-        layers: Number of decoder layers.
-        kinds: Kinds of components, such as `heads+mlp`.
-        heads: Number of query heads of an attention layer.
-        kv_heads: Number of key/value heads of an attention layer.
-        components: Names of the components, in column order.
-        norms_across_heads: Norms over all heads before the output projection; heads are gated after
-            them.
-        gate_points: The modules at which components are gated.
-        not_covered: Layers that have no attention heads to gate.
-        without_mlp_block: Layers that have no single MLP block: number and module.
-        self_test: Checks of the gates.
-    """
-
-    model: str
-    description: str
-    architecture: str
-    fingerprint: str
-    dtype: str
-    layers: int
-    kinds: str
-    heads: int
-    kv_heads: int
-    components: tuple[str, ...]
-    norms_across_heads: tuple[str, ...]
-    gate_points: tuple[str, ...]
-    not_covered: tuple[NotCovered, ...]
-    without_mlp_block: tuple[tuple[int, str], ...]
-    self_test: tuple[Check, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every check of the self-test holds."""
-        return all(check.passed for check in self.self_test)
 
 
 @takes_options

@@ -13,7 +13,7 @@ SHOWN = Reproduction(
     {"k": 5},
     ("a note",),
     NAMES["table2"],
-    "0.1",
+    broca="0.1",
 )
 
 
@@ -24,7 +24,7 @@ def test_json_holds_everything():
     assert (data["name"], data["models"], data["notes"]) == ("table2", ["m"], ["a note"])
     assert data["settings"] == {"k": 5}
     assert data["shows"].startswith("what the selected heads cost")
-    assert data["schema"] == 1
+    assert (data["broca"], data["schema"], data["kind"]) == ("0.1", 2, "reproduction")
 
 
 def test_csv_has_a_column_for_whatever_a_row_has():

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from broca.studies.paper.names import ALL, NAMES
 
 if TYPE_CHECKING:
-    from broca.studies.paper.reproduction import Reproduction, Row, as_csv, as_json
+    from broca.results import Reproduction
+    from broca.studies.paper.reproduction import Row, as_csv, as_json
     from broca.studies.paper.running import reproduce
     from broca.studies.paper.study import Study, StudySettings
     from broca.studies.paper.writing import write

@@ -18,7 +18,8 @@ from broca.reports import (
     Point,
     Series,
 )
-from broca.studies.paper.reproduction import Reproduction, Row
+from broca.results import Reproduction
+from broca.studies.paper.reproduction import Row
 
 _TOTALS = ("mean", "knowledge_mean", "other_mean")
 

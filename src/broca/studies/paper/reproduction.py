@@ -1,48 +1,15 @@
-"""A reproduction as plain data, as JSON and as CSV."""
+"""A reproduction as JSON and as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
 from typing import Any
 
-from broca.results import encode
-
-SCHEMA = 1
+from broca.results import Reproduction, encode
 
 Row = dict[str, Any]
 """A row of a table: plain values by column."""
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """A repeated table or figure.
-
-    Attributes:
-        name: A key of `NAMES`.
-        models: The models, in the order given.
-        rows: The rows, each with its model.
-        settings: The settings, as plain values.
-        notes: Notes for the reader, such as tasks that a model cannot do.
-        shows: Description from `NAMES`.
-        broca: Version of broca.
-        schema: Version of this layout.
-    """
-
-    name: str
-    models: tuple[str, ...]
-    rows: tuple[Row, ...]
-    settings: Row
-    notes: tuple[str, ...] = ()
-    shows: str = ""
-    broca: str = ""
-    schema: int = SCHEMA
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of all rows, in the order of their first appearance."""
-        return tuple(dict.fromkeys(column for row in self.rows for column in row))
 
 
 def as_csv(reproduction: Reproduction) -> str:

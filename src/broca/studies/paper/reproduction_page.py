@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from broca.reports import Column, Table, filled
+from broca.results import Reproduction
 from broca.studies.paper.drawing import draw
-from broca.studies.paper.reproduction import Reproduction
 
 
 def render_page(reproductions: Sequence[Reproduction]) -> str:

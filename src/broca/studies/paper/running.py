@@ -12,12 +12,12 @@ from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.models import GatedModel
 from broca.options import PaperRunOptions, SearchOptions, SourceOptions, takes_options, without
-from broca.results import version_of_broca
+from broca.results import Reproduction
 from broca.runs import Report, Stages, Step, open_session, open_workspace
 from broca.studies.paper import figure_rows, table_rows
 from broca.studies.paper.expecting import experiment_stage, study_steps
 from broca.studies.paper.names import ALL, NAMES
-from broca.studies.paper.reproduction import Reproduction, Row
+from broca.studies.paper.reproduction import Row
 from broca.studies.paper.study import PAPER_METHOD, Study, StudySettings
 from broca.tasks import Task
 
@@ -127,11 +127,10 @@ def reproduce(
     record = _as_record(settings, run_options.source_options)
     return tuple(
         Reproduction(
-            name, tuple(studied), tuple(rows[name]), record, tuple(notes[name]), NAMES[name],
-            version_of_broca(),
+            name, tuple(studied), tuple(rows[name]), record, tuple(notes[name]), NAMES[name]
         )
         for name in requested
-    )  # fmt: skip
+    )
 
 
 def _experiment(name: str, study: Study, *, alone: bool) -> tuple[list[Row], list[str]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from broca.results import write_beside
+from broca.results import Reproduction, write_beside
 from broca.studies.paper.names import ALL, NAMES
-from broca.studies.paper.reproduction import Reproduction, as_csv, as_json
+from broca.studies.paper.reproduction import as_csv, as_json
 from broca.studies.paper.reproduction_page import render_page
 
 

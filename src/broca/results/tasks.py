@@ -1,0 +1,121 @@
+"""Tasks as `broca tasks` prints them: their list, and the prompts and metrics of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from broca.results.base import Result, listed
+from broca.results.codec import plain
+
+
+@dataclass(frozen=True)
+class PaperTask:
+    """A task of the compressed-sensing paper.
+
+    Attributes:
+        name: lm-eval's name of the task, group or tag.
+        metric: The metric that the paper reports, `NAME` or `NAME,FILTER`.
+        skill: The skill that it represents in the paper.
+        data: The source of its items in lm-eval.
+        executes_code: Whether its metric executes code that the model wrote.
+    """
+
+    name: str
+    metric: str
+    skill: str
+    data: str
+    executes_code: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TaskList(Result, file="tasks.json", verb="broca tasks"):
+    """Tasks by origin.
+
+    Attributes:
+        shipped: Tasks of the package for the shipped models.
+        instruct: Tasks of the package for chat models, which no shipped model can do.
+        included: Tasks of the folder that was given.
+        included_groups: Groups and tags of that folder.
+        paper: lm-eval's tasks that the compressed-sensing paper uses.
+        groups: Names that stand for several of the paper's tasks in `others`.
+    """
+
+    kind: Literal["task list"] = "task list"
+    shipped: tuple[str, ...]
+    instruct: tuple[str, ...]
+    included: tuple[str, ...]
+    included_groups: tuple[str, ...]
+    paper: tuple[PaperTask, ...]
+    groups: dict[str, tuple[str, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that need no download: shipped tasks, and the folder's tasks and groups."""
+        return (*self.shipped, *self.instruct, *self.included, *self.included_groups)
+
+    def summary(self) -> tuple[str, ...]:
+        """Returns the names of the tasks by origin."""
+        origins = {
+            "shipped": self.shipped,
+            "for chat models": self.instruct,
+            "of the folder": (*self.included, *self.included_groups),
+            "of the paper": tuple(task.name for task in self.paper),
+        }
+        return tuple(f"{origin}: {listed(names)}" for origin, names in origins.items() if names)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Returns a line for each task and group: its name and origin."""
+        return [
+            {"task": name, "origin": origin}
+            for origin in ("shipped", "instruct", "included", "included_groups")
+            for name in getattr(self, origin)
+        ] + [{"task": task.name, "origin": "paper"} for task in self.paper]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TaskDescription(Result, file="task.json", verb="broca tasks NAME"):
+    """The prompts, metrics and items of a task.
+
+    Attributes:
+        name: Name of the task.
+        tasks: The tasks of lm-eval that it consists of.
+        request_kind: Kind of its requests.
+        items: Number of items.
+        metric: The metric that is used.
+        metrics: All its metrics.
+        chance: Score of guessing.
+        requests: Number of requests of all items.
+        prompt_tokens: Number of tokens of the longest prompt.
+        cut_items: Number of prompts that were truncated from the left to fit the model's context.
+        notes: Notes for the reader.
+        first_prompt: The prompt of the first item.
+        first_target: Right answer of the first item.
+    """
+
+    kind: Literal["task description"] = "task description"
+    name: str
+    tasks: tuple[str, ...]
+    request_kind: str
+    items: int
+    metric: str
+    metrics: tuple[str, ...]
+    chance: float
+    requests: int
+    prompt_tokens: int
+    cut_items: int
+    notes: tuple[str, ...]
+    first_prompt: str
+    first_target: str
+
+    def summary(self) -> tuple[str, ...]:
+        """Returns the size of the task and its first prompt."""
+        return (
+            f"{self.name}: {self.items:,} items, {self.request_kind}, scored by {self.metric}",
+            f"first prompt: {self.first_prompt!r}, right answer: {self.first_target!r}",
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """Returns one line, which has every key of the task."""
+        names = [part.name for part in fields(self)[len(fields(Result)) :]]
+        return [{name: plain(getattr(self, name)) for name in names}]
