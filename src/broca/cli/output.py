@@ -24,7 +24,7 @@ WIDTH = 160
 """Width of tables in a pipe: 80 columns would truncate the names of tasks."""
 
 
-_kept: TextIO | None = None
+_results_stream: TextIO | None = None
 
 
 def keep_stdout_for_results(*, json: bool = False) -> None:
@@ -37,7 +37,7 @@ def keep_stdout_for_results(*, json: bool = False) -> None:
     Args:
         json: Whether stdout holds only what `print_json` and `print_text` print.
     """
-    global _kept
+    global _results_stream
     try:
         if sys.stdout.fileno() != STDOUT:
             return
@@ -46,15 +46,15 @@ def keep_stdout_for_results(*, json: bool = False) -> None:
     sys.stdout.flush()
     descriptor = os.dup(STDOUT)
     os.dup2(sys.stderr.fileno(), STDOUT)
-    _kept = open(  # noqa: SIM115  # it is closed when the process ends
+    _results_stream = open(  # noqa: SIM115  # it is closed when the process ends
         descriptor, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, newline=None
     )
-    sys.stdout = sys.stderr if json else _kept
+    sys.stdout = sys.stderr if json else _results_stream
 
 
 def print_text(text: str) -> None:
     """Prints a text on stdout as it is."""
-    stream = _kept or sys.stdout
+    stream = _results_stream or sys.stdout
     stream.write(text)
     stream.flush()
 
