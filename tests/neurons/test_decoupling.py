@@ -5,7 +5,7 @@ import json
 import pytest
 
 from broca.errors import BadInput
-from broca.neurons.decoupling import Pair, decoupled, read_pairs, task_of
+from broca.neurons.decoupling import ItemPair, decoupled, read_pairs, task_of
 from broca.options import RuleOptions
 
 
@@ -15,7 +15,7 @@ def test_decoupling_of_identical_items_is_complete(ask, tmp_path):
         {"prompt": prompt, "answer": answer}
         for prompt, answer in (("say a", " A"), ("count to nine", " z"))
     )
-    pairs = [Pair("same", letter, letter), Pair("different", letter, number)]
+    pairs = [ItemPair("same", letter, letter), ItemPair("different", letter, number)]
     rule = RuleOptions(count=6, steps=3)
     same, different = decoupled(ask(task_of(pairs), rule=rule), pairs)
     assert (same.iou.value, same.of_first.value) == (1, 1)

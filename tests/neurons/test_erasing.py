@@ -6,7 +6,7 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons.erasing import erased
-from broca.neurons.selection import INTACT
+from broca.neurons.selection import EMPTY
 from broca.neurons.sets import RandomSets
 
 
@@ -18,7 +18,7 @@ def test_losses_are_differences_of_the_measurements(ask):
     assert lost.drop.value == pytest.approx(lost.before.value - lost.after.value)
     assert lost.excess.value == pytest.approx(lost.drop.value - np.mean(lost.random_drops))
     places = run.places("letters", "report")
-    before, after = run.scaled(places, [INTACT, columns]).log_probability
+    before, after = run.scaled(places, [EMPTY, columns]).log_probability
     assert lost.log_probability_drop.value == pytest.approx((before - after).mean())
     assert lost.log_probability_drop.value != 0
     with pytest.raises(BadInput, match="selected no neuron"):

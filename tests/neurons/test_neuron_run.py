@@ -11,7 +11,7 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons.gradients import Attributor
-from broca.neurons.selection import INTACT
+from broca.neurons.selection import EMPTY
 from broca.options import RuleOptions
 
 COLUMNS = np.array([1, 2, 3, 20, 64, 65, 100])
@@ -25,7 +25,7 @@ def test_scaled_neurons_equal_scaled_columns(neurons, ask, factor):
         for layer, local in ((0, [1, 2, 3, 20]), (1, [0, 1, 36])):
             edited.model.layers[layer].mlp.down_proj.weight[:, local] *= factor
     places = run.places("letters")
-    intact, scaled = (run.scaled(places, [columns], factor) for columns in (INTACT, COLUMNS))
+    intact, scaled = (run.scaled(places, [columns], factor) for columns in (EMPTY, COLUMNS))
     for row, gold in enumerate(run.golds(places)):
         expected, greedy = plain_loglikelihood(edited, gold.context, gold.continuation)
         assert scaled.log_probability[0, row] == pytest.approx(expected, abs=1e-3)
@@ -36,7 +36,7 @@ def test_scaled_neurons_equal_scaled_columns(neurons, ask, factor):
 def test_every_row_has_its_own_set(ask):
     """A batch of mixed sets equals the sets measured separately."""
     run = ask(letters(6))
-    places, sets = run.places("letters"), [INTACT, COLUMNS, COLUMNS[:2]]
+    places, sets = run.places("letters"), [EMPTY, COLUMNS, COLUMNS[:2]]
     apart = run.scaled(places, sets).log_probability
     index = [0, 1, 2, 2, 1, 0]
     mixed = ask(letters(6)).log_probability(places, sets, index)

@@ -5,7 +5,7 @@ import pytest
 from neurons.conftest import letters
 
 from broca.errors import BadInput
-from broca.neurons.scaling import move, numbers_of
+from broca.neurons.scaling import factors_of, move
 from broca.neurons.selection import item_set
 from broca.neurons.sets import RandomSets
 from broca.options import RuleOptions
@@ -38,6 +38,6 @@ def test_no_located_neurons_are_refused(ask):
 
 def test_factors_are_numbers():
     """Factors are read from a list or a comma-separated string; other text is refused."""
-    assert numbers_of("0,2") == numbers_of([0, 2]) == (0.0, 2.0)
+    assert factors_of("0,2") == factors_of([0, 2]) == (0.0, 2.0)
     with pytest.raises(BadInput, match="`factors` 'a'"):
-        numbers_of("a")
+        factors_of("a")

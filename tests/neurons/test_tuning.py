@@ -11,8 +11,8 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons import tuning
-from broca.neurons.selection import INTACT
-from broca.neurons.tuning import NeuronDelta, Training, parts_of, trained, zeros
+from broca.neurons.selection import EMPTY
+from broca.neurons.tuning import NeuronDelta, Training, changed_parts, trained, zeros
 from broca.options import TrainingOptions
 
 COLUMNS = np.array([3, 10, 64, 127])
@@ -157,8 +157,8 @@ def test_training_without_neurons_leaves_them_zero(neurons, golds):
     base = zeros(neurons, COLUMNS)
     done = trained(neurons, Training(others, golds(4), golds(4), options, base=base))
     with done.delta.applied(neurons.model):
-        assert all(not part.values.any() for part in parts_of(neurons, COLUMNS))
-        assert all(part.values.any() for part in parts_of(neurons, others))
+        assert all(not part.values.any() for part in changed_parts(neurons, COLUMNS))
+        assert all(part.values.any() for part in changed_parts(neurons, others))
 
 
 def test_trained_weights_are_kept_and_taken_again(neurons, golds, tmp_path, monkeypatch):
@@ -186,20 +186,20 @@ def test_deltas_are_plain_data(neurons):
     copied = pickle.loads(pickle.dumps(delta))
     assert copied.digest == delta.digest != zeros(neurons, COLUMNS[:2]).digest
     with copied.applied(neurons.model):
-        assert all(not part.values.any() for part in parts_of(neurons, COLUMNS))
-    assert NeuronDelta(parts_of(neurons, COLUMNS)).digest != delta.digest
+        assert all(not part.values.any() for part in changed_parts(neurons, COLUMNS))
+    assert NeuronDelta(changed_parts(neurons, COLUMNS)).digest != delta.digest
 
 
 def test_measuring_under_a_delta_is_measuring_the_changed_model(neurons, ask):
     """Zeroed parameters answer like zeroed activations, and the unchanged run is not affected."""
     run = ask(letters(6))
     places = run.places("letters")
-    before, erased = run.scaled(places, [INTACT, COLUMNS]).log_probability
+    before, erased = run.scaled(places, [EMPTY, COLUMNS]).log_probability
     changed = run.changed(zeros(neurons, COLUMNS))
-    after = changed.scaled(places, [INTACT]).log_probability[0]
+    after = changed.scaled(places, [EMPTY]).log_probability[0]
     np.testing.assert_allclose(after, erased, atol=1e-4)
     assert np.abs(after - before).max() > 1e-3
-    assert np.array_equal(run.scaled(places, [INTACT]).log_probability[0], before)
+    assert np.array_equal(run.scaled(places, [EMPTY]).log_probability[0], before)
 
 
 def test_nothing_to_train_is_refused(golds):

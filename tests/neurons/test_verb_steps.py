@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from broca.neurons.crossing import crossed, crossing_steps
+from broca.neurons.crossing import crossed, crossed_steps
 from broca.neurons.enhancing import ARMS, enhanced
 from broca.neurons.erasing import erased
 from broca.neurons.scaling import move
-from broca.neurons.selection import INTACT
+from broca.neurons.selection import EMPTY
 from broca.neurons.sets import RandomSets
 from broca.neurons.verb_steps import (
     arm_names,
@@ -47,7 +47,7 @@ def test_crossing_leaves_empty_sets_out(expecting, action):
     """Rows of empty sets are removed from the total."""
     names, options = ["others", "letters"], TrainingOptions(lr=0.02, epochs=1)
     settings = {"action": action, "options": options}
-    run, counts = expecting(lambda run: crossing_steps(run, names, CHANCE, **settings))
+    run, counts = expecting(lambda run: crossed_steps(run, names, CHANCE, **settings))
     crossed(run, {"others": COLUMNS[:0], "letters": COLUMNS}, CHANCE, **settings)
     done, total, expected = counts()
     assert done == total
@@ -57,7 +57,7 @@ def test_crossing_leaves_empty_sets_out(expecting, action):
 def test_scaling(expecting):
     """Rows of the intact model and of every factor are counted."""
     run, counts = expecting(
-        lambda run: scaling_steps(run, "letters", INTACT, factors=[0.0, 2.0], chance=CHANCE)
+        lambda run: scaling_steps(run, "letters", EMPTY, factors=[0.0, 2.0], chance=CHANCE)
     )
     move(run, "letters", CHANCE)
     assert counts() == (32, 32, 32)

@@ -82,6 +82,8 @@ def test_an_experiments_lines_are_those_of_its_result():
     experiment = make_experiment()
     assert experiment.records() == [plain(line) for line in RESULTS["erase"]]
     assert experiment.summary() == ("broca neurons erase of toy: 2 lines",)
+    assert repr(make_experiment("reliability")) == "broca neurons reliability of toy: 2 lines"
+    assert repr(make_experiment("cross")) == "broca neurons cross of toy: 1 line"
     (record,) = make_experiment("fidelity").records()
     assert record == plain(RESULTS["fidelity"])
 

@@ -75,7 +75,7 @@ def crossed(
     return tuple(results)
 
 
-def crossing_steps(
+def crossed_steps(
     run: NeuronRun,
     names: Sequence[str],
     chance: RandomSets,

@@ -13,7 +13,7 @@ import numpy as np
 from broca.errors import BadInput
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.sets import shared
-from broca.neurons.verb_steps import scoring
+from broca.neurons.verb_steps import scoring_stage
 from broca.results.neurons import Decoupled
 from broca.tasks.examples import Task
 
@@ -24,7 +24,7 @@ NAME = "pairs"
 
 
 @dataclass(frozen=True)
-class Pair:
+class ItemPair:
     """Two items and their relation.
 
     Attributes:
@@ -38,7 +38,7 @@ class Pair:
     second: dict[str, Any]
 
 
-def read_pairs(path: str | Path) -> list[Pair]:
+def read_pairs(path: str | Path) -> list[ItemPair]:
     """Reads pairs from JSON lines: `relation`, and `first` and `second` with `prompt`, `answer`.
 
     Raises:
@@ -55,7 +55,7 @@ def read_pairs(path: str | Path) -> list[Pair]:
                 {"prompt": str(item["prompt"]), "answer": f" {str(item['answer']).strip()}"}
                 for item in (data["first"], data["second"])
             )
-            pairs.append(Pair(str(data["relation"]), first, second))
+            pairs.append(ItemPair(str(data["relation"]), first, second))
         except (ValueError, KeyError, TypeError) as error:
             raise BadInput(
                 f"line {number} of '{path}' is not a pair ({type(error).__name__}: {error}): it "
@@ -66,13 +66,13 @@ def read_pairs(path: str | Path) -> list[Pair]:
     return pairs
 
 
-def task_of(pairs: Sequence[Pair]) -> Task:
+def task_of(pairs: Sequence[ItemPair]) -> Task:
     """Returns the task of all distinct items of some pairs."""
     examples = {_key(item): item for pair in pairs for item in (pair.first, pair.second)}
     return Task(NAME, examples=tuple(examples.values()), kind="loglikelihood")
 
 
-def decoupled(run: NeuronRun, pairs: Sequence[Pair]) -> tuple[Decoupled, ...]:
+def decoupled(run: NeuronRun, pairs: Sequence[ItemPair]) -> tuple[Decoupled, ...]:
     """Locates both items of every pair and compares their sets, relation by relation.
 
     Args:
@@ -80,7 +80,7 @@ def decoupled(run: NeuronRun, pairs: Sequence[Pair]) -> tuple[Decoupled, ...]:
         pairs: The pairs to compare.
     """
     places = run.places(NAME)
-    run.stages.enter(scoring(NAME))
+    run.stages.enter(scoring_stage(NAME))
     items = map(_key, run.documents(places))
     sets = dict(zip(items, run.item_sets(places), strict=True))
     results = []

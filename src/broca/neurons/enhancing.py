@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from broca.neurons.neuron_run import NeuronRun, Responses
-from broca.neurons.selection import INTACT, Columns
+from broca.neurons.selection import EMPTY, Columns
 from broca.neurons.sets import RandomSets
 from broca.neurons.tuning import NeuronDelta, Trained, Training, trained, zeros
 from broca.options import TrainingOptions
@@ -59,9 +59,9 @@ def enhanced(
         chosen |= {f"random {number}": columns for number, columns in enumerate(sets, start=1)}
     stages = run.stages
     stages.enter(f"measuring the untuned model{of}")
-    before = {name: run.scaled(run.places(name, "report"), [INTACT]) for name in names}
+    before = {name: run.scaled(run.places(name, "report"), [EMPTY]) for name in names}
     untuned = Trained((), 0, 0, NeuronDelta(()))
-    results = [*_measured(run, "untuned", INTACT, untuned, before, before)]
+    results = [*_measured(run, "untuned", EMPTY, untuned, before, before)]
     train, validation = (run.golds(run.places(task, part)) for part in ("locate", "confirm"))
     for arm, columns in chosen.items():
         stages.enter(f"training {arm}{of}")
@@ -72,7 +72,7 @@ def enhanced(
         done = trained(run.neurons, training, folder, stages=stages)
         stages.enter(f"measuring {arm}{of}")
         tuned = run.changed(done.delta)
-        after = {name: tuned.scaled(run.places(name, "report"), [INTACT]) for name in names}
+        after = {name: tuned.scaled(run.places(name, "report"), [EMPTY]) for name in names}
         tuned.run.finish()
         results += _measured(run, arm, columns, done, before, after)
     return tuple(results)

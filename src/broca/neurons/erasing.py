@@ -8,7 +8,7 @@ import numpy as np
 
 from broca.errors import BadInput
 from broca.neurons.neuron_run import NeuronRun
-from broca.neurons.selection import INTACT, Columns
+from broca.neurons.selection import EMPTY, Columns
 from broca.neurons.sets import RandomSets
 from broca.results.neurons import Erased
 
@@ -47,7 +47,7 @@ def erased(
     for name in names:
         run.stages.enter(f"{stage} on {name}")
         places = run.places(name, "report")
-        intact = run.scaled(places, [INTACT])
+        intact = run.scaled(places, [EMPTY])
         after = run.scaled(places, arms, factor)
         before, likelihood = intact.scores[0], intact.log_probability[0]
         for number, (method, columns) in enumerate(sets.items()):

@@ -18,7 +18,7 @@ from broca.errors import BadInput
 from broca.neurons.selection import Columns, commonality_set, data_set_scores, standardized
 from broca.neurons.sensing import SensingOptions, sense, sensed_rows
 from broca.neurons.sets import require_one_of
-from broca.neurons.verb_steps import INTEGRATED, scoring
+from broca.neurons.verb_steps import INTEGRATED, scoring_stage
 from broca.options import MethodOptions, RuleOptions
 from broca.runs.forecast import Step
 
@@ -107,7 +107,7 @@ def choose_neurons(
     if record.compares and not contrast:
         raise BadInput(f"`method` {method} compares with other tasks: name some in `others`")
     if record.measures:
-        run.stages.enter(scoring(task))
+        run.stages.enter(scoring_stage(task))
     others = _others(run, record, contrast)
     return Choice(method, *record.select(run, run.places(task), others, options or MethodOptions()))
 
@@ -128,7 +128,7 @@ def choice_steps(
         rows = record.rows(run, places, options or MethodOptions())
     else:
         rows = sum(map(len, (places, *_others(run, record, contrast))))
-    return [Step(scoring(task), rows, record.measures)]
+    return [Step(scoring_stage(task), rows, record.measures)]
 
 
 def _others(run: NeuronRun, record: NeuronMethod, contrast: Sequence[str]) -> list[Places]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.decoupling import Pair
+from broca.neurons.decoupling import ItemPair
 from broca.tasks import shipped_folder
 from broca.tasks.examples import Task
 
@@ -168,7 +168,7 @@ OTHER_WORDING = "same capability and content, other wording"
 NEITHER = "other capability and content"
 
 
-def shipped_pairs(*, count: int, seed: int = 0) -> list[Pair]:
+def shipped_pairs(*, count: int, seed: int = 0) -> list[ItemPair]:
     """Makes pairs for decoupling, from letters to sort or reverse and from numbers to add.
 
     Sorting and reversing are different operations on the same list of letters. Compared lists have
@@ -197,7 +197,7 @@ def shipped_pairs(*, count: int, seed: int = 0) -> list[Pair]:
     if count > most:
         raise BadInput(f"`items` {count} is more than the {most} pairs that can be made")
     sums = operands(rng)
-    pairs: list[Pair] = []
+    pairs: list[ItemPair] = []
     for number in range(count):
         length = 4 + number % 3
         first, second = by_length[length][2 * (number // 3) :][:2]
@@ -207,11 +207,11 @@ def shipped_pairs(*, count: int, seed: int = 0) -> list[Pair]:
             (_reverse(first), _reverse(second)),
             (_compute(a, b), _compute(c, d)),
         )
-        pairs.append(Pair(OTHER_CONTENT, *same_capability[number % 3]))
-        pairs.append(Pair(OTHER_CAPABILITY, _sort(first), _reverse(first)))
+        pairs.append(ItemPair(OTHER_CONTENT, *same_capability[number % 3]))
+        pairs.append(ItemPair(OTHER_CAPABILITY, _sort(first), _reverse(first)))
         worded = _example(f"the sum of {a} and {b} is", str(a + b), f"{a}+{b}", "sum")
-        pairs.append(Pair(OTHER_WORDING, _compute(a, b), worded))
-        pairs.append(Pair(NEITHER, _sort(first), _reverse(second)))
+        pairs.append(ItemPair(OTHER_WORDING, _compute(a, b), worded))
+        pairs.append(ItemPair(NEITHER, _sort(first), _reverse(second)))
     return pairs
 
 

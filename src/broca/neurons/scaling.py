@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.neurons.neuron_run import NeuronRun, Places
-from broca.neurons.selection import INTACT
+from broca.neurons.selection import EMPTY
 from broca.neurons.sets import RandomSets
-from broca.neurons.verb_steps import INTACT_STAGE, scaling, scoring
+from broca.neurons.verb_steps import INTACT_STAGE, scaling_stage, scoring_stage
 from broca.results.neurons import Moved, Reliability
 
 
-def numbers_of(factors: str | Sequence[float]) -> tuple[float, ...]:
+def factors_of(factors: str | Sequence[float]) -> tuple[float, ...]:
     """Reads factors from a list, or from a string joined by commas.
 
     Raises:
@@ -33,7 +33,7 @@ def move(
     task: str,
     chance: RandomSets,
     *,
-    unrelated: Places = INTACT,
+    unrelated: Places = EMPTY,
     factors: Sequence[float] = (0.0, 2.0),
 ) -> Reliability:
     """Scales every item's neurons and measures the item, random sets, and unrelated prompts.
@@ -49,7 +49,7 @@ def move(
         BadInput: No item has located neurons.
     """
     places, draws = run.places(task), chance.draws
-    run.stages.enter(scoring(task))
+    run.stages.enter(scoring_stage(task))
     every = run.item_sets(places)
     chosen = [index for index, columns in enumerate(every) if len(columns)]
     if not chosen:
@@ -57,11 +57,11 @@ def move(
             f"no neuron of any item of '{task}' stands out: lower `sigma` or give `count`"
         )
     places, sets = places[chosen], [every[index] for index in chosen]
-    others = unrelated[np.arange(len(sets)) % len(unrelated)] if len(unrelated) else INTACT
+    others = unrelated[np.arange(len(sets)) % len(unrelated)] if len(unrelated) else EMPTY
     all_places = np.concatenate([places, others])
     run.stages.enter(INTACT_STAGE)
     before = np.exp(
-        run.log_probability(all_places, [INTACT], np.zeros(len(all_places), dtype=np.intp))
+        run.log_probability(all_places, [EMPTY], np.zeros(len(all_places), dtype=np.intp))
     )
     intact = before[: len(places)]
     arms = []
@@ -72,7 +72,7 @@ def move(
     index = np.concatenate([np.arange(len(arms)), located])
     moved = []
     for factor in factors:
-        run.stages.enter(scaling(factor))
+        run.stages.enter(scaling_stage(factor))
         after = np.exp(run.log_probability(rows, arms, index, factor=factor))
         by_item = after[: len(arms)].reshape(len(places), draws + 1)
         elsewhere = (after[len(arms) :], before[len(places) :])

@@ -10,8 +10,8 @@ from broca.options import RuleOptions
 Columns = NDArray[np.intp]
 """Neurons by their column, sorted."""
 
-INTACT: Columns = np.zeros(0, dtype=np.intp)
-"""The set of no neurons."""
+EMPTY: Columns = np.zeros(0, dtype=np.intp)
+"""No neurons, or no items."""
 
 
 def standardized(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
-from broca.neurons.selection import INTACT, Columns, item_set
+from broca.neurons.selection import EMPTY, Columns, item_set
 from broca.neurons.sets import require_one_of
 from broca.options import MethodOptions
 from broca.searches import Problem
@@ -200,7 +200,7 @@ def _coarse_to_fine(
         if not selected or size <= options.smallest:
             break
         groups = [part for group in selected for part in _parts(group, options, rng)]
-    columns = np.sort(np.concatenate(selected)) if selected else INTACT
+    columns = np.sort(np.concatenate(selected)) if selected else EMPTY
     return scores, columns, tuple(levels)
 
 
@@ -273,7 +273,7 @@ class _GroupSearch:
     def _measure(self, plan: Plan) -> Measurement:
         """Measures a plan over groups; its masks apply to all neurons of the groups."""
         sets = [
-            np.concatenate([INTACT, *(self._groups[column] for column in np.flatnonzero(mask))])
+            np.concatenate([EMPTY, *(self._groups[column] for column in np.flatnonzero(mask))])
             for mask in plan.masks
         ]
         self.rows += len(plan)

@@ -97,7 +97,7 @@ class NeuronDelta:
                 part.write(model.model)
 
 
-def parts_of(neurons: NeuronModel, columns: Columns) -> tuple[ChangedPart, ...]:
+def changed_parts(neurons: NeuronModel, columns: Columns) -> tuple[ChangedPart, ...]:
     """Returns the parameters of some neurons, with their values."""
     parts = []
     for layer, slices in neurons.slices.items():
@@ -116,7 +116,7 @@ def zeros(neurons: NeuronModel, columns: Columns) -> NeuronDelta:
     return NeuronDelta(
         tuple(
             ChangedPart(part.name, part.dim, part.positions, torch.zeros_like(part.values))
-            for part in parts_of(neurons, columns)
+            for part in changed_parts(neurons, columns)
         )
     )
 
@@ -270,7 +270,7 @@ class _Share:
 
 def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
     model, options = neurons.model, training.options
-    untuned = parts_of(neurons, training.columns)
+    untuned = changed_parts(neurons, training.columns)
     shares = []
     for part in untuned:
         parameter = model.model.get_parameter(part.name)

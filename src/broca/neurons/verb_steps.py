@@ -23,12 +23,12 @@ PASSES = 3
 passes."""
 
 
-def scoring(task: str) -> str:
+def scoring_stage(task: str) -> str:
     """The stage that scores neurons on a task."""
     return f"scoring neurons on {task}"
 
 
-def scaling(factor: float) -> str:
+def scaling_stage(factor: float) -> str:
     """The stage that scales located neurons."""
     return f"scaling by {factor:g}"
 
@@ -38,7 +38,7 @@ INTACT_STAGE = "measuring the intact model"
 
 def scoring_step(task: str, places: Places) -> Step:
     """The step of integrated gradients on some items."""
-    return Step(scoring(task), len(places), INTEGRATED)
+    return Step(scoring_stage(task), len(places), INTEGRATED)
 
 
 def erasing_steps(
@@ -124,5 +124,5 @@ def scaling_steps(
     return [
         scoring_step(task, run.places(task)),
         Step(INTACT_STAGE, items + others),
-        *(Step(scaling(factor), items * (1 + chance.draws) + others) for factor in factors),
+        *(Step(scaling_stage(factor), items * (1 + chance.draws) + others) for factor in factors),
     ]

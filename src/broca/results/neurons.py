@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from broca.results import codec
 from broca.results.base import Interval, ModelInfo, Result, listed
+from broca.results.tabular import tables
 
 
 @dataclass(frozen=True)
@@ -389,8 +390,9 @@ class NeuronExperiment(Result, Generic[Shape], verb="broca neurons"):
         return self.command.rpartition(" ")[2]
 
     def summary(self) -> tuple[str, ...]:
-        """Returns the experiment and its model."""
-        return (f"{self.command} of {self.model.name}: {len(self.records())} lines",)
+        """Returns the experiment, its model, and the number of lines of its largest table."""
+        lines = max(map(len, tables(self).values()), default=0)
+        return (f"{self.command} of {self.model.name}: {lines} line{'s' * (lines != 1)}",)
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each part of the result; the columns depend on the experiment."""

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-from results.test_neurons import MODEL, make_neurons
+from results.test_neurons import make_experiment, make_neurons
 from verbs.neurons.small_runs import arguments_of
 
 from broca import neurons
-from broca.cli.neurons.tables import SHOWN, _cell, show
+from broca.cli.neurons.tables import SHOWN, _cell, print_tables
 from broca.models import load
 from broca.results.base import Interval
-from broca.results.neurons import LocatedNeuron, NeuronExperiment
+from broca.results.neurons import LocatedNeuron
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def test_located_neurons_are_listed_up_to_a_number(capsys):
     object.__setattr__(result, "selected", several)
     object.__setattr__(result, "notes", ("a note",))
     object.__setattr__(result, "residual", 0.0125)
-    show(result, Path("out/neurons.json"))
+    print_tables(result, Path("out/neurons.json"))
     text = capsys.readouterr().out
     assert "stand out on adding by cnl, 4 items" in text
     assert f"L0N{SHOWN - 1}" in text
@@ -49,7 +49,7 @@ def test_every_line_of_an_experiment_is_a_line_of_its_table(capsys, verb, fields
     """Estimates to three digits."""
     small = load("reference-small", device="cpu", components="neurons")
     result = getattr(neurons, verb)(small, **arguments_of(verb))
-    show(result, Path("out.json"))
+    print_tables(result, Path("out.json"))
     text = capsys.readouterr().out
     for line in result.result:
         for field in fields:
@@ -70,6 +70,5 @@ def test_cells(value, text):
 
 def test_an_experiment_without_lines_prints_no_table(capsys):
     """Its file is named all the same."""
-    show(NeuronExperiment(command="broca neurons erase", model=MODEL, settings={}, result=()),
-         Path("erase.json"))  # fmt: skip
+    print_tables(make_experiment("erase", result=()), Path("erase.json"))
     assert capsys.readouterr().out.strip() == "written: erase.json"

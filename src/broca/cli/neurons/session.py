@@ -87,7 +87,7 @@ def run_verb(
         measure,
         data_sets=_data_sets(parameters),
     )
-    show(result, files[0], print_options, tables.show)
+    show(result, files[0], print_options, tables.print_tables)
 
 
 def _data_sets(parameters: Mapping[str, Any]) -> list[str]:

@@ -74,7 +74,7 @@ _TABLES = {
 """By command, the title of its table, and by column the field of a line of the result."""
 
 
-def show(result: NeuronSet | NeuronExperiment[Any], path: Path) -> None:
+def print_tables(result: NeuronSet | NeuronExperiment[Any], path: Path) -> None:
     """Prints a result and the path of its file."""
     from broca.results.neurons import NeuronSet
 

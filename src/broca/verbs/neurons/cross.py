@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.neurons.crossing import ACTIONS, crossed, crossing_steps
+from broca.neurons.crossing import ACTIONS, crossed, crossed_steps
 from broca.neurons.describing import experiment
 from broca.neurons.methods import choice_steps, choose_neurons, require_neuron_method
 from broca.neurons.opening import opened
@@ -71,7 +71,7 @@ def cross(
                     for name, contrast in contrasts.items()
                     for step in choice_steps(run, name, method=method, contrast=contrast)
                 ),
-                *crossing_steps(run, names, chance, action=action, options=options),
+                *crossed_steps(run, names, chance, action=action, options=options),
             ]
         )
         sets = {

@@ -9,8 +9,8 @@ import numpy as np
 from broca.models import GatedModel
 from broca.neurons.describing import experiment
 from broca.neurons.opening import opened
-from broca.neurons.scaling import move, numbers_of
-from broca.neurons.selection import INTACT
+from broca.neurons.scaling import factors_of, move
+from broca.neurons.selection import EMPTY
 from broca.neurons.sets import RandomSets
 from broca.neurons.verb_steps import scaling_steps
 from broca.options import ItemSelectingOptions, NeuronRunOptions, takes_options
@@ -53,7 +53,7 @@ def reliability(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    numbers, chance = numbers_of(factors), RandomSets(draws, matching)
+    numbers, chance = factors_of(factors), RandomSets(draws, matching)
     with opened(
         model, on_progress, run_options, neuron_options, factors=list(numbers),
         draws=draws, matching=matching, items=items, seed=seed,
@@ -62,7 +62,7 @@ def reliability(
         name, others = session.names(task, others)
         run = session.run("reliability", {"locate": (name, *others)})
         unrelated = np.concatenate(
-            [INTACT, *(run.places(other)[:UNRELATED] for other in run.run.tasks.others)]
+            [EMPTY, *(run.places(other)[:UNRELATED] for other in run.run.tasks.others)]
         )
         run.stages.expect(scaling_steps(run, name, unrelated, factors=numbers, chance=chance))
         result = move(run, name, chance, unrelated=unrelated, factors=numbers)
