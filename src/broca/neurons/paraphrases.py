@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ import numpy as np
 from broca.errors import BadInput
 from broca.neurons.decoupling import ItemPair
 from broca.tasks import shipped_folder
-from broca.tasks.examples import Task
+from broca.tasks.data_sets import PREFIX, read_data_set
+from broca.tasks.examples import SUFFIX, Task
 
 CAPITAL_WORDINGS = (
     "the capital of {} is",
@@ -134,6 +136,35 @@ PARAPHRASED: dict[str, Callable[[np.random.Generator, int], Iterator[list[Exampl
 options."""
 
 
+def examples_by_wording(
+    task: str | Task, *, contents: int, wordings: int = 4, seed: int = 0
+) -> Task:
+    """Returns the items of a task, an example for every paraphrase.
+
+    Args:
+        task: A key of `PARAPHRASED`; `data:NAME`, a JSON-lines file or a task of examples, whose
+            examples have `paraphrases`, or a `content` that several of them share.
+        contents: Maximum number of contents, the first ones of data and examples.
+        wordings: Maximum number of paraphrases of an item of a shipped task.
+        seed: Seed of the choice of items of a shipped task.
+
+    Raises:
+        BrocaError: The task has no paraphrases, or its file or data cannot be read.
+    """
+    given = Task(task) if isinstance(task, str) else task
+    if given.name.startswith(PREFIX):
+        return read_data_set(given.name, limit=contents).by_wording()
+    if not given.examples and given.name.endswith(SUFFIX):
+        given = Task.from_file(given.name)
+    if not given.examples:
+        return paraphrased(given.name, contents=contents, wordings=wordings, seed=seed)
+    of_content = [str(example.get("content") or example["prompt"]) for example in given.examples]
+    first = set(list(dict.fromkeys(of_content))[:contents])
+    pairs = zip(given.examples, of_content, strict=True)
+    examples = tuple(example for example, content in pairs if content in first)
+    return replace(given, examples=examples).by_wording()
+
+
 def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -> Task:
     """Returns items of a shipped task, each in several paraphrases, as a task of examples.
 
@@ -148,8 +179,8 @@ def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -
     """
     if task not in PARAPHRASED:
         raise BadInput(
-            f"task '{task}' has no paraphrases: use {', '.join(PARAPHRASED)}, or your own data "
-            "with a field 'paraphrases' (data:FILE.jsonl)"
+            f"task '{task}' has no paraphrases: use {', '.join(PARAPHRASED)}, or a JSON-lines "
+            "file of examples with a field 'paraphrases'"
         )
     if contents < 2 or wordings < 2:
         raise BadInput("fidelity needs at least 2 `contents` in at least 2 `wordings`")

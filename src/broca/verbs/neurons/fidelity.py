@@ -6,19 +6,19 @@ from broca.models import GatedModel
 from broca.neurons.describing import experiment
 from broca.neurons.items import example_tasks
 from broca.neurons.opening import opened
-from broca.neurons.paraphrases import paraphrased
+from broca.neurons.paraphrases import examples_by_wording
 from broca.neurons.rewording import reworded
 from broca.neurons.verb_steps import scoring_step
 from broca.options import ExampleRunOptions, WordingSelectingOptions, takes_options
 from broca.results.neurons import Fidelity, NeuronExperiment
 from broca.runs.progress import Report
-from broca.tasks.data_sets import PREFIX, read_data_set
+from broca.tasks import Task
 
 
 @takes_options
 def fidelity(
     model: str | GatedModel,
-    task: str,
+    task: str | Task,
     *,
     contents: int = 50,
     wordings: int = 4,
@@ -32,7 +32,7 @@ def fidelity(
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: `addition`, `capitals`, `mc_biology` or `mc_chemistry`, whose paraphrases are shipped;
-            or `data:NAME` whose rows have paraphrases.
+            or `data:NAME`, a JSON-lines file or a `broca.Task`, whose examples have `paraphrases`.
         contents: Maximum number of items, each in several paraphrases.
         wordings: Maximum number of paraphrases of an item of a shipped task.
         seed: Seed of the items, the drawn pairs and the intervals.
@@ -41,12 +41,9 @@ def fidelity(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    if task.startswith(PREFIX):
-        examples = read_data_set(task, limit=contents).by_wording()
-    else:
-        examples = paraphrased(task, contents=contents, wordings=wordings, seed=seed)
+    examples = examples_by_wording(task, contents=contents, wordings=wordings, seed=seed)
     with opened(
-        model, on_progress, run_options, neuron_options, task=task, contents=contents,
+        model, on_progress, run_options, neuron_options, task=examples.name, contents=contents,
         wordings=wordings, seed=seed,
     ) as session:  # fmt: skip
         shortened = neuron_options.data_options.answer_tokens
