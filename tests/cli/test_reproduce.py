@@ -28,6 +28,8 @@ def test_csv_on_stdout_files_beside_and_a_second_time_from_the_journal(tmp_path)
     assert [row["heads"] for row in json.loads(again.stdout)["rows"]] == [
         row["heads"] for row in rows
     ]
+    several = broca("reproduce", "table9,table5", *command[2:], "--json")
+    assert [data["name"] for data in json.loads(several.stdout)] == ["table9", "table5"]
 
 
 def test_help_lists_what_can_be_reproduced():

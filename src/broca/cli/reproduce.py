@@ -44,7 +44,7 @@ def reproduce(
         k: Number of heads of each list.
         keep_universal: Leave universal heads in the lists.
         out: Folder for JSON, CSV, the page, and the measured rows.
-        json: Print JSON on stdout, not CSV.
+        json: Print JSON on stdout, not CSV; that of several studies is a list.
     """
     with measuring(out, run_options, print_options) as (folder, options, progress):
         import broca
@@ -64,8 +64,10 @@ def reproduce(
             run_options=options,
         )
     paths = write(reproductions, folder, stem_of(model))
-    if len(reproductions) == 1:
-        text = as_json if print_options.json else as_csv
-        print_text(text(reproductions[0]))
+    if print_options.json:
+        texts = ",\n".join(as_json(reproduction).rstrip() for reproduction in reproductions)
+        print_text(f"[{texts}]\n" if len(reproductions) > 1 else f"{texts}\n")
+    elif len(reproductions) == 1:
+        print_text(as_csv(reproductions[0]))
     notes = dict.fromkeys(note for table in reproductions for note in table.notes)
     tell(*(f"note: {note}" for note in notes), *(f"written: {path}" for path in paths))
