@@ -151,18 +151,18 @@ def examples_by_wording(
     Raises:
         BrocaError: The task has no paraphrases, or its file or data cannot be read.
     """
-    given = Task(task) if isinstance(task, str) else task
-    if given.name.startswith(PREFIX):
-        return read_data_set(given.name, limit=contents).by_wording()
-    if not given.examples and given.name.endswith(SUFFIX):
-        given = Task.from_file(given.name)
-    if not given.examples:
-        return paraphrased(given.name, contents=contents, wordings=wordings, seed=seed)
-    of_content = [str(example.get("content") or example["prompt"]) for example in given.examples]
+    source = Task(task) if isinstance(task, str) else task
+    if source.name.startswith(PREFIX):
+        return read_data_set(source.name, limit=contents).by_wording()
+    if not source.examples and source.name.endswith(SUFFIX):
+        source = Task.from_file(source.name)
+    if not source.examples:
+        return paraphrased(source.name, contents=contents, wordings=wordings, seed=seed)
+    of_content = [str(example.get("content") or example["prompt"]) for example in source.examples]
     first = set(list(dict.fromkeys(of_content))[:contents])
-    pairs = zip(given.examples, of_content, strict=True)
+    pairs = zip(source.examples, of_content, strict=True)
     examples = tuple(example for example, content in pairs if content in first)
-    return replace(given, examples=examples).by_wording()
+    return replace(source, examples=examples).by_wording()
 
 
 def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -> Task:

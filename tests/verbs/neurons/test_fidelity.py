@@ -33,7 +33,7 @@ def test_examples_with_paraphrases_are_compared(small, tmp_path):
     file.write_text("".join(f"{json.dumps(example)}\n" for example in examples))
     task = broca.Task.from_examples(examples, name=str(file))
     results = [
-        broca.neurons.fidelity(small, given, contents=3, steps=2) for given in (str(file), task)
+        broca.neurons.fidelity(small, source, contents=3, steps=2) for source in (str(file), task)
     ]
     assert results[0].result == results[1].result
     assert results[0].result.contents == 3
