@@ -200,7 +200,7 @@ def test_a_record_is_all_that_a_kind_needs(tiny, monkeypatch):
     with pytest.raises(UnsupportedModel, match="drawn ablation cannot be exported"):
         request("drawn", "weights")
     with pytest.raises(BadInput, match="under last ablation the outputs alone are compared"):
-        checked_task(tiny, request("last", "patch"), "any", None, None)
+        checked_task(request("last", "patch"), "any")
     with pytest.raises(BadInput, match="replaced by drawn ablation"):
         replace(make_result(), ablation=AblationInfo("drawn", 0.0)).ablated(tiny)
     monkeypatch.delitem(ABLATIONS, "last")
