@@ -15,7 +15,7 @@ FILLERS = {
 PUBLISHED = {
     "src/broca/results/comparison.py": {"own"},
     "src/broca/results/diagnosis.py": {"found"},
-    "src/broca/results/run_folder.py": {"asked"},
+    "src/broca/results/run_record.py": {"asked"},
     "src/broca/results/verification.py": {"beside"},
     "src/broca/searches/fresh.py": {"both"},
 }

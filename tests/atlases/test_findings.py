@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from broca.atlases import find, keep_to_groups
-from broca.verification.effects import Matrix
+from broca.verification.effects import EffectMatrix
 
 NAMES = [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
 TASKS = ("sums", "words", "more sums", "broken")
@@ -18,7 +18,7 @@ def matrix():
     effects[1, [2, 7]] = -0.3
     effects[:, 4] = -0.2
     noise = np.random.default_rng(0).normal(0, 0.01, (100, 4, 8))
-    return Matrix(
+    return EffectMatrix(
         effects,
         effects + noise,
         np.array([True, True, True, False]),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from broca.comparisons.collecting import Collection
-from broca.comparisons.estimating import discoveries, estimate
-from broca.comparisons.subjects import Subject
+from broca.comparisons.estimating import discoveries, estimate_effects
+from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.models import GatedModel
@@ -94,15 +94,15 @@ def test_progress_is_that_of_all_models():
 
 def test_effects_and_differences_are_those_of_one_regression(collection):
     """The comparison contains the estimates with their intervals."""
-    subjects = [Subject("tiny0", "tiny0"), Subject("tiny1", "tiny1", revision="b")]
+    subjects = [ComparedSubject("tiny0", "tiny0"), ComparedSubject("tiny1", "tiny1", revision="b")]
     comparison = collection.compared(subjects, Ablation("zero", 0.25), level=0.1, seed=5)
     design = collection.design
     first, second = (measured.changes["parity"] for _, measured in collection.models)
-    expected = estimate(design.masks, first, design.items["parity"])
+    expected = estimate_effects(design.masks, first, design.items["parity"])
     assert comparison.effects[0].effects == pytest.approx(expected.values)
     assert comparison.effects[0].low == pytest.approx(expected.intervals(0.1)[0])
     (line,) = comparison.differences
-    change = estimate(design.masks, second - first, design.items["parity"])
+    change = estimate_effects(design.masks, second - first, design.items["parity"])
     assert (line.model, line.task) == ("tiny1", "parity")
     assert line.differences == pytest.approx(change.values)
     assert line.q == pytest.approx(discoveries(change.p_values()))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from broca.comparisons.judging import carries, scores, share_of
+from broca.comparisons.judging import carries, drop_share, scores
 from broca.results.comparison import ComparedSelection
 
 ITEMS = 400
@@ -90,8 +90,8 @@ def test_p_values_are_corrected_over_all_lines():
 def test_a_share_resamples_the_same_items():
     """Equal drops give a share of exactly one; a drop of zero gives no share."""
     after = answers(0.4)
-    share = share_of(INTACT, after, after)
+    share = drop_share(INTACT, after, after)
     assert (share.value, share.low, share.high) == (1.0, 1.0, 1.0)
-    assert share_of(INTACT, after, INTACT) is None
-    lower = share_of(INTACT, after, after, aggregate=lambda values, _: 2 * values.mean())
+    assert drop_share(INTACT, after, INTACT) is None
+    lower = drop_share(INTACT, after, after, aggregate=lambda values, _: 2 * values.mean())
     assert lower.value == 1.0

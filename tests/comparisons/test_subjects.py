@@ -6,7 +6,13 @@ import pytest
 from reports.test_page import make_result
 
 import broca
-from broca.comparisons.subjects import Subject, seed_of, selections_of, subjects_of, tasks_of
+from broca.comparisons.subjects import (
+    ComparedSubject,
+    seed_of,
+    selections_of,
+    subjects_of,
+    tasks_of,
+)
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -22,9 +28,9 @@ def test_a_name_a_model_and_a_result_are_subjects(model):
     """A result brings its model, revision, weights, task, selection and seed."""
     result = make_result()
     assert result.selected
-    assert Subject.of("some/model") == Subject("some/model", "some/model")
-    assert Subject.of(model) == Subject("tiny", model)
-    subject = Subject.of(result)
+    assert ComparedSubject.of("some/model") == ComparedSubject("some/model", "some/model")
+    assert ComparedSubject.of(model) == ComparedSubject("tiny", model)
+    subject = ComparedSubject.of(result)
     assert (subject.label, subject.model) == (result.model.name, result.model.name)
     assert (subject.revision, subject.fingerprint) == (
         result.model.revision,
@@ -33,7 +39,7 @@ def test_a_name_a_model_and_a_result_are_subjects(model):
     assert subject.tasks == (result.task,)
     assert subject.selections == ((result.task, result.selected),)
     assert subject.seed == result.search.seed
-    assert Subject.of(replace(result, selected=())).selections == ()
+    assert ComparedSubject.of(replace(result, selected=())).selections == ()
 
 
 def test_the_folder_of_a_run_stands_for_its_result_and_that_of_a_model_for_the_model(
@@ -42,14 +48,14 @@ def test_the_folder_of_a_run_stands_for_its_result_and_that_of_a_model_for_the_m
     """A checkpoint is known by its `config.json`; other results are refused."""
     result = make_result()
     result.save(tmp_path / "run")
-    assert Subject.of(tmp_path / "run") == Subject.of(broca.read(tmp_path / "run"))
+    assert ComparedSubject.of(tmp_path / "run") == ComparedSubject.of(broca.read(tmp_path / "run"))
     model.model.save_pretrained(tmp_path / "model")
-    assert Subject.of(tmp_path / "model") == Subject(
+    assert ComparedSubject.of(tmp_path / "model") == ComparedSubject(
         str(tmp_path / "model"), str(tmp_path / "model")
     )
     result.verification.save(tmp_path / "verification")
     with pytest.raises(BadInput, match="cannot be compared: give localizations, atlases or models"):
-        Subject.of(tmp_path / "verification")
+        ComparedSubject.of(tmp_path / "verification")
 
 
 def test_labels_differ(model):
@@ -78,24 +84,27 @@ def test_a_comparison_needs_two_subjects(count, revisions, message):
 
 def test_other_weights_than_those_of_the_result_are_refused(model):
     """A model is refused if its fingerprint is not that of the result."""
-    Subject("tiny", model).require_weights(model)
-    Subject("tiny", model, fingerprint=model.fingerprint).require_weights(model)
+    ComparedSubject("tiny", model).require_weights(model)
+    ComparedSubject("tiny", model, fingerprint=model.fingerprint).require_weights(model)
     with pytest.raises(BadInput, match="are not those of the result 'tiny'"):
-        Subject("tiny", model, fingerprint="0" * 32).require_weights(model)
+        ComparedSubject("tiny", model, fingerprint="0" * 32).require_weights(model)
 
 
 def test_tasks_are_those_given_else_the_runs_else_what_all_atlases_have():
     """Every task comes once, in the order of the first subject."""
-    first, second = Subject("a", "a", tasks=("sorting",)), Subject("b", "b", tasks=("capitals",))
+    first, second = (
+        ComparedSubject("a", "a", tasks=("sorting",)),
+        ComparedSubject("b", "b", tasks=("capitals",)),
+    )
     assert tasks_of([first, second, first]) == ("sorting", "capitals")
     assert tasks_of([first, second], "addition,addition,sorting") == ("addition", "sorting")
     atlases = [
-        Subject("a", "a", tasks=("capitals", "sorting", "addition")),
-        Subject("b", "b", tasks=("addition", "capitals")),
+        ComparedSubject("a", "a", tasks=("capitals", "sorting", "addition")),
+        ComparedSubject("b", "b", tasks=("addition", "capitals")),
     ]
     assert tasks_of(atlases) == ("capitals", "addition")
     with pytest.raises(BadInput, match="no task is named"):
-        tasks_of([Subject("a", "a"), Subject("b", "b")])
+        tasks_of([ComparedSubject("a", "a"), ComparedSubject("b", "b")])
     with pytest.raises(BadInput, match="no task is named"):
         tasks_of(
             [
@@ -107,7 +116,11 @@ def test_tasks_are_those_given_else_the_runs_else_what_all_atlases_have():
 
 def test_the_seed_is_the_one_given_else_that_of_the_first_result():
     """Without a given seed and without a result, the seed is 0."""
-    subjects = [Subject("a", "a"), Subject("b", "b", seed=7), Subject("c", "c", seed=8)]
+    subjects = [
+        ComparedSubject("a", "a"),
+        ComparedSubject("b", "b", seed=7),
+        ComparedSubject("c", "c", seed=8),
+    ]
     assert seed_of(subjects, None) == 7
     assert seed_of(subjects, 0) == 0
     assert seed_of(subjects[:1], None) == 0
@@ -115,8 +128,10 @@ def test_the_seed_is_the_one_given_else_that_of_the_first_result():
 
 def test_selections_are_the_results_and_what_the_caller_named():
     """Names can be joined by `+`; a repeated component comes once."""
-    subject = Subject("a", "a", selections=(("sorting", ("L0H1",)), ("capitals", ("L1H0",))))
-    labels = [selection.label for selection in selections_of([subject, Subject("b", "b")])]
+    subject = ComparedSubject(
+        "a", "a", selections=(("sorting", ("L0H1",)), ("capitals", ("L1H0",)))
+    )
+    labels = [selection.label for selection in selections_of([subject, ComparedSubject("b", "b")])]
     assert labels == ["a, sorting", "a, capitals"]
     for heads in ("L1H1+ L0H2+L1H1", ["L1H1", "L0H2"]):
         selection = selections_of([subject], heads)[-1]

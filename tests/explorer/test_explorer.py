@@ -6,14 +6,14 @@ import re
 import pytest
 
 from broca.errors import BadInput, BrocaError, UnknownName
-from broca.explorer import Explorer, Subject
+from broca.explorer import Explorer, ExplorerSubject
 from broca.explorer.explorer import events
 
 
 @pytest.fixture(scope="module")
 def explorer(planted):
     """An explorer on the planted model, with the selection of a run."""
-    subject = Subject(
+    subject = ExplorerSubject(
         "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
     )
     with Explorer(planted, subject) as page_explorer:
@@ -67,7 +67,7 @@ def test_bad_questions_are_refused(explorer):
 def test_a_set_of_another_model_is_refused(planted):
     """A set with components that the model lacks is refused when the explorer is made."""
     with pytest.raises(UnknownName):
-        Explorer(planted, Subject("planted", {"needed": ("L77H1",)}))
+        Explorer(planted, ExplorerSubject("planted", {"needed": ("L77H1",)}))
 
 
 def test_the_state_says_what_is_going_on(explorer):

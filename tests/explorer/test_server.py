@@ -9,14 +9,14 @@ import pytest
 
 import broca
 from broca.errors import BadInput
-from broca.explorer import Explorer, Subject
+from broca.explorer import Explorer, ExplorerSubject
 from broca.explorer.server import Server
 
 
 @pytest.fixture(scope="module")
 def explorer(planted):
     """An explorer on the planted model."""
-    subject = Subject("planted", tasks=("sorting",))
+    subject = ExplorerSubject("planted", tasks=("sorting",))
     with Explorer(planted, subject, export=broca.export) as page_explorer:
         yield page_explorer
 

@@ -6,19 +6,19 @@ from reports.test_page import make_result
 from results.test_atlas import make_atlas
 
 from broca.errors import BadInput
-from broca.explorer.subject import Subject
+from broca.explorer.subject import ExplorerSubject
 
 
 def test_a_name_is_a_model():
     """A name that is no folder is taken for a model."""
-    assert Subject.of("some/model") == Subject("some/model")
+    assert ExplorerSubject.of("some/model") == ExplorerSubject("some/model")
 
 
 def test_a_run_brings_its_set_effects_and_tasks(tmp_path):
     """A run brings its selection, effects and tasks, and its model by name."""
     result = make_result()
     result.save(tmp_path)
-    subject = Subject.of(tmp_path)
+    subject = ExplorerSubject.of(tmp_path)
     assert subject.model == "toy"
     assert subject.sets == {"needed for adding": result.selected}
     assert subject.effects == {line.name: line.effect for line in result.ranking}
@@ -30,21 +30,21 @@ def test_a_verification_and_an_atlas_bring_their_sets(tmp_path):
     result = make_result()
     (tmp_path / "v").mkdir()
     result.verification.save(tmp_path / "v")
-    assert Subject.of(tmp_path / "v").sets == {"verified on adding": result.selected}
+    assert ExplorerSubject.of(tmp_path / "v").sets == {"verified on adding": result.selected}
     make_atlas().save(tmp_path / "a")
-    assert Subject.of(tmp_path / "a").sets == {"needed for adding": ("L0H0",)}
+    assert ExplorerSubject.of(tmp_path / "a").sets == {"needed for adding": ("L0H0",)}
 
 
 def test_other_results_are_refused(tmp_path):
     """A result that names no components is refused in one line."""
     make_stress().save(tmp_path)
     with pytest.raises(BadInput, match="is a stress test, which names no components"):
-        Subject.of(tmp_path)
+        ExplorerSubject.of(tmp_path)
 
 
 def test_a_folder_is_named_by_its_last_part(tmp_path):
     """The page shows the last part of a folder's path alone."""
     (tmp_path / "config.json").write_text("{}")
-    subject = Subject.of(tmp_path)
+    subject = ExplorerSubject.of(tmp_path)
     assert subject.model == str(tmp_path)
     assert subject.shown_name == tmp_path.name

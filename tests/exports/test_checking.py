@@ -7,7 +7,7 @@ from broca.errors import SelfTestFailed
 from broca.exports.checking import (
     NEW_TOKENS,
     PROMPTS,
-    Answers,
+    PromptAnswers,
     ablated_answers,
     answers,
     compare_answers,
@@ -65,7 +65,7 @@ def altered(original, *, read=0.0, continued=0.0, token=None):
         tokens[0, token:] += 1
     steps = original.continued.clone()
     steps[0, slice(token, None)] += continued
-    return Answers(tuple(values + read for values in original.read), steps, tokens)
+    return PromptAnswers(tuple(values + read for values in original.read), steps, tokens)
 
 
 @pytest.fixture(scope="module")

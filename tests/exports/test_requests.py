@@ -6,7 +6,7 @@ import pytest
 from reports.test_page import make_result
 
 from broca.errors import BadInput, UnsupportedModel
-from broca.exports.requests import Request
+from broca.exports.requests import ExportRequest
 from broca.models import GatedModel
 from broca.options import ModelOptions
 from broca.results.base import AblationInfo
@@ -27,12 +27,12 @@ def result():
 
 def test_a_result_stands_for_its_model_and_components(result, tmp_path):
     """A result or its folder gives the model, components, ablation and effects."""
-    request = Request.of(result, None, "adapter", None)
+    request = ExportRequest.of(result, None, "adapter", None)
     assert (request.model, request.components) == (result.model.name, result.selected)
     assert (request.ablation, request.result) == (result.ablation, result)
     assert request.effects == {line.name: line.effect for line in result.ranking}
     result.save(tmp_path)
-    assert Request.of(tmp_path, None, "adapter", None).components == result.selected
+    assert ExportRequest.of(tmp_path, None, "adapter", None).components == result.selected
 
 
 def test_a_later_verification_of_the_same_selection_is_used(result, tmp_path):
@@ -40,30 +40,30 @@ def test_a_later_verification_of_the_same_selection_is_used(result, tmp_path):
     result.save(tmp_path)
     later = replace(result.verification, seed=77)
     later.save(tmp_path)
-    assert Request.of(tmp_path, None, "heads", None).result.verification.seed == 77
+    assert ExportRequest.of(tmp_path, None, "heads", None).result.verification.seed == 77
     replace(later, heads=("L0H1",)).save(tmp_path)
-    assert Request.of(tmp_path, None, "heads", None).result.verification.seed != 77
+    assert ExportRequest.of(tmp_path, None, "heads", None).result.verification.seed != 77
 
 
 def test_named_components_of_a_model_are_zeroed_or_scaled(model):
     """Named components are zeroed or scaled without a result; an empty name is refused."""
-    request = Request.of(model, "L1H2+L0H1+L1H2", "adapter", None)
+    request = ExportRequest.of(model, "L1H2+L0H1+L1H2", "adapter", None)
     assert request.ablation == AblationInfo("zero", 0.0)
     assert (request.result, request.effects, request.kinds) == (None, None, "heads")
     assert request.names(model) == ("L1H2", "L0H1")
-    assert Request.of(model, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
+    assert ExportRequest.of(model, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
     with pytest.raises(BadInput, match="no components are named"):
-        Request.of(model, "", "adapter", None).names(model)
+        ExportRequest.of(model, "", "adapter", None).names(model)
 
 
 def test_components_of_a_result_in_another_model(model, result):
     """A result as `heads` names components of the caller's model, whose weights must match."""
-    request = Request.of(model, result, "adapter", None)
+    request = ExportRequest.of(model, result, "adapter", None)
     assert (request.model, request.components) == (model, result.selected)
     with pytest.raises(BadInput, match="are not those of the result"):
         request.require_same_weights(model)
     same = replace(result, model=replace(result.model, fingerprint=model.fingerprint))
-    Request.of(model, same, "adapter", None).require_same_weights(model)
+    ExportRequest.of(model, same, "adapter", None).require_same_weights(model)
 
 
 @pytest.mark.parametrize(
@@ -78,57 +78,58 @@ def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, mess
     """Resample ablation, and mean ablation in the forms of factors, are refused unless scaled."""
     replaced = replace(result, ablation=AblationInfo(kind, 0.0))
     with pytest.raises(UnsupportedModel, match=message):
-        Request.of(replaced, None, form, None)
-    assert Request.of(replaced, None, form, 0.5).ablation == AblationInfo("zero", 0.5)
+        ExportRequest.of(replaced, None, form, None)
+    assert ExportRequest.of(replaced, None, form, 0.5).ablation == AblationInfo("zero", 0.5)
 
 
 def test_mean_ablation_goes_into_weights(result):
     """Mean ablation can be exported as weights or as a patch."""
     replaced = replace(result, ablation=AblationInfo("mean", 0.0))
     for form in ("weights", "patch"):
-        assert Request.of(replaced, None, form, None).ablation.kind == "mean"
+        assert ExportRequest.of(replaced, None, form, None).ablation.kind == "mean"
 
 
 def test_what_cannot_be_exported_is_refused_by_name(model, result, tmp_path):
     """An unknown form, no components, an empty selection and a missing run are refused."""
     with pytest.raises(BadInput, match="did you mean 'patch'"):
-        Request.of(model, "L0H1", "patsh", None)
+        ExportRequest.of(model, "L0H1", "patsh", None)
     with pytest.raises(BadInput, match="no components are named"):
-        Request.of(model, None, "patch", None)
+        ExportRequest.of(model, None, "patch", None)
     with pytest.raises(BadInput, match="'adding' selected nothing"):
-        Request.of(replace(result, selected=()), None, "patch", None)
+        ExportRequest.of(replace(result, selected=()), None, "patch", None)
     with pytest.raises(BadInput, match="is not a folder of a run"):
-        Request.of(tmp_path / "nothing", None, "patch", None)
+        ExportRequest.of(tmp_path / "nothing", None, "patch", None)
 
 
 def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
     """Held-out numbers belong to the same components in any order and to the same ablation."""
-    request = Request.of(result, None, "adapter", None)
+    request = ExportRequest.of(result, None, "adapter", None)
     numbers = request.held_out(tuple(reversed(result.selected)))
     assert (numbers.drops, numbers.after) == (result.verification.drops, result.verification.after)
     assert (
-        Request.of(result.verification, None, "adapter", None).held_out(result.selected) == numbers
+        ExportRequest.of(result.verification, None, "adapter", None).held_out(result.selected)
+        == numbers
     )
     assert request.held_out(result.selected[:1]) is None
-    assert Request.of(result, None, "adapter", 0.5).held_out(result.selected) is None
+    assert ExportRequest.of(result, None, "adapter", 0.5).held_out(result.selected) is None
 
 
 def test_weights_that_are_written_stay_in_their_number_format(model):
     """Weights and patches keep the stored number format unless the caller names another."""
     options = ModelOptions()
     dtypes = {
-        form: Request.of("name", "L0H1+L1M", form, None).loading(options).dtype
+        form: ExportRequest.of("name", "L0H1+L1M", form, None).loading(options).dtype
         for form in ("adapter", "weights", "patch", "heads")
     }
     assert dtypes == {"adapter": "auto", "weights": "stored", "patch": "stored", "heads": "auto"}
-    request = Request.of("name", "L0H1+L1M", "weights", None)
+    request = ExportRequest.of("name", "L0H1+L1M", "weights", None)
     assert request.loading(replace(options, dtype="bfloat16")).dtype == "bfloat16"
     assert request.loading(options).components == "heads+mlp"
-    assert Request.of(model, "L0H1", "weights", None).loading(options) is options
+    assert ExportRequest.of(model, "L0H1", "weights", None).loading(options) is options
 
 
 def test_the_call_repeats_the_export(model):
     """The recorded call repeats the export by the model's name, or says that it was in memory."""
-    call = Request.of("name", "L0H1", "patch", 0.5).call(("L0H1", "L1H0"))
+    call = ExportRequest.of("name", "L0H1", "patch", 0.5).call(("L0H1", "L1H0"))
     assert call == "broca.export('name', 'FOLDER', heads='L0H1+L1H0', kind='patch', scale=0.5)"
-    assert "in memory" in Request.of(model, "L0H1", "patch", None).call(("L0H1",))
+    assert "in memory" in ExportRequest.of(model, "L0H1", "patch", None).call(("L0H1",))

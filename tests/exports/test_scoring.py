@@ -10,7 +10,7 @@ from harness_tasks import answers, write_tasks
 
 from broca.errors import BadInput, SelfTestFailed
 from broca.exports import scoring
-from broca.exports.requests import Request
+from broca.exports.requests import ExportRequest
 from broca.options import RunOptions, SourceOptions, TaskOptions
 from broca.results.base import AblationInfo
 from broca.runs.setup import open_session
@@ -80,7 +80,7 @@ def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, ca
 
 def test_the_task_of_a_check_is_named_or_the_results(tiny, opened):
     """A check needs one task, named or the result's, under zero ablation or a scale."""
-    request = Request.of(tiny, "L0H1", "adapter", None)
+    request = ExportRequest.of(tiny, "L0H1", "adapter", None)
     with pytest.raises(BadInput, match="`check` needs a `task`"):
         scoring.checked_task(request, None)
     benchmark = scoring.checked_benchmark(opened, scoring.checked_task(request, "choice"))

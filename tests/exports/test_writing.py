@@ -12,7 +12,7 @@ import broca
 from broca.engine import Ablation, donor_activations
 from broca.errors import BadInput
 from broca.exports.reloading import Origin
-from broca.exports.requests import Request
+from broca.exports.requests import ExportRequest
 from broca.exports.writing import claimed_folder, mean_outputs, publish, write_form
 from broca.models import GatedModel
 from broca.options import RunOptions
@@ -41,7 +41,7 @@ FILES = {
 def test_every_form_writes_its_file_and_leaves_the_model(form, model, tmp_path):
     """Each form writes its file; checkpoints and patches hold the changed tensors."""
     before = model.fingerprint
-    request = Request.of(model, "L1H2", form, None)
+    request = ExportRequest.of(model, "L1H2", form, None)
     write_form(request, model, ("L1H2",), tmp_path, Origin.of(model))
     assert (tmp_path / FILES[form]).is_file()
     assert model.fingerprint == before
@@ -59,11 +59,11 @@ def test_means_are_those_of_the_runs_locate_items(tmp_path):
     task.write_text("\n".join(map(json.dumps, lines)) + "\n")
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
     run = replace(make_result(), task=str(task), ablation=AblationInfo("mean", 0.0))
-    request = Request.of(model, run, "weights", None)
+    request = ExportRequest.of(model, run, "weights", None)
     with open_session(model, RunOptions(), warns=False) as opened:
         means = mean_outputs(opened, ("L0H1",), request, 4)
         with pytest.raises(BadInput, match="zero ablation needs the items of a run"):
-            mean_outputs(opened, ("L0H1",), Request.of(model, "L0H1", "weights", None), 4)
+            mean_outputs(opened, ("L0H1",), ExportRequest.of(model, "L0H1", "weights", None), 4)
     tasks = claimed(
         model, str(task), Catalog(), others=[], items=4, seed=run.search.seed, searched="task"
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from results.test_comparison import make_comparison
 
 from broca.reports import render
-from broca.reports.comparison import change_table, comparison_figures
+from broca.reports.comparison import comparison_figures, difference_table
 
 
 def test_the_page_says_what_changed():
@@ -37,11 +37,11 @@ def test_names_of_models_are_escaped():
 
 def test_the_surest_differences_come_first_and_changed_ones_stand_out():
     """Rows are sorted by p-value, and changed components are emphasized."""
-    table = change_table(make_comparison())
+    table = difference_table(make_comparison())
     assert [row[0] for row in table.rows] == ["L0H0", "L1H1", "L1H0", "L0H1"]
     assert table.strong == {0}
     assert [column.name for column, _ in table.headings][:2] == ["component", "difference"]
-    three = change_table(make_comparison(("step1", "step2", "step3")))
+    three = difference_table(make_comparison(("step1", "step2", "step3")))
     assert [column.name for column, _ in three.headings][:3] == ["component", "model", "task"]
 
 

@@ -5,12 +5,12 @@ from xml.etree import ElementTree
 from broca.reports.colours import LIGHT
 from broca.reports.drawing import (
     SHAPES,
-    Cell,
+    CellMark,
     Cells,
-    Curve,
     Drawing,
-    Group,
     Label,
+    MarkGroup,
+    Polyline,
     Rect,
     Segment,
     Symbol,
@@ -21,7 +21,9 @@ from broca.reports.drawing import (
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
-ROW = Cells(5, 8, 6, (Cell(0, -16, "L0H0", framed=True), Cell(9, None, "L0H1", dotted=True)))
+ROW = Cells(
+    5, 8, 6, (CellMark(0, -16, "L0H0", framed=True), CellMark(9, None, "L0H1", dotted=True))
+)
 
 
 def drawn(*marks, alone=False):
@@ -33,7 +35,7 @@ def test_every_mark_is_an_element():
     """Text, lines and all shapes are elements; the text alternative labels the picture."""
     marks = (
         Rect(0, 0, 5, 5, "harm", title="a & b"), Segment(0, 0, 1, 1, "ink", dashed=True),
-        Curve(((0, 0), (1, 2)), "gain", dash="2 2"), Label(1, 1, "<b>", turned=True),
+        Polyline(((0, 0), (1, 2)), "gain", dash="2 2"), Label(1, 1, "<b>", turned=True),
         *(Symbol(1, 1, shape, "harm") for shape in SHAPES),
     )  # fmt: skip
     root = drawn(*marks)
@@ -63,13 +65,13 @@ def test_frames_and_dots_are_drawn_over_all_rows():
     assert (frames.label, frames.y, dots.y, frame.outline > 0) == ("frames", 5, 5, True)
     assert (frame.x < 0, frame.x + frame.width > 8) == (True, True)
     assert (rim.role, dot.role, dot.x) == ("paper", "ink", 13)
-    assert overlay(Cells(0, 8, 6, (Cell(0, 0),))) == []
+    assert overlay(Cells(0, 8, 6, (CellMark(0, 0),))) == []
 
 
 def test_groups_move_their_marks():
     """A group translates its marks, and `walk` yields the marks within groups."""
     label = Label(1, 2, "x")
-    group = Group(10, 20, (Group(1, 1, (label,)),))
+    group = MarkGroup(10, 20, (MarkGroup(1, 1, (label,)),))
     assert list(walk((group,))) == [label]
     assert drawn(group).find(f"{SVG}g").attrib["transform"] == "translate(10,20)"
 

@@ -8,10 +8,10 @@ from reports.test_page import make_result
 
 from broca.reports.words import headline, is_proof
 from broca.results.localization import AnswerInfo
-from broca.results.verification import Label, Verdict
+from broca.results.verification import Verdict, VerdictLabel
 
 
-@pytest.mark.parametrize("label", get_args(Label))
+@pytest.mark.parametrize("label", get_args(VerdictLabel))
 def test_every_verdict_has_a_headline(label):
     """The headline says that a model needs a set only if the verdict proves it."""
     result = make_result()

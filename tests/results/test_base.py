@@ -20,7 +20,7 @@ from simulated import toy_verification
 
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.results.base import AblationInfo, ModelInfo, listed
+from broca.results.base import AblationInfo, ModelInfo, joined_names
 from broca.results.reading import KINDS, read
 from broca.testing import tiny_llama
 
@@ -116,8 +116,8 @@ def test_what_has_no_figure_says_so(make):
 
 def test_long_lists_are_cut():
     """The text ends with the number of names that are left out."""
-    assert listed(("a", "b")) == "a, b"
-    assert listed(tuple("abcd"), most=2) == "a, b and 2 more"
+    assert joined_names(("a", "b")) == "a, b"
+    assert joined_names(tuple("abcd"), most=2) == "a, b and 2 more"
 
 
 def test_a_result_ablates_its_selection_in_any_model():

@@ -5,7 +5,7 @@ import pytest
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.stress_tests.families import load_family
-from broca.stress_tests.subject import Subject
+from broca.stress_tests.subject import StressSubject
 from broca.testing import tiny_llama, tiny_tokenizer
 
 FAMILIES = (load_family("letters"), load_family("sums"))
@@ -14,7 +14,7 @@ NUMBERS = {"pairs": 16, "sets": 3, "seed": 0}
 
 def subject(model, names=("L3H12", "L0H3"), families=FAMILIES, **numbers):
     """Returns a subject with 16 pairs and three random sets."""
-    return Subject.of(model, names, families, **{**NUMBERS, **numbers})
+    return StressSubject.of(model, names, families, **{**NUMBERS, **numbers})
 
 
 def test_random_sets_are_of_the_same_layers(planted):

@@ -216,7 +216,7 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
     """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
     from broca.journal import Journal
     from broca.journal.reading import find_run
-    from broca.runs.past_runs import ranking_from_journal
+    from broca.runs.journaled_runs import ranking_from_journal
 
     journal = tmp_path / "j.sqlite"
     result = localize(

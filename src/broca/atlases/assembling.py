@@ -16,11 +16,11 @@ from broca.runs.provenance import model_info
 from broca.runs.references import Referenced
 from broca.runs.run import Run
 from broca.runs.task_sets import at_chance_note
-from broca.searches.atlas import Chart
-from broca.verification.effects import LEAST, Matrix
+from broca.searches.atlas import MeasuredAtlas
+from broca.verification.effects import LEAST, EffectMatrix
 
 
-def matrix_of(run: Run, chart: Chart, scores: Mapping[str, float]) -> Matrix:
+def matrix_of(run: Run, chart: MeasuredAtlas, scores: Mapping[str, float]) -> EffectMatrix:
     """Returns the effects of all components on all tasks.
 
     Args:
@@ -28,7 +28,7 @@ def matrix_of(run: Run, chart: Chart, scores: Mapping[str, float]) -> Matrix:
         chart: The result of the search.
         scores: Score of every task on the intact model.
     """
-    return Matrix(
+    return EffectMatrix(
         chart.joint.effects,
         chart.joint.resampled,
         np.array([not at_chance(run, name, scores) for name in run.tasks.benchmarks]),
@@ -46,7 +46,7 @@ def at_chance(run: Run, name: str, scores: Mapping[str, float]) -> bool:
 
 def assembled(
     run: Run,
-    chart: Chart,
+    chart: MeasuredAtlas,
     scores: Mapping[str, float],
     referenced: Referenced,
     *,
@@ -116,7 +116,7 @@ def assembled(
 
 
 def _task(
-    run: Run, chart: Chart, matrix: Matrix, scores: Mapping[str, float], row: int
+    run: Run, chart: MeasuredAtlas, matrix: EffectMatrix, scores: Mapping[str, float], row: int
 ) -> AtlasTask:
     name = chart.tasks[row]
     benchmark = run.tasks.benchmarks[name]
@@ -141,7 +141,7 @@ def _by_capability(run: Run, findings: Findings) -> dict[str, list[str]]:
     return {capability: list(members) for capability, members in sets.items()}
 
 
-def _notes(run: Run, matrix: Matrix, chart: Chart) -> Sequence[str]:
+def _notes(run: Run, matrix: EffectMatrix, chart: MeasuredAtlas) -> Sequence[str]:
     notes: list[str] = []
     for row, name in enumerate(run.tasks.benchmarks):
         notes += run.tasks.notes_of(name)

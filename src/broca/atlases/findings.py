@@ -21,7 +21,7 @@ from broca.results.atlas import (
     Selection,
     UniversalComponent,
 )
-from broca.verification.effects import Matrix, universal
+from broca.verification.effects import EffectMatrix, universal
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,9 @@ class Findings:
     task_clusters: tuple[tuple[str, ...], ...]
 
 
-def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: int) -> Findings:
+def find(
+    matrix: EffectMatrix, tasks: Sequence[str], components: Sequence[str], *, k: int
+) -> Findings:
     """Finds universal components, selections and clusters of a matrix.
 
     Components that significantly hurt a task are clustered by their effects on the tasks that the
@@ -101,7 +103,7 @@ def find(matrix: Matrix, tasks: Sequence[str], components: Sequence[str], *, k: 
 
 
 def _selection(
-    matrix: Matrix,
+    matrix: EffectMatrix,
     contrast: Contrast,
     tasks: Sequence[str],
     components: Sequence[str],
@@ -187,7 +189,7 @@ def _remaining(placed: Sequence[int], keys: NDArray[np.generic]) -> list[int]:
     return [position for position in order if position not in set(placed)]
 
 
-def _reason(matrix: Matrix, contrast: Contrast) -> str:
+def _reason(matrix: EffectMatrix, contrast: Contrast) -> str:
     if not matrix.usable[contrast.task]:
         return "the intact model cannot do the task"
     if not matrix.fits[contrast.task]:

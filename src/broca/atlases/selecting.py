@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from broca.recovery import highest, interval
-from broca.verification.effects import Floats, Matrix
+from broca.verification.effects import EffectMatrix, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Contrast:
     selected: tuple[int, ...]
 
 
-def contrasts(matrix: Matrix, k: int) -> list[Contrast]:
+def contrasts(matrix: EffectMatrix, k: int) -> list[Contrast]:
     """Compares every task with the usable tasks of other capabilities.
 
     Selected components hurt the task and cost it significantly at least `least` more than the
@@ -41,7 +41,7 @@ def contrasts(matrix: Matrix, k: int) -> list[Contrast]:
     return [_contrast(matrix, task, k) for task in range(len(matrix.effects))]
 
 
-def _contrast(matrix: Matrix, task: int, k: int) -> Contrast:
+def _contrast(matrix: EffectMatrix, task: int, k: int) -> Contrast:
     controls = [
         row
         for row, capability in enumerate(matrix.capabilities)

@@ -33,7 +33,7 @@ def journal(
     """
     from broca.journal import Journal, read_runs
     from broca.journal.checking import check as examine
-    from broca.journal.exporting import export as write
+    from broca.journal.row_table import write_rows
 
     if forget and not prune:
         raise BadInput("`forget` deletes runs only together with `prune`: add `prune`")
@@ -54,7 +54,7 @@ def journal(
                 )
             return
         if export is not None:
-            say(f"{write(opened, export):,} rows written to {export}")
+            say(f"{write_rows(opened, export):,} rows written to {export}")
             return
         counts = {
             name: opened.query(f"SELECT count(*) FROM {name}")[0][0]

@@ -223,7 +223,7 @@ def shared_result(
         Interrupted: The user interrupted the command.
         BrocaError: The folder, the journal or a parameter is refused.
     """
-    from broca.runs.finished import finished_files, note_finished
+    from broca.runs.finish_stamps import finished_files, note_finished
 
     files = finished_files(folder, settings)
     if files:

@@ -1,11 +1,11 @@
 """Comparisons of models and runs on the same masks and items."""
 
 from broca.comparisons.collecting import Collection
-from broca.comparisons.subjects import Compared, seed_of, selections_of, subjects_of, tasks_of
+from broca.comparisons.subjects import Comparable, seed_of, selections_of, subjects_of, tasks_of
 
 __all__ = [
     "Collection",
-    "Compared",
+    "Comparable",
     "seed_of",
     "selections_of",
     "subjects_of",

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.comparisons.estimating import Estimates, discoveries, estimate, row_count
+from broca.comparisons.estimating import EffectEstimates, discoveries, estimate_effects, row_count
 from broca.comparisons.judging import carries, scores
 from broca.comparisons.measuring import Design, Measured, draw_design, measure
-from broca.comparisons.subjects import Subject
+from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.measurement import Response
@@ -142,7 +142,7 @@ class Collection:
         )
 
     def _differences(
-        self, label: str, task: str, change: Estimates, level: float
+        self, label: str, task: str, change: EffectEstimates, level: float
     ) -> TaskDifferences:
         """Returns the differences of a model from the first on a task."""
         low, high = change.intervals(level)
@@ -155,7 +155,7 @@ class Collection:
         )  # fmt: skip
 
     def compared(
-        self, subjects: Sequence[Subject], ablation: Ablation, *, level: float, seed: int
+        self, subjects: Sequence[ComparedSubject], ablation: Ablation, *, level: float, seed: int
     ) -> Comparison:
         """Returns the comparison of all models with the first.
 
@@ -171,13 +171,15 @@ class Collection:
         for label, measured in self.models:
             for task, changes in measured.changes.items():
                 items = self.design.items[task]
-                estimates = estimate(self.design.masks, changes, items)
+                estimates = estimate_effects(self.design.masks, changes, items)
                 low, high = estimates.intervals(level)
                 effects.append(
                     TaskEffects(label, task, _plain(estimates.values), _plain(low), _plain(high))
                 )
                 if label != first_label:
-                    change = estimate(self.design.masks, changes - first.changes[task], items)
+                    change = estimate_effects(
+                        self.design.masks, changes - first.changes[task], items
+                    )
                     differences.append(self._differences(label, task, change, level))
         infos = dict(self.models)
         return Comparison(

@@ -34,7 +34,7 @@ FEWEST_ROWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class EffectEstimates:
     """Effects of components with their standard errors.
 
     Attributes:
@@ -78,7 +78,7 @@ def row_count(rows: int | None, components: int) -> int:
     return rows
 
 
-def estimate(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> Estimates:
+def estimate_effects(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> EffectEstimates:
     """Estimates the effect of every component on a response.
 
     Args:
@@ -108,7 +108,7 @@ def estimate(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> Estimate
     influence = scores @ inverse  # (items, components + 1)
     correction = len(kinds) / (len(kinds) - 1) * (rows - 1) / (rows - columns)
     errors = np.sqrt(correction * (influence**2).sum(axis=0))
-    return Estimates(coefficients[1:], errors[1:], len(kinds) - 1)
+    return EffectEstimates(coefficients[1:], errors[1:], len(kinds) - 1)
 
 
 def discoveries(p_values: Floats) -> Floats:

@@ -101,7 +101,7 @@ def _carry(
         task=task,
         drop=_drop(measured, task, row, level, seed),
         own=None if own_row is None else selections[own_row - 1].label,
-        share=None if own_row is None else share_of(
+        share=None if own_row is None else drop_share(
             values[0], values[row], values[own_row], aggregate=aggregate, level=level, seed=seed
         ),
         p=statistics.paired_test(values[0], values[row], seed=seed)[1],
@@ -109,7 +109,7 @@ def _carry(
     )  # fmt: skip
 
 
-def share_of(
+def drop_share(
     before: statistics.Values,
     after: statistics.Values,
     after_own: statistics.Values,

@@ -16,12 +16,12 @@ from broca.results.reading import read
 from broca.runs.task_sets import listed
 from broca.tasks import Task
 
-Compared = str | Path | GatedModel | Localization | Atlas
+Comparable = str | Path | GatedModel | Localization | Atlas
 """A model, its name, or a result or its folder, which mean their model and selections."""
 
 
 @dataclass(frozen=True)
-class Subject:
+class ComparedSubject:
     """A compared model.
 
     Attributes:
@@ -43,7 +43,7 @@ class Subject:
     seed: int | None = None
 
     @classmethod
-    def of(cls, compared: Compared) -> Subject:
+    def of(cls, compared: Comparable) -> ComparedSubject:
         """Returns the subject of a model, its name, a result or the folder of a result.
 
         Raises:
@@ -95,7 +95,9 @@ class Subject:
             )
 
 
-def subjects_of(models: Sequence[Compared], revisions: Sequence[str] = ()) -> tuple[Subject, ...]:
+def subjects_of(
+    models: Sequence[Comparable], revisions: Sequence[str] = ()
+) -> tuple[ComparedSubject, ...]:
     """Returns the subjects of a comparison; repeated labels are numbered from (2) on.
 
     Args:
@@ -110,10 +112,10 @@ def subjects_of(models: Sequence[Compared], revisions: Sequence[str] = ()) -> tu
             raise BadInput("`revisions` are those of one model on the hub: give its id alone")
         name = models[0]
         subjects = [
-            Subject(f"{name}@{revision}", name, revision=revision) for revision in revisions
+            ComparedSubject(f"{name}@{revision}", name, revision=revision) for revision in revisions
         ]
     else:
-        subjects = [Subject.of(model) for model in models]
+        subjects = [ComparedSubject.of(model) for model in models]
     if len(subjects) < 2:
         raise BadInput(
             f"`models` names {len(subjects)}: a comparison needs two models or runs, or `revisions`"
@@ -130,7 +132,7 @@ def subjects_of(models: Sequence[Compared], revisions: Sequence[str] = ()) -> tu
 
 
 def tasks_of(
-    subjects: Sequence[Subject], tasks: str | Sequence[str | Task] = ()
+    subjects: Sequence[ComparedSubject], tasks: str | Sequence[str | Task] = ()
 ) -> tuple[str | Task, ...]:
     """Returns the distinct tasks: the given ones, else those of the runs or of all atlases.
 
@@ -153,7 +155,7 @@ def tasks_of(
     return names
 
 
-def seed_of(subjects: Sequence[Subject], seed: int | None) -> int:
+def seed_of(subjects: Sequence[ComparedSubject], seed: int | None) -> int:
     """Returns the given seed, else that of the first result, else 0."""
     if seed is not None:
         return seed
@@ -161,7 +163,7 @@ def seed_of(subjects: Sequence[Subject], seed: int | None) -> int:
 
 
 def selections_of(
-    subjects: Sequence[Subject], heads: str | Sequence[str] = ()
+    subjects: Sequence[ComparedSubject], heads: str | Sequence[str] = ()
 ) -> tuple[ComparedSelection, ...]:
     """Returns the results' selections and the caller's components, with labels.
 

@@ -22,8 +22,8 @@ _CPU_CACHED_TOKEN = 1 / 16
 SAFETY = 0.2
 """Share of a GPU's free memory that a batch initially leaves free."""
 
-Row = TypeVar("Row")
-Result = TypeVar("Result")
+RowT = TypeVar("RowT")
+ResultT = TypeVar("ResultT")
 
 _shares: dict[torch.device, float] = {}
 """For each device on which memory ran out in this process: the share of the free memory that
@@ -54,12 +54,12 @@ class Budget:
 
     def in_batches(
         self,
-        rows: Sequence[Row],
-        run: Callable[[Sequence[Row]], Result],
+        rows: Sequence[RowT],
+        run: Callable[[Sequence[RowT]], ResultT],
         *,
-        length: Callable[[Row], int],
+        length: Callable[[RowT], int],
         cached: int = 0,
-    ) -> Iterator[tuple[Sequence[Row], Result]]:
+    ) -> Iterator[tuple[Sequence[RowT], ResultT]]:
         """Runs rows in batches that fit the budget, and again in smaller ones if memory runs out.
 
         Args:
@@ -82,7 +82,7 @@ class Budget:
                 done += len(batch)
                 yield batch, *result
 
-    def attempt(self, run: Callable[[], Result], *, rows: int) -> tuple[Result] | None:
+    def attempt(self, run: Callable[[], ResultT], *, rows: int) -> tuple[ResultT] | None:
         """Runs a function that may run out of memory.
 
         If it does, memory is freed and the budget halved; the caller runs the same rows again.

@@ -12,10 +12,10 @@ from typing import Any, get_args
 import torch
 
 from broca.errors import BadInput, nearest
-from broca.explorer.exporting import Exports
+from broca.explorer.export_folders import Exports
 from broca.explorer.generating import Generator, Stream
 from broca.explorer.measuring import Exporter, Measurer, Verify
-from broca.explorer.subject import Subject
+from broca.explorer.subject import ExplorerSubject
 from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.reports import render
@@ -30,7 +30,7 @@ from broca.runs.setup import named_heads
 LONGEST = 256
 """Maximum number of tokens of an answer."""
 
-Answer = dict[str, Any]
+Reply = dict[str, Any]
 
 
 class Explorer(AbstractContextManager["Explorer"]):
@@ -50,7 +50,7 @@ class Explorer(AbstractContextManager["Explorer"]):
     def __init__(
         self,
         model: GatedModel,
-        subject: Subject,
+        subject: ExplorerSubject,
         *,
         run_options: RunOptions | None = None,
         exports: str | Path | None = None,
@@ -78,7 +78,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         self.measurer.close()
         self.exports.close()
 
-    def describe(self) -> Answer:
+    def describe(self) -> Reply:
         """Returns the model's components, the known sets, and whether it has a chat template."""
         return {
             "model": self.subject.shown_name,
@@ -122,7 +122,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         gates[self.model.components.columns(off)] = _scale(scale)
         return self.generator.ask(tokens, (intact, gates), longest=longest)
 
-    def score(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> Answer:
+    def score(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> Reply:
         """Returns a task's live score; see `Measurer.score`."""
         return asdict(self.measurer.score(task, off, _scale(scale)))
 
@@ -130,7 +130,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         """Returns the slopes of the components; see `Measurer.slopes`."""
         return self.measurer.slopes(task, off, _scale(scale))
 
-    def verify(self, task: str, off: Sequence[str]) -> Answer:
+    def verify(self, task: str, off: Sequence[str]) -> Reply:
         """Verifies a set; returns its verdict and the number of its page."""
         result = self.measurer.verify(task, off)
         self._verified.append(result)
@@ -151,7 +151,7 @@ class Explorer(AbstractContextManager["Explorer"]):
             raise BadInput(f"verification {number} is not known: start it from the page")
         return render(self._verified[number - 1])
 
-    def export(self, kind: str, off: Sequence[str], *, scale: float = 0.0) -> Answer:
+    def export(self, kind: str, off: Sequence[str], *, scale: float = 0.0) -> Reply:
         """Exports a set like `broca export`, into its own folder.
 
         If this page has verified the set, the export states the verdict.
@@ -198,7 +198,7 @@ class Explorer(AbstractContextManager["Explorer"]):
             text = "+".join(text.replace("+", " ").replace(",", " ").split())
         return list(named_heads(self.model, text))
 
-    def status(self) -> Answer:
+    def status(self) -> Reply:
         """Returns the current activity, for all tabs."""
         busy = self.measurer.busy
         return {

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from broca.errors import BadInput, BrocaError
 from broca.explorer.explorer import Explorer, events
-from broca.explorer.exporting import write_zip
+from broca.explorer.export_folders import write_zip
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 _LARGEST = 1_000_000

@@ -14,7 +14,7 @@ from broca.results.verification import Verification
 
 
 @dataclass(frozen=True)
-class Subject:
+class ExplorerSubject:
     """The subject of the live page.
 
     Attributes:
@@ -32,7 +32,7 @@ class Subject:
     tasks: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, model_or_run: str | Path) -> Subject:
+    def of(cls, model_or_run: str | Path) -> ExplorerSubject:
         """Returns the subject of a model's name, or of a folder or file of broca.
 
         Raises:

@@ -3,7 +3,7 @@
 from broca.exports.adapter import require_peft, write_adapter
 from broca.exports.card import PICTURE, card
 from broca.exports.checking import (
-    Answers,
+    PromptAnswers,
     ablated_answers,
     answers,
     compare_answers,
@@ -15,7 +15,7 @@ from broca.exports.patch import Patch, read_patch, write_patch
 from broca.exports.picture import picture
 from broca.exports.pushing import upload
 from broca.exports.reloading import LIBRARIES, Origin, reload
-from broca.exports.requests import Exportable, Request
+from broca.exports.requests import Exportable, ExportRequest
 from broca.exports.scoring import (
     ablated_score,
     checked_benchmark,
@@ -34,11 +34,11 @@ from broca.exports.writing import claimed_folder, mean_outputs, publish, write_f
 __all__ = [
     "LIBRARIES",
     "PICTURE",
-    "Answers",
+    "PromptAnswers",
     "Exportable",
     "Origin",
     "Patch",
-    "Request",
+    "ExportRequest",
     "ablated_answers",
     "ablated_score",
     "answers",

@@ -35,7 +35,7 @@ PROMPTS = (
 
 
 @dataclass(frozen=True)
-class Answers:
+class PromptAnswers:
     """The answers of a model to some prompts.
 
     Attributes:
@@ -62,7 +62,7 @@ def prompt_tokens(tokenizer: Any, vocabulary: int) -> list[list[int]]:
 
 
 @torch.no_grad()
-def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -> Answers:
+def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -> PromptAnswers:
     """Runs a transformers model on prompts and continues them greedily.
 
     Args:
@@ -94,7 +94,7 @@ def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -
         return_dict_in_generate=True,
     )
     read = logits.float().log_softmax(-1).cpu()
-    return Answers(
+    return PromptAnswers(
         tuple(read[row, : len(prompt)] for row, prompt in enumerate(prompts)),
         torch.stack(output.logits, dim=1).float().log_softmax(-1).cpu(),
         output.sequences[:, longest:].cpu(),
@@ -108,7 +108,7 @@ def ablated_answers(
     prompts: Sequence[Sequence[int]],
     *,
     means: Means | None = None,
-) -> Answers:
+) -> PromptAnswers:
     """Returns the answers of broca's ablated model.
 
     Args:
@@ -124,7 +124,7 @@ def ablated_answers(
 
 
 def compare_answers(
-    ablated: Answers, exported: Answers, *, dtype: str, libraries: Sequence[str]
+    ablated: PromptAnswers, exported: PromptAnswers, *, dtype: str, libraries: Sequence[str]
 ) -> ReloadCheck:
     """Compares the answers of an export with broca's.
 

@@ -27,7 +27,7 @@ Exportable = Localization | Verification | NeuronSet
 
 
 @dataclass(frozen=True)
-class Request:
+class ExportRequest:
     """The request of an export.
 
     Attributes:
@@ -51,7 +51,7 @@ class Request:
         heads: str | Sequence[str] | Exportable | None,
         form: Form,
         scale: float | None,
-    ) -> Request:
+    ) -> ExportRequest:
         """Returns the request of a call of `broca.export`.
 
         Args:

@@ -10,7 +10,7 @@ from typing import Any
 
 from broca.engine import Ablation
 from broca.errors import BadInput, SelfTestFailed
-from broca.exports.requests import Request
+from broca.exports.requests import ExportRequest
 from broca.options import TaskOptions
 from broca.results.export import ScoreCheck
 from broca.runs.setup import Session
@@ -24,7 +24,7 @@ _HALF = 0.02
 """Largest difference in coarser number formats, in which near-ties may be decided differently."""
 
 
-def checked_task(request: Request, task: str | Task | None) -> str | Task:
+def checked_task(request: ExportRequest, task: str | Task | None) -> str | Task:
     """Returns the task of the check, by default that of the export's result.
 
     Raises:

@@ -15,7 +15,7 @@ from broca.exports.head_list import head_list, write_head_list
 from broca.exports.patch import Patch, write_patch
 from broca.exports.picture import picture
 from broca.exports.reloading import Origin
-from broca.exports.requests import Request
+from broca.exports.requests import ExportRequest
 from broca.exports.weights import (
     Means,
     changed_tensors,
@@ -44,7 +44,9 @@ def claimed_folder(to: str | Path) -> Path:
     return folder
 
 
-def mean_outputs(opened: Session, names: tuple[str, ...], request: Request, items: int) -> Means:
+def mean_outputs(
+    opened: Session, names: tuple[str, ...], request: ExportRequest, items: int
+) -> Means:
     """Returns what replaces the components' outputs, from the run's `locate` items.
 
     Args:
@@ -72,7 +74,7 @@ def mean_outputs(opened: Session, names: tuple[str, ...], request: Request, item
 
 
 def write_form(
-    request: Request,
+    request: ExportRequest,
     model: GatedModel,
     names: tuple[str, ...],
     folder: Path,

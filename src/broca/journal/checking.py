@@ -17,7 +17,7 @@ from broca.journal.store import Journal
 
 _AT_ONCE = 10_000
 
-Examination = Callable[[Journal], Iterator[str]]
+FaultSearch = Callable[[Journal], Iterator[str]]
 """Yields a line for each fault."""
 
 
@@ -56,7 +56,7 @@ def _references(journal: Journal) -> Iterator[str]:
         yield f"a line of {table} points at a line of {parent} that is not there"
 
 
-def _sealed(table: str, column: str, seal_of: Callable[..., int]) -> Examination:
+def _sealed(table: str, column: str, seal_of: Callable[..., int]) -> FaultSearch:
     """Checks the checksums of a table whose lines belong to a mask and an item."""
 
     def examine(journal: Journal) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _lines(journal: Journal, table: str, columns: str) -> Iterator[tuple[Any, ..
         last = tuple(lines[-1][: len(keys)])
 
 
-_EXAMINATIONS: dict[str, Examination] = {
+_EXAMINATIONS: dict[str, FaultSearch] = {
     "pages and indexes": _pages,
     "references": _references,
     "conditions": _conditions,

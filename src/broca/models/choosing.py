@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
-from broca.models.gates import GatePoint, Place
+from broca.models.gates import GatePlace, GatePoint
 from broca.models.neurons import neuron_blocks
-from broca.models.structure import Part, Structure
+from broca.models.structure import NamedModule, Structure
 
-Group = tuple[Part, int, list[Component], int]
+ComponentGroup = tuple[NamedModule, int, list[Component], int]
 """A module, its layer, its components, and the width of each."""
 
 
@@ -30,17 +30,17 @@ class ComponentKind:
     name: str
     example: str
     help: str
-    place: Place
-    find: Callable[[Structure], Iterator[Group]]
+    place: GatePlace
+    find: Callable[[Structure], Iterator[ComponentGroup]]
 
 
-def _heads(structure: Structure) -> Iterator[Group]:
+def _heads(structure: Structure) -> Iterator[ComponentGroup]:
     for projection in structure.projections:
         heads = [Component(projection.layer, "head", index) for index in range(projection.heads)]
         yield projection.entrance, projection.layer, heads, projection.head_dim
 
 
-def _kv_groups(structure: Structure) -> Iterator[Group]:
+def _kv_groups(structure: Structure) -> Iterator[ComponentGroup]:
     for projection in structure.projections:
         indices = range(projection.kv_heads)
         groups = [Component(projection.layer, "kv-group", index) for index in indices]
@@ -48,32 +48,32 @@ def _kv_groups(structure: Structure) -> Iterator[Group]:
         yield projection.entrance, projection.layer, groups, width
 
 
-def _attention(structure: Structure) -> Iterator[Group]:
+def _attention(structure: Structure) -> Iterator[ComponentGroup]:
     for projection in structure.projections:
         layer = [Component(projection.layer, "attention")]
         width = projection.heads * projection.head_dim
         yield projection.entrance, projection.layer, layer, width
 
 
-def _mlp(structure: Structure) -> Iterator[Group]:
+def _mlp(structure: Structure) -> Iterator[ComponentGroup]:
     for part in structure.parts:
         if part.feed_forward is not None:
             yield part.feed_forward, part.layer, [Component(part.layer, "mlp")], 0
 
 
-def _layers(structure: Structure) -> Iterator[Group]:
+def _layers(structure: Structure) -> Iterator[ComponentGroup]:
     for part in structure.parts:
         yield part.decoder_layer, part.layer, [Component(part.layer, "layer")], 0
 
 
-def _experts(structure: Structure) -> Iterator[Group]:
+def _experts(structure: Structure) -> Iterator[ComponentGroup]:
     for part in structure.parts:
         if part.experts is not None:
             experts = [Component(part.layer, "expert", e) for e in range(part.expert_count)]
             yield part.experts, part.layer, experts, 0
 
 
-def _neurons(structure: Structure) -> Iterator[Group]:
+def _neurons(structure: Structure) -> Iterator[ComponentGroup]:
     for block in neuron_blocks(structure):
         neurons = [Component(block.layer, "neuron", index) for index in range(block.width)]
         yield block.part, block.layer, neurons, 1

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-Place = Literal["input", "output", "update", "routing"]
+GatePlace = Literal["input", "output", "update", "routing"]
 """Place of a gate: slices of a module's input, its output, the update that a layer adds to its
 input, or the routing weights of experts."""
 
@@ -40,7 +40,7 @@ class GatePoint:
     module: nn.Module
     path: str
     layer: int
-    place: Place
+    place: GatePlace
     first_column: int
     units: int
     width: int = 0

@@ -18,7 +18,13 @@ import torch
 from torch import Tensor, nn
 
 from broca.errors import UnsupportedModel
-from broca.models.structure import LayerParts, Part, Structure, is_transposed, projection_width
+from broca.models.structure import (
+    LayerParts,
+    NamedModule,
+    Structure,
+    is_transposed,
+    projection_width,
+)
 
 
 @dataclass(frozen=True)
@@ -33,9 +39,9 @@ class NeuronBlock:
     """
 
     layer: int
-    part: Part
+    part: NamedModule
     width: int
-    decoder_layer: Part
+    decoder_layer: NamedModule
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ _KV_COUNT_FIELDS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
 
 
 @dataclass(frozen=True)
-class Part:
+class NamedModule:
     """A module of a layer, and its dotted name."""
 
     path: str
@@ -57,12 +57,12 @@ class OutputProjection:
     heads: int
     head_dim: int
     kv_heads: int
-    norm: Part | None = None
+    norm: NamedModule | None = None
 
     @property
-    def entrance(self) -> Part:
+    def entrance(self) -> NamedModule:
         """The module whose input is the concatenation of the heads' outputs."""
-        return self.norm or Part(self.path, self.module)
+        return self.norm or NamedModule(self.path, self.module)
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class LayerParts:
     """
 
     layer: int
-    decoder_layer: Part
+    decoder_layer: NamedModule
     attention: OutputProjection | None
     gap: str
-    feed_forward: Part | None
-    experts: Part | None
+    feed_forward: NamedModule | None
+    experts: NamedModule | None
     expert_count: int
 
 
@@ -177,17 +177,17 @@ def find_structure(model: nn.Module) -> Structure:
                 heads,
                 width,
                 _kv_heads(cache, index, config, heads),
-                None if norm is None else Part(names[norm], norm),
+                None if norm is None else NamedModule(names[norm], norm),
             )
         experts = _experts(layer)
         parts.append(
             LayerParts(
                 layer=index,
-                decoder_layer=Part(f"{prefix}.{index}", layer),
+                decoder_layer=NamedModule(f"{prefix}.{index}", layer),
                 attention=attention,
                 gap=gap,
                 feed_forward=_feed_forward(layer, mixed, executed, experts, names),
-                experts=None if experts is None else Part(names[experts], experts),
+                experts=None if experts is None else NamedModule(names[experts], experts),
                 expert_count=0 if experts is None else _expert_count(experts),
             )
         )
@@ -480,7 +480,7 @@ def _feed_forward(
     executed: list[nn.Module],
     experts: nn.Module | None,
     names: dict[nn.Module, str],
-) -> Part | None:
+) -> NamedModule | None:
     """Returns the module whose output is the output of a layer's MLP block."""
     mixer = {
         m for child in layer.children() if mixed in set(child.modules()) for m in child.modules()
@@ -488,6 +488,6 @@ def _feed_forward(
     if experts is not None:  # shared and routed experts are added: the whole block
         blocks = [child for child in layer.children() if experts in set(child.modules())]
         others = [m for m in executed if m not in mixer and m not in set(blocks[0].modules())]
-        return None if others or blocks[0] is experts else Part(names[blocks[0]], blocks[0])
+        return None if others or blocks[0] is experts else NamedModule(names[blocks[0]], blocks[0])
     outside = [module for module in executed if module not in mixer]
-    return Part(names[outside[-1]], outside[-1]) if outside else None
+    return NamedModule(names[outside[-1]], outside[-1]) if outside else None

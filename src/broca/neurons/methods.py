@@ -23,7 +23,7 @@ from broca.options import MethodOptions, RuleOptions
 from broca.runs.forecast import Step
 
 if TYPE_CHECKING:
-    from broca.neurons.neuron_run import ItemScores, NeuronRun, Places
+    from broca.neurons.neuron_run import ItemPlaces, ItemScores, NeuronRun
 
     Selected = tuple[NDArray[np.float64], Columns, ItemScores | None]
 
@@ -46,9 +46,9 @@ class NeuronMethod:
 
     name: str
     help: str
-    select: Callable[[NeuronRun, Places, Sequence[Places], MethodOptions], Selected]
+    select: Callable[[NeuronRun, ItemPlaces, Sequence[ItemPlaces], MethodOptions], Selected]
     measures: str = ""
-    rows: Callable[[NeuronRun, Places, MethodOptions], int] | None = None
+    rows: Callable[[NeuronRun, ItemPlaces, MethodOptions], int] | None = None
     compares: bool = False
     require: Callable[[MethodOptions], object] | None = None
 
@@ -131,7 +131,7 @@ def choice_steps(
     return [Step(scoring_stage(task), rows, record.measures)]
 
 
-def _others(run: NeuronRun, record: NeuronMethod, contrast: Sequence[str]) -> list[Places]:
+def _others(run: NeuronRun, record: NeuronMethod, contrast: Sequence[str]) -> list[ItemPlaces]:
     """Returns the items of every other task that a method compares with."""
     return [run.places(name) for name in contrast] if record.compares else []
 
@@ -158,8 +158,8 @@ def _best(scores: NDArray[np.float64], layers: NDArray[np.intp], rule: RuleOptio
 
 def _commonality(
     run: NeuronRun,
-    places: Places,
-    _others: Sequence[Places],
+    places: ItemPlaces,
+    _others: Sequence[ItemPlaces],
     _options: MethodOptions,
     *,
     integrated: bool = True,
@@ -170,7 +170,7 @@ def _commonality(
 
 
 def _knowledge(
-    run: NeuronRun, places: Places, _others: Sequence[Places], options: MethodOptions
+    run: NeuronRun, places: ItemPlaces, _others: Sequence[ItemPlaces], options: MethodOptions
 ) -> Selected:
     """Selects the neurons whose scores are high on enough items."""
     items, count = run.item_scores(places), run.rule.count
@@ -185,7 +185,7 @@ def _knowledge(
 
 
 def _activation(
-    run: NeuronRun, places: Places, others: Sequence[Places], _options: MethodOptions
+    run: NeuronRun, places: ItemPlaces, others: Sequence[ItemPlaces], _options: MethodOptions
 ) -> Selected:
     """Selects by |difference of the mean activations| in pooled standard deviations."""
     items = run.item_scores(places, integrated=False)
@@ -201,7 +201,7 @@ def _activation(
 
 
 def _random(
-    run: NeuronRun, _places: Places, _others: Sequence[Places], _options: MethodOptions
+    run: NeuronRun, _places: ItemPlaces, _others: Sequence[ItemPlaces], _options: MethodOptions
 ) -> Selected:
     neurons, count = run.neurons, run.rule.count
     if count is None:
@@ -213,7 +213,7 @@ def _random(
 
 
 def _sensing(
-    run: NeuronRun, places: Places, _others: Sequence[Places], options: MethodOptions
+    run: NeuronRun, places: ItemPlaces, _others: Sequence[ItemPlaces], options: MethodOptions
 ) -> Selected:
     sensed = sense(run, places, SensingOptions.of(options))
     return sensed.scores, sensed.columns, None

@@ -24,7 +24,7 @@ from broca.tasks import Benchmark, Request
 from broca.verification import Trial
 from broca.verification.statistics import bootstrap_interval, interval_of
 
-Places = NDArray[np.intp]
+ItemPlaces = NDArray[np.intp]
 """Positions of items in the bank of a run."""
 
 Values = NDArray[np.float64]
@@ -84,7 +84,7 @@ class NeuronRun:
         """The stages of the run."""
         return self.run.stages
 
-    def places(self, name: str, part: Part = "locate") -> Places:
+    def places(self, name: str, part: Part = "locate") -> ItemPlaces:
         """Returns the positions of a task's items of a part."""
         return self.run.tasks.places[part][name]
 
@@ -92,18 +92,18 @@ class NeuronRun:
         """Returns a task of the run."""
         return self.run.tasks.benchmarks[name]
 
-    def documents(self, places: Places) -> list[Any]:
+    def documents(self, places: ItemPlaces) -> list[Any]:
         """Returns the documents of some items."""
         bank = (self.run.bank[place] for place in places.tolist())
         return [benchmark.document(item) for benchmark, item in bank]
 
-    def golds(self, places: Places) -> list[Request]:
+    def golds(self, places: ItemPlaces) -> list[Request]:
         """Returns the gold answers of some items, under teacher forcing."""
         bank = (self.run.bank[place] for place in places.tolist())
         margins = (benchmark.margin(item) for benchmark, item in bank)
         return [margin.requests[0] for margin in margins if margin is not None]
 
-    def item_scores(self, places: Places, *, integrated: bool = True) -> ItemScores:
+    def item_scores(self, places: ItemPlaces, *, integrated: bool = True) -> ItemScores:
         """Scores every neuron for every item.
 
         Args:
@@ -131,7 +131,7 @@ class NeuronRun:
             residual=vectors[:, -1],
         )
 
-    def scaled(self, places: Places, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
+    def scaled(self, places: ItemPlaces, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
         """Measures all items under every set: the tasks' metrics and the gold answers' likelihood.
 
         Args:
@@ -147,7 +147,7 @@ class NeuronRun:
 
     def log_probability(
         self,
-        places: Places,
+        places: ItemPlaces,
         sets: Sequence[Columns],
         index: Sequence[int] | NDArray[np.intp],
         *,
@@ -174,7 +174,7 @@ class NeuronRun:
         measured: NDArray[np.float64] = self.run.measure(plan, role=role).responses * tokens
         return measured
 
-    def slopes(self, places: Places, sets: Sequence[Columns]) -> NDArray[np.float32]:
+    def slopes(self, places: ItemPlaces, sets: Sequence[Columns]) -> NDArray[np.float32]:
         """Measures the derivatives of the gold answers' mean log-probability, row by row.
 
         Args:
@@ -193,7 +193,7 @@ class NeuronRun:
         )
         return self.run.measure(plan, role="search").slopes()[:, self.neurons.gates]
 
-    def item_sets(self, places: Places) -> list[Columns]:
+    def item_sets(self, places: ItemPlaces) -> list[Columns]:
         """Returns the neurons that stand out on each item."""
         scores = self.item_scores(places).scores
         return [item_set(item, self.neurons.layers, self.rule) for item in scores]

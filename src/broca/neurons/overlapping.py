@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from broca.neurons.crossing import relation_of
-from broca.neurons.neuron_run import NeuronRun, Places
+from broca.neurons.neuron_run import ItemPlaces, NeuronRun
 from broca.neurons.selection import Columns, commonality_set
 from broca.neurons.sets import shared
 from broca.neurons.verb_steps import scoring_stage
@@ -55,7 +55,7 @@ def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
     return Overlaps(tuple(names), tuple(pairs), summary)
 
 
-def halves(places: Places, *, seed: int) -> tuple[Places, Places]:
+def halves(places: ItemPlaces, *, seed: int) -> tuple[ItemPlaces, ItemPlaces]:
     """Returns two disjoint halves of some items, drawn by seed."""
     order = np.random.default_rng([seed, 2]).permutation(len(places))
     middle = len(places) // 2

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.neurons.neuron_run import NeuronRun, Places
+from broca.neurons.neuron_run import ItemPlaces, NeuronRun
 from broca.neurons.selection import EMPTY
 from broca.neurons.sets import RandomSets
 from broca.neurons.verb_steps import INTACT_STAGE, scaling_stage, scoring_stage
@@ -33,7 +33,7 @@ def move(
     task: str,
     chance: RandomSets,
     *,
-    unrelated: Places = EMPTY,
+    unrelated: ItemPlaces = EMPTY,
     factors: Sequence[float] = (0.0, 2.0),
 ) -> Reliability:
     """Scales every item's neurons and measures the item, random sets, and unrelated prompts.

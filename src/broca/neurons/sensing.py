@@ -27,7 +27,7 @@ from broca.searches import Problem
 
 if TYPE_CHECKING:
     from broca.neurons.neuron_model import NeuronModel
-    from broca.neurons.neuron_run import NeuronRun, Places
+    from broca.neurons.neuron_run import ItemPlaces, NeuronRun
 
 SCREEN = "masked-gradient"
 """The search that averages gradients under random masks."""
@@ -119,7 +119,7 @@ class Sensed:
     rows: int
 
 
-def sense(run: NeuronRun, places: Places, options: SensingOptions) -> Sensed:
+def sense(run: NeuronRun, places: ItemPlaces, options: SensingOptions) -> Sensed:
     """Finds the neurons whose ablation lowers the log-probability of a task's gold answers most.
 
     Args:
@@ -143,7 +143,7 @@ def sense(run: NeuronRun, places: Places, options: SensingOptions) -> Sensed:
     return Sensed(columns, scores, levels, sum(level.rows for level in levels))
 
 
-def sensed_rows(run: NeuronRun, places: Places, options: SensingOptions) -> int:
+def sensed_rows(run: NeuronRun, places: ItemPlaces, options: SensingOptions) -> int:
     """Returns the maximum number of rows of `sense`; a row with its gradient counts as three."""
     total = options.rows or equal_rows(run, places)
     return total // 3 * 3 if options.method == SCREEN else total
@@ -154,7 +154,7 @@ _ROWS_AT_ONCE = 256
 
 
 def _screened(
-    run: NeuronRun, places: Places, options: SensingOptions, rows: int
+    run: NeuronRun, places: ItemPlaces, options: SensingOptions, rows: int
 ) -> NDArray[np.float64]:
     """Measures the mean gradient of every neuron's gate under random masks, `(neurons,)`.
 
@@ -177,7 +177,7 @@ def _screened(
 
 
 def _coarse_to_fine(
-    run: NeuronRun, places: Places, options: SensingOptions, total: int
+    run: NeuronRun, places: ItemPlaces, options: SensingOptions, total: int
 ) -> tuple[NDArray[np.float64], Columns, tuple[Level, ...]]:
     """Searches groups, splits the selected ones, and searches again."""
     places = places[: options.items]
@@ -204,7 +204,7 @@ def _coarse_to_fine(
     return scores, columns, tuple(levels)
 
 
-def equal_rows(run: NeuronRun, places: Places) -> int:
+def equal_rows(run: NeuronRun, places: ItemPlaces) -> int:
     """Returns the number of rows that cost the same as integrated gradients over some items.
 
     The cost is counted in tokens that pass through all layers; a backward pass counts as two
@@ -259,7 +259,7 @@ class _GroupSearch:
         """Number of requested rows so far."""
 
     def rank(
-        self, places: Places, options: SensingOptions, rows: int, seed: int
+        self, places: ItemPlaces, options: SensingOptions, rows: int, seed: int
     ) -> searches.Ranking:
         """Ranks the groups by the loss of their ablation on some items."""
         count = len(self._groups)

@@ -10,7 +10,7 @@ from broca.options import TrainingOptions
 from broca.runs.forecast import Step
 
 if TYPE_CHECKING:
-    from broca.neurons.neuron_run import NeuronRun, Places
+    from broca.neurons.neuron_run import ItemPlaces, NeuronRun
 
 INTEGRATED = "integrated gradients"
 """The kind of rows that score neurons by integrated gradients."""
@@ -36,7 +36,7 @@ def scaling_stage(factor: float) -> str:
 INTACT_STAGE = "measuring the intact model"
 
 
-def scoring_step(task: str, places: Places) -> Step:
+def scoring_step(task: str, places: ItemPlaces) -> Step:
     """The step of integrated gradients on some items."""
     return Step(scoring_stage(task), len(places), INTEGRATED)
 
@@ -108,7 +108,12 @@ def training_rows(train: int, validation: int, epochs: int) -> int:
 
 
 def scaling_steps(
-    run: NeuronRun, task: str, unrelated: Places, *, factors: Sequence[float], chance: RandomSets
+    run: NeuronRun,
+    task: str,
+    unrelated: ItemPlaces,
+    *,
+    factors: Sequence[float],
+    chance: RandomSets,
 ) -> list[Step]:
     """Returns the steps of `move`.
 

@@ -12,7 +12,7 @@ from broca.reports.filling import filled
 from broca.reports.grid import ComponentGrid, counted, group_of
 from broca.reports.tables import COMPONENT, Column, Table, count, fixed, interval, words
 from broca.results.atlas import Atlas
-from broca.results.base import Interval, listed
+from broca.results.base import Interval, joined_names
 
 MOST_COLUMNS = 120
 """Maximum number of visible columns of the matrix on a page."""
@@ -187,7 +187,7 @@ def task_table(atlas: Atlas) -> Table:
 
 def _headline(atlas: Atlas) -> str:
     needed = sum(bool(line.components) for line in atlas.selections)
-    universal = listed(tuple(component.name for component in atlas.universal))
+    universal = joined_names(tuple(component.name for component in atlas.universal))
     first = f"{needed} of {len(atlas.tasks)} tasks need components of their own"
     return f"{first} in {atlas.model.short_name}" + (
         f"; {universal} serve{'' if len(atlas.universal) > 1 else 's'} most" if universal else ""

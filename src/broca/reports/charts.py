@@ -10,13 +10,13 @@ from typing import Protocol
 from broca.reports.colours import level
 from broca.reports.drawing import (
     SHAPES,
-    Cell,
+    CellMark,
     Cells,
-    Curve,
     Drawing,
-    Group,
     Label,
     Mark,
+    MarkGroup,
+    Polyline,
     Rect,
     Segment,
     Shape,
@@ -236,7 +236,7 @@ class LineChart:
             path = tuple(
                 (along(x), height(p.value)) for x, p in zip(line.x, line.points, strict=True)
             )
-            marks.append(Curve(path, line.role, dash=_DASHES[line.number % len(_DASHES)]))
+            marks.append(Polyline(path, line.role, dash=_DASHES[line.number % len(_DASHES)]))
         for x, point in zip(line.x, line.points, strict=True):
             at = along(x)
             if point.low is not None and point.high is not None:
@@ -299,7 +299,7 @@ class Matrix:
             y = top + tall * number
             marks.append(Label(left - 8, y + 16, shortened(row, left - 8), anchor="end"))
             cells = tuple(
-                Cell(left + pitch * column, level(value, self.span),
+                CellMark(left + pitch * column, level(value, self.span),
                      framed=(number, column) in self.framed)
                 for column, value in enumerate(self.values[number])
             )  # fmt: skip
@@ -342,7 +342,7 @@ class Panels:
             for number, drawing in enumerate(drawn):
                 title = shortened(self.titles[first + number], pitch - 10, 13)
                 marks.append(Label(pitch * number + 6, y + 14, title, size=13, bold=True))
-                marks.append(Group(pitch * number, y + 20, drawing.marks))
+                marks.append(MarkGroup(pitch * number, y + 20, drawing.marks))
             y += 30 + max(drawing.height for drawing in drawn)
         return Drawing(width, y, tuple(marks), self.text)
 
@@ -426,7 +426,7 @@ def colour_legend(
     if span is not None:
         steps = (-16, -12, -8, -4, 0, 4, 8, 12, 16)
         at = left + text_width(meanings[0], 11) + 12
-        scale = tuple(Cell(at + size * number, step) for number, step in enumerate(steps))
+        scale = tuple(CellMark(at + size * number, step) for number, step in enumerate(steps))
         end = at + size * len(steps)
         low = top + 46
         marks += [
@@ -440,15 +440,15 @@ def colour_legend(
         ]
         x = end + 8 + text_width(meanings[1], 11) + 24
     step = None if span is None else -6
-    keys = [(Cell(0, step, framed=True), framed), (Cell(0, step, dotted=True), dotted),
-            (Cell(0, None), unknown)]  # fmt: skip
+    keys = [(CellMark(0, step, framed=True), framed), (CellMark(0, step, dotted=True), dotted),
+            (CellMark(0, None), unknown)]  # fmt: skip
     for cell, words in keys:
         if not words:
             continue
         if x + 20 + text_width(words, 11) > width and x > left:
             x, y = left, max(low, y) + 10
         sample = Cells(0, size, size, (cell,))
-        marks.append(Group(x, y, (sample, *overlay(sample, label=""))))
+        marks.append(MarkGroup(x, y, (sample, *overlay(sample, label=""))))
         marks.append(Label(x + size + 6, y + 11, words, "muted", 11))
         x += size + 6 + text_width(words, 11) + 20
     return marks, max(low, y + 11) + 8

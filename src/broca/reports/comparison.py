@@ -23,7 +23,7 @@ def render_comparison_page(comparison: Comparison) -> str:
         counted=counted(comparison.components),
         changed=any(line.changed for line in comparison.differences),
         least=min((q for line in comparison.differences for q in line.q), default=1.0),
-        changes=change_table(comparison),
+        changes=difference_table(comparison),
         carried=carry_table(comparison),
         scores=score_table(comparison),
     )
@@ -84,7 +84,7 @@ def curves(comparison: Comparison) -> Figure:
     return Figure("curves", f"Effects on {task} with 95 % intervals. Models: {labels}.", chart)
 
 
-def change_table(comparison: Comparison) -> Table:
+def difference_table(comparison: Comparison) -> Table:
     """Returns the table of the difference of every component, the most significant first."""
     rows: list[tuple[object, ...]] = []
     strong: set[int] = set()

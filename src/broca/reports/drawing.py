@@ -43,7 +43,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Curve:
+class Polyline:
     """A line through points."""
 
     points: tuple[tuple[float, float], ...]
@@ -79,7 +79,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellMark:
     """A cell of a row of cells.
 
     Attributes:
@@ -104,12 +104,12 @@ class Cells:
     y: float
     width: float
     height: float
-    cells: tuple[Cell, ...]
+    cells: tuple[CellMark, ...]
     label: str = ""
 
 
 @dataclass(frozen=True)
-class Group:
+class MarkGroup:
     """Marks that are moved together. `label` is for scripts."""
 
     x: float
@@ -118,7 +118,7 @@ class Group:
     label: str = ""
 
 
-Mark = Rect | Segment | Curve | Symbol | Label | Cells | Group
+Mark = Rect | Segment | Polyline | Symbol | Label | Cells | MarkGroup
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def svg(drawing: Drawing, *, alone: bool = False) -> str:
 def walk(marks: Sequence[Mark]) -> Iterator[Mark]:
     """Yields all marks, including those within groups."""
     for mark in marks:
-        if isinstance(mark, Group):
+        if isinstance(mark, MarkGroup):
             yield from walk(mark.marks)
         else:
             yield mark
@@ -204,7 +204,7 @@ def polygon(shape: Shape, radius: float) -> tuple[tuple[float, float], ...]:
 
 def _written(marks: Sequence[Mark], alone: bool) -> Iterator[str]:
     for mark in marks:
-        if isinstance(mark, Group):
+        if isinstance(mark, MarkGroup):
             move = f'transform="translate({_number(mark.x)},{_number(mark.y)})"'
             label = f' data-group="{escape(mark.label)}"' if mark.label else ""
             yield f"<g {move}{label}>{''.join(_written(mark.marks, alone))}</g>"
@@ -225,7 +225,7 @@ def _written(marks: Sequence[Mark], alone: bool) -> Iterator[str]:
                 f'{_number(mark.y2)}" {_paint("stroke", mark.role, alone)} '
                 f'stroke-width="{_number(mark.width)}"{dash}/>'
             )
-        elif isinstance(mark, Curve):
+        elif isinstance(mark, Polyline):
             dash = f' stroke-dasharray="{mark.dash}"' if mark.dash else ""
             path = "L".join(f"{_number(x)} {_number(y)}" for x, y in mark.points)
             yield (
@@ -264,11 +264,11 @@ def overlay(row: Cells, *, label: str = "frames") -> list[Mark]:
     """Returns the frames and dots of a row's cells, which are drawn over all rows."""
     frames = tuple(frame(cell, row) for cell in row.cells if cell.framed)
     dots = tuple(part for cell in row.cells if cell.dotted for part in dot(cell, row))
-    groups: list[Mark] = [Group(0, row.y, frames, label)] if frames else []
-    return [*groups, Group(0, row.y, dots)] if dots else groups
+    groups: list[Mark] = [MarkGroup(0, row.y, frames, label)] if frames else []
+    return [*groups, MarkGroup(0, row.y, dots)] if dots else groups
 
 
-def frame(cell: Cell, row: Cells) -> Rect:
+def frame(cell: CellMark, row: Cells) -> Rect:
     """Returns the frame around a cell of a row, in the row's own plane."""
     line = min(2.4, 1.0 + 0.08 * row.height)
     half = line / 2
@@ -277,7 +277,7 @@ def frame(cell: Cell, row: Cells) -> Rect:
     )  # fmt: skip
 
 
-def dot(cell: Cell, row: Cells) -> tuple[Symbol, Symbol]:
+def dot(cell: CellMark, row: Cells) -> tuple[Symbol, Symbol]:
     """Returns the dot within a cell of a row, with a rim that is visible on any colour."""
     radius = max(1.2, 0.17 * min(row.width, row.height))
     x, y = cell.x + row.width / 2, row.height / 2

@@ -10,7 +10,16 @@ from broca.components import NAMINGS, Component
 from broca.errors import BadInput
 from broca.reports.charts import colour_legend
 from broca.reports.colours import level
-from broca.reports.drawing import Cell, Cells, Drawing, Label, Mark, Segment, overlay, text_width
+from broca.reports.drawing import (
+    CellMark,
+    Cells,
+    Drawing,
+    Label,
+    Mark,
+    Segment,
+    overlay,
+    text_width,
+)
 from broca.results.base import ModelInfo
 
 MOST_NEURONS = 4000
@@ -197,11 +206,11 @@ class ComponentGrid:
     ) -> list[Cells]:
         """Returns the cells of a layer, grouped by width."""
         gap = 1.0 if min(pitch, tall) < 12 else 2.0
-        rows: dict[float, list[Cell]] = {}
+        rows: dict[float, list[CellMark]] = {}
         for (kind, index), name in sorted(parts.items(), key=lambda part: part[0][1]):
             wide = 2.0 if kind == "neuron" else (_SINGLE if NAMINGS[kind].single else pitch) - gap
             rows.setdefault(wide, []).append(
-                Cell(
+                CellMark(
                     self._x(kind, index, starts[kind], pitch, counts[kind]),
                     level(self.effects[name], self.full),
                     name,

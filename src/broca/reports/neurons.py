@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from broca.reports import figures
+from broca.reports import result_figures
 from broca.reports.charts import Bars
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
@@ -18,7 +18,7 @@ def render_neurons_page(neuron_set: NeuronSet) -> str:
     return filled(
         "neurons",
         neuron_set=neuron_set,
-        grid_figure=figures.located(neuron_set) if neuron_set.selected else None,
+        grid_figure=result_figures.located(neuron_set) if neuron_set.selected else None,
         # the picture and the table show fewer
         by_layer=neurons_by_layer(neuron_set) if len(neuron_set.selected) > SHOWN else None,
         neurons=neuron_table(neuron_set),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broca.reports import figures
+from broca.reports import result_figures
 from broca.reports.filling import filled
 from broca.reports.grid import counted, noun
 from broca.reports.tables import COMPONENT, Column, Table, count, fixed, p_value, yes
@@ -34,7 +34,7 @@ def render_html(
         proof=is_proof(result.verdict),
         counted=counted(names),
         noun_one=noun(names, plural=False),
-        grid_figure=figures.components(result),
+        grid_figure=result_figures.components(result),
         ranking=ranking_table(result),
         shared=shared_table(result),
         stability=stability_table(result),
@@ -53,7 +53,7 @@ def render_refit_page(refit: Refit) -> str:
         refit=refit,
         counted=counted(names),
         noun_one=noun(names, plural=False),
-        grid_figure=figures.components(refit),
+        grid_figure=result_figures.components(refit),
         ranking=ranking_table(refit),
     )
 

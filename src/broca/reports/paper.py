@@ -82,7 +82,7 @@ def _draw(axes: Any, marks: Sequence[drawing.Mark], x: float, y: float, scale: f
     from matplotlib.patches import Circle, Polygon, Rectangle
 
     for mark in marks:
-        if isinstance(mark, drawing.Group):
+        if isinstance(mark, drawing.MarkGroup):
             _draw(axes, mark.marks, x + mark.x, y + mark.y, scale)
         elif isinstance(mark, drawing.Cells):
             _draw_cells(axes, mark, x, y + mark.y)
@@ -100,7 +100,7 @@ def _draw(axes: Any, marks: Sequence[drawing.Mark], x: float, y: float, scale: f
                 [x + mark.x1, x + mark.x2], [y + mark.y1, y + mark.y2], color=LIGHT[mark.role],
                 linewidth=mark.width * scale, dashes=(4, 3) if mark.dashed else (None, None),
             )  # fmt: skip
-        elif isinstance(mark, drawing.Curve):
+        elif isinstance(mark, drawing.Polyline):
             dashes = [float(part) for part in mark.dash.split()] or (None, None)
             axes.plot(
                 [x + a for a, _ in mark.points], [y + b for _, b in mark.points],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from broca.reports import figures
+from broca.reports import result_figures
 from broca.results.base import Result
 from broca.results.localization import Localization
 from broca.results.refit import Refit
@@ -19,7 +19,7 @@ def picture(result: Result) -> str:
     """Returns the verdict in words, and the ranking by layer or a table's first lines."""
     first, *others = (escape(line) for line in result.summary())
     if isinstance(result, Localization | Refit):
-        body = figures.components(result).svg() if result.ranking else ""
+        body = result_figures.components(result).svg() if result.ranking else ""
     else:
         body = _table(result.records())
     return f"<div><p><b>{first}</b><br>{'<br>'.join(others)}</p>{body}</div>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broca.reports import figures
+from broca.reports import result_figures
 from broca.reports.filling import filled
 from broca.reports.tables import Column, Table, fixed, interval
 from broca.results.stress_test import StressTest
@@ -13,10 +13,10 @@ def render_stress_page(stress: StressTest) -> str:
     return filled(
         "stress",
         stress=stress,
-        grid_figure=figures.tested_set(stress),
-        transfer=figures.shifts(stress) if stress.shifts else None,
+        grid_figure=result_figures.tested_set(stress),
+        transfer=result_figures.shifts(stress) if stress.shifts else None,
         shifts=shift_table(stress),
-        need=figures.necessity(stress) if stress.necessity else None,
+        need=result_figures.necessity(stress) if stress.necessity else None,
         necessity=necessity_table(stress),
         reversals=reversal_table(stress),
     )

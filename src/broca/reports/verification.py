@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from broca.reports import figures
+from broca.reports import result_figures
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
 from broca.reports.tables import (
@@ -70,7 +70,7 @@ def render_verification_page(verification: Verification) -> str:
         verification=verification,
         headline=headline(verification),
         proof=is_proof(verification.verdict),
-        grid_figure=figures.members(verification),
+        grid_figure=result_figures.members(verification),
         parts=verification_parts(verification),
     )
 
@@ -78,14 +78,16 @@ def render_verification_page(verification: Verification) -> str:
 def verification_parts(verification: Verification) -> VerificationParts:
     """Returns the figures and tables of a verification."""
     return VerificationParts(
-        scores=figures.before_after(verification),
+        scores=result_figures.before_after(verification),
         tasks=task_table(verification),
-        control_figure=(figures.controls(verification.controls) if verification.controls else None),
+        control_figure=(
+            result_figures.controls(verification.controls) if verification.controls else None
+        ),
         controls=control_table(verification),
         members=member_table(verification),
         elsewhere=elsewhere_table(verification),
         changes=change_table(verification),
-        curve=None if verification.curve is None else figures.curve(verification.curve),
+        curve=None if verification.curve is None else result_figures.curve(verification.curve),
         ablations=ablation_table(verification),
         crossings=crossing_table(verification),
         failures=failure_table(verification),

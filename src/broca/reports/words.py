@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broca.reports.grid import noun
-from broca.results.base import listed
+from broca.results.base import joined_names
 from broca.results.localization import Localization
 from broca.results.verification import Verdict, Verification
 
@@ -39,7 +39,7 @@ def headline(result: Localization | Verification) -> str:
         if verdict.label != "specific" and verdict.headline:
             return verdict.headline
         form = _HEADLINES[verdict.label]
-    return form.format(model=model, set=listed(result.selected), task=result.task)
+    return form.format(model=model, set=joined_names(result.selected), task=result.task)
 
 
 def is_proof(verdict: Verdict | None) -> bool:

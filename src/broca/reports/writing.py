@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from broca.errors import BadInput
-from broca.reports import figures
+from broca.reports import result_figures
 from broca.reports.atlas import matrix_figure, mean_figure, render_atlas_page
 from broca.reports.comparison import comparison_figures, render_comparison_page
 from broca.reports.figure import Figure
@@ -46,13 +46,13 @@ _PAGES: dict[type[Result], Callable[[Any], str]] = {
 }
 _FIGURES: dict[type[Result], Callable[[Any], tuple[Figure, ...]]] = {
     Localization: lambda result: (
-        figures.components(result), *_of_verification(result.verification)
+        result_figures.components(result), *_of_verification(result.verification)
     ),
-    Refit: lambda result: (figures.components(result),),
-    Verification: lambda result: (*_of_verification(result), figures.members(result)),
+    Refit: lambda result: (result_figures.components(result),),
+    Verification: lambda result: (*_of_verification(result), result_figures.members(result)),
     Atlas: lambda result: (matrix_figure(result), mean_figure(result)),
-    StressTest: lambda result: (figures.shifts(result), figures.necessity(result)),
-    NeuronSet: lambda result: (figures.located(result), neurons_by_layer(result)),
+    StressTest: lambda result: (result_figures.shifts(result), result_figures.necessity(result)),
+    NeuronSet: lambda result: (result_figures.located(result), neurons_by_layer(result)),
     Comparison: comparison_figures,
 }  # fmt: skip
 """The figures of each kind of result, the main one first."""
@@ -60,11 +60,11 @@ _FIGURES: dict[type[Result], Callable[[Any], tuple[Figure, ...]]] = {
 
 def _of_verification(verification: Verification) -> tuple[Figure, ...]:
     """Returns the figures of a verification."""
-    drawn = [figures.before_after(verification)]
+    drawn = [result_figures.before_after(verification)]
     if verification.controls:
-        drawn.append(figures.controls(verification.controls))
+        drawn.append(result_figures.controls(verification.controls))
     if verification.curve is not None:
-        drawn.append(figures.curve(verification.curve))
+        drawn.append(result_figures.curve(verification.curve))
     return tuple(drawn)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from broca.results.base import AblationInfo, ModelInfo, Result, listed
+from broca.results.base import AblationInfo, ModelInfo, Result, joined_names
 
 Rows = tuple[tuple[float, ...], ...]
 """A matrix, tasks x components, row by row."""
@@ -244,7 +244,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     def summary(self) -> tuple[str, ...]:
         """Returns the universal components and the size of the measurement."""
         needed = sum(bool(line.components) for line in self.selections)
-        universal = listed(tuple(component.name for component in self.universal))
+        universal = joined_names(tuple(component.name for component in self.universal))
         return (
             f"{needed} of {len(self.tasks)} tasks need components beyond the others; "
             f"universal: {universal or 'none'}",

@@ -264,7 +264,7 @@ class Result(ABC):
         return picture
 
 
-def listed(names: tuple[str, ...], *, most: int = 8) -> str:
+def joined_names(names: tuple[str, ...], *, most: int = 8) -> str:
     """Joins names by commas; of many names only the first."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from broca.results.base import AblationInfo, Interval, ModelInfo, Result, listed
+from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 
 Carried = Literal["yes", "in part", "no", "undecided"]
 """Whether another model, or another task, needs a selection too."""
@@ -205,7 +205,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         lines = [
             f"{len(line.changed)} of {len(self.components)} components changed on {line.task} from "
             f"{self.models[0].label} to {line.model}"
-            + (f": {listed(line.changed)}" if line.changed else "")
+            + (f": {joined_names(line.changed)}" if line.changed else "")
             for line in self.differences[:2]
         ]
         words = {"yes": "carry", "in part": "carry in part", "no": "do not carry"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from broca.results.base import AblationInfo, ModelInfo, Result, listed
+from broca.results.base import AblationInfo, ModelInfo, Result, joined_names
 from broca.results.verification import TaskDrop, Verdict
 
 Form = Literal["adapter", "weights", "heads", "patch"]
@@ -126,9 +126,9 @@ class Export(Result, file="export.json", verb="broca export"):
         """Returns the export and its checks."""
         size = sum(self.files.values())
         lines = [
-            f"{self.form} of {self.model.name} without {listed(self.components)}"
+            f"{self.form} of {self.model.name} without {joined_names(self.components)}"
             if self.ablation.scale == 0
-            else f"{self.form} of {self.model.name} with {listed(self.components)} at "
+            else f"{self.form} of {self.model.name} with {joined_names(self.components)} at "
             f"{self.ablation.scale:g}",
             f"{len(self.files)} files, {size:,} bytes",
         ]

@@ -9,7 +9,7 @@ from itertools import combinations
 from math import isnan, nan
 from typing import Any, Literal, Protocol
 
-from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, listed
+from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names
 from broca.results.verification import Verdict, Verification
 
 
@@ -319,7 +319,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             first = f"{self.verdict.label}: {self.verdict.text}"
         return (
             first,
-            f"{self.model.name}, {self.task}: {listed(self.selected) or 'no components'}",
+            f"{self.model.name}, {self.task}: {joined_names(self.selected) or 'no components'}",
             f"{self.search.method}, {self.cost.rows:,} rows, seed {self.search.seed}, "
             f"{len(self.ranking)} components ranked",
         )

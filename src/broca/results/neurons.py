@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from broca.results import codec
-from broca.results.base import Interval, ModelInfo, Result, listed
+from broca.results.base import Interval, ModelInfo, Result, joined_names
 from broca.results.tabular import tables
 
 
@@ -67,7 +67,7 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
 
     def summary(self) -> tuple[str, ...]:
         """Returns the number of selected neurons, the first of them, and the method."""
-        names = listed(tuple(neuron.name for neuron in self.selected))
+        names = joined_names(tuple(neuron.name for neuron in self.selected))
         return (
             f"{len(self.selected)} neurons of {self.task} in {self.model.name} "
             f"({self.share_of_neurons:.2%} of all): {names or 'none'}",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any
 
-Data = dict[str, Any]
+from broca.results.upgrades import Data
 
 KEYS_OF_LOCALIZATION: dict[str, tuple[str, ...]] = {
     "broca": ("broca",), "schema": ("schema",), "kind": (), "model": ("model",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from broca.results.base import Result, listed
+from broca.results.base import Result, joined_names
 from broca.results.localization import AdditivityInfo, RankedComponent, ranking_records
 
 
@@ -43,7 +43,7 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
     def summary(self) -> tuple[str, ...]:
         """Returns the new selection and the size of the data."""
         return (
-            f"{self.task}: {listed(self.selected) or f'nothing selected: {self.reason}'}",
+            f"{self.task}: {joined_names(self.selected) or f'nothing selected: {self.reason}'}",
             f"{self.recovery} on {self.masks:,} masks of {self.method}, {self.rows:,} rows",
         )
 

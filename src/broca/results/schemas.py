@@ -20,7 +20,7 @@ from broca.results.localization import Localization
 from broca.results.neurons import EXPERIMENTS, NeuronExperiment
 from broca.results.omitted import KEYS_OF_LOCALIZATION, KEYS_OF_PARTS
 from broca.results.reading import KINDS
-from broca.results.run_folder import RunFolderRecord
+from broca.results.run_record import RunFolderRecord
 
 FILES: dict[str, type] = {
     **{kind.kind.replace(" ", "-"): kind for kind in KINDS},
@@ -75,7 +75,7 @@ def text_of(kind: type) -> str:
     return json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
 
 
-def tables() -> str:
+def key_tables() -> str:
     """Returns the keys of all files as Markdown: a table for each kind, then for their parts."""
     parts: dict[str, type] = {}
     text = []
@@ -97,7 +97,7 @@ def write_docs(docs: Path) -> None:
         write_beside(docs / "schemas" / f"{name}.json", text_of(kind))
     page = (docs / "results.md").read_text(encoding="utf-8")
     before, after = page[: page.index(START)], page[page.index(END) :]
-    write_beside(docs / "results.md", before + START + tables() + after)
+    write_beside(docs / "results.md", before + START + key_tables() + after)
 
 
 def _table(heading: str, shape: type) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from broca.results.base import Interval, ModelInfo, Result, listed
+from broca.results.base import Interval, ModelInfo, Result, joined_names
 
 StressLabel = Literal["transfers", "soft", "answer-bias", "broad-state", "inert", "inconclusive"]
 """The verdicts; docs/stress.md has the rule."""
@@ -130,7 +130,7 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
         """Returns the verdict, the set and the size of the test."""
         return (
             f"{self.verdict}: {self.text}",
-            f"{self.model.name}, family {self.family}: {listed(self.heads)}",
+            f"{self.model.name}, family {self.family}: {joined_names(self.heads)}",
             f"{self.pairs} pairs, seed {self.seed}",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from broca.results.base import Result, listed
+from broca.results.base import Result, joined_names
 from broca.results.codec import plain
 
 
@@ -62,7 +62,9 @@ class TaskList(Result, file="tasks.json", verb="broca tasks"):
             "of the folder": (*self.included, *self.included_groups),
             "of the paper": tuple(task.name for task in self.paper),
         }
-        return tuple(f"{origin}: {listed(names)}" for origin, names in origins.items() if names)
+        return tuple(
+            f"{origin}: {joined_names(names)}" for origin, names in origins.items() if names
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each task and group: its name and origin."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from broca.results.base import AblationInfo, Interval, ModelInfo, Result, listed
+from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 
 Role = Literal["task", "same_skill", "other"]
 """The role of a task in a claim: the claimed task, a task of the same capability, or a control."""
 
-Label = Literal[
+VerdictLabel = Literal[
     "specific",
     "partly specific",
     "universal",
@@ -302,7 +302,7 @@ class Verdict:
         headline: The verdict in a short sentence without intervals; empty in older files.
     """
 
-    label: Label
+    label: VerdictLabel
     text: str
     items_needed: int | None = None
     headline: str = ""
@@ -412,7 +412,7 @@ class Verification(Result, file="verification.json", page="verification.html", v
             "no verdict: no statistics were requested"
             if self.verdict is None
             else f"{self.verdict.label}: {self.verdict.text}",
-            f"{self.model.name}, {self.task}: {listed(self.heads) or 'no components'}",
+            f"{self.model.name}, {self.task}: {joined_names(self.heads) or 'no components'}",
             f"{self.ablation.kind} ablation, {len(self.drops)} tasks, {self.rows:,} rows, "
             f"seed {self.seed}",
         )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from broca.engine import Progress as Progress
-    from broca.runs.expecting import localization_steps as localization_steps
     from broca.runs.folder import JOURNAL as JOURNAL
     from broca.runs.forecast import Step as Step
     from broca.runs.progress import Report as Report
@@ -28,10 +27,11 @@ if TYPE_CHECKING:
     from broca.runs.task_sets import load_tasks as load_tasks
     from broca.runs.task_sets import other_tasks as other_tasks
     from broca.runs.task_sets import whole_tasks as whole_tasks
+    from broca.runs.verb_steps import localization_steps as localization_steps
     from broca.runs.workspace import Workspace as Workspace
 
 _NAMES = {
-    "expecting": ("localization_steps",),
+    "verb_steps": ("localization_steps",),
     "folder": ("JOURNAL",),
     "forecast": ("Step",),
     "progress": ("Progress", "Report", "Stages", "silent", "usual_report"),

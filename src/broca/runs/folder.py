@@ -19,8 +19,8 @@ from broca.journal.files import WriterLock
 from broca.options import ExecutorOptions, JournalOptions, RunOptions, TaskOptions
 from broca.results.files import write_beside
 from broca.results.reading import KINDS
-from broca.runs.finished import NAME as FINISHED
-from broca.runs.finished import as_read, stamps_of, unchanged, versions
+from broca.runs.finish_stamps import NAME as FINISHED
+from broca.runs.finish_stamps import as_read, stamps_of, unchanged, versions
 from broca.runs.interrupts import Stopper
 
 if TYPE_CHECKING:

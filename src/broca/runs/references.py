@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,8 @@ from broca import designs
 from broca.errors import TaskUnusable
 from broca.measurement import Plan, Response
 from broca.runs.task_sets import Bank, Places
-from broca.tasks import Generation, Output
-
-Answer = Callable[[Plan], list[tuple[Output, ...]]]
-"""Answers the items' own requests in every row of a plan."""
+from broca.tasks import Generation
+from broca.verification.examine import Answer
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.options import RunOptions, SearchOptions
 from broca.results.localization import Repeat
-from broca.runs.expecting import AGAIN, REFERENCES, search_rows
 from broca.runs.problems import problem_of, refer, require_search
 from broca.runs.references import Referenced
 from broca.runs.run import Run
 from broca.runs.setup import Session
 from broca.runs.task_sets import TaskSet
 from broca.runs.timing import rows_within
+from broca.runs.verb_steps import AGAIN, REFERENCES, search_rows
 from broca.searches import Problem, Ranking
 from broca.tasks import Task
 

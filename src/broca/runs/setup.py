@@ -22,7 +22,6 @@ from broca.options import (
 )
 from broca.published import is_published, published_heads
 from broca.results.localization import Localization
-from broca.runs.expecting import INTACT
 from broca.runs.progress import Report, Stages
 from broca.runs.run import Run
 from broca.runs.task_sets import (
@@ -35,6 +34,7 @@ from broca.runs.task_sets import (
     require_controls,
     sampling_note,
 )
+from broca.runs.verb_steps import INTACT
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Task, TaskOptions
 

@@ -23,13 +23,13 @@ from broca.tasks import (
 )
 from broca.tasks.paper import PAPER_GROUPS
 from broca.verification import Trial, roles
+from broca.verification.trial import Places as Places
 
 Bank = list[tuple[Benchmark, Item]]
 """The items that plans refer to by position."""
 
 Part = Literal["report", "locate", "confirm"]
-Places = dict[str, NDArray[np.intp]]
-"""Positions in the bank, by task."""
+"""A part into which items are cut."""
 
 NEAR_CHANCE = 0.15
 """Score above chance below which a task has little to lose."""
@@ -363,11 +363,12 @@ def lay_out(
     bank: Bank = []
     places: dict[Part, Places] = {}
     for part, names in parts.items():
-        places[part] = {}
+        positions: dict[str, NDArray[np.intp]] = {}
         for name in names:
             numbers = getattr(splits[name], part)
-            places[part][name] = np.arange(len(bank), len(bank) + len(numbers), dtype=np.intp)
+            positions[name] = np.arange(len(bank), len(bank) + len(numbers), dtype=np.intp)
             bank += [(benchmarks[name], benchmarks[name].items[number]) for number in numbers]
+        places[part] = positions
     return bank, places
 
 

@@ -59,7 +59,7 @@ class AtlasProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class Chart:
+class MeasuredAtlas:
     """The measurements of an atlas, and the effects of every component on every task.
 
     Attributes:
@@ -79,8 +79,8 @@ class Chart:
     joint: JointEffects
 
 
-class AtlasSearch(GeneratorSearch[Chart]):
-    """Estimates the effect of every component on every task; its result is a `Chart`.
+class AtlasSearch(GeneratorSearch[MeasuredAtlas]):
+    """Estimates the effect of every component on every task; its result is a `MeasuredAtlas`.
 
     Args:
         problem: The tasks.
@@ -119,7 +119,7 @@ class AtlasSearch(GeneratorSearch[Chart]):
             )
         return ROWS_PER_TASK * tasks if rows is None else rows
 
-    def _generate(self) -> Generator[Plan, Measurement, Chart]:
+    def _generate(self) -> Generator[Plan, Measurement, MeasuredAtlas]:
         problem, rng = self._problem, self._rng
         most = max(4, int(_INTACT * self._rows_per_task))
         pools = [rng.permutation(items)[:most] for items in problem.tasks.values()]
@@ -141,7 +141,7 @@ class AtlasSearch(GeneratorSearch[Chart]):
             share * problem.components, rows, np.arange(problem.components), problem.components, rng
         )
         changed = yield from changes(masks)
-        return Chart(
+        return MeasuredAtlas(
             tasks=tuple(problem.tasks),
             masks=masks,
             changes=changed,

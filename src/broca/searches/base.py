@@ -152,7 +152,7 @@ class Ranking:
         }
 
 
-Result = TypeVar("Result")
+ResultT = TypeVar("ResultT")
 Result_co = TypeVar("Result_co", covariant=True)
 
 
@@ -190,7 +190,7 @@ class Strategy(Protocol):
         """Runs the search: yields plans, is sent measurements, returns a ranking."""
 
 
-class GeneratorSearch(Generic[Result]):
+class GeneratorSearch(Generic[ResultT]):
     """Wraps a generator that yields plans and returns a result, such as a ranking.
 
     Args:
@@ -198,9 +198,9 @@ class GeneratorSearch(Generic[Result]):
             `ask`.
     """
 
-    def __init__(self, rounds: Generator[Plan, Measurement, Result]) -> None:
+    def __init__(self, rounds: Generator[Plan, Measurement, ResultT]) -> None:
         self._rounds = rounds
-        self._result: list[Result] = []
+        self._result: list[ResultT] = []
         self._plan: Plan | None = None
 
     def ask(self) -> Plan | None:
@@ -213,7 +213,7 @@ class GeneratorSearch(Generic[Result]):
         """Sends the measurement to the generator."""
         self._advance(measurement)
 
-    def result(self) -> Result:
+    def result(self) -> ResultT:
         """Returns the result of the generator."""
         assert self._result, "ask and tell first"
         return self._result[0]

@@ -22,7 +22,7 @@ from broca.searches.regression import rank_by_regression, require_resamples
 DEFAULT_ROWS = 2000
 _FEWEST = 60
 
-Measuring = Generator[Plan, Measurement, NDArray[np.float64]]
+ResponseGenerator = Generator[Plan, Measurement, NDArray[np.float64]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +172,7 @@ class _Rounds:
         )
         return size, min(per_mask, len(self._items))
 
-    def _drops(self, masks: NDArray[np.bool_]) -> Measuring:
+    def _drops(self, masks: NDArray[np.bool_]) -> ResponseGenerator:
         """Measures the drop of every mask on each of its items, `(masks, items of each)`."""
         # two items of a mask separate the variances of items and masks
         per_mask = 2 if self.problem.prefix_tokens > 0 and len(self._items) > 1 else 1
@@ -185,7 +185,7 @@ class _Rounds:
         self._changes = np.concatenate([self._changes, -drops.mean(axis=1)])
         return drops
 
-    def _ask(self, plan: Plan) -> Measuring:
+    def _ask(self, plan: Plan) -> ResponseGenerator:
         measurement = yield replace(plan, response=self._response)
         if self.strategy.cost == 1:
             return measurement.responses

@@ -16,9 +16,9 @@ from broca.searches.base import OtherTask, Problem
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-Measured = Generator[Plan, Measurement, Any]
+PlanGenerator = Generator[Plan, Measurement, Any]
 """Yields plans, is sent their measurements, and returns a result."""
-Part = Literal["items", "confirm"]
+ItemUse = Literal["items", "confirm"]
 """Items for the search, or items for its decisions."""
 
 ROWS_PER_TASK = 800
@@ -68,11 +68,11 @@ class Observed:
     masks: Bools
     losses: Floats
     items: NDArray[np.intp]
-    part: Part
+    part: ItemUse
 
 
 @dataclass(frozen=True)
-class Table:
+class SetDrops:
     """Drops of sets on the same rows: of the task, and of the others in turn.
 
     Attributes:
@@ -89,7 +89,7 @@ class Table:
     items: NDArray[np.intp]
 
     @classmethod
-    def of_none(cls, sets: int, weight: float) -> Table:
+    def of_none(cls, sets: int, weight: float) -> SetDrops:
         """Returns a table of `sets` sets without rows."""
         empty = np.zeros((sets, 0))
         return cls(empty, empty, weight, np.zeros(0, dtype=np.intp))
@@ -111,11 +111,11 @@ class Table:
         harmful: Bools = (self.task.mean(axis=1) >= least) & specific
         return harmful
 
-    def pick(self, sets: slice | NDArray[np.intp]) -> Table:
+    def pick(self, sets: slice | NDArray[np.intp]) -> SetDrops:
         """Returns the table of some of the sets."""
         return replace(self, task=self.task[sets], others=self.others[sets])
 
-    def joined(self, later: Table) -> Table:
+    def joined(self, later: SetDrops) -> SetDrops:
         """Returns the table of the sets with more rows."""
         return replace(
             self,
@@ -249,7 +249,7 @@ class Measuring:
         """Returns the number of rows of a bundle: of the task, and as many of the others if any."""
         return size * (2 if self.problem.others else 1)
 
-    def measure_intact(self, rows: int) -> Measured:
+    def measure_intact(self, rows: int) -> PlanGenerator:
         """Measures the intact model on the items of screening, which gives their fixed effects."""
         pools = self._pools["items"] = self._drawn("items", rows)
         items = np.concatenate(list(pools.values()))
@@ -261,7 +261,7 @@ class Measuring:
             for name, pool in pools.items()
         }
 
-    def drops(self, masks: Bools) -> Measured:
+    def drops(self, masks: Bools) -> PlanGenerator:
         """Measures the loss of the task for every mask on one item, `(masks,)`."""
         names = [""] * len(masks)
         items = self._next_items(names, "items")
@@ -270,7 +270,7 @@ class Measuring:
         self.observed.append(Observed(masks, lost, items, "items"))
         return lost
 
-    def bundles(self, masks: Bools, size: int) -> Measured:
+    def bundles(self, masks: Bools, size: int) -> PlanGenerator:
         """Measures the mean drop of every mask over some items, of the task and of the others.
 
         Returns:
@@ -298,7 +298,7 @@ class Measuring:
         others = lost[:, 1] if self.problem.others else np.zeros(len(masks))
         return lost[:, 0], others, float(np.sqrt(counted / size))
 
-    def crossed(self, masks: Bools, items: int) -> Measured:
+    def crossed(self, masks: Bools, items: int) -> PlanGenerator:
         """Measures the drops of masks on the same fresh items, in the task's own metric."""
         names = [""] * items
         if self.problem.others:
@@ -321,14 +321,14 @@ class Measuring:
                 "confirm",
             )
         )
-        return Table(task, others, self.weight, drawn[:items])
+        return SetDrops(task, others, self.weight, drawn[:items])
 
     @property
     def knows_confirm(self) -> bool:
         """Whether the intact model was measured on `confirm` items."""
         return "confirmed" in self._pools
 
-    def measure_confirm(self, rows: int) -> Measured:
+    def measure_confirm(self, rows: int) -> PlanGenerator:
         """Measures the intact model on `confirm` items, in the tasks' own metrics."""
         pools = self._pools["confirmed"] = self._drawn("confirm", rows)
         items = np.concatenate(list(pools.values()))
@@ -337,7 +337,7 @@ class Measuring:
         responses = yield from self._ask(none, index, items, response="accuracy")
         self._confirm_intact = dict(zip(items.tolist(), responses.tolist(), strict=True))
 
-    def each_on_one(self, masks: Bools, others: int, part: Part) -> Measured:
+    def each_on_one(self, masks: Bools, others: int, part: ItemUse) -> PlanGenerator:
         """Measures every mask on an item of the task, and the first masks on one of another task.
 
         Args:
@@ -374,7 +374,7 @@ class Measuring:
             drawn[name] = self.rng.permutation(items)[: max(4, rows // (2 * shares))]
         return drawn
 
-    def slopes(self, masks: Bools, items: int) -> Measured:
+    def slopes(self, masks: Bools, items: int) -> PlanGenerator:
         """Measures by gradients the loss when each gate closes under every mask, item by item.
 
         Returns:

@@ -35,7 +35,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PromptPair:
     """A source with operation A on operand u and a target with operation B on operand v.
 
     Attributes:
@@ -135,7 +135,7 @@ def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
     return TokenizedFamily(family.name, tuple(family.operations), tuple(fitting[:limit]))
 
 
-def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> list[Pair]:
+def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> list[PromptPair]:
     """Draws pairs in which A(v), B(v), A(u) and B(u) begin with different tokens.
 
     Raises:
@@ -147,7 +147,7 @@ def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> list[Pair
             f"family '{family.name}' has one operation: transfer needs two on the same operands"
         )
     rng = np.random.default_rng(seed)
-    chosen: dict[Pair, None] = {}
+    chosen: dict[PromptPair, None] = {}
     for _ in range(_DRAWS_PER_PAIR * count):
         if len(chosen) == count:
             break
@@ -156,7 +156,7 @@ def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> list[Pair
         u, v = operands[source], operands[target]
         tokens = {v.answers[a], v.answers[b], u.answers[a], u.answers[b]}
         if len(tokens) == 4 and u.template == v.template:
-            chosen[Pair(source, target, a, b)] = None
+            chosen[PromptPair(source, target, a, b)] = None
     if len(chosen) < _FEWEST_PAIRS:
         raise BadInput(
             f"family '{family.name}' gives {len(chosen)} pairs with different answers: add operands"

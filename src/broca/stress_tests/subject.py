@@ -10,14 +10,14 @@ from typing import Any
 from broca.models import GatedModel
 from broca.stress_tests.families import Family
 from broca.stress_tests.patching import require_heads
-from broca.stress_tests.prompts import Pair, TokenizedFamily, choose_pairs, tokenized
+from broca.stress_tests.prompts import PromptPair, TokenizedFamily, choose_pairs, tokenized
 from broca.verification.controls import layer_matched
 
-Columns = tuple[int, ...]
+HeadColumns = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Subject:
+class StressSubject:
     """The subject of a stress test.
 
     Attributes:
@@ -35,12 +35,12 @@ class Subject:
 
     head_dim: int
     names: tuple[str, ...]
-    columns: Columns
-    random_sets: tuple[Columns, ...]
-    all_heads: Columns
+    columns: HeadColumns
+    random_sets: tuple[HeadColumns, ...]
+    all_heads: HeadColumns
     family: TokenizedFamily
     controls: tuple[TokenizedFamily, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PromptPair, ...]
     seed: int
     settings: dict[str, Any]
 
@@ -54,7 +54,7 @@ class Subject:
         pairs: int,
         sets: int,
         seed: int,
-    ) -> Subject:
+    ) -> StressSubject:
         """Draws sets and pairs and tokenizes the prompts.
 
         Args:

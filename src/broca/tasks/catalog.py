@@ -28,7 +28,7 @@ from broca.tasks.task_index import TaskIndex, members_of, with_members
 from broca.tasks.taskfiles import BrokenFile, broken_files
 from broca.tasks.tokenizing import RequestTokenizer
 
-Origin = Literal["included", "shipped", "instruct", "lm-eval"]
+TaskOrigin = Literal["included", "shipped", "instruct", "lm-eval"]
 """Where a name is defined."""
 
 
@@ -340,7 +340,7 @@ class Catalog:
                 require_enclosed(task, allowed=self._allow_code)
             return tasks, loaded.get("groups", {}).get(name)
 
-    def _origin(self, name: str) -> Origin:
+    def _origin(self, name: str) -> TaskOrigin:
         """Returns where the name of a task, a group or a tag is defined.
 
         Raises:
@@ -371,7 +371,7 @@ class Catalog:
             f"ones, `include_path` adds a folder of your own{unread}"
         )
 
-    def _manager_of(self, name: str, origin: Origin) -> Any:
+    def _manager_of(self, name: str, origin: TaskOrigin) -> Any:
         """Returns the manager that knows a name and all tasks that it stands for."""
         if origin == "shipped":
             return self._shipped_manager

@@ -22,7 +22,7 @@ from typing import Any
 
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks.metrics import listed_metrics
-from broca.tasks.sandbox import Sandbox, Verdict
+from broca.tasks.sandbox import ProgramOutcome, Sandbox
 
 _NAME = "code_eval"
 
@@ -40,7 +40,7 @@ class CodeEval:
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox
-        self._verdicts: dict[bytes, Verdict] = {}
+        self._verdicts: dict[bytes, ProgramOutcome] = {}
         self._collected: dict[bytes, str] | None = None
 
     @cached_property
@@ -92,7 +92,7 @@ class CodeEval:
         }
         return scores, results
 
-    def verdicts(self, programs: Sequence[str]) -> list[Verdict]:
+    def verdicts(self, programs: Sequence[str]) -> list[ProgramOutcome]:
         """Executes distinct programs, several at once."""
         by_key = {_digest(program): program for program in programs}
         missing = {key: program for key, program in by_key.items() if key not in self._verdicts}
@@ -270,7 +270,7 @@ def _digest(program: str) -> bytes:
     return hashlib.sha256(program.encode("utf-8", errors="surrogatepass")).digest()
 
 
-def _result(problem: int, number: int, verdict: Verdict) -> dict[str, Any]:
+def _result(problem: int, number: int, verdict: ProgramOutcome) -> dict[str, Any]:
     return {
         "task_id": problem,
         "passed": verdict == "passed",

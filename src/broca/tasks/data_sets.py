@@ -50,7 +50,7 @@ DATA_SETS: dict[str, DataSet] = {
 ids (zsRE's columns are known; name the others with `fields`)."""
 
 Example = dict[str, Any]
-Reader = Callable[[Mapping[str, Any]], Example]
+RowReader = Callable[[Mapping[str, Any]], Example]
 
 
 def read_data_set(
@@ -112,7 +112,7 @@ def _rows(data_set: DataSet) -> tuple[Any, list[str] | None]:
 
 def _reader(
     name: str, columns: set[str], labels: list[str] | None, fields: Mapping[str, str]
-) -> Reader:
+) -> RowReader:
     """Returns the reader of rows with these columns."""
     unknown = set(fields) - {"prompt", "answer"}
     missing = [column for column in fields.values() if column not in columns]
@@ -180,7 +180,7 @@ def _labelled(row: Mapping[str, Any], labels: list[str] | None) -> Example:
     return _plain(f"{str(row['text']).strip()}\nLabel:", answer, str(row["text"]))
 
 
-_READERS: tuple[tuple[set[str], Reader], ...] = (
+_READERS: tuple[tuple[set[str], RowReader], ...] = (
     ({"requested_rewrite", "paraphrase_prompts"}, _rewrite),
     ({"src", "rephrase", "answers"}, _relation),
     ({"prompt", "answer"}, _prompt_answer),

@@ -29,7 +29,7 @@ _METRICS = {
 }
 
 
-class Documents(list[dict[str, Any]]):
+class DocumentList(list[dict[str, Any]]):
     """Documents with the columns that lm-eval expects; the values are unchanged."""
 
     def __init__(self, documents: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
@@ -44,7 +44,7 @@ def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
         task: A task with examples.
         tokenizer: Tokenizer of the model, which measures the longest answer.
     """
-    documents = Documents(task.examples, _FIELDS[task.kind])
+    documents = DocumentList(task.examples, _FIELDS[task.kind])
     config: dict[str, Any] = {
         "task": task.name,
         "custom_dataset": lambda **_: {"test": documents},

@@ -14,10 +14,10 @@ from broca.errors import NothingToLocalize
 from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.atlas import Atlas
-from broca.runs.expecting import INTACT, REFERENCES, atlas_steps
 from broca.runs.progress import Report
 from broca.runs.setup import ablation_of, open_session
 from broca.runs.task_sets import compared_tasks, equal_tasks, load_tasks
+from broca.runs.verb_steps import INTACT, REFERENCES, atlas_steps
 from broca.searches.atlas import AtlasProblem, AtlasSearch
 from broca.tasks import Task
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from broca.comparisons import Collection, Compared, seed_of, selections_of, subjects_of, tasks_of
+from broca.comparisons import Collection, Comparable, seed_of, selections_of, subjects_of, tasks_of
 from broca.options import CompareRunOptions, takes_options
 from broca.results.comparison import Comparison
 from broca.runs.progress import Report, Stages
@@ -16,7 +16,7 @@ from broca.tasks import Task
 
 @takes_options
 def compare(
-    *models: Compared,
+    *models: Comparable,
     tasks: str | Sequence[str | Task] = (),
     heads: str | Sequence[str] = (),
     revisions: Sequence[str] = (),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from broca.errors import BadInput
-from broca.explorer import Explorer, Subject
+from broca.explorer import Explorer, ExplorerSubject
 from broca.explorer.server import LOCAL, Server, require_token
 from broca.models import GatedModel, load
 from broca.options import RunOptions, takes_options, without
@@ -79,7 +79,9 @@ def explore(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    subject = Subject(model.name) if isinstance(model, GatedModel) else Subject.of(model)
+    subject = (
+        ExplorerSubject(model.name) if isinstance(model, GatedModel) else ExplorerSubject.of(model)
+    )
     if not isinstance(model, GatedModel):
         journal_options = run_options.journal_options
         run_options = replace(options_of_run(model, run_options), journal_options=journal_options)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from broca import exports
 from broca.engine import Ablation
-from broca.exports import Exportable, Origin, Request
+from broca.exports import Exportable, ExportRequest, Origin
 from broca.models import GatedModel
 from broca.options import RunOptions, takes_options, without
 from broca.results.codec import encode
@@ -64,7 +64,7 @@ def export(
             what to do.
         SelfTestFailed: The export does not equal the ablated model; its files are removed.
     """
-    request = Request.of(model, heads, kind, scale)
+    request = ExportRequest.of(model, heads, kind, scale)
     if kind == "adapter":
         exports.require_peft()
     checked = exports.checked_task(request, task) if check else None

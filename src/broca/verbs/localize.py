@@ -11,11 +11,11 @@ from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options
 from broca.results.localization import Localization
 from broca.runs.assembling import localization
-from broca.runs.expecting import localization_steps
 from broca.runs.problems import method_of, require_search
 from broca.runs.progress import Report
 from broca.runs.searching import Searches
 from broca.runs.setup import ablation_of, open_session
+from broca.runs.verb_steps import localization_steps
 from broca.tasks import Task
 from broca.verification import QUICK
 from broca.verification.interactions import pairwise, require_count

@@ -16,7 +16,7 @@ from broca.recovery import recovery_name
 from broca.recovery.uncertainty import RESAMPLES
 from broca.results.localization import AdditivityInfo, ranked
 from broca.results.refit import Refit
-from broca.runs.past_runs import localized_in, mask_changes, problem_of_run, task_rows
+from broca.runs.journaled_runs import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
 from broca.searches.regression import rank_by_regression
 

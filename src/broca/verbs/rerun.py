@@ -13,7 +13,7 @@ from broca.options import ExecutorOptions, JournalOptions, takes_options, withou
 from broca.results.localization import Localization, ranked
 from broca.results.repetition import Repetition
 from broca.runs.folder import with_recorded
-from broca.runs.past_runs import localized_in, ranking_from_journal
+from broca.runs.journaled_runs import localized_in, ranking_from_journal
 from broca.runs.repeating import compare_rankings, compare_results
 
 if TYPE_CHECKING:

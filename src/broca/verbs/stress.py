@@ -17,7 +17,7 @@ from broca.runs.provenance import model_info
 from broca.runs.setup import model_and_heads, named_heads, open_session, require_names
 from broca.runs.task_sets import TaskSet
 from broca.stress_tests.families import load_family
-from broca.stress_tests.measure import (
+from broca.stress_tests.properties import (
     decodability,
     necessity,
     positive_control,
@@ -26,7 +26,7 @@ from broca.stress_tests.measure import (
     stress_steps,
     transfer,
 )
-from broca.stress_tests.subject import Subject
+from broca.stress_tests.subject import StressSubject
 from broca.stress_tests.verdict import judge
 from broca.verification.controls import CONTROLS
 
@@ -81,7 +81,7 @@ def stress(
     model, heads = model_and_heads(model, heads)
     with open_session(model, run_options, on_progress) as opened:
         gated, stages = opened.model, opened.stages
-        subject = Subject.of(
+        subject = StressSubject.of(
             gated, named_heads(gated, heads), families, pairs=pairs, sets=sets, seed=seed
         )
         run = opened.run(TaskSet(), settings=subject.settings)

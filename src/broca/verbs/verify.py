@@ -11,7 +11,7 @@ from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.verification import Crossing, Verification
-from broca.runs import expecting
+from broca.runs import verb_steps
 from broca.runs.progress import Report
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.setup import ablation_of, named_heads, open_session, require_names
@@ -85,10 +85,10 @@ def verify(
             },
         )  # fmt: skip
         kinds = ablations_of(gated) if scope.curve else ()
-        stages.expect(expecting.verification_steps(tasks, scope, names, order or names, kinds))
+        stages.expect(verb_steps.verification_steps(tasks, scope, names, order or names, kinds))
         search_options = SearchOptions(k=len(names))
         if both_ways:
-            stages.expect(expecting.crossing_steps(gated, tasks, search_options, seed=seed))
+            stages.expect(verb_steps.both_ways_steps(gated, tasks, search_options, seed=seed))
         _, at_chance = opened.intact_scores(run)
         examiner = run.examiner(scope, kinds=kinds)
         examination = examiner.examine(names, order=order, report=stages.enter)
@@ -100,12 +100,12 @@ def verify(
         for other in tasks.same_skill if both_ways else ():
             selected = localize(
                 gated, other, others=[], seed=seed, verify=False,
-                on_progress=stages.enter_verb(expecting.localizing_stage(other)),
+                on_progress=stages.enter_verb(verb_steps.localizing_stage(other)),
                 search_options=search_options,
                 run_options=run_options.within(opened.workspace),
             ).selected  # fmt: skip
             if selected:
-                stages.enter(expecting.crossing_stage(other))
+                stages.enter(verb_steps.crossing_stage(other))
                 (drop,) = examiner.drops_of(selected, [tasks.task])
                 crossings.append(Crossing(other, tasks.task, selected, drop.drop, drop.p))
         rows = run.scoring_rows

@@ -27,7 +27,7 @@ EXPLAINED = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
+class EffectMatrix:
     """Effects of every component on every task.
 
     Attributes:
@@ -72,7 +72,7 @@ class Matrix:
         return sure
 
 
-def universal(matrix: Matrix) -> list[int]:
+def universal(matrix: EffectMatrix) -> list[int]:
     """Returns the columns of components that most tasks need to about the same degree, worst first.
 
     A universal component hurts two thirds of the usable tasks. It costs two thirds of their

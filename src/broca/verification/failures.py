@@ -27,7 +27,7 @@ _COLLAPSE, _COLLAPSE_PER_TOKEN = math.log(100), 1.0
 _RIGHT = 1.0 - 1e-9
 """Minimum response of a right answer."""
 
-Answers = Sequence[tuple[Output, ...]]
+ItemOutputs = Sequence[tuple[Output, ...]]
 """The model's answers to the requests of every item."""
 
 
@@ -58,7 +58,10 @@ def answer_text(outputs: tuple[Output, ...]) -> str:
 
 
 def modes_of(
-    items: Sequence[Item], before: Answers, after: Answers, right: NDArray[np.bool_] | None = None
+    items: Sequence[Item],
+    before: ItemOutputs,
+    after: ItemOutputs,
+    right: NDArray[np.bool_] | None = None,
 ) -> tuple[dict[str, list[bool]], ...]:
     """Returns the failure modes of every item's output, intact and with a set ablated.
 
@@ -115,8 +118,8 @@ def modes_of(
 def failures(
     task: str,
     items: Sequence[Item],
-    before: Answers,
-    after: Answers,
+    before: ItemOutputs,
+    after: ItemOutputs,
     scores: NDArray[np.float64],
     *,
     chance: float = 0.0,
@@ -153,7 +156,7 @@ def failures(
     )
 
 
-def samples(items: Sequence[Item], before: Answers, after: Answers) -> tuple[Sample, ...]:
+def samples(items: Sequence[Item], before: ItemOutputs, after: ItemOutputs) -> tuple[Sample, ...]:
     """Returns the outputs of every item side by side."""
     return tuple(
         Sample(

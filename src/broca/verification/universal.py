@@ -9,7 +9,7 @@ import numpy as np
 
 from broca.components import ComponentSet
 from broca.measurement import Execute
-from broca.verification.effects import LEAST, Matrix, universal
+from broca.verification.effects import LEAST, EffectMatrix, universal
 from broca.verification.statistics import bootstrap_drops
 from broca.verification.trial import Trial
 
@@ -76,7 +76,7 @@ def ablate_alone(
         not benchmark.at_chance(before[name], items=len(trial.places[name]))
         for name, benchmark in zip(measured, benchmarks, strict=True)
     ]
-    matrix = Matrix(
+    matrix = EffectMatrix(
         effects, resampled, np.array(usable),
         tuple(benchmark.capability for benchmark in benchmarks), LEAST,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from broca.measurement import Measurement
 from broca.recovery import PairwiseModel
 from broca.searches import make_search
 from broca.searches.focus.settling import first_good
-from broca.searches.measuring import Table
+from broca.searches.measuring import SetDrops
 
 
 class Tasks:
@@ -285,22 +285,22 @@ def test_a_table_says_which_sets_do_harm():
     task = np.array([[1.0] * 8, [1.0] + [0.0] * 7, [1.0] * 8, [0.0] * 8])
     others = np.array([[0.0] * 8, [0.0] * 8, [1.0] * 8, [0.0] * 8])
     items = np.arange(8)
-    assert Table(task, others, 1.0, items).harmful(0.1).tolist() == [True, False, False, False]
-    assert Table(task, others, 0.0, items).harmful(0.1).tolist() == [True, False, True, False]
-    assert Table(0.05 * task, 0 * others, 1.0, items).harmful(0.1).tolist() == [False] * 4
+    assert SetDrops(task, others, 1.0, items).harmful(0.1).tolist() == [True, False, False, False]
+    assert SetDrops(task, others, 0.0, items).harmful(0.1).tolist() == [True, False, True, False]
+    assert SetDrops(0.05 * task, 0 * others, 1.0, items).harmful(0.1).tolist() == [False] * 4
 
 
 def test_items_asked_again_tell_nothing_new():
     """Repeated rows of an item narrow the interval only where they disagree."""
     drops = np.array([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
     items = np.arange(8)
-    once = Table(drops, 0 * drops, 1.0, items)
-    again = Table(np.tile(drops, 5), np.zeros((1, 40)), 1.0, np.tile(items, 5))
+    once = SetDrops(drops, 0 * drops, 1.0, items)
+    again = SetDrops(np.tile(drops, 5), np.zeros((1, 40)), 1.0, np.tile(items, 5))
     assert again.interval(0) == pytest.approx(once.interval(0))
     assert not once.harmful(0.1)[0]
     assert not again.harmful(0.1)[0]
     noise = np.tile([[1.0, 0.0, 0.0, 0.0]], 8)  # one of four rows of each item loses
-    consistent = Table(noise, 0 * noise, 1.0, np.repeat(items, 4))
+    consistent = SetDrops(noise, 0 * noise, 1.0, np.repeat(items, 4))
     assert consistent.harmful(0.1)[0]
     assert consistent.interval(0)[1] == once.interval(0)[1]
     assert consistent.interval(0)[2] < once.interval(0)[2]
@@ -313,7 +313,7 @@ def test_the_interval_holds_the_mean_of_items_at_large():
     for _ in range(2000):
         drops = (rng.random(50) < 0.3).astype(float)
         items = rng.permutation(np.tile(np.arange(50), 5))[:200]
-        low, _, high = Table(drops[None, items], np.zeros((1, 200)), 1.0, items).interval(0)
+        low, _, high = SetDrops(drops[None, items], np.zeros((1, 200)), 1.0, items).interval(0)
         held.append(low <= -0.3 <= high)
     assert 0.88 <= np.mean(held) <= 0.93
 
@@ -325,7 +325,7 @@ def test_the_simplest_set_that_does_harm_is_the_answer():
         sets, np.array([0.09, 0.1, 0.11]), noise=0.02
     )
     drops = (np.arange(100)[None] < np.array([[9], [11], [12]])).astype(float)
-    table = Table(drops, np.zeros_like(drops), 1.0, np.arange(drops.shape[1]))
+    table = SetDrops(drops, np.zeros_like(drops), 1.0, np.arange(drops.shape[1]))
     assert table.harmful(0.1).tolist() == [False, True, True]
     assert first_good(table, sets, model, 0.02, table.harmful(0.1)) == 1
     assert first_good(table, sets, model, 0.02, table.harmful(0.05)) == 0
@@ -336,7 +336,7 @@ def test_every_member_has_its_cost():
     """Two additional members must add twice the worth of one."""
     sets = np.array([[1, 0, 0], [1, 1, 1]], dtype=bool)
     drops = (np.arange(4000)[None] < np.array([[2000], [2140]])).astype(float)
-    table = Table(drops, np.zeros_like(drops), 1.0, np.arange(drops.shape[1]))
+    table = SetDrops(drops, np.zeros_like(drops), 1.0, np.arange(drops.shape[1]))
     model = PairwiseModel(3, largest=3, cost=0.02).fit(sets, drops.mean(axis=1), noise=0.02)
     harmful = table.harmful(0.1)
     assert first_good(table, sets, model, 0.02, harmful) == 0

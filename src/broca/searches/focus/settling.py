@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from broca.measurement import Measurement, Plan
 from broca.recovery import PairwiseModel
 from broca.searches.focus.joint import Promising
-from broca.searches.measuring import Bools, Floats, Measuring, Table
+from broca.searches.measuring import Bools, Floats, Measuring, SetDrops
 
 Harms = dict[int, tuple[float, float, float]]
 """By place on the short list: low end, effect and high end (90 %) of ablating a component alone."""
@@ -109,7 +109,7 @@ def knock_out(
     """
     sets, before = promising.sets, measuring.rows
     predicted, errors = promising.model.values(sets), promising.model.errors(sets)
-    met = Table.of_none(len(sets), measuring.weight)
+    met = SetDrops.of_none(len(sets), measuring.weight)
     for heat in range(_HEATS):
         affordable = rows // _HEATS // measuring.bundle_rows(1)
         fit = slice(max(1, affordable // _ENTERING - 1))  # the best sets come first
@@ -250,7 +250,7 @@ def _with(members: Bools, more: list[int], k: int) -> Bools:
 
 
 def _blended(
-    table: Table, drops: Floats, predicted: Floats, errors: Floats
+    table: SetDrops, drops: Floats, predicted: Floats, errors: Floats
 ) -> tuple[Floats, Floats]:
     """Combines means over fresh items with forecasts, weighted by precision.
 
@@ -269,7 +269,9 @@ def _blended(
     return means, 1 / np.sqrt(precision + prior)
 
 
-def first_good(table: Table, sets: Bools, model: PairwiseModel, cost: float, harmful: Bools) -> int:
+def first_good(
+    table: SetDrops, sets: Bools, model: PairwiseModel, cost: float, harmful: Bools
+) -> int:
     """Returns the first set that the best does not significantly beat, of the harmful if any.
 
     Args:

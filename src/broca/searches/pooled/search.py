@@ -33,7 +33,7 @@ from broca.measurement import Measurement, Plan
 from broca.recovery import NonPositiveLasso, additivity
 from broca.results.localization import AnswerInfo
 from broca.searches.base import Problem, Ranking, SearchGenerator, members_first
-from broca.searches.measuring import GOING_ON, ROWS_PER_TASK, Measuring, Table, budget_of
+from broca.searches.measuring import GOING_ON, ROWS_PER_TASK, Measuring, SetDrops, budget_of
 from broca.searches.pilot import MOST_MASKS, growing_size, pilot, random_masks
 from broca.searches.pooled.beliefs import Beliefs, Bools, Features, Floats
 from broca.searches.records import Method
@@ -352,13 +352,13 @@ class _Search:
             return replace(outcome, answer=AnswerInfo("found"))
         return outcome
 
-    def _meet(self, sets: Bools, rows: int) -> Generator[Plan, Measurement, Table | None]:
+    def _meet(self, sets: Bools, rows: int) -> Generator[Plan, Measurement, SetDrops | None]:
         """Measures sets on the same items, as many as the rows allow; None if they allow none."""
         measuring = self._measuring
         items = rows // measuring.bundle_rows(1) // (len(sets) + 1)
         if items < 1:
             return None
-        met: Table = yield from measuring.crossed(sets, items)
+        met: SetDrops = yield from measuring.crossed(sets, items)
         self._learn()
         self._beliefs.fit()
         return met
@@ -428,7 +428,7 @@ class _Search:
             members = smaller[int(np.argmin(beyond))]
         return members
 
-    def _corrections(self, sets: Bools, met: Table) -> Floats:
+    def _corrections(self, sets: Bools, met: SetDrops) -> Floats:
         """Returns corrections of what the regression expects each member to add, `(members,)`.
 
         The regression knows more rows, and most corrections are 0. But if measured sets lie further

@@ -30,7 +30,7 @@ from broca.studies.methods.comparison_page import save_page
 from broca.studies.methods.ground_truth import SingleEffects, single_effects
 from broca.studies.methods.running import (
     CellSetup,
-    Effects,
+    EffectsByTask,
     Grid,
     cell_steps,
     missing_cells,
@@ -250,7 +250,7 @@ def _later(number: int) -> str:
 
 def _effects(
     opened: Session, names: Sequence[str], benchmarks: Mapping[str, Benchmark], grid: Grid
-) -> Effects:
+) -> EffectsByTask:
     """Measures the effects of single ablations by task and response, if they are requested."""
     run = opened.run(
         whole_tasks(benchmarks), settings={"study": "methods", "tasks": list(benchmarks)}

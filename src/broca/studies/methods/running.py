@@ -16,7 +16,7 @@ from broca.studies.methods.ground_truth import SingleEffects, planted_recall
 from broca.tasks import Benchmark
 from broca.verification import roles
 
-Effects = Mapping[tuple[str, str], SingleEffects]
+EffectsByTask = Mapping[tuple[str, str], SingleEffects]
 """Effects of single ablations by task and response."""
 
 
@@ -94,7 +94,7 @@ class CellSetup:
 
     session: Session
     benchmarks: Mapping[str, Benchmark]
-    effects: Effects
+    effects: EffectsByTask
 
     def localize(self, key: CellKey, report: Report) -> Localization:
         """Runs the localization of a cell."""

@@ -23,7 +23,7 @@ from broca.studies.paper.reproduction import Row
 
 _TOTALS = ("mean", "knowledge_mean", "other_mean")
 
-Rows = Sequence[Row]
+TableRows = Sequence[Row]
 
 
 def draw(reproduction: Reproduction) -> list[Figure]:
@@ -49,17 +49,17 @@ def draw(reproduction: Reproduction) -> list[Figure]:
     ]
 
 
-def task_and_general(rows: Rows) -> Chart:
+def task_and_general(rows: TableRows) -> Chart:
     """Draws the drops of the task, with intervals, and of the others."""
     return _drops(rows, [str(row["task"]) for row in rows])
 
 
-def found_and_measured(rows: Rows) -> Chart:
+def found_and_measured(rows: TableRows) -> Chart:
     """Draws the drops for heads of one task measured on another."""
     return _drops(rows, [f"{row['found_on']} on {row['measured_on']}" for row in rows])
 
 
-def cost_of_methods(rows: Rows) -> Chart:
+def cost_of_methods(rows: TableRows) -> Chart:
     """Draws the specific drop against the rows of the search."""
     lines = []
     for number, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
@@ -79,7 +79,7 @@ def cost_of_methods(rows: Rows) -> Chart:
     )
 
 
-def lines_by_k(rows: Rows) -> Chart:
+def lines_by_k(rows: TableRows) -> Chart:
     """Draws a panel for each task: drops without the first k heads, by k."""
     tasks = list(dict.fromkeys(str(row["task"]) for row in rows))
     charts = []
@@ -103,7 +103,7 @@ def lines_by_k(rows: Rows) -> Chart:
     return Panels(tuple(tasks), tuple(charts), f"Points lost on {len(tasks)} tasks by k")
 
 
-def by_head(rows: Rows) -> Chart:
+def by_head(rows: TableRows) -> Chart:
     """Draws the matrix head x task of drops, relative to the intact row if there is one."""
     columns = [name for name in rows[0] if name not in ("model", "head", *_TOTALS)]
     intact = rows[0] if rows[0]["head"] == "none" else None
@@ -122,7 +122,7 @@ def by_head(rows: Rows) -> Chart:
     )
 
 
-def radar(rows: Rows) -> Chart:
+def radar(rows: TableRows) -> Chart:
     """Draws a panel for each list of heads: scores of every task, intact and without the list."""
     lists = [str(name) for name in dict.fromkeys(row["heads_of"] for row in rows) if name != "none"]
     charts = []
@@ -141,17 +141,17 @@ def radar(rows: Rows) -> Chart:
     return Panels(titles, tuple(charts), f"Scores without the heads of {len(lists)} tasks")
 
 
-def bars_by_head(rows: Rows) -> Chart:
+def bars_by_head(rows: TableRows) -> Chart:
     """Draws each task's score, intact and without each head."""
     return _scores(rows, "without {}")
 
 
-def bars_by_list(rows: Rows) -> Chart:
+def bars_by_list(rows: TableRows) -> Chart:
     """Draws each task's score, intact and without each task's heads."""
     return _scores(rows, "without heads of {}")
 
 
-def pairs(rows: Rows) -> Chart:
+def pairs(rows: TableRows) -> Chart:
     """Draws the number of pairs of heads in one group, beside the number under permutations."""
     sources = len({row["source"] for row in rows})
     labels = tuple(
@@ -169,7 +169,7 @@ def pairs(rows: Rows) -> Chart:
     return IntervalChart(labels, series, "pairs of heads", joined=True)
 
 
-def against_size(rows: Rows) -> Chart:
+def against_size(rows: TableRows) -> Chart:
     """Draws drops against the number of parameters, a line for each task."""
     lines = []
     for number, task in enumerate(dict.fromkeys(row["task"] for row in rows)):
@@ -182,7 +182,7 @@ def against_size(rows: Rows) -> Chart:
     return LineChart(tuple(lines), "parameters", "points lost", logarithmic=True)
 
 
-def _scores(rows: Rows, label_of: str) -> Chart:
+def _scores(rows: TableRows, label_of: str) -> Chart:
     tasks = list(dict.fromkeys(str(row["measured_on"]) for row in rows))
     series = []
     for number, label in enumerate(dict.fromkeys(str(row["heads"]) for row in rows)):
@@ -199,7 +199,7 @@ def _scores(rows: Rows, label_of: str) -> Chart:
     return IntervalChart(tuple(tasks), tuple(series), "score")
 
 
-def _drops(rows: Rows, labels: Sequence[str]) -> Chart:
+def _drops(rows: TableRows, labels: Sequence[str]) -> Chart:
     series = [Series("task", "harm", tuple((n, _drop(row)) for n, row in enumerate(rows)))]
     general = tuple(
         (n, Point(100 * row["general_drop"])) for n, row in enumerate(rows) if "general_drop" in row
@@ -209,7 +209,7 @@ def _drops(rows: Rows, labels: Sequence[str]) -> Chart:
     return IntervalChart(tuple(labels), tuple(series), "points lost")
 
 
-def _points(rows: Rows, column: str) -> tuple[tuple[int, Point], ...]:
+def _points(rows: TableRows, column: str) -> tuple[tuple[int, Point], ...]:
     return tuple((n, Point(row[column])) for n, row in enumerate(rows))
 
 
@@ -218,7 +218,7 @@ def _drop(row: Row, *, title: str = "") -> Point:
     return Point(100 * row["drop"], 100 * row["drop_low"], 100 * row["drop_high"], title)
 
 
-_DRAWINGS: MappingProxyType[str, tuple[Callable[[Rows], Chart], str]] = MappingProxyType(
+_DRAWINGS: MappingProxyType[str, tuple[Callable[[TableRows], Chart], str]] = MappingProxyType(
     {
         "table2": (task_and_general, "what each task loses without its heads, and the others"),
         "table3": (found_and_measured, "heads of one task, measured on another"),

@@ -15,8 +15,8 @@ from broca.options import PaperRunOptions, SearchOptions, SourceOptions, takes_o
 from broca.results import Reproduction
 from broca.runs import Report, Stages, Step, open_session, open_workspace
 from broca.studies.paper import figure_rows, table_rows
-from broca.studies.paper.expecting import experiment_stage, study_steps
 from broca.studies.paper.names import ALL, NAMES
+from broca.studies.paper.rehearsal import experiment_stage, study_steps
 from broca.studies.paper.reproduction import Row
 from broca.studies.paper.study import PAPER_METHOD, Study, StudySettings
 from broca.tasks import Task

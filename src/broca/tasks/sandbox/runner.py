@@ -20,7 +20,7 @@ from typing import Literal
 from broca.errors import BadInput
 from broca.tasks.sandbox.isolation import ISOLATIONS, Isolation, Limits, launch, possible
 
-Verdict = Literal["passed", "failed", "timed out"]
+ProgramOutcome = Literal["passed", "failed", "timed out"]
 """`passed`: the program ran to its last statement; `timed out`: it was killed; else `failed`."""
 
 _TOKEN_BYTES = 32
@@ -71,21 +71,21 @@ class Sandbox:
         """Description of the isolation, for the reader of a result."""
         return ISOLATIONS[self.isolation]
 
-    def run(self, program: str) -> Verdict:
+    def run(self, program: str) -> ProgramOutcome:
         """Runs a program; equal programs have equal verdicts.
 
         The behaviour of the program only affects its verdict and raises no exception.
         """
         return self._run(program, self.isolation)
 
-    def run_all(self, programs: Sequence[str]) -> list[Verdict]:
+    def run_all(self, programs: Sequence[str]) -> list[ProgramOutcome]:
         """Runs several programs, `workers` at a time; returns verdicts in their order."""
         if len(programs) < 2:
             return [self.run(program) for program in programs]
         with ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(self.run, programs))
 
-    def _run(self, program: str, isolation: Isolation) -> Verdict:
+    def _run(self, program: str, isolation: Isolation) -> ProgramOutcome:
         slot = self._slots.get()
         try:
             if isolation == "bubblewrap":
@@ -97,7 +97,7 @@ class Sandbox:
         finally:
             self._slots.put(slot)
 
-    def _run_in(self, folder: str, program: str, isolation: Isolation, slot: int) -> Verdict:
+    def _run_in(self, folder: str, program: str, isolation: Isolation, slot: int) -> ProgramOutcome:
         token = secrets.token_hex(_TOKEN_BYTES // 2).encode()
         how = launch(isolation, self.limits, folder=folder, slot=slot, token_length=_TOKEN_BYTES)
         # lone surrogates, which are not UTF-8, become question marks

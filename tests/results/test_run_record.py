@@ -6,7 +6,7 @@ import pytest
 
 from broca.results.base import SCHEMA
 from broca.results.codec import encode, restored
-from broca.results.run_folder import RunFolderRecord
+from broca.results.run_record import RunFolderRecord
 
 RECORD = RunFolderRecord(
     command="broca localize reference --task addition",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broca.studies.paper.expecting import experiment_stage, study_steps
+from broca.studies.paper.rehearsal import experiment_stage, study_steps
 from broca.studies.paper.running import EXPERIMENTS
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 
-from broca.runs.finished import NAME, finished_files, note_finished
+from broca.runs.finish_stamps import NAME, finished_files, note_finished
 
 ASKED = {"verb": "verify", "seed": 0, "others": ("capitals",)}
 

@@ -31,7 +31,7 @@ ORDER BY rows.condition, rows.mask, rows.item
 """
 
 
-def export(journal: Journal, path: str | Path) -> int:
+def write_rows(journal: Journal, path: str | Path) -> int:
     """Writes a line for each row, as `.csv` or `.parquet` by the file's name.
 
     Returns:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca.engine.ablation import ABLATIONS
 from broca.errors import SelfTestFailed
@@ -16,7 +15,7 @@ from broca.results.stress_test import Necessity, Probe, Reversal, Shift
 from broca.runs.forecast import Step
 from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch, Vector
 from broca.stress_tests.probing import probe
-from broca.stress_tests.prompts import Pair, Prompt
+from broca.stress_tests.prompts import Prompt, PromptPair
 from broca.stress_tests.stand_ins import (
     Noise,
     OperationOffset,
@@ -26,18 +25,17 @@ from broca.stress_tests.stand_ins import (
     Zeros,
     ablated,
 )
-from broca.stress_tests.subject import Columns, Subject
-from broca.verification.statistics import bootstrap_interval
+from broca.stress_tests.subject import HeadColumns, StressSubject
+from broca.verification.statistics import Values, bootstrap_interval
 
 SUBSPACE = 4
 """Number of dimensions of the restored low-rank part."""
 
-Values = NDArray[np.float64]
 Observe = Callable[[Sequence[Observation]], list[Vector]]
 """Measures observations of one class; returns their vectors, in their order."""
 
 
-def stress_steps(subject: Subject) -> list[Step]:
+def stress_steps(subject: StressSubject) -> list[Step]:
     """Returns the steps of a stress test with their observations."""
     sets = 1 + len(subject.random_sets)
     return [
@@ -52,7 +50,7 @@ def stress_steps(subject: Subject) -> list[Step]:
     ]
 
 
-def necessity(observe: Observe, subject: Subject, kind: str) -> Necessity:
+def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
     """Measures the drop of the margin without the heads, on the family and on the controls.
 
     Args:
@@ -89,7 +87,7 @@ def necessity(observe: Observe, subject: Subject, kind: str) -> Necessity:
     )
 
 
-def decodability(observe: Observe, subject: Subject) -> Probe:
+def decodability(observe: Observe, subject: StressSubject) -> Probe:
     """Tests whether a linear probe reads the operation from the heads' outputs."""
     family, questions = subject.family, subject.family.questions
     (outputs,) = observe([HeadOutputs(family.prompts, subject.columns)])
@@ -103,7 +101,7 @@ def decodability(observe: Observe, subject: Subject) -> Probe:
     )
 
 
-def reversal(observe: Observe, subject: Subject) -> tuple[Reversal, ...]:
+def reversal(observe: Observe, subject: StressSubject) -> tuple[Reversal, ...]:
     """Measures how much of zero ablation's damage restoring strict parts of the outputs undoes."""
     parts = _restored_parts(subject)
     prompts, answers = subject.family.prompts, subject.family.answers
@@ -122,7 +120,7 @@ def reversal(observe: Observe, subject: Subject) -> tuple[Reversal, ...]:
     )
 
 
-def self_patch(observe: Observe, subject: Subject) -> float:
+def self_patch(observe: Observe, subject: StressSubject) -> float:
     """Returns the largest change when a target's own outputs are written into it; must be zero.
 
     Raises:
@@ -138,7 +136,7 @@ def self_patch(observe: Observe, subject: Subject) -> float:
     return largest
 
 
-def transfer(observe: Observe, subject: Subject) -> tuple[Shift, ...]:
+def transfer(observe: Observe, subject: StressSubject) -> tuple[Shift, ...]:
     """Measures the effect of writing sources into targets: the real write, then the controls."""
     writes = _writes(subject)
     changes = _changes(
@@ -158,7 +156,7 @@ def transfer(observe: Observe, subject: Subject) -> tuple[Shift, ...]:
     )
 
 
-def positive_control(observe: Observe, subject: Subject) -> Interval:
+def positive_control(observe: Observe, subject: StressSubject) -> Interval:
     """Writes the operation's mean offset into all heads of neutral prompts, which must work.
 
     The offset is the mean difference over operands between the outputs on the operation's prompts
@@ -179,7 +177,7 @@ def positive_control(observe: Observe, subject: Subject) -> Interval:
     return _interval(moved - moved_at_random)
 
 
-def _restored_parts(subject: Subject) -> dict[str, StandIn]:
+def _restored_parts(subject: StressSubject) -> dict[str, StandIn]:
     """Returns the strict parts of the outputs that are restored, by name."""
     parts: dict[str, StandIn] = {}
     if len(subject.columns) > 1:
@@ -194,7 +192,7 @@ def _restored_parts(subject: Subject) -> dict[str, StandIn]:
     return parts
 
 
-def _writes(subject: Subject) -> list[tuple[str, Columns, StandIn]]:
+def _writes(subject: StressSubject) -> list[tuple[str, HeadColumns, StandIn]]:
     """Returns the writes into the targets: name, outputs, and heads."""
     sources = _sources(subject, lambda pair: pair.source_operation)
     stand_ins: dict[str, StandIn] = {
@@ -208,7 +206,7 @@ def _writes(subject: Subject) -> list[tuple[str, Columns, StandIn]]:
     ]
 
 
-def _controls(subject: Subject) -> dict[str, StandIn]:
+def _controls(subject: StressSubject) -> dict[str, StandIn]:
     """Returns the control writes by name, which carry no other operation or no other answer."""
     controls: dict[str, StandIn] = {
         "the same operation, other operands": OutputsOf(
@@ -228,17 +226,19 @@ def _controls(subject: Subject) -> dict[str, StandIn]:
     return controls
 
 
-def _targets(subject: Subject) -> tuple[Prompt, ...]:
+def _targets(subject: StressSubject) -> tuple[Prompt, ...]:
     operands = subject.family.operands
     return tuple(operands[pair.target].prompts[pair.target_operation] for pair in subject.pairs)
 
 
-def _sources(subject: Subject, operation: Callable[[Pair], str | None]) -> tuple[Prompt, ...]:
+def _sources(
+    subject: StressSubject, operation: Callable[[PromptPair], str | None]
+) -> tuple[Prompt, ...]:
     operands = subject.family.operands
     return tuple(operands[pair.source].prompts[operation(pair)] for pair in subject.pairs)
 
 
-def _same_answer(subject: Subject) -> tuple[Prompt, ...] | None:
+def _same_answer(subject: StressSubject) -> tuple[Prompt, ...] | None:
     """Returns prompts of A whose answer begins like the target's; None if a pair has none."""
     operands, prompts = subject.family.operands, []
     for pair in subject.pairs:
@@ -256,9 +256,9 @@ def _same_answer(subject: Subject) -> tuple[Prompt, ...] | None:
 
 def _changes(
     observe: Observe,
-    subject: Subject,
+    subject: StressSubject,
     prompts: tuple[Prompt, ...],
-    writes: Sequence[tuple[Columns, StandIn]],
+    writes: Sequence[tuple[HeadColumns, StandIn]],
 ) -> list[Vector]:
     """Measures how each write changes log p(A(v)), log p(B(v)), log p(A(u)): `(pairs, 3)`."""
     tokens = []

@@ -7,12 +7,12 @@ import pytest
 from stress_tests.observing_here import observer
 
 from broca.errors import SelfTestFailed
-from broca.stress_tests import measure
+from broca.stress_tests import properties
 from broca.stress_tests.families import load_family
 from broca.stress_tests.observing import AnswerLogProbs
-from broca.stress_tests.prompts import Operand, Pair, TokenizedFamily
+from broca.stress_tests.prompts import Operand, PromptPair, TokenizedFamily
 from broca.stress_tests.stand_ins import OutputsOf
-from broca.stress_tests.subject import Subject
+from broca.stress_tests.subject import StressSubject
 
 SORTING = ("L3H12", "L0H3", "L3H1", "L0H4")
 
@@ -39,13 +39,13 @@ def observe(planted):
 def subject(planted):
     """The planted sorting heads, tested on sorting against reversing."""
     families = [load_family("letters"), load_family("sums")]
-    return Subject.of(planted, SORTING, families, pairs=16, sets=3, seed=0)
+    return StressSubject.of(planted, SORTING, families, pairs=16, sets=3, seed=0)
 
 
 @pytest.mark.parametrize("kind", ["zero", "mean", "resample"])
 def test_planted_heads_are_selectively_necessary(observe, subject, kind):
     """Ablation lowers the letters' margin more than random sets, and over 1 nat more than sums'."""
-    measured = measure.necessity(observe, subject, kind)
+    measured = properties.necessity(observe, subject, kind)
     assert measured.ablation == kind
     assert measured.rank == 1
     assert measured.selective > 1
@@ -56,14 +56,14 @@ def test_planted_heads_are_selectively_necessary(observe, subject, kind):
 
 def test_the_operation_is_decodable_from_planted_heads(observe, subject):
     """The probe reads the operation from the heads' outputs but not from the operand's tokens."""
-    probe = measure.decodability(observe, subject)
+    probe = properties.decodability(observe, subject)
     assert probe.accuracy > 0.9 > probe.surface
     assert probe.items == 32
 
 
 def test_strict_parts_are_restored(observe, subject):
     """`reversal` restores each head, the last token, all other tokens, and four dimensions."""
-    parts = measure.reversal(observe, subject)
+    parts = properties.reversal(observe, subject)
     assert [part.part for part in parts] == [
         *(f"{name} alone" for name in SORTING), "the last token", "all but the last token",
         "4 of 64 dimensions",
@@ -83,7 +83,7 @@ def test_shares_are_of_the_damage():
             values.append(np.array([0, -margin] * 2, dtype=np.float32))
         return values
 
-    (last, before) = measure.reversal(observe, MADE)
+    (last, before) = properties.reversal(observe, MADE)
     assert (last.part, before.part) == ("the last token", "all but the last token")
     assert last.share.value == before.share.value == 0.75
 
@@ -94,18 +94,18 @@ def test_heads_without_effect_have_nothing_to_reverse():
     def observe(observations):
         return [np.zeros(4, dtype=np.float32) for _ in observations]
 
-    assert measure.reversal(observe, MADE) == ()
+    assert properties.reversal(observe, MADE) == ()
 
 
 def test_planted_heads_transfer(observe, subject):
     """Writing the planted heads moves the target to the source's operation beyond every control."""
-    real, *controls = measure.transfer(observe, subject)
+    real, *controls = properties.transfer(observe, subject)
     assert real.source == "the other operation"
     assert real.transfer.low > 0
     assert real.copying is not None
     assert [control.source for control in controls] == CONTROLS
     assert all(control.beyond.low > 0 for control in controls)
-    assert measure.positive_control(observe, subject).low > 0
+    assert properties.positive_control(observe, subject).low > 0
 
 
 def test_the_same_answer_is_a_control_where_every_pair_has_one():
@@ -121,7 +121,7 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
     family = TokenizedFamily("mine", ("a", "b"), operands)
     two_pairs = SimpleNamespace(
         family=family, columns=(1,), random_sets=(), controls=(), seed=0,
-        pairs=(Pair(0, 1, "a", "b"), Pair(2, 3, "b", "a")),
+        pairs=(PromptPair(0, 1, "a", "b"), PromptPair(2, 3, "b", "a")),
     )  # fmt: skip
     sources = {}
 
@@ -131,7 +131,7 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
                 sources[len(sources)] = observation.stand_in.sources
         return [np.zeros(6, dtype=np.float32) for _ in observations]
 
-    shifts = measure.transfer(observe, two_pairs)
+    shifts = properties.transfer(observe, two_pairs)
     place = [shift.source for shift in shifts].index("the same answer from the other operation")
     # Operands 1 (operation b) and 2 (operation a) answer 12; 3 (a) and 0 (b) answer 13.
     assert sources[place] == ((1, 2), (2, 0))
@@ -139,9 +139,9 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
 
 def test_a_self_patch_that_changes_anything_ends_the_test(observe, subject):
     """Writing a prompt's own outputs changes no bit; any change raises `SelfTestFailed`."""
-    assert measure.self_patch(observe, subject) == 0
+    assert properties.self_patch(observe, subject) == 0
     with pytest.raises(SelfTestFailed, match=r"changes a log-probability by 0\.25"):
-        measure.self_patch(lambda observations: [np.array([0, 0.25], dtype=np.float32)], subject)
+        properties.self_patch(lambda observations: [np.array([0, 0.25], dtype=np.float32)], subject)
 
 
 def test_margins_compare_with_the_best_foil(observe, subject):
@@ -150,6 +150,6 @@ def test_margins_compare_with_the_best_foil(observe, subject):
     (vector,) = observe([AnswerLogProbs(family.prompts, (), family.answers)])
     log_probs = vector.reshape(len(family.prompts), -1)
     assert log_probs.shape == (32, len(family.answers[0]))
-    margins = measure._margins(log_probs)
+    margins = properties._margins(log_probs)
     assert margins.tolist() == pytest.approx([row[0] - max(row[1:]) for row in log_probs.tolist()])
     assert (margins > 0).mean() > 0.9  # the planted model sorts and reverses

@@ -109,7 +109,7 @@ def crossing_stage(task: str) -> str:
     return f"verifying: the selection for {task}"
 
 
-def crossing_steps(
+def both_ways_steps(
     model: GatedModel, tasks: TaskSet, options: SearchOptions, *, seed: int
 ) -> list[Step]:
     """The steps that localize every same-skill task and measure its selection on the claimed task.

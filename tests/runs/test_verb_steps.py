@@ -4,9 +4,9 @@ import pytest
 
 import broca
 from broca.options import SearchOptions
-from broca.runs.expecting import crossing_steps, localization_steps
 from broca.runs.forecast import Forecast
 from broca.runs.setup import claimed
+from broca.runs.verb_steps import both_ways_steps, localization_steps
 from broca.tasks import Catalog
 from broca.verification import QUICK
 
@@ -81,7 +81,7 @@ def test_localizations_of_same_skill_tasks_are_expected(model):
         model, "addition", catalog, others=["addition_words", "capitals"], items=100, seed=0,
         limit=16, searched="task",
     )  # fmt: skip
-    localization, measured = crossing_steps(model, tasks, options, seed=0)
+    localization, measured = both_ways_steps(model, tasks, options, seed=0)
     assert (localization.stage, localization.verb) == ("localizing addition_words", True)
     alone = claimed(model, "addition_words", catalog, others=[], items=12, seed=0)
     expected = localization_steps(model, alone, "pooled", options, False, 0)

@@ -7,7 +7,7 @@ from verbs.run_folders import localize_into
 from broca.errors import BadInput
 from broca.journal import Journal
 from broca.journal.reading import find_run
-from broca.runs.past_runs import (
+from broca.runs.journaled_runs import (
     TaskRows,
     localized_in,
     mask_changes,

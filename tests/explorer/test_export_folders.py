@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from broca.errors import BadInput
-from broca.explorer.exporting import Exports, write_zip
+from broca.explorer.export_folders import Exports, write_zip
 
 
 class Unseekable(io.RawIOBase):

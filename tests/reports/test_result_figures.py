@@ -7,7 +7,7 @@ from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from simulated import toy_verification
 
-from broca.reports import figures
+from broca.reports import result_figures
 from broca.results.neurons import LocatedNeuron
 
 
@@ -20,30 +20,30 @@ def verification():
 def test_the_picture_has_every_effect():
     """The grid contains every effect of the ranking and the selection."""
     result = make_result()
-    grid = figures.components(result).chart
+    grid = result_figures.components(result).chart
     assert grid.effects == {line.name: line.effect for line in result.ranking}
     assert grid.selected == result.selected
 
 
 def test_scores_stand_beside_one_another(verification):
     """Scores are paired by task; an empty set has no ablated scores."""
-    chart = figures.before_after(verification).chart
+    chart = result_figures.before_after(verification).chart
     intact, ablated = chart.series
     for series, scores in ((intact, verification.baseline), (ablated, verification.after)):
         assert {chart.rows[row]: point.value for row, point in series.points} == scores
-    assert len(figures.before_after(replace(verification, heads=())).chart.series) == 1
+    assert len(result_figures.before_after(replace(verification, heads=())).chart.series) == 1
 
 
 def test_members_are_coloured_by_what_they_cost(verification):
     """A member's effect is its loss when ablated alone, as a negative number."""
-    grid = figures.members(verification).chart
+    grid = result_figures.members(verification).chart
     for member in verification.members:
         assert grid.effects[member.head] == -member.alone.value
 
 
 def test_random_sets_are_points_and_the_real_set_is_another(verification):
     """Random sets and the real set share an axis in percentage points."""
-    chart = figures.controls(verification.controls).chart
+    chart = result_figures.controls(verification.controls).chart
     drawn, real = chart.series
     kinds = verification.controls
     assert len(drawn.points) == sum(len(kind.sets) for kind in kinds)
@@ -53,7 +53,7 @@ def test_random_sets_are_points_and_the_real_set_is_another(verification):
 def test_the_curve_has_the_drops_of_every_k(verification):
     """The curve has the drop with its interval for every k and a mark where it becomes flat."""
     swept = verification.curve
-    chart = figures.curve(swept).chart
+    chart = result_figures.curve(swept).chart
     task = chart.lines[0]
     assert list(task.x) == [point.k for point in swept.points]
     assert (task.points[0].value, task.points[0].low) == (0, None)  # nothing is ablated yet
@@ -64,10 +64,10 @@ def test_the_curve_has_the_drops_of_every_k(verification):
 def test_the_real_write_stands_out_among_its_controls():
     """Rows come in the order of the result, and the real write is a series of its own."""
     stress = make_stress()
-    chart = figures.shifts(stress).chart
+    chart = result_figures.shifts(stress).chart
     assert chart.rows == ("same template", "noise")
     assert [len(series.points) for series in chart.series] == [1, 1]
-    assert len(figures.necessity(stress).chart.rows) == len(stress.necessity)
+    assert len(result_figures.necessity(stress).chart.rows) == len(stress.necessity)
 
 
 def test_located_neurons_lie_in_their_layers():
@@ -77,5 +77,5 @@ def test_located_neurons_lie_in_their_layers():
     neuron_set = make_neurons()
     model = replace(neuron_set.model, layers=4, neurons=400)
     neurons = (LocatedNeuron("L3N40", 3, 40, 0.5, 9.0),)
-    grid = figures.located(replace(neuron_set, model=model, selected=neurons)).chart
+    grid = result_figures.located(replace(neuron_set, model=model, selected=neurons)).chart
     assert (grid.neurons, grid.layers, grid.effects) == (100, 4, {"L3N40": -0.5})

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from broca.errors import BadInput
 from broca.journal import Journal
-from broca.journal.exporting import COLUMNS, export
+from broca.journal.row_table import COLUMNS, write_rows
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_every_row_is_in_the_table(journal, tmp_path, ending):
     """Each row has its condition, item, response and output, and the names of what was ablated."""
     opened, (*_, responses, _) = journal
     file = tmp_path / f"rows.{ending}"
-    assert export(opened, file) == 12
+    assert write_rows(opened, file) == 12
     rows = rows_of(file)
     assert tuple(rows[0]) == COLUMNS
     drawn = np.random.default_rng(0).random((12, 9)) < 0.5
@@ -52,7 +52,7 @@ def test_an_empty_journal_gives_a_table_without_rows(tmp_path, ending):
     """The table of an empty journal has its columns and no rows."""
     file = tmp_path / f"rows.{ending}"
     with Journal.in_memory() as journal:
-        assert export(journal, file) == 0
+        assert write_rows(journal, file) == 0
     assert rows_of(file) == []
     if ending == "parquet":
         assert parquet.read_table(file).column_names == list(COLUMNS)
@@ -62,7 +62,7 @@ def test_other_endings_and_places_are_refused(journal, tmp_path):
     """Unknown endings and missing folders are refused, and no file is left behind."""
     opened, _ = journal
     with pytest.raises(BadInput, match=r"must end in \.csv or \.parquet"):
-        export(opened, tmp_path / "rows.txt")
+        write_rows(opened, tmp_path / "rows.txt")
     with pytest.raises(BadInput, match="choose another place"):
-        export(opened, tmp_path / "nowhere" / "rows.csv")
+        write_rows(opened, tmp_path / "nowhere" / "rows.csv")
     assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,51 @@
+"""A public name of a class or a type means one thing in the whole package."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+SOURCE = Path(__file__).parent.parent / "src" / "broca"
+
+
+def definitions(source):
+    """Yields public classes and type aliases of a module, each with its definition.
+
+    A class is defined by its place; an alias by its value, quotes of forward references left out,
+    so that the same alias in two modules has one definition. Type variables are no aliases: they
+    mean something within one signature.
+    """
+    for node in ast.parse(source).body:
+        match node:
+            case ast.ClassDef(name=name) if not name.startswith("_"):
+                yield name, None
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                text = ast.unparse(value).replace("'", "")
+                is_type = name[0].isupper() and not name.isupper()
+                if is_type and not text.startswith("TypeVar("):
+                    yield name, text
+
+
+def meanings(modules):
+    """Returns the definitions of each name; `modules` are sources by path."""
+    by_name = defaultdict(set)
+    for path, source in modules.items():
+        for name, text in definitions(source):
+            by_name[name].add(text or path)
+    return by_name
+
+
+def test_a_name_has_one_meaning():
+    """No class or alias has the name of another one."""
+    modules = {file: file.read_text(encoding="utf-8") for file in SOURCE.rglob("*.py")}
+    homonyms = {name for name, defined in meanings(modules).items() if len(defined) > 1}
+    assert not homonyms
+
+
+def test_homonyms_are_noticed():
+    """Two classes, a class and an alias, or two aliases differ; equal aliases do not."""
+    modules = {
+        "a": "class Pair: ...\nclass Table: ...\nRow = dict\nArray = list\nT = TypeVar('T')",
+        "b": "class Pair: ...\nTable = tuple\nRow = list\nArray = list\nT = TypeVar('T', str)",
+    }
+    homonyms = {name for name, defined in meanings(modules).items() if len(defined) > 1}
+    assert homonyms == {"Pair", "Table", "Row"}
