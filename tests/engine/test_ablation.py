@@ -171,7 +171,7 @@ def test_a_record_is_all_that_a_kind_needs(tiny, monkeypatch):
     """A new kind is measured, tested under stress and exported, or refused by its name."""
     from exports.test_writing import make_result
 
-    from broca.exports import Request, checked_task
+    from broca.exports import ExportRequest, checked_task
     from broca.results.base import AblationInfo
 
     def last(activations, token):
@@ -192,7 +192,7 @@ def test_a_record_is_all_that_a_kind_needs(tiny, monkeypatch):
 
     def request(name, form):
         ablation = AblationInfo(name, 0.0)
-        return Request.of(replace(make_result(), ablation=ablation), None, form, None)
+        return ExportRequest.of(replace(make_result(), ablation=ablation), None, form, None)
 
     assert request("last", "weights").ablation.kind == "last"
     with pytest.raises(UnsupportedModel, match="cannot hold last ablation"):

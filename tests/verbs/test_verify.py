@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from capabilities import TASKS
+from verbs.run_folders import localize_into
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
@@ -234,3 +235,23 @@ def test_asks_the_tasks_as_the_run_did(reference):
     assert again.drops[0].items == run.verification.items["capitals"] == 60
     plain = verify(reference, **common)
     assert plain.drops[0].items == 300
+
+
+def test_a_run_is_verified_from_its_folder(tmp_path):
+    """`run` names a folder or a localization; both answer as the same call by names does."""
+    result = localize_into(
+        tmp_path / "out", model="reference-small", task="sorting", others=["capitals"],
+        method="one-shot", rows=200, items=8, k=2, verify=False, task_options={"limit": 40},
+    )  # fmt: skip
+    scope = Scope(controls=0, curve=0, failure_items=4, member_items=8, resamples=50)
+    by_names = verify(
+        "reference-small", "sorting", result.selected, others=["capitals"], limit=16, scope=scope,
+        task_options=TaskOptions(limit=40),
+    )  # fmt: skip
+    for run in (tmp_path / "out", result):
+        verification = verify(run=run, limit=16, scope=scope)
+        assert verification.heads == result.selected
+        assert verification.after == by_names.after
+        assert verification.drops == by_names.drops
+    with pytest.raises(BadInput, match="the weights of 'reference' are not those of the run"):
+        verify("reference", run=result, limit=16, scope=scope)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +10,10 @@ from broca.cli.commands import SharedFolderOutput, command
 from broca.cli.keeping import LoadedModels, settings_of, shared_result
 from broca.cli.output import console, folder_of, points, print_table, show
 from broca.cli.tracking import Report
-from broca.cli.wording import listed
 from broca.errors import BadInput
-from broca.options import RunOptions, TaskOptions, without
+from broca.options import RunOptions, without
 
 if TYPE_CHECKING:
-    from broca.results.localization import Localization
     from broca.results.verification import Verification
 
 
@@ -57,93 +54,40 @@ def verify(
         seed: Seed; default: the run's, which splits the items as the run did, or 0.
         out: Folder for verification.json; default: the run's.
     """
-    from broca.results.base import ZEROED
     from broca.results.localization import Localization
     from broca.results.verification import Verification
     from broca.runs.folder import options_of_run
 
-    run: Localization | None = None
-    components = run_options.model_options.components
-    if neurons is not None:
-        heads, components = _with_neurons(heads, neurons, components)
-    if heads is None:
-        run = Localization.read(target)
-        if not run.selected:
-            raise BadInput(
-                f"the run in '{target}' selected nothing: there is nothing to verify; name some in "
-                "`heads`"
-            )
-        task_settings = {**run.task_options, **run_options.task_options.to_dict()}
-        run_options = replace(run_options, task_options=TaskOptions(**task_settings))
-        run_options = options_of_run(target, run_options)
-        components = run.components
-    elif task is None:
+    claimed = heads is not None or neurons is not None
+    run = None if claimed else Localization.read(target)
+    if claimed and task is None:
         raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
     if controls < 0:
         raise BadInput(f"`controls` must be at least 0, not {controls}")
     folder = folder_of(out, target if run else None)
+    recorded = options_of_run(target, run_options) if run else run_options
     settings = settings_of(
         "verify", target=target, heads=heads, neurons=neurons, task=task, model=model,
         others=others, same_skill=same_skill, both_ways=both_ways, controls=controls, limit=limit,
-        ablation=ablation, seed=seed, run_options=run_options,
+        ablation=ablation, seed=seed, run_options=recorded,
     )  # fmt: skip
     name = model or (run.model.name if run else target)
-    how = run.ablation if run else ZEROED
 
     def measure(options: RunOptions, report: Report) -> tuple[Verification, LoadedModels]:
         import broca
         from broca.verification import Scope  # imports torch, after the first line is shown
 
         result = broca.verify(
-            name,
-            task or (run.task if run else ""),
-            heads if heads is not None else (run.selected if run else ()),
-            order=_order(run) if run else (),
-            others=list(run.others) if run and others == "auto" else others,
-            same_skill=[*(run.same_skill if run and task is None else ()), *listed(same_skill)],
-            seed=seed if seed is not None else (run.search.seed if run else 0),
-            both_ways=both_ways,
-            limit=limit,
-            scope=Scope(controls=controls),
-            ablation=ablation or how.kind,
-            scale=how.scale,
-            on_progress=report,
-            model_options=replace(options.model_options, components=components),
-            run_options=options,
-        )
-        if run is not None and result.model.fingerprint != run.model.fingerprint:
-            raise BadInput(
-                f"the weights of '{result.model.name}' are not those of the run (fingerprint "
-                f"{result.model.fingerprint}, not {run.model.fingerprint}): name the run's in "
-                "`model`"
-            )
-        return result, [(name, options.model_options.revision)]
+            name, task, heads, run=target if run else None, neurons=neurons, others=others,
+            same_skill=same_skill, seed=seed, both_ways=both_ways, limit=limit, ablation=ablation,
+            scope=Scope(controls=controls), on_progress=report, run_options=options,
+        )  # fmt: skip
+        return result, [(name, recorded.model_options.revision)]
 
     result, files = shared_result(
-        Verification, folder, settings, run_options, output_options, measure, run=run
+        Verification, folder, settings, recorded, output_options, measure, run=run
     )
     show(result, files[-1], output_options.print_options, _print)
-
-
-def _with_neurons(heads: str | None, neurons: str, components: str) -> tuple[str, str]:
-    """Returns the heads and the neurons as one list of names, and the kinds of both."""
-    from broca.results.neurons import NeuronSet
-
-    if Path(neurons).exists():
-        names = "+".join(neuron.name for neuron in NeuronSet.read(neurons).selected)
-        if not names:
-            raise BadInput(f"`neurons` '{neurons}' selected no neuron: there is nothing to verify")
-        neurons = names
-    kinds = [kind for kind in components.split("+") if kind != "neurons"]
-    if heads is None:
-        return neurons, "neurons"
-    return f"{heads}+{neurons}", "+".join([*kinds, "neurons"])
-
-
-def _order(run: Localization) -> list[str]:
-    """Returns the curve's heads: the selection, then the ranking while effects are harmful."""
-    harmful = [head.name for head in run.ranking if head.effect < 0]
-    return list(dict.fromkeys([*run.selected, *harmful]))
 
 
 def _print(result: Verification, page: Path) -> None:

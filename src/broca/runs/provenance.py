@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from broca.models import GatedModel
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.verification import Crossing, Documents, TaskDrop, Verification
 from broca.verification import Examination, Trial
-from broca.verification.drops import below_chance
+from broca.verification.drops import MeasuredDrop, below_chance
 
 
 def model_info(model: GatedModel) -> ModelInfo:
@@ -24,6 +24,21 @@ def model_info(model: GatedModel) -> ModelInfo:
         dtype=model.dtype, revision=model.revision, remote_code=model.remote_code,
         adapter=model.adapter,
     )  # fmt: skip
+
+
+def crossings_of(heads: Sequence[str], task: str, drops: Iterable[MeasuredDrop]) -> list[Crossing]:
+    """Returns what a set that was claimed for a task costs the tasks of the same capability.
+
+    Args:
+        heads: Names of the components.
+        task: The task that they were claimed for.
+        drops: Drops of all tasks.
+    """
+    return [
+        Crossing(task, drop.task, tuple(heads), drop.drop, drop.p)
+        for drop in drops
+        if drop.role == "same_skill"
+    ]
 
 
 def verification_of(
