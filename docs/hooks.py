@@ -46,8 +46,8 @@ PUBLIC = {
     "Verbs": _in(
         "broca",
         "localize verify atlas stress compare plan refit rerun scan export apply explore chat "
-        "report view read list_tasks describe_task published_lists doctor reproduce "
-        "compare_methods simulate_methods",
+        "report view read list_tasks describe_task published_lists inspect_journal doctor "
+        "reproduce compare_methods simulate_methods",
     ),
     "Neurons, in `broca.neurons`": tuple(
         f"broca.verbs.neurons.{name}.{name}" for name in _NEURONS.split()
@@ -56,7 +56,7 @@ PUBLIC = {
     "Results": _in(
         "broca",
         "Localization Verification Atlas StressTest Comparison Refit Repetition Export Scan "
-        "TaskList TaskDescription Diagnosis BrocaError",
+        "TaskList TaskDescription Diagnosis JournalContents BrocaError",
     ),
     "Options": (
         *_in("broca", "TaskOptions EngineOptions ExecutorOptions Scope"),

@@ -58,6 +58,9 @@ CALLS = {
     "export": lambda model, folder: broca.export(
         model, folder / "heads", heads="L0H1", kind="heads"
     ).components,
+    "inspect_journal": lambda model, folder: broca.inspect_journal(
+        folder / "journal.sqlite"
+    ).runs,
     "list_tasks": lambda model, folder: broca.list_tasks().names,
     "load": lambda model, folder: broca.load("reference-small", device="cpu").fingerprint,
     "localize": lambda model, folder: broca.localize(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from broca.results.comparison import Comparison as Comparison
     from broca.results.diagnosis import Diagnosis as Diagnosis
     from broca.results.export import Export as Export
+    from broca.results.journal_contents import JournalContents as JournalContents
     from broca.results.localization import Localization as Localization
     from broca.results.reading import read as read
     from broca.results.refit import Refit as Refit
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from broca.verbs.doctor import doctor as doctor
     from broca.verbs.explore import explore as explore
     from broca.verbs.export import export as export
+    from broca.verbs.inspect_journal import inspect_journal as inspect_journal
     from broca.verbs.list_tasks import list_tasks as list_tasks
     from broca.verbs.localize import localize as localize
     from broca.verbs.plan import plan as plan
@@ -69,6 +71,7 @@ _HOME = {
     "Export": "broca.results.export",
     "ExecutorOptions": "broca.options",
     "GatedModel": "broca.models",
+    "JournalContents": "broca.results.journal_contents",
     "Localization": "broca.results.localization",
     "Refit": "broca.results.refit",
     "Repetition": "broca.results.repetition",
@@ -91,6 +94,7 @@ _HOME = {
     "doctor": "broca.verbs.doctor",
     "export": "broca.verbs.export",
     "explore": "broca.verbs.explore",
+    "inspect_journal": "broca.verbs.inspect_journal",
     "list_tasks": "broca.verbs.list_tasks",
     "load": "broca.models",
     "localize": "broca.verbs.localize",

@@ -30,6 +30,16 @@ def test_vectors_are_counted_by_kind(file):
     assert content["counts"]["vectors"] == 5
 
 
+def test_json_stands_for_every_text(file, tmp_path):
+    """With `--json`, the check and the export print JSON too."""
+    checks = json.loads(broca("journal", file, "--check", "--json").stdout)["checks"]
+    assert {check["wrong"] for check in checks} == {""}
+    assert "vectors" in {check["name"] for check in checks}
+    table = tmp_path / "rows.csv"
+    written = json.loads(broca("journal", file, "--export", table, "--json").stdout)
+    assert written == {"rows": 12, "file": str(table)}
+
+
 def test_version_1_is_shown_and_examined_unchanged(tmp_path):
     """A journal of version 1 is shown, checked and exported without a change to its file."""
     path = of_version_1(tmp_path / "j.sqlite")

@@ -11,6 +11,7 @@ from results.test_comparison import make_comparison
 from results.test_cost_estimate import make_estimate
 from results.test_diagnosis import make_diagnosis
 from results.test_export import make_export
+from results.test_journal_contents import make_contents
 from results.test_neurons import make_experiment, make_neurons
 from results.test_refit import make_refit
 from results.test_reproduction import make_reproduction
@@ -44,10 +45,11 @@ MAKERS = {
     make_list: (3, ["task", "origin"]),
     make_description: (1, ["name", "tasks", "request_kind", "items"]),
     make_diagnosis: (2, ["name", "state", "found", "remedy"]),
+    make_contents: (2, ["run", "task", "method", "seed"]),
 }
 WITHOUT_FIGURE = (
     make_experiment, make_estimate, make_export, make_reproduction, make_scan, make_list,
-    make_description, make_diagnosis,
+    make_description, make_diagnosis, make_contents,
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from results.test_atlas import make_atlas
 from results.test_diagnosis import make_diagnosis
+from results.test_journal_contents import make_contents
 from results.test_neurons import make_experiment
 from results.test_reproduction import make_reproduction
 from results.test_scan import make_scan
@@ -84,6 +85,7 @@ def conforms(data, schema, definitions):
         make_list,
         make_description,
         make_diagnosis,
+        make_contents,
     ],
 )
 def test_files_keep_to_their_schemas(make):

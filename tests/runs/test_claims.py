@@ -40,23 +40,27 @@ def run(tmp_path_factory):
 def test_a_run_gives_what_the_call_leaves_out(run, as_folder):
     """Model, task, components, order, others, seed, ablation and options are those of the run."""
     result = Localization.read(run)
-    made = claim(run if as_folder else result)
-    assert (made.model, made.task, made.heads) == ("reference-small", "sorting", result.selected)
-    assert made.order[: len(result.selected)] == [*result.selected]
-    assert (made.others, made.seed, made.ablation.kind) == (["capitals"], 3, "mean")
-    assert made.run_options.task_options.limit == 40
-    assert made.run_options.model_options.components == result.components
+    claimed = claim(run if as_folder else result)
+    assert (claimed.model, claimed.task, claimed.heads) == (
+        "reference-small",
+        "sorting",
+        result.selected,
+    )
+    assert claimed.order[: len(result.selected)] == [*result.selected]
+    assert (claimed.others, claimed.seed, claimed.ablation.kind) == (["capitals"], 3, "mean")
+    assert claimed.run_options.task_options.limit == 40
+    assert claimed.run_options.model_options.components == result.components
 
 
 def test_the_call_replaces_what_the_run_gives(run):
     """What the call names counts, a kind of ablation that is the default one too."""
-    made = claim(
+    claimed = claim(
         run, model="elsewhere", task="capitals", others=[], same_skill="addition, brackets",
         seed=0, ablation="zero", order=["L1H1"],
     )  # fmt: skip
-    assert (made.model, made.task, made.others) == ("elsewhere", "capitals", [])
-    assert made.same_skill == ["addition", "brackets"]
-    assert (made.seed, made.ablation.kind, made.order) == (0, "zero", ["L1H1"])
+    assert (claimed.model, claimed.task, claimed.others) == ("elsewhere", "capitals", [])
+    assert claimed.same_skill == ["addition", "brackets"]
+    assert (claimed.seed, claimed.ablation.kind, claimed.order) == (0, "zero", ["L1H1"])
     options = RunOptions(ablation_options=AblationOptions(ablation="resample"))
     assert claim(run, run_options=options).ablation.kind == "resample"
 
@@ -70,9 +74,9 @@ def test_other_weights_are_refused(run, reference):
 
 def test_neurons_join_the_heads():
     """Heads and neurons become one list, and the model's components both kinds."""
-    both = claim(model="m", task="t", heads=["L0H1", "L0H2"], neurons="L2N17")
-    assert both.heads == "L0H1+L0H2+L2N17"
-    assert both.run_options.model_options.components == "heads+neurons"
+    joined = claim(model="m", task="t", heads=["L0H1", "L0H2"], neurons="L2N17")
+    assert joined.heads == "L0H1+L0H2+L2N17"
+    assert joined.run_options.model_options.components == "heads+neurons"
     alone = claim(model="m", task="t", neurons="L2N17")
     assert alone.heads == "L2N17"
     assert alone.run_options.model_options.components == "neurons"

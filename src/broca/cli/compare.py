@@ -85,6 +85,9 @@ def compare(
     show(result, files[-1], output_options.print_options, _print)
 
 
+compare.flags["revisions"] = "--revision"  # type: ignore[attr-defined]
+
+
 def _print(result: Comparison, page: Path) -> None:
     screen = console()
     for change in result.differences:

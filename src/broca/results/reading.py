@@ -14,6 +14,7 @@ from broca.results.comparison import Comparison
 from broca.results.cost_estimate import CostEstimate
 from broca.results.diagnosis import Diagnosis
 from broca.results.export import Export
+from broca.results.journal_contents import JournalContents
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment, NeuronSet
 from broca.results.refit import Refit
@@ -26,6 +27,7 @@ from broca.results.verification import Verification
 KINDS: tuple[type[Result], ...] = (
     Localization, Atlas, NeuronSet, Verification, StressTest, Refit, CostEstimate,
     NeuronExperiment, Comparison, Export, Reproduction, Scan, TaskList, TaskDescription, Diagnosis,
+    JournalContents,
 )  # fmt: skip
 """All kinds; a folder with several is read as the first of them."""
 

@@ -68,6 +68,9 @@ def erase(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> 
     run_verb("erase", out, print_options, **parameters)
 
 
+erase.flags["method"] = "--methods"  # type: ignore[attr-defined]
+
+
 @neuron_command("enhance")
 def enhance(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> None:
     """Train only located neurons, only others, or random ones; measure on held-out items.
