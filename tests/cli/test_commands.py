@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 from cyclopts import CycloptsError
 
-from broca.cli.commands import command, command_of, flags_of, make_app
+from broca.cli.commands import command, command_of, flags_of, make_app, renaming
 from broca.errors import BadInput
 from broca.options import AblationOptions, SearchOptions, without
 
@@ -233,3 +233,19 @@ def test_the_sentences_of_a_verb_are_the_help_of_its_command(dyeing):
     assert helps["task"] == "What it is dyed for."
     assert helps["shades"] == "How dark."
     assert helps["model"] == "A model."
+
+
+def test_messages_show_the_flag_of_a_parameter_of_another_name():
+    """A parameter of the library that the command names otherwise stands for the command's flag."""
+
+    def paint(name: str, /, *, colour: list[str] | None = None) -> None:
+        """Paint something.
+
+        Args:
+            name: What to paint.
+            colour: A colour; may be repeated.
+        """
+
+    assert flags_of(command(paint)) == {"name": "NAME", "colour": "--colour"}
+    flags = flags_of(renaming(colours="colour")(paint))
+    assert flags == {"name": "NAME", "colour": "--colour", "colours": "--colour"}

@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -87,8 +88,15 @@ SharedFolderOutput = Annotated[OutputOptions, without("folder_options")]
 """Commands of several kinds share the out folder."""
 
 
+NOTHING_RENAMED: Mapping[str, str] = {}
+"""Of a command whose parameters have the names of the library."""
+
+
 def command(
-    function: Callable[..., None], *, sentences: Mapping[str, str] = SENTENCES
+    function: Callable[..., None],
+    *,
+    sentences: Mapping[str, str] = SENTENCES,
+    renamed: Mapping[str, str] = NOTHING_RENAMED,
 ) -> Callable[..., None]:
     """Makes a function a command of the command line.
 
@@ -100,6 +108,8 @@ def command(
     Args:
         function: The function; the first paragraph of its docstring is the command's help.
         sentences: Help of parameters that several commands have.
+        renamed: The command's parameters, by those of the library that they stand for under another
+            name; messages of the library show their flags.
     """
     verb = takes_options(function)
     groups = groups_of(function)
@@ -124,6 +134,7 @@ def command(
         if name not in wholes
     ]
     flags = {parameter.name: _flag(parameter) for parameter in parameters}
+    flags |= {parameter: flags[name] for parameter, name in renamed.items()}
     explained = {**sentences, **parameter_help(verb.__doc__ or "")}
     first, others = Group("Options", sort_key=1), Group("More options", sort_key=2)
     if not any(parameter.name in FIRST and _is_flag(parameter) for parameter in parameters):
@@ -153,8 +164,20 @@ def command(
     return run
 
 
+def renaming(**renamed: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function a command, some of whose parameters the library has under other names.
+
+    Args:
+        renamed: As for `command`.
+    """
+    return partial(command, renamed=renamed)
+
+
 def command_of(
-    verb: str, *, sentences: Mapping[str, str] = SENTENCES
+    verb: str,
+    *,
+    sentences: Mapping[str, str] = SENTENCES,
+    renamed: Mapping[str, str] = NOTHING_RENAMED,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function the command of a verb, whose parameters stand for `**parameters`.
 
@@ -165,6 +188,8 @@ def command_of(
     Args:
         verb: Its place, `module:function`.
         sentences: Help of parameters that several commands have.
+        renamed: The command's parameters, by those of the library that they stand for under another
+            name; messages of the library show their flags.
     """
 
     def decorated(function: Callable[..., None]) -> Callable[..., None]:
@@ -187,7 +212,7 @@ def command_of(
         merged.__name__, merged.__doc__ = function.__name__, function.__doc__
         merged.__annotations__ = {item.name: item.annotation for item in parameters}
         merged.__signature__ = signature  # type: ignore[attr-defined]
-        return command(merged, sentences={**explained, **sentences})
+        return command(merged, sentences={**explained, **sentences}, renamed=renamed)
 
     return decorated
 

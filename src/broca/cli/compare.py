@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broca.cli.commands import SharedFolderOutput, command
+from broca.cli.commands import SharedFolderOutput, renaming
 from broca.cli.keeping import LoadedModels, settings_of, shared_result
 from broca.cli.output import console, folder_of, points, print_lines, print_table, show
 from broca.cli.tracking import Report
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-@command
+@renaming(revisions="revision")
 def compare(
     models: list[str],
     /,
@@ -83,9 +83,6 @@ def compare(
         Comparison, folder, settings, run_options, output_options, measure
     )
     show(result, files[-1], output_options.print_options, _print)
-
-
-compare.flags["revisions"] = "--revision"  # type: ignore[attr-defined]
 
 
 def _print(result: Comparison, page: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,35 +12,20 @@ from broca.errors import BadInput, NotInJournal
 from broca.journal.files import damaged
 from broca.journal.keys import ItemRecord, components_digest, mask_digests
 from broca.journal.store import Ids, Journal
+from broca.results.journal_contents import RunEntry
 
 
-@dataclass(frozen=True)
-class RunRecord:
-    """A run of a journal.
+@dataclass(frozen=True, kw_only=True)
+class RunRecord(RunEntry):
+    """A run of a journal, with what it was measured on.
 
     Attributes:
-        id: Number in the journal.
-        digest: Digest of its settings, hexadecimal.
-        settings: Settings of the command.
-        search: Method, options and problem of its search.
         components: Names of the components, in column order.
         items: Ids of the bank of items, in the order of positions in plans.
-        process: The process that wrote it.
-        finished: Time of its end; None if it is unfinished.
-        rows: Number of rows and vectors that it measured.
-        tokens: Number of their tokens.
     """
 
-    id: int
-    digest: str
-    settings: dict[str, Any]
-    search: dict[str, Any]
     components: tuple[str, ...]
     items: Ids
-    process: str
-    finished: str | None
-    rows: int
-    tokens: int
 
 
 @dataclass(frozen=True)

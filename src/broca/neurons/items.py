@@ -10,12 +10,13 @@ import numpy as np
 from broca.errors import TaskUnusable
 from broca.models import GatedModel
 from broca.options import DataOptions, TaskOptions
-from broca.runs.task_sets import Part, Places, TaskSet, lay_out, load_tasks
+from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.examples import Task
 from broca.tasks.in_memory import harness_task
 from broca.verification import roles
+from broca.verification.trial import Places
 
 ROWS_READ = 4
 """Number of rows of a data set that are read for each requested item."""

@@ -30,16 +30,14 @@ class JournalCondition:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JournalRun:
-    """A run that requested rows of the journal.
+class RunEntry:
+    """A run that requested rows of a journal.
 
     Attributes:
         id: Number in the journal.
         digest: Digest of its settings, hexadecimal.
         settings: Settings of the command.
         search: Method, options and problem of its search.
-        components: Number of components.
-        items: Number of items.
         process: The process that wrote it.
         finished: Time of its end; None if it is unfinished.
         rows: Number of rows and vectors that it measured.
@@ -50,12 +48,23 @@ class JournalRun:
     digest: str
     settings: dict[str, Any]
     search: dict[str, Any]
-    components: int
-    items: int
     process: str
     finished: str | None
     rows: int
     tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalRun(RunEntry):
+    """A run of a journal, in numbers.
+
+    Attributes:
+        components: Number of components.
+        items: Number of items.
+    """
+
+    components: int
+    items: int
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -11,8 +11,9 @@ from broca.models import GatedModel
 from broca.options import SearchOptions
 from broca.runs.references import Referenced
 from broca.runs.run import Run, shared_tokens
-from broca.runs.task_sets import Places, TaskSet
+from broca.runs.task_sets import TaskSet
 from broca.searches import OtherTask, Problem
+from broca.verification.trial import Places
 
 
 def method_of(options: SearchOptions) -> str:

@@ -10,9 +10,10 @@ import numpy as np
 from broca import designs
 from broca.errors import TaskUnusable
 from broca.measurement import Plan, Response
-from broca.runs.task_sets import Bank, Places
+from broca.runs.task_sets import Bank
 from broca.tasks import Generation
 from broca.verification.examine import Answer
+from broca.verification.trial import Places
 
 
 @dataclass(frozen=True)

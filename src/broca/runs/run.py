@@ -30,13 +30,14 @@ from broca.models import GatedModel, GatePoint
 from broca.options import ModelOptions
 from broca.runs.progress import Stages
 from broca.runs.references import Referenced, with_references
-from broca.runs.task_sets import Bank, Part, Places, TaskSet
+from broca.runs.task_sets import Bank, Part, TaskSet
 from broca.runs.workspace import Workspace
 from broca.searches import Problem, Ranking
 from broca.searches.atlas import AtlasProblem
 from broca.tasks import Benchmark, Item, Output
 from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
+from broca.verification.trial import Places
 
 NOMINAL_S = 1.0
 """Seconds of work that are lost when a process is killed, at the speed of `NOMINAL_FLOPS`."""

@@ -23,7 +23,7 @@ from broca.tasks import (
 )
 from broca.tasks.paper import PAPER_GROUPS
 from broca.verification import Trial, roles
-from broca.verification.trial import Places as Places
+from broca.verification.trial import Places
 
 Bank = list[tuple[Benchmark, Item]]
 """The items that plans refer to by position."""

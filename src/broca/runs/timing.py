@@ -17,8 +17,8 @@ from broca.measurement import Measurement, Plan, Response
 from broca.models import GatedModel
 from broca.results.cost_estimate import MethodCost
 from broca.runs.run import Run, tokens_of
-from broca.runs.task_sets import Places
 from broca.searches import Problem
+from broca.verification.trial import Places
 
 WARM_UP = 4
 """Rows that are measured before the timed ones."""

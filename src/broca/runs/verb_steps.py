@@ -13,9 +13,10 @@ from broca.options import SearchOptions
 from broca.runs.forecast import Step
 from broca.runs.problems import measured_places, method_of, problem_of
 from broca.runs.run import tokens_of
-from broca.runs.task_sets import Places, TaskSet, claim_tasks
+from broca.runs.task_sets import TaskSet, claim_tasks
 from broca.runs.timing import count_rows
 from broca.verification import QUICK, Scope, Trial
+from broca.verification.trial import Places
 
 INTACT, REFERENCES = "scoring the intact model", "looking for right answers"
 """Stages that several verbs have."""

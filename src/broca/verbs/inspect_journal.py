@@ -43,11 +43,9 @@ def inspect_journal(file: str | Path) -> JournalContents:
             for weights, dtype, ablation, scale, response, rows in conditions
         ),
         runs=tuple(
-            JournalRun(
-                id=run.id, digest=run.digest, settings=run.settings, search=run.search,
-                components=len(run.components), items=len(run.items), process=run.process,
-                finished=run.finished, rows=run.rows, tokens=run.tokens,
-            )
+            JournalRun(**{
+                **vars(run), "components": len(run.components), "items": len(run.items)
+            })
             for run in runs
         ),
     )  # fmt: skip

@@ -56,7 +56,7 @@ def reliability(
     run_verb("reliability", out, print_options, factors=factors, **parameters)
 
 
-@neuron_command("erase")
+@neuron_command("erase", renamed={"method": "methods"})
 def erase(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> None:
     """Erase located neurons, and as many random ones, on held-out items of the task and of others.
 
@@ -66,9 +66,6 @@ def erase(*, out: str = OUT, print_options: PrintOptions, **parameters: Any) -> 
         factor: Factor of the neurons' activations.
     """
     run_verb("erase", out, print_options, **parameters)
-
-
-erase.flags["method"] = "--methods"  # type: ignore[attr-defined]
 
 
 @neuron_command("enhance")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from broca.cli import commands
-from broca.cli.commands import OutputOptions, PrintOptions, command_of
+from broca.cli.commands import NOTHING_RENAMED, OutputOptions, PrintOptions, command_of
 from broca.cli.keeping import LoadedModels, settings_of, shared_result
 from broca.cli.neurons import tables
 from broca.cli.output import show
@@ -33,9 +33,11 @@ OUT = "broca-neurons"
 """The out folder that the commands share."""
 
 
-def neuron_command(verb: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a function the command of a verb of `broca.neurons`."""
-    return command_of(f"broca.verbs.neurons.{verb}:{verb}", sentences=SENTENCES)
+def neuron_command(
+    verb: str, *, renamed: Mapping[str, str] = NOTHING_RENAMED
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function the command of a verb of `broca.neurons`; `renamed` as in `command`."""
+    return command_of(f"broca.verbs.neurons.{verb}:{verb}", sentences=SENTENCES, renamed=renamed)
 
 
 def run_verb(
