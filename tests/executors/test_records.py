@@ -12,7 +12,7 @@ from broca.engine import EngineOptions
 from broca.errors import BadInput, MissingExtra
 from broca.executors import Asker
 from broca.executors.base import Setting
-from broca.executors.records import ExecutorKind, executors, open_host
+from broca.executors.records import ExecutorKind, ExecutorSpec, executors, open_host
 from broca.options import ExecutorOptions, ModelOptions
 
 
@@ -76,14 +76,13 @@ def test_the_menu_names_this_process_first():
 def test_the_host_of_this_process_measures_with_the_model_itself(tiny):
     """The local host makes a new executor for each run, on the model's device."""
     host = open_host(ExecutorOptions())
+    spec = ExecutorSpec(
+        model=tiny, asker=Asker([]), setting=Setting(),
+        engine_options=EngineOptions(token_budget=99), model_options=ModelOptions(),
+        on_progress=lambda progress: None,
+    )  # fmt: skip
     try:
-        local_executors = [
-            host.executor(
-                tiny, Asker([]), setting=Setting(), engine_options=EngineOptions(token_budget=99),
-                model_options=ModelOptions(), on_progress=lambda progress: None,
-            )
-            for _ in range(2)
-        ]  # fmt: skip
+        local_executors = [host.executor(spec) for _ in range(2)]
         assert local_executors[0] is not local_executors[1]
         assert {executor.device for executor in local_executors} == {"cpu"}
         assert {executor.token_budget for executor in local_executors} == {99}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from broca.executors.ray import RayPool as RayPool
     from broca.executors.ray import require_ray as require_ray
     from broca.executors.records import ExecutorKind as ExecutorKind
+    from broca.executors.records import ExecutorSpec as ExecutorSpec
     from broca.executors.records import Host as Host
     from broca.executors.records import executors as executors
     from broca.executors.records import open_host as open_host
@@ -29,6 +30,7 @@ _HOME = {
     "Asker": "asking",
     "Executor": "base",
     "ExecutorKind": "records",
+    "ExecutorSpec": "records",
     "Host": "records",
     "JournaledExecutor": "journaled",
     "LocalExecutor": "local",

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.engine import Engine, EngineOptions, Progress
+from broca.engine import Engine
 from broca.errors import BadLogits
 from broca.executors.asking import Answers, Asker, Observations, Questions, answer
-from broca.executors.base import Setting, WeightDelta
-from broca.executors.records import ExecutorKind
+from broca.executors.base import WeightDelta
+from broca.executors.records import ExecutorKind, ExecutorSpec
 from broca.measurement import Measurement, Observation, Plan
-from broca.models import GatedModel
-from broca.options import ModelOptions
 from broca.tasks import Output
 
 
@@ -102,20 +100,12 @@ class LocalExecutor:
 class LocalHost:
     """Runs engines in this process."""
 
-    def executor(
-        self,
-        model: GatedModel,
-        asker: Asker,
-        *,
-        setting: Setting,
-        engine_options: EngineOptions | None,
-        model_options: ModelOptions,
-        on_progress: Callable[[Progress], None],
-    ) -> LocalExecutor:
+    def executor(self, spec: ExecutorSpec) -> LocalExecutor:
         """Makes an executor with its own engine."""
+        model, setting = spec.model, spec.setting
         donors = dict(zip(model.points, setting.donors, strict=True)) if setting.donors else {}
-        engine = Engine(model, engine_options, donors=donors, on_progress=on_progress)
-        return LocalExecutor(engine, asker, delta=setting.delta)
+        engine = Engine(model, spec.engine_options, donors=donors, on_progress=spec.on_progress)
+        return LocalExecutor(engine, spec.asker, delta=setting.delta)
 
     def close(self) -> None:
         """Does nothing: nothing was started."""

@@ -23,11 +23,10 @@ from broca.engine import EngineOptions, Progress
 from broca.errors import BadInput, BadLogits, BrocaError, ExecutorFailed, MissingExtra
 from broca.executors.asking import Answers, Asker, Job, Observations, Questions
 from broca.executors.base import Setting
-from broca.executors.records import ExecutorKind
+from broca.executors.records import ExecutorKind, ExecutorSpec
 from broca.executors.workers import Loaded, Refusal, Worker, WorkerSpec
 from broca.measurement import Measurement, Observation, Plan
-from broca.models import GatedModel
-from broca.options import ExecutorOptions, ModelOptions, require_workers
+from broca.options import ExecutorOptions, require_workers
 from broca.tasks import Output
 
 _LOOK_S = 1.0
@@ -507,25 +506,21 @@ class RayHost:
         )
         self._pools: dict[_Key, RayPool] = {}
 
-    def executor(
-        self,
-        model: GatedModel,
-        asker: Asker,
-        *,
-        setting: Setting,
-        engine_options: EngineOptions | None,
-        model_options: ModelOptions,
-        on_progress: Callable[[Progress], None],
-    ) -> RayExecutor:
+    def executor(self, spec: ExecutorSpec) -> RayExecutor:
         """Makes an executor on the workers of the model, which are started on first use."""
-        key = (model.fingerprint, model.kinds, engine_options or EngineOptions())
+        model, options = spec.model, spec.engine_options
+        key = (model.fingerprint, model.kinds, options or EngineOptions())
         if key not in self._pools:
-            spec = WorkerSpec.of(model, options=engine_options, model_options=model_options)
+            worker_spec = WorkerSpec.of(model, options=options, model_options=spec.model_options)
             make_room = partial(self._pause_others, key)
-            self._pools[key] = RayPool(spec, self._options, make_room).__enter__()
-        donors = tuple(values.cpu() for values in setting.donors)
-        shipped = replace(setting, donors=donors)
-        return RayExecutor(self._pools[key], asker, setting=shipped, on_progress=on_progress)
+            self._pools[key] = RayPool(worker_spec, self._options, make_room).__enter__()
+        donors = tuple(values.cpu() for values in spec.setting.donors)
+        return RayExecutor(
+            self._pools[key],
+            spec.asker,
+            setting=replace(spec.setting, donors=donors),
+            on_progress=spec.on_progress,
+        )
 
     def _pause_others(self, key: _Key) -> None:
         """Stops the workers of other models to make room."""

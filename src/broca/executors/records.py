@@ -15,28 +15,32 @@ from broca.options import ExecutorOptions, ModelOptions
 from broca.recovery.menu import Menu
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExecutorSpec:
+    """What an executor is made of.
+
+    Attributes:
+        model: The model of this process.
+        asker: Turns plans into questions, and answers into responses.
+        setting: Setting of the engine besides the model.
+        engine_options: Options of the engine.
+        model_options: How other processes load the model.
+        on_progress: Called after every batch.
+    """
+
+    model: GatedModel
+    asker: Asker
+    setting: Setting
+    engine_options: EngineOptions | None
+    model_options: ModelOptions
+    on_progress: Callable[[Progress], None]
+
+
 class Host(Protocol):
     """Makes executors for any number of runs, and stops the workers that it started."""
 
-    def executor(
-        self,
-        model: GatedModel,
-        asker: Asker,
-        *,
-        setting: Setting,
-        engine_options: EngineOptions | None,
-        model_options: ModelOptions,
-        on_progress: Callable[[Progress], None],
-    ) -> Executor:
+    def executor(self, spec: ExecutorSpec) -> Executor:
         """Makes an executor.
-
-        Args:
-            model: The model of this process.
-            asker: Turns plans into questions, and answers into responses.
-            setting: Setting of the engine besides the model.
-            engine_options: Options of the engine.
-            model_options: How other processes load the model.
-            on_progress: Called after every batch.
 
         Raises:
             BadInput: The cluster has no room, or the model cannot be sent to another process.

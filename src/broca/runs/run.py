@@ -22,6 +22,7 @@ from broca.engine import Ablation, EngineOptions, donor_activations, output_norm
 from broca.executors.asking import Asker
 from broca.executors.base import Executor, Setting, WeightDelta
 from broca.executors.journaled import OUTPUTS, JournaledExecutor, Recording
+from broca.executors.records import ExecutorSpec
 from broca.journal import Condition, ItemRecord
 from broca.journal.encoding import encoded
 from broca.journal.store import now
@@ -325,14 +326,15 @@ class Run:
             donors=tuple(donors[point] for point in self.model.points) if donors else (),
             delta=self.delta,
         )
-        return self.workspace.host.executor(
-            self.model,
-            self._asker,
+        spec = ExecutorSpec(
+            model=self.model,
+            asker=self._asker,
             setting=setting,
             engine_options=self.engine_options,
             model_options=self.model_options,
             on_progress=self.stages.within,
         )
+        return self.workspace.host.executor(spec)
 
     @cached_property
     def _recording(self) -> Recording:
