@@ -33,9 +33,9 @@ def main() -> None:
     parser.add_argument("--tasks", default="addition,mc_biology")
     options = parser.parse_args()
     run_options = RunOptions(model_options=ModelOptions(device="cpu"))
-    groups = (DataOptions(), RuleOptions())
+    groups = (DataOptions(items=options.items), RuleOptions())
     print(f"{torch.get_num_threads()} threads")
-    with opened("reference", None, run_options, *groups, items=options.items, seed=0) as session:
+    with opened("reference", run_options, *groups) as session:
         paths = [block.part.path for block in session.neurons.blocks]
         for task in options.tasks.split(","):
             run = session.run("locate", {"locate": (task,)})

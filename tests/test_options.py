@@ -16,6 +16,7 @@ from broca.options import (
     EngineOptions,
     ExecutorOptions,
     JournalOptions,
+    ProgressOptions,
     RunOptions,
     SearchOptions,
     TaskOptions,
@@ -299,3 +300,26 @@ def test_options_within_a_workspace_measure_there():
     inside = options.within("a workspace")
     assert inside.journal_options == JournalOptions(journal="a workspace", keep_outputs=0.5)
     assert inside.within(None) == options
+
+
+def test_a_call_within_a_verb_reports_nothing_by_itself():
+    """Options for calls within a verb keep everything but the caller's report."""
+    options = RunOptions(progress_options=ProgressOptions(on_progress=print))
+    assert options.on_progress is print
+    assert options.unreported() == RunOptions()
+    assert options.within("a workspace").on_progress is None
+
+
+def test_a_report_is_a_keyword_of_a_verb_that_measures():
+    """`on_progress` reaches the verb in its run options, and replaces that of a whole group."""
+
+    @takes_options
+    def run(*, run_options: RunOptions) -> object:
+        """Returns the report."""
+        return run_options.on_progress
+
+    options = RunOptions(progress_options=ProgressOptions(on_progress=print))
+    assert run() is None
+    assert run(on_progress=repr) is repr
+    assert run(run_options=options) is print
+    assert run(run_options=options, on_progress=repr) is repr

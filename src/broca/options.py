@@ -383,6 +383,14 @@ class JournalOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProgressOptions:
+    """How a verb reports its progress to Python."""
+
+    on_progress: Callable[..., None] | None = None
+    """Receives the current stage and the progress of the run."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """The options of every verb that measures, group by group."""
 
@@ -407,9 +415,22 @@ class RunOptions:
     journal_options: JournalOptions = field(default_factory=JournalOptions)
     """Where measured rows are kept."""
 
+    progress_options: ProgressOptions = field(default_factory=ProgressOptions)
+    """How the verb reports its progress to Python."""
+
+    @property
+    def on_progress(self) -> Callable[..., None] | None:
+        """Receives the current stage and the progress of the run."""
+        return self.progress_options.on_progress
+
+    def unreported(self) -> RunOptions:
+        """Returns the options for a call within the verb, whose progress is reported elsewhere."""
+        return replace(self, progress_options=ProgressOptions())
+
     def within(self, workspace: Any) -> RunOptions:
-        """Returns the options for a call that measures in an open workspace."""
-        return replace(self, journal_options=replace(self.journal_options, journal=workspace))
+        """Returns the options for a call within the verb that measures in an open workspace."""
+        journal_options = replace(self.journal_options, journal=workspace)
+        return replace(self.unreported(), journal_options=journal_options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -477,11 +498,17 @@ class MethodOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DataOptions:
-    """How data sets are read.
+    """How many items of the data sets are used, and how they are read and split.
 
     Raises:
         BadInput: Names of columns that are not of the form prompt=COLUMN,answer=COLUMN.
     """
+
+    items: int = 100
+    """Maximum number of items of each task to locate and train on, and of validation items."""
+
+    seed: int = 0
+    """Seed of the item split, of all random draws and of the intervals."""
 
     answer_tokens: int | None = None
     """Count only this many first tokens of an answer (data: sets)."""
@@ -542,7 +569,7 @@ class SelectingOptions:
     """Which neurons are selected."""
 
     data_options: DataOptions = field(default_factory=DataOptions)
-    """How data sets are read."""
+    """Which items are used, and how they are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -556,7 +583,7 @@ class LocatingOptions:
     """Options of individual methods."""
 
     data_options: DataOptions = field(default_factory=DataOptions)
-    """How data sets are read."""
+    """Which items are used, and how they are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -570,7 +597,7 @@ class TuningOptions:
     """Which neurons are selected."""
 
     data_options: DataOptions = field(default_factory=DataOptions)
-    """How data sets are read."""
+    """Which items are used, and how they are read."""
 
 
 def parts_of(options: Any) -> list[Any]:
@@ -640,7 +667,9 @@ ItemRuleOptions = Annotated[RuleOptions, without("aggregate", "share")]
 ItemSelectingOptions = Annotated[SelectingOptions, without("aggregate", "share")]
 """Neurons of single items of a data set."""
 
-WordingSelectingOptions = Annotated[SelectingOptions, without("aggregate", "share", "fields")]
+WordingSelectingOptions = Annotated[
+    SelectingOptions, without("aggregate", "share", "fields", "items")
+]
 """Neurons of single items, each in several wordings."""
 
 R = TypeVar("R")

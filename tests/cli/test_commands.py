@@ -10,7 +10,7 @@ from cyclopts import CycloptsError
 
 from broca.cli.commands import command, command_of, flags_of, make_app, renaming
 from broca.errors import BadInput
-from broca.options import AblationOptions, SearchOptions, without
+from broca.options import AblationOptions, RunOptions, SearchOptions, without
 
 
 @pytest.fixture
@@ -249,3 +249,14 @@ def test_messages_show_the_flag_of_a_parameter_of_another_name():
     assert flags_of(command(paint)) == {"name": "NAME", "colour": "--colour"}
     flags = flags_of(renaming(colours="colour")(paint))
     assert flags == {"name": "NAME", "colour": "--colour", "colours": "--colour"}
+
+
+def test_a_report_of_progress_is_no_flag():
+    """The command line shows progress itself, so `on_progress` of the run options has no flag."""
+
+    def run(model: str, /, *, run_options: RunOptions) -> None:
+        """Run."""
+
+    flags = flags_of(command(run))
+    assert flags["journal"] == "--journal"
+    assert not {"on_progress", "progress_options"} & set(flags)

@@ -1,6 +1,7 @@
 """Rows in the journal are not measured again; measured rows are stored chunk by chunk."""
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ class Counting:
     """An executor that computes numbers from mask and item, and records what it is asked."""
 
     concurrent = False
-    tokens = 0
+    runner = SimpleNamespace(tokens=0)
 
     def __init__(self):
         self.requested = []

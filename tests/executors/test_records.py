@@ -84,8 +84,8 @@ def test_the_host_of_this_process_measures_with_the_model_itself(tiny):
     try:
         local_executors = [host.executor(spec) for _ in range(2)]
         assert local_executors[0] is not local_executors[1]
-        assert {executor.device for executor in local_executors} == {"cpu"}
-        assert {executor.token_budget for executor in local_executors} == {99}
+        assert {executor.runner.device for executor in local_executors} == {"cpu"}
+        assert {executor.runner.token_budget for executor in local_executors} == {99}
         assert not local_executors[0].concurrent
     finally:
         host.close()

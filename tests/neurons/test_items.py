@@ -13,11 +13,10 @@ from broca.tasks import Catalog, RequestTokenizer
 
 def cut(model, parts, **options):
     """Returns the neuron tasks of a model with a few items."""
-    settings = {"items": 6, "report_items": 5, "seed": 0, **options}
-    data = DataOptions(answer_tokens=settings.pop("answer_tokens", None))
     return neuron_tasks(
-        model, parts, Catalog(), task_options=TaskOptions(), data_options=data, **settings
-    )
+        model, parts, Catalog(), report_items=5, task_options=TaskOptions(),
+        data_options=DataOptions(items=6, **options),
+    )  # fmt: skip
 
 
 def test_items_are_cut_as_every_verb_cuts_them(reference):

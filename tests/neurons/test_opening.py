@@ -4,7 +4,15 @@ import pytest
 
 from broca.errors import BadInput
 from broca.neurons.opening import opened
-from broca.options import JournalOptions, ModelOptions, RuleOptions, RunOptions, TaskOptions
+from broca.options import (
+    DataOptions,
+    JournalOptions,
+    ModelOptions,
+    ProgressOptions,
+    RuleOptions,
+    RunOptions,
+    TaskOptions,
+)
 
 
 def opening(*, journal=None, stages=None, **settings):
@@ -14,10 +22,10 @@ def opening(*, journal=None, stages=None, **settings):
         task_options=TaskOptions(limit=40),
         model_options=ModelOptions(device="cpu"),
         journal_options=JournalOptions(journal=journal),
+        progress_options=ProgressOptions(on_progress=report),
     )
-    return opened(
-        "reference-small", report, options, RuleOptions(steps=3), seed=2, items=5, **settings
-    )
+    groups = (RuleOptions(steps=3), DataOptions(items=5, seed=2))
+    return opened("reference-small", options, *groups, **settings)
 
 
 def test_components_are_neurons_whatever_the_options_say():

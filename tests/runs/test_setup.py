@@ -10,6 +10,7 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.measurement import Plan
 from broca.options import ExecutorOptions, JournalOptions, RunOptions, SourceOptions
 from broca.results.codec import encode
+from broca.runs.progress import Stages
 from broca.runs.setup import IN_MEMORY, model_and_heads, open_session, open_workspace
 from broca.runs.workspace import Workspace
 from broca.verbs.localize import localize
@@ -53,7 +54,9 @@ def test_a_session_measures_with_the_options_of_its_verb(tiny):
     options = RunOptions(source_options=SourceOptions(allow_code=True))
     with (
         Workspace() as space,
-        open_session(tiny, options.within(space), lambda text, _: stages.append(text)) as opened,
+        open_session(
+            tiny, options.within(space), Stages(lambda text, _: stages.append(text))
+        ) as opened,
     ):
         assert opened.workspace is space
         assert opened.model is tiny

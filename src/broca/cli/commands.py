@@ -6,7 +6,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from importlib.util import find_spec
 from inspect import Parameter, Signature
@@ -18,7 +18,7 @@ from cyclopts import Parameter as Flag
 
 from broca import options
 from broca.cli.wording import in_flags
-from broca.options import groups_of, parameter_help, takes_options, without
+from broca.options import ProgressOptions, groups_of, parameter_help, takes_options, without
 
 FIRST = ("task", "tasks", "others", "method", "rows", "k", "out")
 """The most important options: `--help` shows them before all others."""
@@ -91,6 +91,9 @@ SharedFolderOutput = Annotated[OutputOptions, without("folder_options")]
 NOTHING_RENAMED: Mapping[str, str] = {}
 """Of a command whose parameters have the names of the library."""
 
+OF_PYTHON = {field.name for field in fields(ProgressOptions)}
+"""Parameters of verbs that are no flags."""
+
 
 def command(
     function: Callable[..., None],
@@ -131,7 +134,7 @@ def command(
     parameters = [
         parameter
         for name, parameter in inspect.signature(verb).parameters.items()
-        if name not in wholes
+        if name not in wholes | OF_PYTHON
     ]
     flags = {parameter.name: _flag(parameter) for parameter in parameters}
     flags |= {parameter: flags[name] for parameter, name in renamed.items()}
@@ -181,9 +184,9 @@ def command_of(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function the command of a verb, whose parameters stand for `**parameters`.
 
-    The verb's first parameter becomes a position. `on_progress` is left out, and parameters that
-    the function declares replace those of the verb. The verb's source is parsed, because importing
-    a verb loads torch; its defaults are therefore literals.
+    The verb's first parameter becomes a position, and parameters that the function declares replace
+    those of the verb. The verb's source is parsed, because importing a verb loads torch; its
+    defaults are therefore literals.
 
     Args:
         verb: Its place, `module:function`.
@@ -230,7 +233,7 @@ def _parameters_of(verb: str) -> tuple[list[Parameter], dict[str, str]]:
     defaults = [*missing, *words.defaults, *words.kw_defaults]
     parameters: list[Parameter] = []
     for argument, default in zip((*words.args, *words.kwonlyargs), defaults, strict=True):
-        if argument.arg == "on_progress":
+        if argument.arg in OF_PYTHON:
             continue
         assert argument.annotation is not None
         parameters.append(

@@ -19,6 +19,7 @@ from broca.options import (
     EngineOptions,
     ExecutorOptions,
     JournalOptions,
+    ProgressOptions,
     RunOptions,
     TaskOptions,
     parts_of,
@@ -66,7 +67,7 @@ def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
             settings[name] = asdict(value)
         elif not is_dataclass(value):
             settings[name] = value
-        elif not isinstance(value, JournalOptions):
+        elif not isinstance(value, JournalOptions | ProgressOptions):
             for part in parts_of(value):
                 for field in fields(part):
                     kind = how if field.name in HOW else settings

@@ -81,6 +81,11 @@ class Engine:
         """Most tokens of a batch at present."""
         return min(lane.budget.tokens for lane in self._lanes.all)
 
+    @property
+    def device(self) -> str:
+        """The kind of device that the model runs on."""
+        return self.model.device.type
+
     def run(
         self,
         requests: Sequence[Request],

@@ -41,12 +41,8 @@ class Setting:
     delta: WeightDelta | None = None
 
 
-class Executor(Protocol):
-    """Measures rows and observations in this process or in workers."""
-
-    @property
-    def concurrent(self) -> bool:
-        """Whether several plans are measured at the same time."""
+class Runner(Protocol):
+    """What runs the requests of an executor: an engine, or a pool of workers."""
 
     @property
     def tokens(self) -> int:
@@ -58,7 +54,19 @@ class Executor(Protocol):
 
     @property
     def device(self) -> str:
-        """The kind of device that the model runs on."""
+        """The kind of device that the model runs on, such as `cpu`."""
+
+
+class Executor(Protocol):
+    """Measures rows and observations in this process or in workers."""
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether several plans are measured at the same time."""
+
+    @property
+    def runner(self) -> Runner:
+        """What runs the requests."""
 
     def stream(self, plans: Sequence[Plan]) -> Generator[tuple[int, Measurement], None, None]:
         """Yields the position of every plan with its measurement, in no particular order."""

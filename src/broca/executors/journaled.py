@@ -289,12 +289,12 @@ class JournaledExecutor:
                     recording.on_chunk(total - remaining, len(parts[count]), total)
                     remaining -= len(parts[count])
                 with recording.measuring():
-                    before = self._executor.tokens
+                    before = self._executor.runner.tokens
                     result = next(results, None)
                     if result is None:
                         return
                     number, value = result
-                    yield number, value, self._executor.tokens - before
+                    yield number, value, self._executor.runner.tokens - before
                 recording.checkpoint()
 
     def _commit(

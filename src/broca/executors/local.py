@@ -29,24 +29,9 @@ class LocalExecutor:
     concurrent = False
 
     def __init__(self, engine: Engine, asker: Asker, *, delta: WeightDelta | None = None) -> None:
-        self._engine = engine
+        self.runner = engine
         self._asker = asker
         self._delta = delta
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens that were read or generated so far."""
-        return self._engine.tokens
-
-    @property
-    def token_budget(self) -> int:
-        """Maximum number of tokens of a batch."""
-        return self._engine.token_budget
-
-    @property
-    def device(self) -> str:
-        """The kind of device that the model runs on."""
-        return self._engine.model.device.type
 
     def run(self, plan: Plan) -> Measurement:
         """Measures every row of a plan.
@@ -84,17 +69,17 @@ class LocalExecutor:
         """Yields the position of every batch with its vectors, in their order."""
         for number, batch in enumerate(batches):
             with self._changed():
-                yield number, list(answer(self._engine, Observations(tuple(batch))).vectors)
+                yield number, list(answer(self.runner, Observations(tuple(batch))).vectors)
 
     def _answer(self, plan: Plan, questions: Questions) -> Answers:
         try:
             with self._changed():
-                return answer(self._engine, questions)
+                return answer(self.runner, questions)
         except BadLogits as error:
             raise self._asker.named(error, plan, questions) from error
 
     def _changed(self) -> AbstractContextManager[None]:
-        return nullcontext() if self._delta is None else self._delta.applied(self._engine.model)
+        return nullcontext() if self._delta is None else self._delta.applied(self.runner.model)
 
 
 class LocalHost:

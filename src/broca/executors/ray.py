@@ -402,25 +402,10 @@ class RayExecutor:
         setting: Setting | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        self._pool = pool
+        self.runner = pool
         self._asker = asker
         self._setting = setting or Setting()
         self._on_progress = on_progress
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens that the workers have read or generated so far."""
-        return self._pool.tokens
-
-    @property
-    def token_budget(self) -> int:
-        """Maximum number of tokens of a batch."""
-        return self._pool.token_budget
-
-    @property
-    def device(self) -> str:
-        """The kind of device that workers run on."""
-        return self._pool.device
 
     def stream(self, plans: Sequence[Plan]) -> Generator[tuple[int, Measurement], None, None]:
         """Yields the position of every plan with its measurement, as they come.
@@ -472,7 +457,9 @@ class RayExecutor:
         self, jobs: Iterable[Job], *, rows: int
     ) -> Iterator[tuple[int, Answers | BrocaError]]:
         with closing(
-            self._pool.stream(jobs, rows=rows, setting=self._setting, on_progress=self._on_progress)
+            self.runner.stream(
+                jobs, rows=rows, setting=self._setting, on_progress=self._on_progress
+            )
         ) as stream:
             yield from stream
 

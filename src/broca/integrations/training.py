@@ -78,7 +78,9 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         components: str = "heads",
         seed: int = 0,
         log: Log | None = None,
-        run_options: Annotated[RunOptions, without("limit", "ablation_options", "model_options")],
+        run_options: Annotated[
+            RunOptions, without("limit", "ablation_options", "model_options", "progress_options")
+        ],
     ) -> None:
         if not heads and atlas_rows is None:
             raise BadInput("nothing to measure: give `heads` or `atlas_rows`")

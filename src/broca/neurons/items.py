@@ -27,9 +27,7 @@ def neuron_tasks(
     parts: Mapping[Part, Sequence[str]],
     catalog: Catalog,
     *,
-    items: int,
     report_items: int = 0,
-    seed: int,
     task_options: TaskOptions,
     data_options: DataOptions,
 ) -> TaskSet:
@@ -39,18 +37,17 @@ def neuron_tasks(
         model: The model, for its tokenizer and context.
         parts: For each part, the tasks that need it.
         catalog: Catalog of tasks; `data:` sets are read without it.
-        items: Maximum number of `locate` and of `confirm` items of each task.
         report_items: Maximum number of `report` items of each task.
-        seed: Seed of the split.
         task_options: Task options; gold answers are the tasks' targets.
-        data_options: How `data:` sets are read.
+        data_options: How many `locate` and `confirm` items each task has at most, the seed of the
+            split, and how `data:` sets are read.
 
     Raises:
         TaskUnusable: A task cannot be used, or none of its items has a gold answer.
     """
     options = replace(task_options, reference="gold")
     names = list(dict.fromkeys(name for needed in parts.values() for name in needed))
-    limit = ROWS_READ * max(items, report_items)
+    limit = ROWS_READ * max(data_options.items, report_items)
     data_sets = {
         name: _shortened(
             of_examples(model, read_data_set(name, limit=limit, fields=data_options.columns)),
@@ -62,7 +59,10 @@ def neuron_tasks(
     others = [name for name in names if name not in data_sets]
     loaded = load_tasks(model, others, catalog, task=names[0], options=options)
     benchmarks = {name: (loaded | data_sets)[name].gold_alone() for name in names}
-    splits = {name: task.split(items=items, seed=seed) for name, task in benchmarks.items()}
+    splits = {
+        name: task.split(items=data_options.items, seed=data_options.seed)
+        for name, task in benchmarks.items()
+    }
     cut = {
         name: Split(split.locate, split.confirm, split.report[:report_items])
         for name, split in splits.items()

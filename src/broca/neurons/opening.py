@@ -13,7 +13,6 @@ from broca.neurons.items import neuron_tasks
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import NeuronRun
 from broca.options import DataOptions, RuleOptions, RunOptions, parts_of
-from broca.runs.progress import Report
 from broca.runs.setup import Session, open_session
 from broca.runs.task_sets import Part, TaskSet, other_tasks
 from broca.tasks import Task
@@ -73,9 +72,7 @@ class Opened:
                 self.session.model,
                 tasks,
                 self.session.catalog,
-                items=self.settings["items"],
                 report_items=self.settings.get("report_items", 0),
-                seed=self.settings["seed"],
                 task_options=self.session.options.task_options,
                 data_options=self.data,
             )
@@ -86,7 +83,6 @@ class Opened:
 @contextmanager
 def opened(
     model: str | GatedModel,
-    on_progress: Report | None,
     run_options: RunOptions,
     *groups: Any,
     named: Sequence[str | Task | Sequence[str | Task]] = (),
@@ -96,7 +92,6 @@ def opened(
 
     Args:
         model: The model or its name.
-        on_progress: Receives the current stage and the progress of the run.
         run_options: The options of every verb that measures.
         groups: The other option classes of the verb, which also determine the result.
         named: The tasks that the verb will load, whose names are checked before the model is
@@ -111,7 +106,7 @@ def opened(
     for part in options.values():
         settings |= asdict(part)
     run_options = replace(run_options, model_options=loading)
-    with open_session(model, run_options, on_progress, others=named) as under_way:
+    with open_session(model, run_options, others=named) as under_way:
         yield Opened(
             NeuronModel(under_way.model),
             under_way,

@@ -340,7 +340,7 @@ class Run:
     def _recording(self) -> Recording:
         """The run in the journal, which records it on first use."""
         workspace, condition, digests = self.workspace, self.condition, self._digests
-        executor, journal, stopper = self._executor, workspace.journal, workspace.stopper
+        runner, journal, stopper = self._executor.runner, workspace.journal, workspace.stopper
         items = journal.items(_records(self.tasks.bank, digests))
         components = journal.components(self.model.components.names)
         named = [self.settings, condition.weights, condition.tokenizer, condition.dtype]
@@ -360,7 +360,7 @@ class Run:
             components=components,
             items=items,
             lengths=np.array([tokens_of(item) for _, item in self.tasks.bank], dtype=np.int64),
-            chunk_tokens=chunk_tokens(self.model, executor.token_budget, device=executor.device),
+            chunk_tokens=chunk_tokens(self.model, runner.token_budget, device=runner.device),
             keep_outputs=workspace.keep_outputs,
             measuring=nullcontext if stopper is None else stopper.measuring,
             checkpoint=(lambda: None) if stopper is None else stopper.checkpoint,

@@ -22,7 +22,7 @@ from broca.options import (
 )
 from broca.published import is_published, published_heads
 from broca.results.localization import Localization
-from broca.runs.progress import Report, Stages
+from broca.runs.progress import Stages
 from broca.runs.run import Run
 from broca.runs.task_sets import (
     TaskSet,
@@ -240,7 +240,7 @@ class Session:
 def open_session(
     model: str | GatedModel,
     options: RunOptions,
-    on_progress: Report | Stages | None = None,
+    stages: Stages | None = None,
     *,
     task: str | Task | None = None,
     others: Iterable[str | Task | Iterable[str | Task]] = (),
@@ -253,7 +253,8 @@ def open_session(
     Args:
         model: The model or its name.
         options: The options of the verb.
-        on_progress: Receives stage and progress; a verb that opens several models gives its stages.
+        stages: The stages of a verb that opens several models; by default new ones, which report to
+            `on_progress` of the options.
         task: The task of the verb, which is loaded, and whose options are checked.
         others: Lists of more tasks that the verb will load; their names are looked up.
         warns: Whether a run that is kept in memory warns that it cannot be resumed.
@@ -262,7 +263,7 @@ def open_session(
         BrocaError: A task is unknown or has no such metric, the model cannot be loaded, or the
             journal or the executor cannot be used.
     """
-    stages = on_progress if isinstance(on_progress, Stages) else Stages(on_progress)
+    stages = stages or Stages(options.on_progress)
     with open_workspace(options.journal_options, options.executor_options, warns=warns) as space:
         catalog = space.catalog(options.source_options)
         names = [name for tasks in others for name in catalog.names_of(tasks)]

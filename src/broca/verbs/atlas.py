@@ -14,7 +14,6 @@ from broca.errors import NothingToLocalize
 from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.atlas import Atlas
-from broca.runs.progress import Report
 from broca.runs.setup import ablation_of, open_session
 from broca.runs.task_sets import compared_tasks, equal_tasks, load_tasks
 from broca.runs.verb_steps import INTACT, REFERENCES, atlas_steps
@@ -30,7 +29,6 @@ def atlas(
     tasks: str | Sequence[str | Task] = "auto",
     *,
     seed: int = 0,
-    on_progress: Report | None = None,
     search_options: Annotated[SearchOptions, without("method", "options", "max_minutes")],
     run_options: RunOptions,
 ) -> Atlas:
@@ -49,7 +47,6 @@ def atlas(
         response: Response of the rows; by default `probability` if every task has items with a
             margin, else `accuracy`.
         seed: Seed of the items, the masks and all other random draws.
-        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         The atlas; `save` writes `atlas.json` and `atlas.html`.
@@ -59,7 +56,7 @@ def atlas(
     """
     options: Any = search_options
     ablation = ablation_of(run_options.ablation_options, seed)
-    with open_session(model, run_options, on_progress, others=[tasks]) as opened:
+    with open_session(model, run_options, others=[tasks]) as opened:
         gated, stages = opened.model, opened.stages
         started = time.perf_counter()
         stages.enter("building the tasks")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from broca.comparisons import Collection, Comparable, seed_of, selections_of, subjects_of, tasks_of
 from broca.options import CompareRunOptions, takes_options
 from broca.results.comparison import Comparison
-from broca.runs.progress import Report, Stages
+from broca.runs.progress import Stages
 from broca.runs.setup import ablation_of, open_session, open_workspace
 from broca.runs.task_sets import load_tasks, split_tasks
 from broca.tasks import Task
@@ -26,7 +26,6 @@ def compare(
     response: str | None = None,
     level: float = 0.05,
     seed: int | None = None,
-    on_progress: Report | None = None,
     run_options: CompareRunOptions,
 ) -> Comparison:
     """Compares the components of models of one architecture, and the selections of runs on them.
@@ -52,7 +51,6 @@ def compare(
         level: Level of tests and intervals, and the false discovery rate.
         seed: Seed of all random draws; by default the first run's seed, which splits the items as
             that run did.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -61,7 +59,10 @@ def compare(
     names, selections = tasks_of(subjects, tasks), selections_of(subjects, heads)
     seed = seed_of(subjects, seed)
     ablation = ablation_of(run_options.ablation_options, seed)
-    collection, stages = Collection([subject.label for subject in subjects]), Stages(on_progress)
+    collection, stages = (
+        Collection([subject.label for subject in subjects]),
+        Stages(run_options.on_progress),
+    )
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for subject in subjects:
             model_options = replace(run_options.model_options, revision=subject.revision)

@@ -13,7 +13,7 @@ from broca.explorer.server import LOCAL, Server, require_token
 from broca.models import GatedModel, load
 from broca.options import RunOptions, takes_options, without
 from broca.runs.folder import options_of_run
-from broca.runs.progress import Report, Stages
+from broca.runs.progress import Stages
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog
 from broca.verbs.export import export
@@ -56,7 +56,6 @@ def explore(
     token: str = "",
     public: bool = False,
     exports: str | Path | None = None,
-    on_progress: Report | None = None,
     run_options: Annotated[RunOptions, without("ablation_options")],
 ) -> LivePage:
     """Serves a live page on a model, with the sets of a run if a run is given.
@@ -71,7 +70,6 @@ def explore(
         token: Token that the address must contain; empty for none.
         public: Whether anyone may use the page at an open address, without a token.
         exports: Folder for exports from the page; by default a temporary folder.
-        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         The page, which threads serve until it is closed.
@@ -93,14 +91,19 @@ def explore(
     if isinstance(run_options.journal_options.journal, Workspace):
         raise BadInput("`journal` must be a file: the page measures on a thread of its own")
     require_token(host, token, public)
-    stages = Stages(on_progress)
+    stages = Stages(run_options.on_progress)
     if isinstance(model, GatedModel):
         gated = model
     else:
         stages.enter("loading the model")
         gated = load(subject.model, **asdict(run_options.model_options))
     explorer = Explorer(
-        gated, subject, run_options=run_options, verify=verify, export=export, exports=exports
+        gated,
+        subject,
+        run_options=run_options.unreported(),
+        verify=verify,
+        export=export,
+        exports=exports,
     )
     try:
         server = Server(explorer, host=host, port=port, token=token, public=public)

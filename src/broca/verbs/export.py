@@ -16,7 +16,7 @@ from broca.options import RunOptions, takes_options, without
 from broca.results.codec import encode
 from broca.results.export import BaseModel, Export, Form
 from broca.results.files import write_beside
-from broca.runs.progress import Report, Stages
+from broca.runs.progress import Stages
 from broca.runs.provenance import model_info
 from broca.runs.setup import open_session
 from broca.tasks import Task
@@ -35,7 +35,6 @@ def export(
     items: int = 100,
     push: str | None = None,
     private: bool = False,
-    on_progress: Report | None = None,
     run_options: Annotated[RunOptions, without("ablation_options")],
 ) -> Export:
     """Exports a model without some components, and checks the export with other libraries.
@@ -54,7 +53,6 @@ def export(
         items: Under mean ablation, the number of the run's items over which outputs are averaged.
         push: Id of the hub repository that receives the export.
         private: Whether a new repository is private.
-        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         A record of the files and the checks; the folder also contains it, and a model card.
@@ -69,7 +67,7 @@ def export(
         exports.require_peft()
     checked = exports.checked_task(request, task) if check else None
     folder = exports.claimed_folder(to)
-    stages = Stages(on_progress)
+    stages = Stages(run_options.on_progress)
     run_options = replace(run_options, model_options=request.loading(run_options.model_options))
     with TemporaryDirectory(prefix=".broca-export-", dir=folder.parent) as temporary:
         part = Path(temporary)

@@ -12,7 +12,6 @@ from broca.options import RunOptions, SearchOptions, takes_options
 from broca.results.localization import Localization
 from broca.runs.assembling import localization
 from broca.runs.problems import method_of, require_search
-from broca.runs.progress import Report
 from broca.runs.searching import Searches
 from broca.runs.setup import ablation_of, open_session
 from broca.runs.verb_steps import localization_steps
@@ -34,7 +33,6 @@ def localize(
     verify: bool = True,
     interactions: int = 0,
     seeds: int = 1,
-    on_progress: Report | None = None,
     search_options: SearchOptions,
     run_options: RunOptions,
 ) -> Localization:
@@ -60,7 +58,6 @@ def localize(
             verified; the others measure how stable it is.
         journal: File that keeps every measured row; known rows are not measured again. With None
             rows are kept in memory, and the run cannot be resumed.
-        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         The result; `save` writes `result.json` and `report.html`.
@@ -73,9 +70,7 @@ def localize(
             raise BadInput(f"`{name}` must be at least 1, not {value}")
     method = method_of(search_options)
     ablation = ablation_of(run_options.ablation_options, seed)
-    with open_session(
-        model, run_options, on_progress, task=task, others=[others, same_skill]
-    ) as opened:
+    with open_session(model, run_options, task=task, others=[others, same_skill]) as opened:
         gated, stages = opened.model, opened.stages
         require_count(interactions, len(gated.components))
         started = time.perf_counter()

@@ -13,7 +13,7 @@ from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.cost_estimate import CostEstimate
 from broca.runs.problems import problem_of
-from broca.runs.progress import Report
+from broca.runs.progress import Stages
 from broca.runs.provenance import model_info
 from broca.runs.run import tokens_of
 from broca.runs.setup import open_session
@@ -30,7 +30,6 @@ def plan(
     others: str | Sequence[str | Task] = "auto",
     seed: int = 0,
     sample: int = 32,
-    on_progress: Report | None = None,
     search_options: Annotated[
         SearchOptions, without("method", "response", "options", "max_minutes")
     ],
@@ -46,20 +45,20 @@ def plan(
         others: The tasks that the heads should not affect, as in `localize`.
         seed: Seed of all random draws.
         sample: Number of rows to time for each response.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input.
     """
     if sample < 1:
         raise BadInput(f"`sample` must be at least 1, not {sample}")
+    stages = Stages(run_options.on_progress)
     with (
         Workspace(executor=run_options.executor_options) as space,  # timed rows are not kept
         open_session(
-            model, run_options.within(space), on_progress, task=task, others=[others]
+            model, run_options.within(space), stages, task=task, others=[others]
         ) as opened,
     ):
-        gated, stages = opened.model, opened.stages
+        gated = opened.model
         tasks = opened.claimed(task, others=others, items=search_options.items, seed=seed)
         run = opened.run(tasks)
         stages.enter("timing some rows")

@@ -12,7 +12,6 @@ from broca.options import StressRunOptions, takes_options
 from broca.results.localization import Localization
 from broca.results.stress_test import StressTest
 from broca.runs.folder import options_of_run
-from broca.runs.progress import Report
 from broca.runs.provenance import model_info
 from broca.runs.setup import model_and_heads, named_heads, open_session, require_names
 from broca.runs.task_sets import TaskSet
@@ -43,7 +42,6 @@ def stress(
     pairs: int = 48,
     sets: int = CONTROLS,
     seed: int = 0,
-    on_progress: Report | None = None,
     run_options: StressRunOptions,
 ) -> StressTest:
     """Tests necessity, decodability, reversal and transfer of heads that carry an operation.
@@ -61,7 +59,6 @@ def stress(
             family.
         sets: Number of random sets from the same layers.
         seed: Seed of pairs, random sets and resampling.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, a family that does not fit the model or the run's task, or patching
@@ -79,7 +76,7 @@ def stress(
     if isinstance(claim, Localization):
         families[0].require_task(claim.task)
     model, heads = model_and_heads(model, heads)
-    with open_session(model, run_options, on_progress) as opened:
+    with open_session(model, run_options) as opened:
         gated, stages = opened.model, opened.stages
         subject = StressSubject.of(
             gated, named_heads(gated, heads), families, pairs=pairs, sets=sets, seed=seed

@@ -15,7 +15,6 @@ from broca.results.neurons import NeuronSet
 from broca.results.verification import Crossing, Verification
 from broca.runs import verb_steps
 from broca.runs.claims import claim_of
-from broca.runs.progress import Report
 from broca.runs.provenance import crossings_of, model_info, verification_of
 from broca.runs.setup import named_heads, open_session, require_names
 from broca.tasks import Task
@@ -39,7 +38,6 @@ def verify(
     limit: int | None = None,
     ablation: str | None = None,
     scope: Scope | None = None,
-    on_progress: Report | None = None,
     run_options: Annotated[RunOptions, without("limit", "ablation")],
 ) -> Verification:
     """Tests the claim that a task needs a set of components and other tasks do not.
@@ -62,7 +60,6 @@ def verify(
         limit: Maximum number of report items of each task; all by default.
         ablation: Kind of ablation, as in `localize`; default: the run's, or zero.
         scope: Which tests are made, and on how many items; all by default.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -75,9 +72,7 @@ def verify(
     scope = replace(scope or Scope(), seed=claim.seed)
     require_names(claim.heads)
     unloaded = [claim.others, claim.same_skill]
-    with open_session(
-        claim.model, claim.run_options, on_progress, task=claim.task, others=unloaded
-    ) as opened:
+    with open_session(claim.model, claim.run_options, task=claim.task, others=unloaded) as opened:
         gated, stages = opened.model, opened.stages
         claim.require_weights(gated)
         names = named_heads(gated, claim.heads)

@@ -15,7 +15,6 @@ from broca.options import MethodsRunOptions, SearchOptions, takes_options, witho
 from broca.results import check_out_folder
 from broca.runs import (
     JOURNAL,
-    Report,
     Session,
     Stages,
     Step,
@@ -77,7 +76,6 @@ def compare_methods(
     exhaustive: int = 300,
     candidate: str = CANDIDATE,
     again: str | Sequence[str] = (),
-    on_progress: Report | None = None,
     search_options: Annotated[
         SearchOptions, without("method", "rows", "response", "options", "max_minutes")
     ],
@@ -103,7 +101,6 @@ def compare_methods(
             calibration; 0 for neither.
         candidate: The method with which the others are compared.
         again: Methods of this call whose finished cells are run again.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -130,7 +127,7 @@ def compare_methods(
     ran = 0
     journal_options = run_options.journal_options
     journal_options = replace(journal_options, journal=journal_options.journal or folder / JOURNAL)
-    stages = Stages(on_progress)
+    stages = Stages(run_options.on_progress)
     with open_workspace(journal_options, run_options.executor_options) as space:
         for number, model in enumerate(listed_models):
             with open_session(

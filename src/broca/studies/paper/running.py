@@ -13,7 +13,7 @@ from broca.errors import BadInput, UnknownName, nearest
 from broca.models import GatedModel
 from broca.options import PaperRunOptions, SearchOptions, SourceOptions, takes_options, without
 from broca.results import Reproduction
-from broca.runs import Report, Stages, Step, open_session, open_workspace
+from broca.runs import Stages, Step, open_session, open_workspace
 from broca.studies.paper import figure_rows, table_rows
 from broca.studies.paper.names import ALL, NAMES
 from broca.studies.paper.rehearsal import experiment_stage, study_steps
@@ -52,7 +52,6 @@ def reproduce(
     limit: int | None = None,
     keep_universal: bool = False,
     seed: int = 0,
-    on_progress: Report | None = None,
     search_options: Annotated[
         SearchOptions, without("method", "response", "options", "max_minutes")
     ],
@@ -76,7 +75,6 @@ def reproduce(
         k: Number of heads of each list.
         keep_universal: Whether lists keep universal heads, which the paper filters out.
         seed: Seed of all random draws.
-        on_progress: Receives the current stage and the progress of the run.
 
     Returns:
         A reproduction for each name. If several are requested, those that these models and tasks do
@@ -96,7 +94,7 @@ def reproduce(
     settings = StudySettings(
         tasks, limit, keep_universal, seed, replace(search_options, method=method),
     )  # fmt: skip
-    stages = Stages(on_progress)
+    stages = Stages(run_options.on_progress)
     rows: dict[str, list[Row]] = {name: [] for name in requested}
     notes: dict[str, list[str]] = {name: [] for name in requested}
     studied = []

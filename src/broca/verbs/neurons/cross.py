@@ -13,7 +13,6 @@ from broca.neurons.opening import opened
 from broca.neurons.sets import RandomSets, require_one_of
 from broca.options import NeuronRunOptions, TuningOptions, takes_options
 from broca.results.neurons import Crossed, NeuronExperiment
-from broca.runs.progress import Report
 from broca.tasks import Task
 
 
@@ -24,12 +23,9 @@ def cross(
     *,
     action: str = "erase",
     method: str = "cnl",
-    items: int = 100,
     draws: int = 3,
     matching: str = "size",
     report_items: int = 100,
-    seed: int = 0,
-    on_progress: Report | None = None,
     neuron_options: TuningOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment[tuple[Crossed, ...]]:
@@ -40,12 +36,9 @@ def cross(
         tasks: The tasks, as a list or joined by commas; `auto`: all shipped ones.
         action: What to do with the located neurons: `erase` or `tune`.
         method: `cnl` (commonality neurons), or another of `broca.neurons.methods.NEURON_METHODS`.
-        items: Maximum number of items of each task to locate and train on, and of validation items.
         draws: Number of random sets to compare with each located set.
         matching: Random sets match the `size`, or the number in every `layer`.
         report_items: Maximum number of items of each task to measure on.
-        seed: Seed of the item split, the draws and the intervals.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -54,9 +47,8 @@ def cross(
     require_one_of("action", action, ACTIONS)
     chance, options = RandomSets(draws, matching), neuron_options.training_options
     with opened(
-        model, on_progress, run_options, neuron_options,
-        action=action, method=method, draws=draws, matching=matching, items=items,
-        report_items=report_items, seed=seed,
+        model, run_options, neuron_options,
+        action=action, method=method, draws=draws, matching=matching, report_items=report_items,
         named=[tasks],
     ) as session:  # fmt: skip
         _, names = session.names("", tasks)

@@ -13,7 +13,6 @@ from broca.neurons.paraphrases import shipped_pairs
 from broca.neurons.verb_steps import scoring_step
 from broca.options import ExampleRunOptions, ItemRuleOptions, takes_options
 from broca.results.neurons import Decoupled, NeuronExperiment
-from broca.runs.progress import Report
 
 
 @takes_options
@@ -23,7 +22,6 @@ def decouple(
     pairs: str | Path | None = None,
     items: int = 60,
     seed: int = 0,
-    on_progress: Report | None = None,
     rule_options: ItemRuleOptions,
     run_options: ExampleRunOptions,
 ) -> NeuronExperiment[tuple[Decoupled, ...]]:
@@ -35,14 +33,13 @@ def decouple(
             `answer`; by default pairs are made of shipped items.
         items: Shipped pairs of every relation.
         seed: Seed of the shipped pairs and the intervals.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
     chosen = read_pairs(pairs) if pairs else shipped_pairs(count=items, seed=seed)
     with opened(
-        model, on_progress, run_options, rule_options, pairs=str(pairs or "shipped"), items=items,
+        model, run_options, rule_options, pairs=str(pairs or "shipped"), items=items,
         seed=seed,
     ) as session:  # fmt: skip
         run = session.run("decouple", example_tasks(session.neurons.model, task_of(chosen)))

@@ -18,7 +18,6 @@ from broca.neurons.sets import RandomSets, require_one_of
 from broca.neurons.verb_steps import arm_names, training_steps
 from broca.options import NeuronRunOptions, TuningOptions, takes_options
 from broca.results.neurons import Arm, NeuronExperiment
-from broca.runs.progress import Report
 from broca.tasks import Task
 
 
@@ -30,12 +29,9 @@ def enhance(
     others: str | Sequence[str | Task] = "",
     method: str = "cnl",
     without: str = "zeroed",
-    items: int = 100,
     draws: int = 3,
     matching: str = "size",
     report_items: int = 300,
-    seed: int = 0,
-    on_progress: Report | None = None,
     neuron_options: TuningOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment[tuple[Arm, ...]]:
@@ -47,12 +43,9 @@ def enhance(
         others: Other tasks to measure on; `auto` as in `broca.localize`.
         method: `cnl` (commonality neurons), or another of `broca.neurons.methods.NEURON_METHODS`.
         without: State of the located neurons while all others are trained: `zeroed` or `frozen`.
-        items: Maximum number of items to locate and train on, and of validation items.
         draws: Number of random sets to compare with each located set.
         matching: Random sets match the `size`, or the number in every `layer`.
         report_items: Maximum number of items of each task to measure on.
-        seed: Seed of the item split, the draws, the order of items and the intervals.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -61,9 +54,8 @@ def enhance(
     require_one_of("without", without, WITHOUT)
     chance, options = RandomSets(draws, matching), neuron_options.training_options
     with opened(
-        model, on_progress, run_options, neuron_options,
-        method=method, without=without, draws=draws, matching=matching, items=items,
-        report_items=report_items, seed=seed,
+        model, run_options, neuron_options,
+        method=method, without=without, draws=draws, matching=matching, report_items=report_items,
         named=[task, others],
     ) as session:  # fmt: skip
         name, others = session.names(task, others)

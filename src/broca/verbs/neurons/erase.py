@@ -19,7 +19,6 @@ from broca.neurons.sets import RandomSets
 from broca.neurons.verb_steps import erasing_steps
 from broca.options import LocatingOptions, NeuronRunOptions, takes_options
 from broca.results.neurons import Erased, NeuronExperiment
-from broca.runs.progress import Report
 from broca.runs.task_sets import listed
 from broca.tasks import Task
 
@@ -32,12 +31,9 @@ def erase(
     others: str | Sequence[str | Task] = "auto",
     methods: str | Sequence[str] = "cnl",
     factor: float = 0.0,
-    items: int = 100,
     draws: int = 5,
     matching: str = "size",
     report_items: int = 100,
-    seed: int = 0,
-    on_progress: Report | None = None,
     neuron_options: LocatingOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment[tuple[Erased, ...]]:
@@ -50,12 +46,9 @@ def erase(
         methods: Methods to compare, as a list or joined by commas, with sets of the first method's
             size.
         factor: Factor of the neurons' activations; 0 erases.
-        items: Maximum number of items of each task to locate on.
         draws: Number of random sets to compare with each located set.
         matching: Random sets match the `size`, or the number in every `layer`.
         report_items: Maximum number of items of each task to measure on.
-        seed: Seed of the item split, the draws and the intervals.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -64,9 +57,8 @@ def erase(
     options = neuron_options.method_options
     records = [require_neuron_method(name, options) for name in compared or [str(methods)]]
     with opened(
-        model, on_progress, run_options, neuron_options,
-        methods=compared, factor=factor, draws=draws, matching=matching, items=items,
-        report_items=report_items, seed=seed,
+        model, run_options, neuron_options,
+        methods=compared, factor=factor, draws=draws, matching=matching, report_items=report_items,
         named=[task, others],
     ) as session:  # fmt: skip
         name, others = session.names(task, others)

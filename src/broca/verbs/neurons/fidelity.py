@@ -11,7 +11,6 @@ from broca.neurons.rewording import reworded
 from broca.neurons.verb_steps import scoring_step
 from broca.options import ExampleRunOptions, WordingSelectingOptions, takes_options
 from broca.results.neurons import Fidelity, NeuronExperiment
-from broca.runs.progress import Report
 from broca.tasks import Task
 
 
@@ -22,8 +21,6 @@ def fidelity(
     *,
     contents: int = 50,
     wordings: int = 4,
-    seed: int = 0,
-    on_progress: Report | None = None,
     neuron_options: WordingSelectingOptions,
     run_options: ExampleRunOptions,
 ) -> NeuronExperiment[Fidelity]:
@@ -35,19 +32,18 @@ def fidelity(
             or `data:NAME`, a JSON-lines file or a `broca.Task`, whose examples have `paraphrases`.
         contents: Maximum number of items, each in several paraphrases.
         wordings: Maximum number of paraphrases of an item of a shipped task.
-        seed: Seed of the items, the drawn pairs and the intervals.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    examples = examples_by_wording(task, contents=contents, wordings=wordings, seed=seed)
+    data = neuron_options.data_options
+    examples = examples_by_wording(task, contents=contents, wordings=wordings, seed=data.seed)
     with opened(
-        model, on_progress, run_options, neuron_options, task=examples.name, contents=contents,
-        wordings=wordings, seed=seed,
+        model, run_options, neuron_options, task=examples.name, contents=contents,
+        wordings=wordings,
     ) as session:  # fmt: skip
-        shortened = neuron_options.data_options.answer_tokens
-        tasks = example_tasks(session.neurons.model, examples, answer_tokens=shortened)
+        model = session.neurons.model
+        tasks = example_tasks(model, examples, answer_tokens=data.answer_tokens)
         run = session.run("fidelity", tasks)
         run.stages.expect([scoring_step(examples.name, run.places(examples.name))])
         return experiment(run, reworded(run, examples.name))

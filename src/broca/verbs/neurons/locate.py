@@ -10,7 +10,6 @@ from broca.neurons.methods import choice_steps, choose_neurons, require_neuron_m
 from broca.neurons.opening import opened
 from broca.options import LocatingOptions, NeuronRunOptions, takes_options
 from broca.results.neurons import NeuronSet
-from broca.runs.progress import Report
 from broca.tasks import Task
 
 
@@ -21,9 +20,6 @@ def locate(
     *,
     method: str = "cnl",
     others: str | Sequence[str | Task] = "auto",
-    items: int = 100,
-    seed: int = 0,
-    on_progress: Report | None = None,
     neuron_options: LocatingOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronSet:
@@ -35,9 +31,6 @@ def locate(
         method: `cnl` (commonality neurons), or another of `broca.neurons.methods.NEURON_METHODS`.
         others: Tasks that a method such as `activation` compares with; `auto` as in
             `broca.localize`.
-        items: Maximum number of items to locate on.
-        seed: Seed of the item split and of all other random draws.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -45,8 +38,8 @@ def locate(
     options = neuron_options.method_options
     compares = require_neuron_method(method, options).compares
     with opened(
-        model, on_progress, run_options, neuron_options,
-        method=method, items=items, seed=seed,
+        model, run_options, neuron_options,
+        method=method,
         named=[task, others],
     ) as session:  # fmt: skip
         name, contrast = session.names(task, others if compares else ())

@@ -12,7 +12,6 @@ from broca.neurons.overlapping import overlapped
 from broca.neurons.verb_steps import scoring_step
 from broca.options import NeuronRunOptions, SelectingOptions, takes_options
 from broca.results.neurons import NeuronExperiment, Overlaps
-from broca.runs.progress import Report
 from broca.tasks import Task
 
 
@@ -21,9 +20,6 @@ def overlap(
     model: str | GatedModel,
     tasks: str | Sequence[str | Task] = "auto",
     *,
-    items: int = 100,
-    seed: int = 0,
-    on_progress: Report | None = None,
     neuron_options: SelectingOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment[Overlaps]:
@@ -32,15 +28,12 @@ def overlap(
     Args:
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         tasks: The tasks to compare, as a list or joined by commas; `auto`: all shipped ones.
-        items: Maximum number of items of each task to locate on.
-        seed: Seed of the item split and of the halves.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
     with opened(
-        model, on_progress, run_options, neuron_options, items=items, seed=seed,
+        model, run_options, neuron_options,
         named=[tasks],
     ) as session:  # fmt: skip
         _, names = session.names("", tasks)

@@ -15,7 +15,6 @@ from broca.neurons.sets import RandomSets
 from broca.neurons.verb_steps import scaling_steps
 from broca.options import ItemSelectingOptions, NeuronRunOptions, takes_options
 from broca.results.neurons import NeuronExperiment, Reliability
-from broca.runs.progress import Report
 from broca.tasks import Task
 
 UNRELATED = 20
@@ -29,11 +28,8 @@ def reliability(
     *,
     others: str | Sequence[str | Task] = "auto",
     factors: str | Sequence[float] = (0.0, 2.0),
-    items: int = 100,
     draws: int = 5,
     matching: str = "size",
-    seed: int = 0,
-    on_progress: Report | None = None,
     neuron_options: ItemSelectingOptions,
     run_options: NeuronRunOptions,
 ) -> NeuronExperiment[Reliability]:
@@ -44,19 +40,16 @@ def reliability(
         task: A task, as in `broca.neurons.locate`.
         others: Tasks of other capabilities, which should not change; `auto` as in `locate`.
         factors: Factors of the located neurons' activations, as a list or joined by commas.
-        items: Maximum number of items to locate on.
         draws: Number of random sets to compare with each located set.
         matching: Random sets match the `size`, or the number in every `layer`.
-        seed: Seed of the item split, the draws and the intervals.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
     numbers, chance = factors_of(factors), RandomSets(draws, matching)
     with opened(
-        model, on_progress, run_options, neuron_options, factors=list(numbers),
-        draws=draws, matching=matching, items=items, seed=seed,
+        model, run_options, neuron_options, factors=list(numbers),
+        draws=draws, matching=matching,
         named=[task, others],
     ) as session:  # fmt: skip
         name, others = session.names(task, others)
