@@ -241,14 +241,20 @@ def _parameters_of(verb: str) -> tuple[list[Parameter], dict[str, str]]:
                 argument.arg,
                 Parameter.KEYWORD_ONLY if parameters else Parameter.POSITIONAL_ONLY,
                 default=Parameter.empty if default is None else ast.literal_eval(default),
-                annotation=eval(ast.unparse(argument.annotation), {**vars(options), **_WORDS}),
+                annotation=eval(ast.unparse(argument.annotation), {**vars(options), **_TYPES}),
             )
         )
     return parameters, parameter_help(ast.get_docstring(source) or "")
 
 
-_WORDS = {"GatedModel": str, "Task": str}
-"""Types that a command line names by a word."""
+_TYPES = {
+    "Annotated": Annotated,
+    "GatedModel": str,
+    "Path": Path,
+    "Sequence": Sequence,
+    "Task": str,
+}
+"""Types in the parameters of verbs, besides option classes; a word names a model or a task."""
 
 
 def flags_of(run: Callable[..., Any]) -> Mapping[str, str]:

@@ -1,0 +1,106 @@
+"""The options of every verb that measures check their values."""
+
+import pytest
+
+from broca.errors import BadInput
+from broca.options import (
+    EngineOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ProgressOptions,
+    RunOptions,
+    SearchOptions,
+    TaskOptions,
+)
+
+
+@pytest.mark.parametrize(
+    ("cls", "values", "message"),
+    [
+        (TaskOptions, {"num_fewshot": -1}, "`num_fewshot` must be 0 or more"),
+        (TaskOptions, {"limit": 0}, "`limit` must be"),
+        (TaskOptions, {"limit": 2.5}, "`limit` must be"),
+        (TaskOptions, {"metric": " "}, "`metric` is empty"),
+        (TaskOptions, {"reference": "golden"}, "`reference` 'golden' is unknown"),
+        (SearchOptions, {"k": 0}, "`k` must be at least 1, not 0"),
+        (SearchOptions, {"rows": 0}, "`rows` must be at least 1"),
+        (SearchOptions, {"items": -3}, "`items` must be at least 1"),
+        (SearchOptions, {"response": "x"}, "`response` 'x' is unknown: use accuracy, margin or"),
+        (EngineOptions, {"share_prefixes": "yes"}, "`share_prefixes` 'yes' is unknown"),
+        (EngineOptions, {"reuse_layers": ""}, "`reuse_layers` '' is unknown"),
+        (EngineOptions, {"token_budget": 0}, "`token_budget` must be at least 1"),
+        (EngineOptions, {"lanes": 0}, "`lanes` must be at least 1"),
+        (ExecutorOptions, {"executor": "ray", "workers": 0}, "`workers` must be at least 1"),
+        (ExecutorOptions, {"executor": "ray", "gpus_per_worker": 1.5}, "`gpus_per_worker` must"),
+        (ExecutorOptions, {"batch_limit": 0}, "`batch_limit` must be above 0"),
+        (JournalOptions, {"keep_outputs": 2}, "`keep_outputs` must lie between 0 and 1"),
+    ],
+)
+def test_values_that_mean_nothing_are_refused(cls, values, message):
+    """The message names the parameter in backticks."""
+    with pytest.raises(BadInput, match=message):
+        cls(**values)
+
+
+def test_only_what_differs_is_recorded():
+    """`to_dict` holds the values that differ from the defaults, and functions by their names."""
+    assert TaskOptions().to_dict() == {}
+    assert TaskOptions(limit=0.5, chat_template=True).to_dict() == {
+        "limit": 0.5,
+        "chat_template": True,
+    }
+    recorded = TaskOptions(reference=test_only_what_differs_is_recorded).to_dict()["reference"]
+    assert recorded.endswith(":test_only_what_differs_is_recorded")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "max_gen_toks=64,until=Q:",
+        " max_new_tokens=64 , until=Q:",
+        '{"until": ["Q:"], "max_tokens": 64, "do_sample": false}',
+        {"max_completion_tokens": 64, "until": "Q:", "temperature": 0.0},
+    ],
+)
+def test_settings_of_generations_are_read_in_every_form(settings):
+    """Pairs, JSON and mappings give equal options, which are hashable and recorded as JSON."""
+    options = TaskOptions(gen_kwargs=settings)
+    assert options.generation == {"max_gen_toks": 64, "until": ["Q:"]}
+    assert options == TaskOptions(gen_kwargs=options.gen_kwargs)
+    assert options.to_dict() == {"gen_kwargs": '{"max_gen_toks": 64, "until": ["Q:"]}'}
+    assert hash(options) == hash(TaskOptions(gen_kwargs=settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("max_gen_tok=3", "'max_gen_tok' is unknown; did you mean 'max_gen_toks'"),
+        ("max_gen_toks=0", "must be a number of tokens, not '0'"),
+        ("max_gen_toks=many", "must be a number of tokens, not 'many'"),
+        ("max_gen_toks", "is not of the form NAME=VALUE"),
+        ("{max_gen_toks: 3", "is not JSON"),
+        ({"until": 3}, "until must be a text or a list of texts, not 3"),
+        ("do_sample=true", "requests sampling"),
+        ("temperature=0.7", "requests sampling"),
+    ],
+)
+def test_settings_of_generations_are_refused(settings, message):
+    """Unknown settings, values of another type and sampling are refused."""
+    with pytest.raises(BadInput, match=message):
+        TaskOptions(gen_kwargs=settings)
+
+
+def test_options_within_a_workspace_measure_there():
+    """`within` sets the journal to the workspace and keeps all other options."""
+    options = RunOptions(journal_options=JournalOptions(keep_outputs=0.5))
+    inside = options.within("a workspace")
+    assert inside.journal_options == JournalOptions(journal="a workspace", keep_outputs=0.5)
+    assert inside.within(None) == options
+
+
+def test_a_call_within_a_verb_reports_nothing_by_itself():
+    """Options for calls within a verb keep everything but the caller's report."""
+    options = RunOptions(progress_options=ProgressOptions(on_progress=print))
+    assert options.on_progress is print
+    assert options.unreported() == RunOptions()
+    assert options.within("a workspace").on_progress is None
