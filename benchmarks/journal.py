@@ -55,7 +55,7 @@ def asking(journal: Journal, rng: np.random.Generator) -> None:
     observed = journal.condition(Condition("w", "t", "float32", "zero", 0.0, 0, "", "score"))
     start = time.perf_counter()
     journal.write_vectors(
-        run=run, role="locate", condition=observed, kind="score", digests=digests, vectors=vectors
+        run=run, condition=observed, kind="score", digests=digests, vectors=vectors
     )
     print(f"{1e3 * (time.perf_counter() - start):8.1f} ms  write {VECTORS} vectors of {COMPONENTS}")
     for text, call in {

@@ -41,7 +41,7 @@ def observed(journal, run, *, digests=DIGESTS, kind="attribution", seed=0):
     ]
     condition = journal.condition(CONDITION)
     journal.write_vectors(
-        run=run, role="locate", condition=condition, kind=kind, digests=digests, vectors=vectors,
+        run=run, condition=condition, kind=kind, digests=digests, vectors=vectors,
         tokens=7,
     )  # fmt: skip
     return condition, vectors

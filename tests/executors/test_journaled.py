@@ -9,7 +9,7 @@ import pytest
 from broca.errors import BadResponse, NotInJournal
 from broca.executors import JournaledExecutor, Recording
 from broca.executors.journaled import chunks
-from broca.journal import Condition, ItemRecord, Journal, Replay, read_run
+from broca.journal import Condition, ItemRecord, Journal, Replay, prune, read_run
 from broca.measurement import Measurement, Plan
 from broca.tasks.items import Generation, LogLikelihood
 
@@ -284,6 +284,21 @@ def test_observations_are_taken_once_and_kept(tmp_path):
     for vectors in (first, again):
         assert [vector[0] for vector in vectors] == [n % 7 for n in range(20)]
     assert executor(Journal.in_memory(), Counting()).observe([]) == []
+
+
+def test_a_vector_of_the_caller_is_measured_once(tmp_path):
+    """A vector of a kind and a key is measured once; it counts no row, and is kept for its run."""
+    speeds = iter([np.array([3.5], dtype=np.float32), np.array([9.0], dtype=np.float32)])
+    with Journal(tmp_path / "j.sqlite") as journal:
+        journaled = executor(journal, Counting())
+        assert journaled.once("timing", "run", lambda: next(speeds)).tolist() == [3.5]
+    with Journal(tmp_path / "j.sqlite") as journal:
+        journaled = executor(journal, Counting())
+        assert journaled.once("timing", "run", lambda: next(speeds)).tolist() == [3.5]
+        assert journaled.once("timing", "other", lambda: next(speeds)).tolist() == [9.0]
+        assert journal.cost(1) == (0, 0)
+        prune(journal)
+        assert journal.query("SELECT count(*) FROM vectors") == [(2,)]
 
 
 class Rescoring:

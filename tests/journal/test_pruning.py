@@ -91,7 +91,7 @@ def test_a_forgotten_run_leaves_what_others_asked_for(tmp_path):
             b"third", settings={}, components=1, items=items[:6], process="process 3"
         )
         journal.write_vectors(
-            run=filled_again, role="locate", condition=condition, kind="attribution",
+            run=filled_again, condition=condition, kind="attribution",
             digests=DIGESTS[4:], vectors=[np.ones(3, dtype=np.float32)],
         )  # fmt: skip
         assert all(finding.passed for finding in check(journal))

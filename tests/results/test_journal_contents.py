@@ -1,5 +1,7 @@
 """The contents of a journal as a result."""
 
+from dataclasses import replace
+
 from broca.results.codec import decode, encode
 from broca.results.journal_contents import JournalCondition, JournalContents, JournalRun
 
@@ -29,6 +31,20 @@ def test_runs_are_the_lines_of_the_table():
         (1, "sorting", 3), (2, "sorting", 3),
     ]  # fmt: skip
     assert [line["finished"] is None for line in contents.records()] == [False, True]
+
+
+def test_a_line_names_what_a_run_of_any_verb_did():
+    """A line has a task or tasks, or the heads of a stress test, and the method or the verb."""
+    (run, _) = make_contents().runs
+    for settings, subject, procedure in (
+        ({"task": "sorting", "method": "greedy"}, "sorting", "greedy"),
+        ({"verb": "plan", "task": "sorting"}, "sorting", "plan"),
+        ({"measures": "sorting"}, "sorting", "verify"),
+        ({"verb": "atlas", "tasks": ["sorting", "capitals"]}, "sorting+capitals", "atlas"),
+        ({"verb": "stress", "heads": ["L0H1", "L0H2"]}, "L0H1+L0H2", "stress"),
+    ):
+        line = replace(run, settings=settings)
+        assert (line.subject, line.procedure) == (subject, procedure)
 
 
 def test_contents_are_read_back():

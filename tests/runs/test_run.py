@@ -48,12 +48,13 @@ def untimed(result):
 
 
 def totals(path):
-    """Returns the number of rows in a journal, and the number that its batches record."""
+    """Returns the number of rows and vectors in a journal, and the number that batches record."""
     with Journal(path, read_only=True) as journal:
         assert all(finding.passed for finding in check(journal))
         ((rows,),) = journal.query("SELECT count(*) FROM rows")
+        ((vectors,),) = journal.query("SELECT count(*) FROM vectors")
         ((measured,),) = journal.query("SELECT coalesce(sum(rows), 0) FROM batches")
-    return rows, measured
+    return rows + vectors, measured
 
 
 STAGES = ("searching", "searching", "verifying", "verifying", "writing")
@@ -339,7 +340,7 @@ def test_donors_and_norms_come_from_all_scored_tokens(tiny):
         activations = torch.cat(inputs_of(bare, sentences)[0])  # (tokens, 32)
         column = tiny.components.column("L1H1")
         norm = activations[:, 8:16].norm(dim=-1).mean()
-        assert run.norms[column] == pytest.approx(float(norm), rel=1e-5)
+        assert run.norms()[column] == pytest.approx(float(norm), rel=1e-5)
         position = int(tasks.places["report"]["sentences"][0])
         answers = run.answers(Plan.crossed(run.mask([column])[None], np.array([position])))[0]
         for request, answer in zip(tasks.bank[position][1].requests, answers, strict=True):

@@ -1,14 +1,18 @@
 """Repeated searches with other seeds, and budgets in minutes."""
 
+import numpy as np
 import pytest
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
-from broca.runs import searching
+from broca.runs import searching, timing
+
+ROWS = 150
+"""Budget of a search."""
 
 ARGUMENTS = {
     "model": "reference-small", "task": "capitals", "others": [], "method": "cs-fresh",
-    "rows": 150, "items": 12, "report_items": 20, "verify": False,
+    "rows": ROWS, "items": 12, "report_items": 20, "verify": False,
 }  # fmt: skip
 
 
@@ -38,14 +42,18 @@ def test_at_least_one_search_is_needed(tmp_path):
 def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
     """A resumed run keeps its number of rows, whatever the speed of the machine is then."""
     arguments = {**ARGUMENTS, "rows": None, "max_minutes": 0.5}
-    rows = iter([140, 90])
-    monkeypatch.setattr(searching, "rows_within", lambda *positional, **named: next(rows))
+    speeds = iter([120.0, 80.0])
+
+    def timed(run, sample):
+        return np.array([next(speeds), 0, sample, 1e5], dtype=np.float32)
+
+    monkeypatch.setattr(timing, "_timed", timed)
     first = localize_into(tmp_path / "first", **arguments)
-    assert 100 < first.cost.rows <= 140
+    assert 0 < first.cost.rows < ROWS
     again = localize_into(tmp_path / "first", **arguments)
     assert (again.selected, again.cost.rows) == (first.selected, first.cost.rows)
     other = localize_into(tmp_path / "other", **arguments)
-    assert other.cost.rows <= 90
+    assert other.cost.rows < 0.8 * first.cost.rows
 
 
 def test_time_enough_leaves_the_rows_as_they_were_asked(tmp_path, monkeypatch):

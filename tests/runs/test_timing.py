@@ -8,7 +8,7 @@ from broca import searches
 from broca.measurement import Measurement
 from broca.runs.run import Run
 from broca.runs.task_sets import claim_tasks, load_tasks
-from broca.runs.timing import count_rows, rows_within
+from broca.runs.timing import count_rows, rows_within, timing_of
 from broca.runs.workspace import Workspace
 from broca.searches import METHODS, Problem, make_search
 from broca.tasks import Catalog
@@ -61,8 +61,8 @@ def test_a_method_that_cannot_run_says_why():
     assert cost.rows == 0
 
 
-def test_rows_grow_with_the_time(tmp_path):
-    """More time allows more rows, at a speed that is timed on masks outside the journal."""
+def test_a_run_is_timed_once(tmp_path):
+    """More time allows more rows; another process has the speed that the journal keeps."""
     catalog = Catalog()
     model = broca.load("reference-small", device="cpu")
     benchmarks = load_tasks(model, ["capitals", "sorting"], catalog)
@@ -70,6 +70,15 @@ def test_rows_grow_with_the_time(tmp_path):
     with Workspace(tmp_path / "rows.sqlite") as space:
         run = Run(model, tasks, space, settings={"test": "timing"})
         places = tasks.places["locate"]
-        rows = [rows_within(run, 10.0, places, seed=seed) for seed in (1, 2)]
-        assert min(rows) > 100
-        assert rows_within(run, 1000.0, places, seed=3) > 10 * min(rows)
+        rows = rows_within(run, 10.0, places)
+        assert rows > 100
+        assert rows_within(run, 1000.0, places) == pytest.approx(100 * rows, rel=0.01)
+        timing = timing_of(run, sample=32)
+        assert set(timing.tokens_per_second) == {"accuracy", "probability"}
+        ((measured,),) = space.journal.query("SELECT count(*) FROM rows")
+    with Workspace(tmp_path / "rows.sqlite") as space:
+        again = Run(model, tasks, space, settings={"test": "timing"})
+        assert timing_of(again, sample=32) == timing
+        assert space.journal.query("SELECT count(*) FROM rows") == [(measured,)]
+        other = Run(model, tasks, space, settings={"test": "another run"})
+        assert timing_of(other, sample=32) != timing

@@ -1,9 +1,14 @@
 """`broca.plan` states what the methods would cost on a shipped model."""
 
+from functools import partial
+
 import pytest
+from dying import killed_in_batch
 
 import broca
 from broca.errors import BadInput
+from broca.journal import Journal, read_runs
+from broca.journal.checking import check
 from broca.results.codec import encode
 from broca.searches import METHODS
 
@@ -20,6 +25,21 @@ def test_plan_of_a_shipped_model(reference):
     assert rows["one-shot"] == 97 * 20
     assert rows["cs-stratified"] == 201 * 20
     assert '"method": "cs-fresh"' in encode(plan)
+
+
+def test_a_plan_with_a_journal_is_repeated_as_it_was(small, tmp_path):
+    """A killed plan goes on; the same call on its journal gives the same estimate, to the bit."""
+    path = tmp_path / "j.sqlite"
+    arguments = {"others": "sorting", "items": 8, "sample": 8, "journal": path}
+    killed_in_batch(partial(broca.plan, small, "capitals", **arguments), 2)
+    with Journal(path, read_only=True) as journal:
+        assert journal.query("SELECT count(*) FROM batches") == [(1,)]
+    plan = broca.plan(small, "capitals", **arguments)
+    assert encode(broca.plan(small, "capitals", **arguments)) == encode(plan)
+    assert broca.plan(small, "capitals", **{**arguments, "sample": 9}).timed_rows == 18
+    with Journal(path, read_only=True) as journal:
+        assert [finding.wrong for finding in check(journal) if not finding.passed] == []
+        assert [run.finished is not None for run in read_runs(journal)] == [True, True]
 
 
 def test_bad_numbers_are_refused(reference):

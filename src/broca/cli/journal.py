@@ -59,10 +59,10 @@ def _show(file: str, *, json: bool) -> None:
     say(*(f"{kind}: {count:,} vectors" for kind, count in contents.vectors.items()))
     for run in contents.runs:
         state = f"finished {run.finished}" if run.finished else "not finished"
-        settings = run.settings
+        seed = f", seed {run.settings['seed']}" if "seed" in run.settings else ""
         say(
-            f"run {run.id}: {settings.get('task')} by {settings.get('method')}, seed "
-            f"{settings.get('seed')}: {run.rows:,} rows measured, {run.tokens:,} tokens, {state}"
+            f"run {run.id}: {run.subject} by {run.procedure}{seed}: {run.rows:,} rows measured, "
+            f"{run.tokens:,} tokens, {state}"
         )
 
 

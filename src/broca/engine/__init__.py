@@ -2,14 +2,14 @@
 
 from broca.engine.ablation import Ablation, donor_activations
 from broca.engine.engine import Engine, Progress
-from broca.engine.norms import output_norms
+from broca.engine.norms import OutputNorms
 from broca.options import EngineOptions
 
 __all__ = [
     "Ablation",
     "Engine",
     "EngineOptions",
+    "OutputNorms",
     "Progress",
     "donor_activations",
-    "output_norms",
 ]

@@ -3,35 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from broca.engine.batches import captured_batches
-from broca.models import GatedModel
+
+if TYPE_CHECKING:
+    from broca.engine.engine import Engine
 
 
-@torch.inference_mode()
-def output_norms(
-    model: GatedModel, sequences: Sequence[tuple[int, ...]]
-) -> NDArray[np.float64] | None:
-    """Returns the mean Euclidean norm of every component's output at its gate.
+@dataclass(frozen=True)
+class OutputNorms:
+    """The Euclidean norms of all components' outputs on a sequence, as an observation.
 
-    Args:
-        model: The model; it is run intact.
-        sequences: Tokens to average over; all tokens have equal weight.
+    Its vector contains the sum of a component's norms over the tokens, `(components,)`. The model
+    is intact, and components are gated at their activations: routed experts have none.
 
-    Returns:
-        `(components,)`; None if some components have no activation (routed experts).
+    Attributes:
+        components: Digest of the components.
+        tokens: The sequence.
     """
-    if any(point.place == "routing" for point in model.points):
-        return None
-    total = np.zeros(len(model.components))
-    for activations, attention in captured_batches(model, sequences, model.points):
-        for point, activation in activations.items():
-            # (rows, tokens, units, width)
-            slices = activation.reshape(*attention.shape, point.units, -1).float()
-            norms = slices.norm(dim=-1) * attention.to(slices.device)[..., None]
-            total[point.columns] += norms.double().sum((0, 1)).cpu().numpy()
-    return total / sum(len(sequence) for sequence in sequences)
+
+    kind: ClassVar[str] = "output norms"
+
+    components: str
+    tokens: tuple[int, ...]
+
+    @property
+    def key(self) -> str:
+        """The components and the sequence."""
+        return repr((self.components, self.tokens))
+
+    @property
+    def length(self) -> int:
+        """Number of tokens."""
+        return len(self.tokens)
+
+    @classmethod
+    @torch.inference_mode()
+    def observe(
+        cls, engine: Engine, observations: Sequence[OutputNorms]
+    ) -> list[NDArray[np.float32]]:
+        """Measures observations with an engine's model."""
+        model = engine.model
+        vectors = np.empty((len(observations), len(model.components)), dtype=np.float32)
+        sequences = [observation.tokens for observation in observations]
+        start = 0
+        for activations, attention in captured_batches(model, sequences, model.points):
+            end = start + len(attention)
+            for point, activation in activations.items():
+                # (rows, tokens, units, width)
+                outputs = activation.reshape(*attention.shape, point.units, -1).float()
+                norms = outputs.norm(dim=-1) * attention.to(outputs.device)[..., None]
+                vectors[start:end, point.columns] = norms.double().sum(1).cpu().numpy()
+            start = end
+        engine.observed_tokens += sum(map(len, sequences))
+        return list(vectors)

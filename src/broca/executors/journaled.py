@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -156,19 +157,13 @@ class JournaledExecutor:
         self.cost[role] += plan.cost
         return [_from_text(text) for text in texts if text is not None]
 
-    def observe(
-        self, observations: Sequence[Observation], *, role: str = "observations"
-    ) -> list[NDArray[np.float32]]:
+    def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:
         """Returns the vectors of observations of one class, with known ones from the journal."""
         if not observations:
             return []
-        journal, recording = self._recording.journal, self._recording
-        condition = journal.condition(replace(self._condition, response="observation"))
+        journal, recording, condition = self._recording.journal, self._recording, self._observing
         digests = [
-            hashlib.blake2b(
-                f"{observation.kind}\n{observation.key}".encode(), digest_size=16
-            ).digest()
-            for observation in observations
+            _vector_digest(observation.kind, observation.key) for observation in observations
         ]
         stored = journal.vectors(condition, digests)
         first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
@@ -185,7 +180,6 @@ class JournaledExecutor:
             new = [digests[place] for place in missing[number]]
             journal.write_vectors(
                 run=recording.run,
-                role=role,
                 condition=condition,
                 kind=observations[0].kind,
                 digests=new,
@@ -194,11 +188,40 @@ class JournaledExecutor:
             )
             measured |= dict(zip(new, vectors, strict=True))
         journal.note_vectors(recording.run, condition=condition, digests=digests)
-        self.cost[role] += len(observations)
         return [
             measured[digest] if vector is None else vector
             for digest, vector in zip(digests, stored, strict=True)
         ]
+
+    def once(
+        self, kind: str, key: str, measure: Callable[[], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """Returns a vector of numbers that this process measures, or the one in the journal.
+
+        Args:
+            kind: Kind of the vector, for the reader.
+            key: What distinguishes it from others of its kind.
+            measure: Measures it if the journal lacks it.
+        """
+        recording, digest = self._recording, _vector_digest(kind, key)
+        (vector,) = recording.journal.vectors(self._observing, [digest])
+        if vector is None:
+            vector = measure()
+            recording.journal.write_vectors(
+                run=recording.run,
+                condition=self._observing,
+                kind=kind,
+                digests=[digest],
+                vectors=[vector],
+                tokens=0,
+            )
+        recording.journal.note_vectors(recording.run, condition=self._observing, digests=[digest])
+        return vector
+
+    @cached_property
+    def _observing(self) -> int:
+        """The condition of vectors in the journal."""
+        return self._recording.journal.condition(replace(self._condition, response="observation"))
 
     def _rescored(self, plan: Plan) -> NDArray[np.bool_]:
         """Returns whether each row's response is computed from outputs in the journal."""
@@ -387,6 +410,10 @@ def _part(plan: Plan, rows: NDArray[np.intp]) -> Plan:
         mask_index=mask_index.astype(np.intp),
         item_index=plan.item_index[rows],
     )
+
+
+def _vector_digest(kind: str, key: str) -> bytes:
+    return hashlib.blake2b(f"{kind}\n{key}".encode(), digest_size=16).digest()
 
 
 def _as_text(answers: tuple[Output, ...]) -> str:

@@ -26,6 +26,9 @@ _AT_ONCE = 500
 REQUESTS = ("plans", "output_requests", "vector_requests")
 """Tables of the requests of runs."""
 
+_OBSERVED = "observations"
+"""Role of the batches of vectors."""
+
 Ids = NDArray[np.int64]
 
 
@@ -396,7 +399,6 @@ class Journal:
         self,
         *,
         run: int,
-        role: str,
         kind: str,
         condition: int,
         digests: Sequence[bytes],
@@ -407,7 +409,6 @@ class Journal:
 
         Args:
             run: Id of the run that measured them.
-            role: What the run measured them for.
             kind: Kind of the observations, for the reader.
             condition: Id of their condition.
             digests: Digests of the observations, 16 bytes each.
@@ -419,7 +420,7 @@ class Journal:
             JournalNotWritable: The disk is full.
         """
         with self.transaction() as connection:
-            batch = _add_batch(connection, run, role, rows=len(digests), tokens=tokens)
+            batch = _add_batch(connection, run, _OBSERVED, rows=len(digests), tokens=tokens)
             for digest, vector in zip(digests, vectors, strict=True):
                 blob, length = packed(vector), vector.size
                 seal = vector_seal(condition, digest, length, blob)
@@ -492,21 +493,20 @@ class Journal:
         with self.transaction() as connection:
             connection.execute("UPDATE runs SET search = ? WHERE id = ?", (json.dumps(search), run))
 
-    def noted_search(self, run: int) -> dict[str, Any] | None:
-        """Returns the recorded search of a run; None if there is none yet."""
-        ((search,),) = self.query("SELECT search FROM runs WHERE id = ?", (run,))
-        return json.loads(search) or None
-
     def finish_run(self, run: int) -> None:
         """Records that a run has finished."""
         with self.transaction() as connection:
             connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (now(), run))
 
     def cost(self, run: int) -> tuple[int, int]:
-        """Returns how many rows and vectors a run measured in all processes, and their tokens."""
+        """Returns how many rows a run measured in all its processes, and its tokens.
+
+        Vectors are not rows; their tokens count.
+        """
         (row,) = self.query(
-            "SELECT coalesce(sum(rows), 0), coalesce(sum(tokens), 0) FROM batches WHERE run = ?",
-            (run,),
+            "SELECT coalesce(sum(CASE role WHEN ? THEN 0 ELSE rows END), 0), "
+            "coalesce(sum(tokens), 0) FROM batches WHERE run = ?",
+            (_OBSERVED, run),
         )
         return int(row[0]), int(row[1])
 

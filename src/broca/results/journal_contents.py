@@ -53,6 +53,18 @@ class RunEntry:
     rows: int
     tokens: int
 
+    @property
+    def subject(self) -> str:
+        """What the run measured: its task or tasks, or the heads of a stress test."""
+        names = [self.settings.get(name) for name in ("task", "measures", "tasks", "heads")]
+        subject = next((name for name in names if name), "no task")
+        return subject if isinstance(subject, str) else "+".join(subject)
+
+    @property
+    def procedure(self) -> str:
+        """The search method of a localization, or the verb."""
+        return str(self.settings.get("method") or self.settings.get("verb", "verify"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class JournalRun(RunEntry):
@@ -93,12 +105,12 @@ class JournalContents(Result, file="journal.json", verb="broca journal"):
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """Returns a line for each run: its task, method, seed, rows, tokens and end."""
+        """Returns a line for each run: what it did, its seed, rows, tokens and end."""
         return [
             {
                 "run": run.id,
-                "task": run.settings.get("task"),
-                "method": run.settings.get("method"),
+                "task": run.subject,
+                "method": run.procedure,
                 "seed": run.settings.get("seed"),
                 "rows": run.rows,
                 "tokens": run.tokens,

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import Ablation, EngineOptions, donor_activations, output_norms
+from broca.engine import Ablation, EngineOptions, OutputNorms, donor_activations
 from broca.executors.asking import Asker
 from broca.executors.base import Executor, Setting, WeightDelta
 from broca.executors.journaled import OUTPUTS, JournaledExecutor, Recording
 from broca.executors.records import ExecutorSpec
 from broca.journal import Condition, ItemRecord
 from broca.journal.encoding import encoded
+from broca.journal.keys import components_digest
 from broca.journal.store import now
 from broca.measurement import Execute, Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
@@ -120,6 +121,17 @@ class Run:
         self.stages.end()
         return vectors
 
+    def once(self, kind: str, measure: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Returns a vector that is measured once for this run, such as the speed of its rows.
+
+        A run that is resumed or repeated has the vector of its first process.
+
+        Args:
+            kind: Kind of the vector, for the reader.
+            measure: Measures it if the journal lacks it.
+        """
+        return self._journaled.once(kind, self._identity.hex(), measure)
+
     def search(
         self, method: str, problem: Problem, response: Response, options: Mapping[str, Any]
     ) -> Ranking:
@@ -145,10 +157,6 @@ class Run:
             "problem": encoded(problem),
         }
         self._recording.journal.note_search(self._recording.run, record)
-
-    def noted_search(self) -> dict[str, Any] | None:
-        """Returns the search of this run in the journal; None before it is recorded."""
-        return self._recording.journal.noted_search(self._recording.run)
 
     def responding(self, response: Response) -> Execute:
         """Returns a function that measures the plans of a search, with a default response."""
@@ -228,16 +236,28 @@ class Run:
             execute=self.measure,
             answer=self.answers,
             items=[item for _, item in self.tasks.bank],
-            norms=self.norms,
+            norms=self.norms(),
             kinds={kind: self.under(kind).measure for kind in kinds},
             scope=scope,
         )
 
-    @cached_property
     def norms(self) -> NDArray[np.float64] | None:
-        """Mean output norm of every component over the tokens of the task's `locate` items."""
+        """Returns the mean output norm of every component over the task's `locate` items.
+
+        All tokens, prompt and continuation, have equal weight.
+
+        Returns:
+            `(components,)`; None if some components have no activation (routed experts).
+        """
+        if any(point.place == "routing" for point in self.model.points):
+            return None
+        components = components_digest(self.model.components.names).hex()
         scored = self.tasks.scored_tokens(self.tasks.located)
-        return output_norms(self.model, [tokens for _, tokens in scored])
+        observations = [OutputNorms(components, tokens) for _, tokens in scored]
+        self.stages.enter("reading output norms")
+        summed = np.stack(self.observe(observations)).sum(0, dtype=np.float64)
+        mean: NDArray[np.float64] = summed / sum(len(tokens) for _, tokens in scored)
+        return mean
 
     @property
     def search_rows(self) -> int:
@@ -339,21 +359,19 @@ class Run:
     @cached_property
     def _recording(self) -> Recording:
         """The run in the journal, which records it on first use."""
-        workspace, condition, digests = self.workspace, self.condition, self._digests
+        workspace, digests = self.workspace, self._digests
         runner, journal, stopper = self._executor.runner, workspace.journal, workspace.stopper
         items = journal.items(_records(self.tasks.bank, digests))
         components = journal.components(self.model.components.names)
-        named = [self.settings, condition.weights, condition.tokenizer, condition.dtype]
-        identity = _digest(json.dumps(named).encode() + b"".join(digests))
         run = journal.begin_run(
-            identity,
+            self._identity,
             settings=self.settings,
             components=components,
             items=items,
             process=f"process {os.getpid()} on {platform.node()} since {now()}",
         )
         if self.noted:
-            workspace.on_begin(self._folder_digests(identity))
+            workspace.on_begin(self._folder_digests())
         return Recording(
             journal=journal,
             run=run,
@@ -367,11 +385,18 @@ class Run:
             on_chunk=self.stages.at,
         )
 
-    def _folder_digests(self, identity: bytes) -> dict[str, Any]:
+    @cached_property
+    def _identity(self) -> bytes:
+        """Digest of the settings, the model and the items."""
+        condition = self.condition
+        named = [self.settings, condition.weights, condition.tokenizer, condition.dtype]
+        return _digest(json.dumps(named).encode() + b"".join(self._digests))
+
+    def _folder_digests(self) -> dict[str, Any]:
         """The digests that a folder records and that must be the same when the run is resumed."""
         condition, benchmarks = self.condition, self.tasks.benchmarks
         return {
-            "run": identity.hex(),
+            "run": self._identity.hex(),
             "weights": condition.weights,
             "tokenizer": condition.tokenizer,
             "dtype": condition.dtype,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -104,20 +103,13 @@ class Searches:
         return Searched(referenced, problem, ranking)
 
     def _rows(self, run: Run, referenced: Referenced) -> int | None:
-        """Returns the budget in rows: the given one, or fewer if the time allows fewer.
-
-        A resumed run keeps its budget, because another timing would give another one.
-        """
+        """Returns the budget in rows: the given one, or fewer if the time allows fewer."""
         options = self.options
         if options.max_minutes is None:
             return options.rows
-        noted = run.noted_search()
-        if noted is not None:
-            rows: int | None = noted["problem"]["rows"]
-            return rows
         run.stages.enter("timing some rows")
         seconds = 60 * options.max_minutes
-        allowed = rows_within(run, seconds, referenced.places, seed=secrets.randbits(32))
+        allowed = rows_within(run, seconds, referenced.places)
         usual = search_rows(run.model, run.tasks, self.method, options)
         if allowed >= usual:
             return options.rows

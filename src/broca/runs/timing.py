@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import resource
+import secrets
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -92,38 +93,80 @@ def count_rows(
     )
 
 
-def speeds_of(run: Run, *, seed: int, sample: int) -> tuple[dict[str, float], int]:
-    """Returns the tokens per second in each response of the task, and the number of timed rows."""
-    located = run.tasks.places["locate"][run.tasks.task]
-    rng = np.random.default_rng(seed)
-    items = located[np.arange(sample) % len(located)]
-    masks = rng.random((sample, len(run.model.components))) < _SHARE
-    speeds = {"accuracy": _tokens_a_second(run, Plan(masks, np.arange(sample), items), rng)}
-    try:
-        referenced = run.referenced("probability", {run.tasks.task: located}, otherwise=None)
-    except TaskUnusable:
-        return speeds, sample
-    usable = np.isin(items, referenced.places[run.tasks.task])
-    if not usable.any():
-        return speeds, sample
-    rows = int(usable.sum())
-    plan = Plan(masks[usable], np.arange(rows), items[usable], response="probability")
-    speeds["probability"] = _tokens_a_second(run, plan, rng)
-    return speeds, sample + rows
+@dataclass(frozen=True)
+class Timing:
+    """The speed of a run, from timed rows.
+
+    Attributes:
+        tokens_per_second: Speed in `accuracy`, and in `probability` if the task's items have
+            margins.
+        rows: Number of timed rows.
+        memory_bytes: Peak memory of the GPU, or of the process for a model on a CPU.
+    """
+
+    tokens_per_second: dict[str, float]
+    rows: int
+    memory_bytes: int
 
 
-def rows_within(run: Run, seconds: float, places: Places, *, seed: int) -> int:
+def timing_of(run: Run, *, sample: int) -> Timing:
+    """Returns the speed at which a run measures rows of its task.
+
+    The journal keeps it: a run that is resumed or repeated has the speed of its first process.
+
+    Args:
+        run: The run.
+        sample: Number of rows to time for each response.
+    """
+    vector = run.once("timing", lambda: _timed(run, sample))
+    accuracy, probability, rows, kibibytes = vector.tolist()
+    speeds = {"accuracy": accuracy, "probability": probability}
+    return Timing(
+        {name: speed for name, speed in speeds.items() if speed}, int(rows), int(1024 * kibibytes)
+    )
+
+
+def rows_within(run: Run, seconds: float, places: Places) -> int:
     """Returns how many rows the model measures in a time, at the speed of the slower response.
 
     Args:
-        run: The run whose model is timed, under masks that no journal contains.
+        run: The run whose rows are timed.
         seconds: The time.
         places: Positions of each measured task's items.
-        seed: Seed of the timed rows; every timing needs a new seed.
     """
-    speeds, _ = speeds_of(run, seed=seed, sample=_TIMED)
+    speed = min(timing_of(run, sample=_TIMED).tokens_per_second.values())
     tokens = [tokens_of(run.bank[place][1]) for items in places.values() for place in items]
-    return int(_SURE * seconds * min(speeds.values()) / float(np.mean(tokens)))
+    return int(_SURE * seconds * speed / float(np.mean(tokens)))
+
+
+def _timed(run: Run, sample: int) -> NDArray[np.float32]:
+    """Times rows under masks that no journal contains.
+
+    Returns:
+        Tokens a second in `accuracy` and in `probability` (0 without margins), the number of timed
+        rows, and the peak memory in KiB, `(4,)`.
+    """
+    located = run.tasks.places["locate"][run.tasks.task]
+    rng = np.random.default_rng(secrets.randbits(64))
+    items = located[np.arange(sample) % len(located)]
+    masks = rng.random((sample, len(run.model.components))) < _SHARE
+    accuracy = _tokens_a_second(run, Plan(masks, np.arange(sample), items), rng)
+    usable = np.isin(items, _with_margins(run, located))
+    probability, rows = 0.0, int(usable.sum())
+    if rows:
+        plan = Plan(masks[usable], np.arange(rows), items[usable], response="probability")
+        probability = _tokens_a_second(run, plan, rng)
+    memory = peak_memory(run.model) / 1024
+    return np.array([accuracy, probability, sample + rows, memory], dtype=np.float32)
+
+
+def _with_margins(run: Run, located: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Returns the positions of the items that have a margin."""
+    try:
+        referenced = run.referenced("probability", {run.tasks.task: located}, otherwise=None)
+    except TaskUnusable:
+        return located[:0]
+    return referenced.places[run.tasks.task]
 
 
 def _tokens_a_second(run: Run, plan: Plan, rng: np.random.Generator) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import numpy as np
@@ -13,12 +15,10 @@ from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.cost_estimate import CostEstimate
 from broca.runs.problems import problem_of
-from broca.runs.progress import Stages
 from broca.runs.provenance import model_info
 from broca.runs.run import tokens_of
 from broca.runs.setup import open_session
-from broca.runs.timing import count_rows, peak_memory, speeds_of
-from broca.runs.workspace import Workspace
+from broca.runs.timing import count_rows, timing_of
 from broca.tasks import Task
 
 
@@ -33,7 +33,7 @@ def plan(
     search_options: Annotated[
         SearchOptions, without("method", "response", "options", "max_minutes")
     ],
-    run_options: Annotated[RunOptions, without("ablation_options", "journal_options")],
+    run_options: Annotated[RunOptions, without("ablation_options", "keep_outputs")],
 ) -> CostEstimate:
     """Times some rows of the task and estimates the cost of each method.
 
@@ -43,26 +43,32 @@ def plan(
         model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         task: The task.
         others: The tasks that the heads should not affect, as in `localize`.
-        seed: Seed of all random draws.
+        seed: Seed of the item split, and of the searches whose rows are counted.
         sample: Number of rows to time for each response.
+        journal: File that keeps the timing: the same call gives the same estimate. With None
+            nothing is kept.
 
     Raises:
         BrocaError: Bad input.
     """
     if sample < 1:
         raise BadInput(f"`sample` must be at least 1, not {sample}")
-    stages = Stages(run_options.on_progress)
-    with (
-        Workspace(executor=run_options.executor_options) as space,  # timed rows are not kept
-        open_session(
-            model, run_options.within(space), stages, task=task, others=[others]
-        ) as opened,
-    ):
-        gated = opened.model
+    with open_session(model, run_options, task=task, others=[others], warns=False) as opened:
+        gated, stages = opened.model, opened.stages
         tasks = opened.claimed(task, others=others, items=search_options.items, seed=seed)
-        run = opened.run(tasks)
+        run = opened.run(
+            tasks,
+            settings={
+                "verb": "plan", "task": tasks.task, "seed": seed, "sample": sample,
+                "machine": platform.node(), "device": str(gated.device),
+                "engine": asdict(run_options.engine_options),
+                "executor": str(run_options.executor_options),
+            },
+        )  # fmt: skip
         stages.enter("timing some rows")
-        speeds, timed = speeds_of(run, seed=seed, sample=sample)
+        timing = timing_of(run, sample=sample)
+        run.finish()
+        speeds = timing.tokens_per_second
         continuous = "probability" in speeds
         problem = problem_of(
             gated, tasks, tasks.places["locate"], search_options, seed=seed, continuous=continuous
@@ -74,9 +80,9 @@ def plan(
             task=tasks.task,
             items=len(tasks.places["locate"][tasks.task]),
             components=len(gated.components),
-            timed_rows=timed,
+            timed_rows=timing.rows,
             tokens_per_second=speeds,
-            memory_bytes=peak_memory(gated),
+            memory_bytes=timing.memory_bytes,
             proof_rows=2 * sum(len(places) for places in tasks.places["report"].values()),
             methods=tuple(
                 count_rows(method, problem, lengths, speeds) for method in searches.METHODS
