@@ -12,14 +12,8 @@ FILLERS = {
 }  # fmt: skip
 """Words that say nothing of what a variable, a parameter or a function holds or does."""
 
-PUBLISHED = {
-    "src/broca/results/comparison.py": {"own"},
-    "src/broca/results/diagnosis.py": {"found"},
-    "src/broca/results/run_record.py": {"asked"},
-    "src/broca/results/verification.py": {"beside"},
-    "src/broca/searches/fresh.py": {"both"},
-}
-"""Fields that written results and options of methods have had since their first version."""
+PUBLISHED = {"src/broca/searches/fresh.py": {"both"}}
+"""Options of methods that command lines have had since their first version."""
 
 FILES = sorted(
     file.relative_to(ROOT)

@@ -20,7 +20,7 @@ def test_reproduce_json_says_what_ran(finished):
     """The record has the command, its settings, versions, digests and the machine."""
     record = json.loads((finished / "reproduce.json").read_text())
     assert shlex.split(record["command"])[:3] == ["broca", "localize", "reference-small"]
-    assert record["asked"]["seed"] == 0
+    assert record["options"]["seed"] == 0
     assert {"python", "broca", "torch", "lm-eval", "sqlite"} <= set(record["versions"])
     assert {"run", "weights", "tokenizer", "tasks", "items", "dtype"} == set(record["digests"])
     assert record["machine"]["cores"] == os.cpu_count()

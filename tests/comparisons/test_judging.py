@@ -54,7 +54,7 @@ def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answ
     """A's selection carries over to B if it costs B half of the 80 points that B's costs."""
     reported = measured(adding=(INTACT, answers(score, 1), answers(0.2, 2)))
     (line,) = carries([("b", reported)], SELECTIONS, level=0.05, seed=0)
-    assert (line.selection, line.model, line.own) == ("a's", "b", "b's")
+    assert (line.selection, line.model, line.own_selection) == ("a's", "b", "b's")
     assert line.share.value == pytest.approx((1 - answers(score, 1).mean()) / 0.8, abs=0.05)
     assert line.carried == answer
 
@@ -63,7 +63,7 @@ def test_a_model_without_a_selection_is_judged_by_its_loss():
     """If the model has no selection, a loss gives "yes", and no loss gives "undecided"."""
     only = SELECTIONS[:1]
     (lost,) = carries([("b", measured(adding=(INTACT, answers(0.5))))], only, level=0.05, seed=0)
-    assert (lost.carried, lost.own, lost.share) == ("yes", None, None)
+    assert (lost.carried, lost.own_selection, lost.share) == ("yes", None, None)
     (undamaged,) = carries([("b", measured(adding=(INTACT, INTACT)))], only, level=0.05, seed=0)
     assert undamaged.carried == "undecided"
 

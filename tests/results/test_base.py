@@ -44,7 +44,7 @@ MAKERS = {
     make_scan: (3, ["component", "kind", "layer", "index"]),
     make_list: (3, ["task", "origin"]),
     make_description: (1, ["name", "tasks", "request_kind", "items"]),
-    make_diagnosis: (2, ["name", "state", "found", "remedy"]),
+    make_diagnosis: (2, ["name", "state", "description", "remedy"]),
     make_contents: (2, ["run", "task", "method", "seed"]),
 }
 WITHOUT_FIGURE = (

@@ -10,7 +10,7 @@ from broca.results.run_record import RunFolderRecord
 
 RECORD = RunFolderRecord(
     command="broca localize reference --task addition",
-    asked={"task": "addition", "others": ["sorting"], "seed": 0},
+    options={"task": "addition", "others": ["sorting"], "seed": 0},
     how={"token_budget": None},
     journal="journal.sqlite",
     versions={"broca": "1"},
@@ -26,7 +26,7 @@ def test_the_record_is_read_as_it_was_written():
     assert restored(json.loads(text), RunFolderRecord) == RECORD
 
 
-@pytest.mark.parametrize("field", ["command", "asked", "journal", "machine"])
+@pytest.mark.parametrize("field", ["command", "options", "journal", "machine"])
 def test_a_field_that_is_missing_is_an_error(field):
     """A record without one of these fields is refused, so that its run is not continued."""
     data = json.loads(encode(RECORD))

@@ -12,6 +12,7 @@ from broca.results.codec import decode, encode
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment, NeuronSet
 from broca.results.stress_test import StressTest
+from broca.results.upgrades import upgraded
 from broca.results.verification import Verification
 
 DATA = Path(__file__).parent / "data"
@@ -108,6 +109,27 @@ def test_the_others_keep_their_numbers():
             interval = getattr(line, name)
             ends = {"mean": interval.value, "low": interval.low, "high": interval.high}
             assert {**ends, "n": 100} == before[name]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("localization", {"verification": {"members": [{"beside": "intact"}, {}]}}),
+        ("verification", {"members": [{"beside": "intact"}, {}]}),
+        ("comparison", {"carries": [{"own": "base, adding"}, {"own": None}]}),
+        ("diagnosis", {"checks": [{"found": "3.11"}]}),
+    ],
+)
+def test_former_names_of_keys_are_read(kind, data):
+    """Keys that were renamed have their values under the new name; the file is not changed."""
+    before = json.dumps({**data, "schema": 2})
+    read = upgraded(kind, json.loads(before), to=2)
+    expected = before
+    for former, name in (("beside", "other_members"), ("own", "own_selection"),
+                         ("found", "description")):  # fmt: skip
+        expected = expected.replace(f'"{former}"', f'"{name}"')
+    assert expected != before
+    assert read == json.loads(expected)
 
 
 @pytest.mark.parametrize("missing", ["verification", "baseline", "cost", "metrics"])

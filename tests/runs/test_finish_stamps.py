@@ -56,7 +56,7 @@ def test_commands_have_entries_of_their_own(tmp_path):
 def test_a_file_of_another_kind_is_no_record(tmp_path):
     """A damaged record counts as no record."""
     make(tmp_path / "out")
-    for text in ("", "[]", '{"verify": 3}', json.dumps({"verify": {"asked": {}}})):
+    for text in ("", "[]", '{"verify": 3}', json.dumps({"verify": {"options": {}}})):
         (tmp_path / "out" / NAME).write_text(text)
         assert not finished_files(tmp_path / "out", ASKED)
 

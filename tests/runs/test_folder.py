@@ -1,6 +1,7 @@
 """Out folders are claimed, resumed, replaced and recognized as finished."""
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -166,6 +167,18 @@ def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
     assert options.journal_options.journal == str(tmp_path / "shared.sqlite")
     (tmp_path / "none").mkdir()
     assert options_of_run(tmp_path / "none", run_options) is run_options
+
+
+def test_the_former_name_of_the_options_is_read(tmp_path):
+    """A folder whose record calls the options `asked` is resumed, and refused for another run."""
+    claim(tmp_path / "out")
+    file = tmp_path / "out" / "reproduce.json"
+    record = json.loads(file.read_text())
+    record["asked"] = record.pop("options")
+    for seed, refusal in ((0, nullcontext()), (1, pytest.raises(OutFolderTaken, match="seed"))):
+        file.write_text(json.dumps(record))
+        with refusal:
+            assert claim(tmp_path / "out", seed=seed).resumed
 
 
 def test_options_that_an_older_version_lacks_have_their_defaults(tmp_path):

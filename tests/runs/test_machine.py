@@ -34,7 +34,7 @@ def test_broca_can_run_where_its_tests_run(diagnosis):
     } <= names  # fmt: skip
     assert not {"dev", "docs"} & names
     for check in diagnosis.checks:
-        assert check.found
+        assert check.description
         assert check.state == "ok" or check.remedy
 
 
@@ -51,7 +51,7 @@ def test_a_package_that_cannot_be_imported_is_fatal(monkeypatch):
     diagnosis = broca.doctor()
     assert not diagnosis.can_run
     check = named(diagnosis, "transformers")
-    assert check.found == "cannot be imported: operator torchvision::nms does not exist"
+    assert check.description == "cannot be imported: operator torchvision::nms does not exist"
     assert check.remedy.endswith("pip install -I transformers")
     assert "gates" not in {check.name for check in diagnosis.checks}
 
@@ -92,7 +92,7 @@ def test_an_extra_that_is_not_installed_has_its_line(monkeypatch):
 
     monkeypatch.setattr(module, "version", none)
     check = module._extra("ray", "ray")
-    assert (check.state, check.found) == ("missing", "ray is not installed")
+    assert (check.state, check.description) == ("missing", "ray is not installed")
     assert check.remedy.endswith("-m pip install 'broca[ray]'")
 
 
@@ -111,7 +111,7 @@ def test_an_extra_names_each_of_its_packages_once(monkeypatch):
     monkeypatch.setattr(module, "requires", lambda name: lines)
     monkeypatch.setattr(module, "metadata", lambda name: extras)
     monkeypatch.setattr(module, "version", lambda package: "2.50")
-    checks = [(check.name, check.found) for check in module._extras()]
+    checks = [(check.name, check.description) for check in module._extras()]
     assert checks == [("ray", "ray 2.50")]
 
 
@@ -125,4 +125,4 @@ def test_memory_is_told_where_there_is_no_proc(monkeypatch):
         return genuine(path, *args, **kwargs)
 
     monkeypatch.setattr(module.Path, "read_text", missing)
-    assert module._memory().found.endswith(" GiB")
+    assert module._memory().description.endswith(" GiB")

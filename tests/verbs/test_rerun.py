@@ -128,7 +128,7 @@ def test_other_folders_are_refused(finished, copied, tmp_path):
         journal.note_search(1, {})
     with pytest.raises(NotInJournal, match="ended before its search began"):
         rerun(copied)
-    record["asked"]["verb"] = "atlas"
+    record["options"]["verb"] = "atlas"
     (copied / "reproduce.json").write_text(json.dumps(record))
     with pytest.raises(BadInput, match="holds no run of `broca localize`"):
         rerun(copied)

@@ -66,7 +66,7 @@ def test_redundant_heads_count_as_members():
     assert [member.alone.value for member in examined.members] == [0, 0]
     assert all(member.needed for member in examined.members)
     assert examined.verdict.label == "specific"
-    assert [member.beside for member in examined.members] == ["ablated", "ablated"]
+    assert [member.other_members for member in examined.members] == ["ablated", "ablated"]
     changes = [change for member in examined.members for change in member.changes]
     assert len(changes) == 6
     assert all(change.before == change.target != change.after for change in changes)
@@ -79,7 +79,7 @@ def test_each_member_shows_outputs_that_it_changes():
     first, second, inert = model.examiner().examine(heads, report=lambda text: None).members
     assert len(first.changes) == 3
     for member in (first, second):
-        assert member.beside == "intact"
+        assert member.other_members == "intact"
         assert all(change.before == change.target != change.after for change in member.changes)
     assert inert.changes == ()
 

@@ -35,7 +35,7 @@ def atlas(
     """
     record = record_of(**parameters, run_options=run_options)
     for name in ("method", "options", "max_minutes"):
-        del record["asked"][name]
+        del record["options"][name]
     from broca.results.atlas import Atlas
 
     result = kept_result(Atlas, out, record, run_options, output_options, verb="atlas")

@@ -30,7 +30,7 @@ def doctor(*, print_options: PrintOptions) -> None:
     else:
         width = max(len(check.name) for check in diagnosis.checks)
         for check in diagnosis.checks:
-            say(f"{MARKS[check.state]}  {check.name:<{width}}  {check.found}")
+            say(f"{MARKS[check.state]}  {check.name:<{width}}  {check.description}")
             if check.remedy:
                 say(f"    {'':<{width}}  -> {check.remedy}")
     broken = [check.name for check in diagnosis.checks if check.state == "broken"]

@@ -78,7 +78,7 @@ def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
             settings[name] = [_placed(word) for word in value]
         elif value is not None:
             settings[name] = _placed(value)
-    return {"asked": settings, "how": how}
+    return {"options": settings, "how": how}
 
 
 def settings_of(verb: str, **parameters: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def settings_of(verb: str, **parameters: Any) -> dict[str, Any]:
         verb: The words of the command.
         parameters: As for `record_of`.
     """
-    return {"verb": verb, **record_of(**parameters)["asked"]}
+    return {"verb": verb, **record_of(**parameters)["options"]}
 
 
 def kept_result(
@@ -119,7 +119,7 @@ def kept_result(
     from broca.results.files import check_out_folder
     from broca.runs.folder import RunFolder, arguments_of, folder_workspace
 
-    place, settings = Path(out).expanduser(), record["asked"]
+    place, settings = Path(out).expanduser(), record["options"]
     folder_options = output_options.folder_options
     if not folder_options.fresh and RunFolder.is_finished(place, verb=verb, options=settings):
         result = _finished(kind, place, "--fresh measures it again")
@@ -168,7 +168,7 @@ def _saved(result: R, folder: RunFolder, workspace: Workspace) -> tuple[R, tuple
             if encode(replace(now, cost=cost)) == encode(earlier):
                 result = earlier
     files = result.save(folder.path)
-    settings = folder.record["asked"]
+    settings = folder.record["options"]
     sources = sources_of(settings["model"], settings["revision"], workspace.catalogs)
     folder.finish(sources, files)
     return result, files

@@ -100,7 +100,7 @@ def _carry(
         model=label,
         task=task,
         drop=_drop(measured, task, row, level, seed),
-        own=None if own_row is None else selections[own_row - 1].label,
+        own_selection=None if own_row is None else selections[own_row - 1].label,
         share=None if own_row is None else drop_share(
             values[0], values[row], values[own_row], aggregate=aggregate, level=level, seed=seed
         ),
@@ -150,7 +150,7 @@ def _mean(values: statistics.Values, _drawn: object) -> float:
 
 def _answer(line: Carry, p: float, level: float) -> Carried:
     lost = p <= level and line.drop.value > 0
-    if line.own is None:
+    if line.own_selection is None:
         return "yes" if lost else "undecided"
     if line.share is None:
         return "undecided"

@@ -224,7 +224,14 @@ def change_table(verification: Verification) -> Table:
             Column("rest of the set", words=True),
         ),
         tuple(
-            (line.head, change.prompt, change.target, change.before, change.after, line.beside)
+            (
+                line.head,
+                change.prompt,
+                change.target,
+                change.before,
+                change.after,
+                line.other_members,
+            )
             for line in verification.members
             for change in line.changes
         ),

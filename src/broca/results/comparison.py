@@ -71,7 +71,7 @@ class Carry:
         model: Label of the model in which it was ablated.
         task: The task that was measured.
         drop: The loss of score of the task; omitted in the file, where it stands in `scores`.
-        own: Label of the selection of this model and task; None without one.
+        own_selection: Label of the selection of this model and task; None without one.
         share: `drop` divided by the drop without the own selection; None without one.
         p: Two-sided p-value of no drop, Holm-corrected over all tests of this kind.
         carried: The answer; docs/compare.md has the rule.
@@ -81,7 +81,7 @@ class Carry:
     model: str
     task: str
     drop: Interval
-    own: str | None
+    own_selection: str | None
     share: Interval | None
     p: float
     carried: Carried

@@ -18,13 +18,13 @@ class MachineCheck:
     Attributes:
         name: Name of the check.
         state: `ok`, `missing` or `broken`.
-        found: Description of what was found.
+        description: Version, place or state of what was checked.
         remedy: Command or advice that fixes it; empty if nothing needs fixing.
     """
 
     name: str
     state: CheckState
-    found: str
+    description: str
     remedy: str = ""
 
 

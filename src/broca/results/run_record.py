@@ -15,7 +15,7 @@ class RunFolderRecord:
     Attributes:
         schema: Version of this layout.
         command: The command line.
-        asked: The options that determine the result: another value is another run.
+        options: The options that determine the result: another value is another run.
         how: The options that determine only how the result is computed.
         journal: The journal, relative to the folder.
         versions: Versions of the packages that a result depends on.
@@ -28,7 +28,7 @@ class RunFolderRecord:
 
     schema: int = SCHEMA
     command: str
-    asked: dict[str, Any]
+    options: dict[str, Any]
     how: dict[str, Any]
     journal: str
     versions: dict[str, str]

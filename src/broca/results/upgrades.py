@@ -34,7 +34,23 @@ def upgraded(kind: str, data: Data, *, to: int) -> Data:
             )
         schema += 1
         data = {**step(data), "schema": schema, "kind": kind}
+    for path, former, key in _RENAMED.get(kind, ()):
+        data = _with_key(data, path, former, key)
     return data
+
+
+def _with_key(data: Any, path: tuple[str, ...], former: str, key: str) -> Any:
+    """Returns a copy of data in which the objects at a path have `key` instead of `former`."""
+    if isinstance(data, list):
+        return [_with_key(part, path, former, key) for part in data]
+    if not isinstance(data, dict):
+        return data
+    if not path:
+        return {key if name == former else name: value for name, value in data.items()}
+    step, *others = path
+    if step not in data:
+        return data
+    return {**data, step: _with_key(data[step], tuple(others), former, key)}
 
 
 def _localization(old: Data) -> Data:
@@ -148,6 +164,14 @@ def _unchanged(old: Data) -> Data:
     """Schema 1 lacks only the kind."""
     return old
 
+
+_RENAMED = {
+    "localization": ((("verification", "members"), "beside", "other_members"),),
+    "verification": ((("members",), "beside", "other_members"),),
+    "comparison": ((("carries",), "own", "own_selection"),),
+    "diagnosis": ((("checks",), "found", "description"),),
+}
+"""Keys that were renamed within schema 2: their place, the former name, and the name."""
 
 _STEPS: dict[tuple[str, int], Callable[[Data], Data]] = {
     ("localization", 1): _localization,

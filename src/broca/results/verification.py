@@ -163,8 +163,8 @@ class Member:
         p: The smaller p-value of `alone` and `restored`, doubled, Holm-corrected over the members.
         needed: Whether `alone` or `restored` is positive at the level of the verification.
         changes: Some outputs whose score it changes, the largest losses first.
-        beside: State of the other members in these outputs: `intact`, or `ablated` if ablating it
-            alone changes no score.
+        other_members: State of the other members in these outputs: `intact`, or `ablated` if
+            ablating it alone changes no score.
         elsewhere: Drop of every other task when only it is ablated.
     """
 
@@ -174,7 +174,7 @@ class Member:
     p: float
     needed: bool
     changes: tuple[Sample, ...] = ()
-    beside: Literal["intact", "ablated"] = "intact"
+    other_members: Literal["intact", "ablated"] = "intact"
     elsewhere: dict[str, Interval] = field(default_factory=dict)
 
     @property

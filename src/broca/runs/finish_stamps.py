@@ -68,7 +68,7 @@ def note_finished(
     entries.pop(str(options["verb"]), None)
     if sources is not None:
         entries[str(options["verb"])] = {
-            "asked": as_read(options),
+            "options": as_read(options),
             "versions": versions(),
             "written": [str(path.relative_to(folder)) for path in written],
             "stamps": stamps_of(folder, sources, written),
@@ -85,7 +85,7 @@ def finished_files(folder: Path, options: Mapping[str, Any]) -> tuple[Path, ...]
     """
     entry = _read(folder).get(str(options["verb"]), {})
     try:
-        same_command = entry["asked"] == as_read(options) and entry["versions"] == versions()
+        same_command = entry["options"] == as_read(options) and entry["versions"] == versions()
         written = tuple(folder / name for name in entry["written"])
         return written if same_command and unchanged(folder, entry["stamps"]) else ()
     except (KeyError, TypeError, AttributeError):  # no file, or a file that broca did not write

@@ -93,11 +93,11 @@ class RunFolder:
                 "`fresh` to replace it"
             )
         elif previous is not None:
-            _require_same(folder, previous["asked"], options)
+            _require_same(folder, previous["options"], options)
         record = {
             "schema": SCHEMA,
             "command": shlex.join(command),
-            "asked": options,
+            "options": options,
             "how": dict(how),
             "journal": JOURNAL if journal is None else str(Path(journal).absolute()),
             "versions": versions(),
@@ -199,7 +199,7 @@ class RunFolder:
         except BadInput:
             return False
         options = as_read({"verb": verb, **options})
-        if record is None or record["asked"] != options or record["versions"] != versions():
+        if record is None or record["options"] != options or record["versions"] != versions():
             return False
         return unchanged(folder, record.get("finished") or {})
 
@@ -303,12 +303,12 @@ def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the keywords of a verb that `reproduce.json` records.
 
     Args:
-        record: Contains `asked` and `how`; a run of an older version has fewer options.
+        record: Contains `options` and `how`; a run of an older version has fewer options.
 
     Raises:
         BadInput: An option of a task has a value that does not exist.
     """
-    decisive = {name: value for name, value in record["asked"].items() if name != "verb"}
+    decisive = {name: value for name, value in record["options"].items() if name != "verb"}
     options = TaskOptions(**decisive.pop("task_options", {}))
     return {**decisive, **record["how"], "task_options": options}
 
@@ -380,7 +380,9 @@ def _read(folder: Path) -> dict[str, Any] | None:
                 f"'{file}' has schema {record['schema']}, this broca reads {SCHEMA}: use the broca "
                 "that wrote it, or another `out`"
             )
-        kinds = (("asked", dict), ("how", dict), ("digests", dict), ("journal", str))
+        if "asked" in record:  # its name before 0.2.0
+            record["options"] = record.pop("asked")
+        kinds = (("options", dict), ("how", dict), ("digests", dict), ("journal", str))
         for name, kind in kinds:
             if not isinstance(record[name], kind):
                 raise TypeError(f"{name} is no {kind.__name__}")

@@ -427,7 +427,7 @@ class Examiner:
         answers = self.answer(Plan.crossed(masks, places))
         items = [self.items[position] for position in places]
         changes = failing.samples(items, answers[: len(places)], answers[len(places) :])
-        return replace(member, changes=changes, beside=state)
+        return replace(member, changes=changes, other_members=state)
 
     def outputs(
         self, columns: Sequence[int], measured: Mapping[str, Values]
