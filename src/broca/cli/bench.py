@@ -12,7 +12,7 @@ from broca.cli.output import console, print_table
 from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import listed
 from broca.errors import BadInput, Interrupted
-from broca.options import MethodsRunOptions, SearchOptions, without
+from broca.options import DEFAULT_METHOD, MethodsRunOptions, SearchOptions, without
 
 if TYPE_CHECKING:
     from broca.studies.methods import MethodComparison, SimulatedSummary
@@ -37,7 +37,7 @@ def methods(
     first_seed: int = 0,
     report_items: int = 300,
     exhaustive: int = 300,
-    candidate: str = "pooled",
+    candidate: str = DEFAULT_METHOD,
     again: str = "",
     out: str = "broca-bench",
     print_options: Annotated[PrintOptions, without("json")],

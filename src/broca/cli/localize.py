@@ -46,7 +46,7 @@ def localize(
 
     Args:
         same_skill: More tasks of the same capability, T1,T2: reported separately.
-        method: {methods}; default: pooled, or cs-stratified with `recovery` or `tune`.
+        method: {methods}; default: {default_method}, or cs-stratified with `recovery` or `tune`.
         recovery: Regression of the cs- methods: {recoveries}; default: the method's own.
         tune: Try several numbers of masks and sparsities as in the paper (method cs-tuned).
         option: A setting of the method, NAME=VALUE; may be repeated.

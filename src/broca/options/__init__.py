@@ -25,6 +25,7 @@ from broca.options.neurons import (
     WordingSelectingOptions,
 )
 from broca.options.running import (
+    DEFAULT_METHOD,
     LENGTH_NAMES,
     NEW_TOKENS,
     OFFLINE,
@@ -56,6 +57,7 @@ from broca.options.sentences import (
 )
 
 __all__ = [
+    "DEFAULT_METHOD",
     "AblationOptions",
     "CompareRunOptions",
     "DataOptions",

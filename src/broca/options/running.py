@@ -24,6 +24,9 @@ LENGTH_NAMES = (NEW_TOKENS, "max_new_tokens", "max_tokens", "max_completion_toke
 Switch = Literal["auto", "on", "off"]
 """`auto` lets the planner decide by the work that is saved."""
 
+DEFAULT_METHOD = "pooled"
+"""Search method where none is named."""
+
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 """Environment variables that keep the hub libraries off the network; each is read once."""
 
@@ -216,7 +219,7 @@ class SearchOptions:
     """
 
     method: str | None = None
-    """Search method; default: pooled, or cs-stratified where a recovery is given."""
+    """Search method; default: {default_method}, or cs-stratified where a recovery is given."""
 
     rows: int | None = None
     """Maximum number of (mask, item) rows of the search; default: what the method needs."""

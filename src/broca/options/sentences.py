@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from broca.options.keywords import Group
 
-_RECORDS = {
-    "components": ("models/choosing.py", "ComponentKind"),
-    "ablations": ("engine/ablation.py", "AblationKind"),
-    "executors": ("executors/*.py", "ExecutorKind"),
-    "trackers": ("integrations/tracking.py", "TrackerKind"),
+_DEFINED = {
+    "components": ("models/choosing.py", r'\bComponentKind\(\s*name="(.+?)"'),
+    "ablations": ("engine/ablation.py", r'\bAblationKind\(\s*name="(.+?)"'),
+    "executors": ("executors/*.py", r'\bExecutorKind\(\s*name="(.+?)"'),
+    "trackers": ("integrations/tracking.py", r'\bTrackerKind\(\s*name="(.+?)"'),
+    "default_method": ("options/running.py", r'\bDEFAULT_METHOD = "(.+?)"'),
 }
-"""The files and the class of the records that placeholders such as `{ablations}` stand for."""
+"""What placeholders such as `{ablations}` stand for: files, and the pattern that defines a name."""
 
 
 def field_help(cls: type[Any]) -> dict[str, str]:
@@ -31,22 +32,21 @@ def field_help(cls: type[Any]) -> dict[str, str]:
 
 
 def filled(text: str) -> str:
-    """Replaces the placeholders of records by their names, such as `{ablations}`."""
-    return re.sub(rf"{{({'|'.join(_RECORDS)})}}", lambda match: ", ".join(_names(match[1])), text)
+    """Replaces placeholders by the names of records, such as `{ablations}`."""
+    return re.sub(rf"{{({'|'.join(_DEFINED)})}}", lambda match: ", ".join(_names(match[1])), text)
 
 
 @cache
 def _names(menu: str) -> list[str]:
-    """Returns the names of records, those of other packages too.
+    """Returns the names that a placeholder stands for, those of other packages too.
 
     The source is searched, because importing it would load torch.
     """
     from importlib.metadata import entry_points
 
-    files, record = _RECORDS[menu]
-    calls = re.compile(rf'\b{record}\(\s*name="(.+?)"')
+    files, pattern = _DEFINED[menu]
     sources = (path.read_text("utf-8") for path in sorted(Path(__file__).parent.parent.glob(files)))
-    names = [name for source in sources for name in calls.findall(source)]
+    names = [name for source in sources for name in re.findall(pattern, source)]
     return [*names, *sorted(entry.name for entry in entry_points(group=f"broca.{menu}"))]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from broca.errors import UnknownName, nearest
+from broca.options import DEFAULT_METHOD
 from broca.recovery.choosing import recovery_name
 from broca.recovery.menu import Menu
 from broca.searches.atlas import FEWEST_ROWS, AtlasSearch
@@ -21,8 +22,6 @@ from broca.searches.records import Method
 
 METHODS = Menu(Method, package="broca.searches", group="broca.searches")
 """Every method by the name that `method` accepts; its files are imported at the first look-up."""
-
-DEFAULT_METHOD = "pooled"
 
 
 def require_method(method: str) -> Method:
