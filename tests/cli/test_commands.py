@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 from cyclopts import CycloptsError
 
-from broca.cli.commands import command, command_of, flags_of, make_app, renaming
+from broca.cli.commands import command, command_of, flags_of, make_app
 from broca.errors import BadInput
 from broca.options import AblationOptions, RunOptions, SearchOptions, without
 
@@ -247,8 +247,61 @@ def test_messages_show_the_flag_of_a_parameter_of_another_name():
         """
 
     assert flags_of(command(paint)) == {"name": "NAME", "colour": "--colour"}
-    flags = flags_of(renaming(colours="colour")(paint))
+    flags = flags_of(command(paint, renamed={"colours": "colour"}))
     assert flags == {"name": "NAME", "colour": "--colour", "colours": "--colour"}
+
+
+def test_a_command_replaces_and_hides_what_its_verb_takes(dyeing, calls):
+    """A parameter of another name takes the place of the verb's; a hidden one is no flag."""
+
+    @command_of(
+        "broca_test_dyeing:dye", renamed={"model": "target", "shades": "shade"},
+        hidden=("tasks", "task"),
+    )  # fmt: skip
+    def dye(target: str, /, *, shade: str = "0", task: str = "t", **parameters):
+        """Dye something.
+
+        Args:
+            target: What is dyed.
+            shade: How dark.
+        """
+        calls.append((target, shade, task, parameters))
+
+    flags = flags_of(dye)
+    assert [flags[name] for name in ("target", "model", "shade", "shades")] == [
+        "TARGET", "TARGET", "--shade", "--shade",
+    ]  # fmt: skip
+    assert "tasks" not in flags
+    dye("m", shade="1")
+    assert calls == [("m", "1", "t", {"search_options": SearchOptions()})]
+
+
+MIXING = '''
+def mix(*dyes: str | Dye, tasks: str | Sequence[str | Task] = (), least: float = 0.5) -> None:
+    """Mixes some.
+
+    Args:
+        dyes: What is mixed.
+        tasks: What for.
+        least: How much.
+    """
+'''
+
+
+def test_all_words_are_the_first_parameter_of_a_verb_that_takes_several(
+    tmp_path, monkeypatch, calls
+):
+    """A verb's `*` parameter takes all words; an empty sequence as default is an empty word."""
+    (tmp_path / "broca_test_mixing.py").write_text(MIXING)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    @command_of("broca_test_mixing:mix")
+    def mix(**parameters):
+        """Mix some."""
+        calls.append(parameters)
+
+    mix("red", "blue")
+    assert calls == [{"dyes": ["red", "blue"], "tasks": "", "least": 0.5}]
 
 
 def test_a_report_of_progress_is_no_flag():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from broca.cli.commands import PrintOptions, command, make_app
+from broca.cli.commands import PrintOptions, command, command_of, make_app
 from broca.cli.keeping import measuring, this_command
 from broca.cli.output import console, print_table
 from broca.cli.progress import ProgressDisplay
 from broca.cli.wording import listed
 from broca.errors import BadInput, Interrupted
-from broca.options import DEFAULT_METHOD, MethodsRunOptions, SearchOptions, without
+from broca.options import DEFAULT_METHOD, MethodsRunOptions, without
 
 if TYPE_CHECKING:
     from broca.studies.methods import MethodComparison, SimulatedSummary
@@ -24,27 +24,20 @@ app = make_app(
 )
 
 
-@command
+@command_of("broca.studies.methods.comparing:compare_methods")
 def methods(
     models: list[str],
     /,
     *,
-    methods: str = "all",
-    tasks: str = "auto",
-    others: str = "auto",
     budgets: str = "default",
     seeds: int = 1,
     first_seed: int = 0,
-    report_items: int = 300,
-    exhaustive: int = 300,
     candidate: str = DEFAULT_METHOD,
     again: str = "",
     out: str = "broca-bench",
     print_options: Annotated[PrintOptions, without("json")],
-    search_options: Annotated[
-        SearchOptions, without("method", "rows", "response", "options", "max_minutes")
-    ],
     run_options: MethodsRunOptions,
+    **parameters: Any,
 ) -> None:
     """Run every method on every task of MODELS at several budgets and seeds, and summarize.
 
@@ -54,10 +47,6 @@ def methods(
         budgets: Rows for each measured task, 100,400,...; default: each method's own budget.
         seeds: Number of seeds; each decides the items and the searches.
         first_seed: The first seed, to split a long comparison.
-        report_items: Maximum number of report items of the task, and of all others together.
-        exhaustive: Number of items on which every head is ablated alone, for top-k recall and
-            calibration; 0: neither.
-        candidate: The method with which the others are compared.
         again: Methods whose finished cells are run again.
         out: Folder of the results; finished cells in it are not run again.
     """
@@ -67,19 +56,14 @@ def methods(
 
         comparison = broca.compare_methods(
             models,
-            methods=methods,
-            tasks=tasks,
-            others=others,
             budgets=parse_budgets(budgets),
             seeds=_seeds(seeds, first_seed),
-            report_items=report_items,
-            exhaustive=exhaustive,
             candidate=candidate,
             again=again,
             out=folder,
             on_progress=progress,
-            search_options=search_options,
             run_options=options,
+            **parameters,
         )
     _print(comparison, candidate)
 

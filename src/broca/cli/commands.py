@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
 from importlib.util import find_spec
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -167,20 +166,12 @@ def command(
     return run
 
 
-def renaming(**renamed: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a function a command, some of whose parameters the library has under other names.
-
-    Args:
-        renamed: As for `command`.
-    """
-    return partial(command, renamed=renamed)
-
-
 def command_of(
     verb: str,
     *,
     sentences: Mapping[str, str] = SENTENCES,
     renamed: Mapping[str, str] = NOTHING_RENAMED,
+    hidden: Sequence[str] = (),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function the command of a verb, whose parameters stand for `**parameters`.
 
@@ -191,8 +182,9 @@ def command_of(
     Args:
         verb: Its place, `module:function`.
         sentences: Help of parameters that several commands have.
-        renamed: The command's parameters, by those of the library that they stand for under another
+        renamed: The command's parameters, by those of the verb that they replace under another
             name; messages of the library show their flags.
+        hidden: Parameters of the verb that the command does not have.
     """
 
     def decorated(function: Callable[..., None]) -> Callable[..., None]:
@@ -202,15 +194,18 @@ def command_of(
             for name, parameter in inspect.signature(function).parameters.items()
             if name != "parameters"
         }
-        parameters, explained = _parameters_of(verb)
-        parameters = [declared.pop(item.name, item) for item in parameters]
-        parameters += declared.values()
+        of_verb, explained = _parameters_of(verb, without={*declared, *renamed, *hidden})
+        names = [renamed.get(name, name) for name in of_verb if name not in hidden]
+        positions = [name for name, parameter in declared.items() if not _is_flag(parameter)]
+        parameters = [declared.pop(name) if name in declared else of_verb[name] for name in names]
+        parameters = sorted([*parameters, *declared.values()], key=lambda item: item.kind)
         signature = Signature(parameters)
 
         def merged(*words: Any, **keywords: Any) -> None:
             bound = signature.bind(*words, **keywords)
             bound.apply_defaults()
-            function(**bound.arguments)
+            arguments = bound.arguments
+            function(*[arguments.pop(name) for name in positions], **arguments)
 
         merged.__name__, merged.__doc__ = function.__name__, function.__doc__
         merged.__annotations__ = {item.name: item.annotation for item in parameters}
@@ -220,8 +215,15 @@ def command_of(
     return decorated
 
 
-def _parameters_of(verb: str) -> tuple[list[Parameter], dict[str, str]]:
-    """Returns the parameters of a verb that become flags, and their sentences in its docstring."""
+def _parameters_of(
+    verb: str, *, without: Collection[str]
+) -> tuple[dict[str, Parameter], dict[str, str]]:
+    """Returns the parameters of a verb, and their sentences in its docstring.
+
+    Args:
+        verb: Its place, `module:function`.
+        without: Parameters of which only the name is needed, since the command has others.
+    """
     module, _, name = verb.partition(":")
     (source,) = (
         node
@@ -231,30 +233,39 @@ def _parameters_of(verb: str) -> tuple[list[Parameter], dict[str, str]]:
     words = source.args
     missing: list[ast.expr | None] = [None] * (len(words.args) - len(words.defaults))
     defaults = [*missing, *words.defaults, *words.kw_defaults]
-    parameters: list[Parameter] = []
+    parameters: dict[str, Parameter] = {}
+    if words.vararg is not None:
+        name = words.vararg.arg
+        parameters[name] = Parameter(name, Parameter.POSITIONAL_ONLY, annotation=list[str])
     for argument, default in zip((*words.args, *words.kwonlyargs), defaults, strict=True):
         if argument.arg in OF_PYTHON:
             continue
+        if argument.arg in without:
+            parameters[argument.arg] = Parameter(argument.arg, Parameter.KEYWORD_ONLY)
+            continue
         assert argument.annotation is not None
-        parameters.append(
-            Parameter(
-                argument.arg,
-                Parameter.KEYWORD_ONLY if parameters else Parameter.POSITIONAL_ONLY,
-                default=Parameter.empty if default is None else ast.literal_eval(default),
-                annotation=eval(ast.unparse(argument.annotation), {**vars(options), **_TYPES}),
-            )
+        parameters[argument.arg] = Parameter(
+            argument.arg,
+            Parameter.KEYWORD_ONLY if parameters else Parameter.POSITIONAL_ONLY,
+            default=Parameter.empty if default is None else _default(default),
+            annotation=eval(ast.unparse(argument.annotation), {**vars(options), **_TYPES}),
         )
     return parameters, parameter_help(ast.get_docstring(source) or "")
 
 
+def _default(expression: ast.expr) -> Any:
+    """Returns the value of a literal default; an empty sequence becomes an empty word."""
+    value = ast.literal_eval(expression)
+    return "" if value == () else value
+
+
 _TYPES = {
     "Annotated": Annotated,
-    "GatedModel": str,
     "Path": Path,
     "Sequence": Sequence,
-    "Task": str,
+    **dict.fromkeys(("Exportable", "Form", "GatedModel", "Localization", "NeuronSet", "Task"), str),
 }
-"""Types in the parameters of verbs, besides option classes; a word names a model or a task."""
+"""Types in the parameters of verbs, besides option classes; a word names a model, a task, ..."""
 
 
 def flags_of(run: Callable[..., Any]) -> Mapping[str, str]:
@@ -314,10 +325,15 @@ def _sentence(place: str) -> str:
 
 
 def _source(module: str) -> ast.Module:
-    """Parses the source of a module without importing it."""
-    spec = find_spec(module)
+    """Parses the source of a module without importing it or the packages that contain it."""
+    package, *parts = module.split(".")
+    spec = find_spec(package)
     assert spec is not None, f"there is no module {module}"
-    return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8"))
+    file = Path(str(spec.origin))
+    if parts:
+        place = file.parent.joinpath(*parts)
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def _first_paragraph(docstring: str) -> str:

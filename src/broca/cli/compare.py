@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from broca.cli.commands import SharedFolderOutput, renaming
+from broca.cli.commands import SharedFolderOutput, command_of
 from broca.cli.keeping import LoadedModels, settings_of, shared_result
 from broca.cli.output import console, folder_of, points, print_lines, print_table, show
 from broca.cli.tracking import Report
@@ -17,23 +17,16 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-@renaming(revisions="revision")
+@command_of("broca.verbs.compare:compare", renamed={"revisions": "revision"})
 def compare(
     models: list[str],
     /,
     *,
-    tasks: str = "",
-    heads: str = "",
     revision: list[str] | None = None,
-    response: str | None = None,
-    rows: int | None = None,
-    items: int = 100,
-    limit: int | None = None,
-    level: float = 0.05,
-    seed: int | None = None,
     out: str | None = None,
     run_options: CompareRunOptions,
     output_options: SharedFolderOutput,
+    **parameters: Any,
 ) -> None:
     """Compare models of one architecture, or runs, on the same masks and items.
 
@@ -45,7 +38,6 @@ def compare(
         response: accuracy, margin or probability; default: probability if the models share right
             answers.
         rows: Rows with random masks for each model and task.
-        items: Maximum number of items of a task for these rows.
         limit: Maximum number of report items of a task.
         level: Level of tests, and false discovery rate.
         seed: Seed of all random draws; default: the first run's, or 0.
@@ -55,27 +47,18 @@ def compare(
 
     folder = folder_of(out, None)
     settings = settings_of(
-        "compare", models=models, tasks=tasks, heads=heads, revision=revision, rows=rows,
-        items=items, limit=limit, response=response, level=level, seed=seed,
-        run_options=run_options,
-    )  # fmt: skip
+        "compare", models=models, revision=revision, run_options=run_options, **parameters
+    )
 
     def measure(options: RunOptions, report: Report) -> tuple[Comparison, LoadedModels]:
         import broca
 
         result = broca.compare(
             *models,
-            tasks=tasks,
-            heads=heads,
             revisions=revision or (),
-            rows=rows,
-            items=items,
-            limit=limit,
-            response=response,
-            level=level,
-            seed=seed,
             run_options=options,
             on_progress=report,
+            **parameters,
         )
         return result, [(compared.model.name, compared.revision) for compared in result.models]
 

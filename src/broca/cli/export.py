@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from broca.cli.commands import PrintOptions, command
+from broca.cli.commands import PrintOptions, command_of
 from broca.cli.keeping import measuring
 from broca.cli.output import print_result
 from broca.cli.progress import ProgressDisplay
@@ -14,22 +14,17 @@ from broca.cli.wording import say
 from broca.options import RunOptions, without
 
 
-@command
+@command_of("broca.verbs.export:export", renamed={"model": "target"})
 def export(
     target: str,
     /,
     *,
     to: str,
     heads: str | None = None,
-    kind: str = "adapter",
-    scale: float | None = None,
     check: bool = False,
-    task: str | None = None,
-    items: int = 100,
-    push: str | None = None,
-    private: bool = False,
     run_options: Annotated[RunOptions, without("ablation_options", "components")],
     print_options: PrintOptions,
+    **parameters: Any,
 ) -> None:
     """Export a model without some components, and check the export with other libraries.
 
@@ -58,15 +53,10 @@ def export(
             target,
             to,
             heads=heads,
-            kind=kind,
-            scale=scale,
             check=check,
-            task=task,
-            items=items,
-            push=push,
-            private=private,
             on_progress=progress,
             run_options=run_options,
+            **parameters,
         )
     if print_options.json:
         print_result(done)

@@ -56,7 +56,7 @@ def record_of(**parameters: Any) -> dict[str, dict[str, Any]]:
         parameters: The parameters of the verb; option classes stand for their fields.
 
     Returns:
-        `asked` determines the result, `how` only how it is computed.
+        `options` determine the result, `how` only how it is computed.
     """
     settings: dict[str, Any] = {}
     how: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from broca.cli.commands import OutputOptions, command
+from broca.cli.commands import OutputOptions, command_of
 from broca.cli.keeping import kept_result, record_of
 from broca.cli.output import console, print_lines, print_table, show
 from broca.cli.refit import additivity_line
@@ -22,25 +22,18 @@ _PAIRS_SHOWN = 5
 """Number of interactions that are printed; the report contains all."""
 
 
-@command
+@command_of("broca.verbs.localize:localize")
 def localize(
-    model: str,
-    /,
     *,
-    task: str,
-    others: str = "auto",
     same_skill: str = "",
     recovery: str | None = None,
     tune: bool = False,
     option: list[str] | None = None,
-    interactions: int = 0,
-    seeds: int = 1,
-    verify: bool = True,
-    seed: int = 0,
     out: str = "broca-out",
     search_options: Annotated[SearchOptions, without("options")],
     run_options: RunOptions,
     output_options: OutputOptions,
+    **parameters: Any,
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and verify them on held-out items.
 
@@ -50,9 +43,8 @@ def localize(
         recovery: Regression of the cs- methods: {recoveries}; default: the method's own.
         tune: Try several numbers of masks and sparsities as in the paper (method cs-tuned).
         option: A setting of the method, NAME=VALUE; may be repeated.
+        report_items: Maximum number of report items of the task, and of all others together.
         interactions: Number of leading heads to ablate in pairs on fresh items; 0: none.
-        seeds: Number of searches, each on other items and masks, to show how stable the selection
-            is.
         verify: End with statistics, random sets and a verdict.
         out: Folder for result.json and report.html.
     """
@@ -63,16 +55,10 @@ def localize(
     if tune:
         method = _tuned(str(method), settings)
     record = record_of(
+        **parameters,
+        same_skill=listed(same_skill),
         search_options=replace(search_options, method=method, options=settings),
         run_options=run_options,
-        model=model,
-        task=task,
-        others=others,
-        same_skill=listed(same_skill),
-        interactions=interactions,
-        seeds=seeds,
-        verify=verify,
-        seed=seed,
     )
     from broca.results.localization import Localization
 

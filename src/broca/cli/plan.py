@@ -17,6 +17,7 @@ def plan(*, print_options: PrintOptions, **parameters: Any) -> None:
     Args:
         rows: Maximum number of rows of a search; default: as many as each method needs.
         sample: Number of rows to time for each response.
+        journal: A journal that keeps the timing; default: none, and the timing is made anew.
     """
     import broca
 

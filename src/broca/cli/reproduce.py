@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Any
 
-from broca.cli.commands import PrintOptions, command
+from broca.cli.commands import PrintOptions, command_of
 from broca.cli.keeping import measuring
 from broca.cli.output import print_text
 from broca.cli.wording import tell
-from broca.options import PaperRunOptions, SearchOptions, without
+from broca.options import PaperRunOptions
 
 
-@command
+@command_of("broca.studies.paper.running:reproduce", renamed={"names": "name", "models": "model"})
 def reproduce(
     name: str,
     model: list[str],
     /,
     *,
-    tasks: str = "auto",
     method: str = "cs-stratified",
-    limit: int | None = None,
-    keep_universal: bool = False,
-    seed: int = 0,
     out: str = "broca-paper",
-    search_options: Annotated[
-        SearchOptions, without("method", "response", "options", "max_minutes")
-    ],
     run_options: PaperRunOptions,
     print_options: PrintOptions,
+    **parameters: Any,
 ) -> None:
     """Repeat a table or figure of the paper on other models, beside the published figures if they
     exist.
@@ -40,7 +34,6 @@ def reproduce(
         method: Search method of the lists; default: the paper's.
         rows: Maximum number of rows of each search; default: as many as the method needs.
         items: Maximum number of items of each search.
-        limit: Maximum number of report items of each task.
         k: Number of heads of each list.
         keep_universal: Leave universal heads in the lists.
         out: Folder for JSON, CSV, the page, and the measured rows.
@@ -52,16 +45,7 @@ def reproduce(
         from broca.studies.paper.running import stem_of
 
         reproductions = broca.reproduce(
-            name,
-            model,
-            tasks=tasks,
-            method=method,
-            limit=limit,
-            keep_universal=keep_universal,
-            seed=seed,
-            on_progress=progress,
-            search_options=search_options,
-            run_options=options,
+            name, model, method=method, on_progress=progress, run_options=options, **parameters
         )
     paths = write(reproductions, folder, stem_of(model))
     if print_options.json:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from broca.cli.commands import SharedFolderOutput, command
+from broca.cli.commands import SharedFolderOutput, command_of
 from broca.cli.keeping import LoadedModels, settings_of, shared_result
 from broca.cli.output import folder_of, interval_text, show
 from broca.cli.tracking import Report
@@ -16,19 +16,17 @@ if TYPE_CHECKING:
     from broca.results.stress_test import StressTest
 
 
-@command
+@command_of("broca.verbs.stress:stress", renamed={"model": "target"}, hidden=("sets",))
 def stress(
     target: str,
     /,
     *,
     heads: str | None = None,
-    family: str = "letters",
     control: list[str] | None = None,
-    pairs: int = 48,
-    seed: int = 0,
     out: str | None = None,
     run_options: StressRunOptions,
     output_options: SharedFolderOutput,
+    **parameters: Any,
 ) -> None:
     """Test necessity, decodability, reversal and transfer of some heads, with controls.
 
@@ -37,7 +35,6 @@ def stress(
         heads: Heads, L0H4+L1H8, or published:MODEL/TASK/METHOD.
         family: Prompts with two operations: letters, or a YAML file.
         control: A control family: sums, or a YAML file; may be repeated.
-        pairs: Number of pairs of a source and a target.
         out: Folder for stress.json; default: the run's, or broca-out.
     """
     from broca.results.localization import Localization
@@ -49,9 +46,8 @@ def stress(
         run_options = options_of_run(target, run_options)
     folder = folder_of(out, target if run else None)
     settings = settings_of(
-        "stress", target=target, heads=heads, family=family, control=control, pairs=pairs,
-        seed=seed, run_options=run_options,
-    )  # fmt: skip
+        "stress", target=target, heads=heads, control=control, run_options=run_options, **parameters
+    )
 
     def measure(options: RunOptions, report: Report) -> tuple[StressTest, LoadedModels]:
         import broca
@@ -59,12 +55,10 @@ def stress(
         result = broca.stress(
             run or target,
             heads=heads,
-            family=family,
             control=control or ["sums"],
-            pairs=pairs,
-            seed=seed,
             on_progress=report,
             run_options=options,
+            **parameters,
         )
         name = run.model.name if run else target
         return result, [(name, options.model_options.revision)]

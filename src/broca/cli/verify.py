@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from broca.cli.commands import SharedFolderOutput, command
+from broca.cli.commands import SharedFolderOutput, command_of
 from broca.cli.keeping import LoadedModels, settings_of, shared_result
 from broca.cli.output import console, folder_of, points, print_table, show
 from broca.cli.tracking import Report
@@ -17,39 +17,33 @@ if TYPE_CHECKING:
     from broca.results.verification import Verification
 
 
-@command
+@command_of("broca.verbs.verify:verify", hidden=("run", "order", "scope"))
 def verify(
     target: str,
     /,
     *,
+    model: str | None = None,
+    task: str | None = None,
     heads: str | None = None,
     neurons: str | None = None,
-    task: str | None = None,
-    model: str | None = None,
-    others: str = "auto",
-    same_skill: str = "",
-    both_ways: bool = False,
     controls: int = 20,
-    limit: int | None = None,
-    ablation: str | None = None,
-    seed: int | None = None,
     out: str | None = None,
     run_options: Annotated[RunOptions, without("ablation_options", "limit")],
     output_options: SharedFolderOutput,
+    **parameters: Any,
 ) -> None:
     """Test on held-out items whether a task needs some heads and other tasks do not.
 
     Args:
         target: The out folder of a run; with `heads`, a model.
+        model: The model, if the run's model has moved.
+        task: The task for which they are claimed; default: the run's.
         heads: Heads to verify, L0H4+L1H8, or published:MODEL/TASK/METHOD.
         neurons: Neurons to ablate too, L2N17+L3N4, or a folder of `broca neurons locate`.
-        task: The task for which they are claimed; default: the run's.
-        model: The model, if the run's model has moved.
         same_skill: More tasks of the same capability, T1,T2.
         both_ways: Localize the same-skill tasks too, and measure their heads on the task.
         controls: Number of random sets of each kind; about twice as many if few reach the set; 0:
             none.
-        limit: Maximum number of report items of each task; default: all.
         ablation: Kind of ablation: {ablations}; default: the run's, or zero.
         seed: Seed; default: the run's, which splits the items as the run did, or 0.
         out: Folder for verification.json; default: the run's.
@@ -67,9 +61,8 @@ def verify(
     folder = folder_of(out, target if run else None)
     recorded = options_of_run(target, run_options) if run else run_options
     settings = settings_of(
-        "verify", target=target, heads=heads, neurons=neurons, task=task, model=model,
-        others=others, same_skill=same_skill, both_ways=both_ways, controls=controls, limit=limit,
-        ablation=ablation, seed=seed, run_options=recorded,
+        "verify", target=target, model=model, task=task, heads=heads, neurons=neurons,
+        controls=controls, run_options=recorded, **parameters,
     )  # fmt: skip
     name = model or (run.model.name if run else target)
 
@@ -78,9 +71,8 @@ def verify(
         from broca.verification import Scope  # imports torch, after the first line is shown
 
         result = broca.verify(
-            name, task, heads, run=target if run else None, neurons=neurons, others=others,
-            same_skill=same_skill, seed=seed, both_ways=both_ways, limit=limit, ablation=ablation,
-            scope=Scope(controls=controls), on_progress=report, run_options=options,
+            name, task, heads, run=target if run else None, neurons=neurons,
+            scope=Scope(controls=controls), on_progress=report, run_options=options, **parameters,
         )  # fmt: skip
         return result, [(name, recorded.model_options.revision)]
 
