@@ -16,7 +16,8 @@ def test_tables_page_and_json(tmp_path):
     done = broca(*words, "--out", out, "--plain")
     assert done.returncode == 0, done.stderr
     for text in (
-        "0 of 48 components changed on capitals", "scores on report items", "given", "nothing",
+        "0 of 48 components changed on capitals", "Scores, with drops in points", "given",
+        "nothing",
         f"report: {out / 'comparison.html'}",
     ):  # fmt: skip
         assert text in done.stdout

@@ -1,5 +1,6 @@
 """Output of commands: stdout holds only results."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +14,12 @@ from broca.cli.output import (
     keep_stdout_for_results,
     points,
     print_lines,
+    print_page_table,
     show,
 )
 from broca.cli.progress import ProgressDisplay
 from broca.engine import Progress
+from broca.reports.tables import Column, Table, fixed, interval
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.codec import encode
 from broca.results.export import BaseModel, Export
@@ -69,6 +72,42 @@ def test_intervals_are_shown_in_their_unit_or_in_points():
     assert interval_text(Interval(-1.234, -2, 0.001), ".3f") == "-1.234 [-2.000, 0.001]"
     assert points(Interval(0.1234, -0.1, 0.5)) == "12.3 [-10.0, 50.0]"
     assert points(None) == ""
+
+
+def page_table():
+    """Returns a page's table of numbers, words, an unknown column and an emphasized row."""
+    return Table(
+        "tasks", "Scores of tasks",
+        (Column("task", words=True), Column("drop", fixed(1)), Column("chance", fixed(1)),
+         Column("drop ", interval)),
+        (("adding", -1.25, None, Interval(0.5, 0.25, 1)), ("sorting", 2.5, None, None)),
+        strong=frozenset({1}),
+    )  # fmt: skip
+
+
+def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys, monkeypatch):
+    """Words are aligned left, numbers right with plain signs; unknown cells are empty."""
+    monkeypatch.setenv("COLUMNS", "80")
+    print_page_table(console(), page_table())
+    lines = [line.strip("│┃") for line in capsys.readouterr().out.splitlines()]
+    cells = [[cell.strip() for cell in re.split("[│┃]", line)] for line in lines]
+    assert "Scores of tasks" in lines[0]
+    assert cells[2] == ["task", "drop", "drop"]
+    assert cells[4] == ["adding", "-1.2", "+0.50 [+0.25, +1.00]"]
+    assert cells[5] == ["sorting", "2.5", ""]
+    assert lines[5].startswith(" sorting ")
+    assert lines[5].split("│")[1] == "  2.5 "
+
+
+def test_columns_and_rows_of_a_page_table_can_be_chosen(capsys):
+    """Chosen columns are printed in the given order, up to a number of rows."""
+    print_page_table(console(), page_table(), "drop|task", most=1)
+    text = capsys.readouterr().out
+    assert text.index("drop") < text.index("task ")
+    assert "adding" in text
+    assert "sorting" not in text
+    print_page_table(console(), page_table(), most=0)
+    assert capsys.readouterr().out == ""
 
 
 def test_other_writers_to_stdout_are_sent_to_stderr():

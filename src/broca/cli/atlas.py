@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from broca.cli.commands import OutputOptions, command_of
 from broca.cli.keeping import kept_result, record_of
-from broca.cli.output import console, print_lines, print_table, show
+from broca.cli.output import console, print_lines, print_page_table, show
 from broca.options import RunOptions
 
 if TYPE_CHECKING:
@@ -44,34 +44,12 @@ def atlas(
 
 def _print(result: Atlas, page: Path) -> None:
     """Prints what each task needs, what all tasks need, and the path of the page."""
+    from broca.reports.atlas import selection_table, task_table, universal_table
+
     screen = console()
-    print_table(
-        screen,
-        f"what each task needs beyond the others (effect on {result.response})",
-        "task|capability|heads and their contrast|intact|explained",
-        (
-            (
-                task.name,
-                task.capability,
-                ", ".join(f"{head.name} {head.contrast:+.2f}" for head in selection.components)
-                or f"none: {selection.reason}",
-                f"{task.intact:.3f}",
-                f"{task.explained:.2f}",
-            )
-            for task, selection in zip(result.tasks, result.selections, strict=True)
-        ),
-        left=3,
-    )
-    usable = sum(not task.at_chance for task in result.tasks)
-    print_table(
-        screen,
-        "universal: hurts most tasks to about the same degree",
-        "head|mean effect|tasks hurt",
-        (
-            (head.name, f"{head.effect:+.3f}", f"{len(head.hurts)} of {usable}")
-            for head in result.universal
-        ),
-    )
+    print_page_table(screen, task_table(result), "task|capability|intact|variance explained")
+    print_page_table(screen, selection_table(result))
+    print_page_table(screen, universal_table(result), "component|mean effect|tasks hurt")
     lines = (
         [] if result.universal else ["universal: no head hurts most tasks to about the same degree"]
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from broca.cli.commands import SharedFolderOutput, command_of
 from broca.cli.keeping import LoadedModels, settings_of, shared_result
-from broca.cli.output import console, folder_of, points, print_lines, print_table, show
+from broca.cli.output import console, folder_of, print_lines, print_page_table, show
 from broca.cli.tracking import Report
 from broca.options import CompareRunOptions, RunOptions
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from broca.results.comparison import Comparison
 
 _SHOWN = 10
+"""Number of components that are printed for each model and task."""
 
 
 @command_of("broca.verbs.compare:compare", renamed={"revisions": "revision"})
@@ -69,36 +70,10 @@ def compare(
 
 
 def _print(result: Comparison, page: Path) -> None:
+    from broca.reports.comparison import carry_table, difference_table, score_table
+
     screen = console()
-    for change in result.differences:
-        order = sorted(range(len(change.p)), key=lambda column: change.p[column])[:_SHOWN]
-        print_table(
-            screen,
-            f"{change.task}: effects in {change.model} minus those in {result.models[0].label}",
-            "component|difference|95 % interval|q",
-            (
-                (
-                    result.components[column],
-                    f"{change.differences[column]:+.3f}",
-                    f"{change.low[column]:+.3f} to {change.high[column]:+.3f}",
-                    f"{change.q[column]:.2g}",
-                    "bold" if result.components[column] in change.changed else None,
-                )
-                for column in order
-            ),
-        )
-    print_table(
-        screen,
-        "scores on report items",
-        "model|task|ablated|score|points lost",
-        (
-            (
-                line.model, line.task, line.selection or "nothing", f"{line.score:.3f}",
-                points(line.drop),
-            )
-            for line in result.scores
-        ),
-        left=3,
-    )  # fmt: skip
+    for table in (difference_table(result, most=_SHOWN), score_table(result), carry_table(result)):
+        print_page_table(screen, table)
     notes = (f"note: {note}" for note in result.notes)
     print_lines(screen, (*result.summary(), *notes), f"report: {page}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from broca.cli.commands import OutputOptions, command_of
 from broca.cli.keeping import kept_result, record_of
-from broca.cli.output import console, print_lines, print_table, show
+from broca.cli.output import console, print_lines, print_page_table, show
 from broca.cli.refit import additivity_line
 from broca.cli.wording import listed
 from broca.errors import BadInput
@@ -107,7 +107,8 @@ def _tuned(method: str, settings: dict[str, Any]) -> str:
 
 
 def _print(result: Localization, page: Path) -> None:
-    """Prints the verdict, the before/after table and the path of the report."""
+    """Prints the verdict, the table of scores and drops, and the path of the report."""
+    from broca.reports.verification import task_table
     from broca.reports.words import headline
 
     screen = console()
@@ -118,30 +119,8 @@ def _print(result: Localization, page: Path) -> None:
         screen.print(f"{result.verdict.label}: {result.verdict.text}", markup=False)
     proof = result.verification
     if not result.abstained:
-        print_table(
-            screen,
-            "report items, intact and with the selection ablated",
-            "task|intact|ablated|change|chance",
-            (
-                (
-                    line.task,
-                    f"{result.baseline[line.task]:.3f}",
-                    f"{proof.after[line.task]:.3f}",
-                    f"{proof.after[line.task] - result.baseline[line.task]:+.3f}",
-                    f"{line.chance:.3f}" if line.chance else "",
-                    "bold" if line.role == "task" else None,
-                )
-                for line in proof.drops
-            ),
-        )
-    lines = []
-    if proof.off_target_drop is not None and not result.abstained:
-        worst = f", {proof.worst.task} {proof.worst.drop:.3f} at most" if proof.worst else ""
-        lines.append(
-            f"drop {proof.drop:.3f}, off-target drop {proof.off_target_drop:.3f} on average{worst}"
-            f", specific drop {proof.specific_drop:.3f}"
-        )
-    lines += [f"{member.head} {member.says}" for member in proof.members]
+        print_page_table(screen, task_table(proof), "task|intact|ablated|points lost|chance")
+    lines = [f"{member.head} {member.says}" for member in proof.members]
     lines += [
         f"{pair.first} and {pair.second}: together {pair.joint_effect:+.3f}, apart "
         f"{pair.first_effect:+.3f} and {pair.second_effect:+.3f}, interaction "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from broca.cli.commands import PrintOptions
+    from broca.reports.tables import Table
     from broca.results.base import Interval
 
 R = TypeVar("R")
@@ -106,19 +107,64 @@ def print_table(
         lines: Cells of the lines; a line that is not empty may end with a style in brackets.
         left: Number of columns that are aligned to the left.
     """
-    from rich.table import Table
+    names = columns.split("|") if isinstance(columns, str) else columns
+    _print_cells(screen, title, [(name, number < left) for number, name in enumerate(names)], lines)
+
+
+def print_page_table(
+    screen: Console, table: Table, columns: str = "", *, most: int | None = None
+) -> None:
+    """Prints a table of a page that has rows, with emphasized rows in bold.
+
+    Args:
+        screen: Console on which it is printed.
+        table: The table.
+        columns: Names of the columns to print, joined by `|`; all by default. A column without
+            known values is left out.
+        most: Maximum number of rows.
+    """
+    names = columns.split("|") if columns else [column.name for column in table.columns]
+    every = [column.name for column in table.columns]
+    numbers = [number for number in map(every.index, names) if number in table.known_columns]
+    shown = [table.columns[number] for number in numbers]
+    _print_cells(
+        screen,
+        table.caption,
+        [(column.name.strip(), column.words or column.components) for column in shown],
+        (
+            (
+                *(
+                    "" if row[number] is None else _ascii(column.show(row[number]))
+                    for number, column in zip(numbers, shown, strict=True)
+                ),
+                "bold" if place in table.strong else None,
+            )
+            for place, row in enumerate(table.rows[:most])
+        ),
+    )
+
+
+def _print_cells(
+    screen: Console, title: str, columns: Sequence[tuple[str, bool]], lines: Any
+) -> None:
+    """Prints a table that has lines; each column has a name, and whether it is aligned left."""
+    from rich.table import Table as Printed
     from rich.text import Text
 
     lines = list(lines)
     if not lines:
         return
-    names = columns.split("|") if isinstance(columns, str) else columns
-    table = Table(title=Text(title))
-    for number, name in enumerate(names):
-        table.add_column(name, justify="left" if number < left else "right")
+    printed, count = Printed(title=Text(title)), len(columns)
+    for name, left in columns:
+        printed.add_column(name, justify="left" if left else "right")
     for line in lines:
-        table.add_row(*(Text(cell) for cell in line[: len(names)]), style=(*line, None)[len(names)])
-    screen.print(table)
+        printed.add_row(*(Text(cell) for cell in line[:count]), style=(*line, None)[count])
+    screen.print(printed)
+
+
+def _ascii(text: str) -> str:
+    """Replaces the signs of a page by those that any terminal has."""
+    return text.replace("−", "-").replace("→", "->")
 
 
 def interval_text(interval: Interval, form: str = "+.2f", *, scale: float = 1.0) -> str:

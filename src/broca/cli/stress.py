@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from broca.cli.commands import SharedFolderOutput, command_of
 from broca.cli.keeping import LoadedModels, settings_of, shared_result
-from broca.cli.output import folder_of, interval_text, show
+from broca.cli.output import console, folder_of, interval_text, print_page_table, show
 from broca.cli.tracking import Report
 from broca.cli.wording import say
 from broca.options import RunOptions, StressRunOptions
@@ -70,20 +70,16 @@ def stress(
 
 
 def _print(result: StressTest, page: Path) -> None:
-    for shift in result.shifts:
-        say(f"write {shift.source}: {interval_text(shift.transfer)} nats")
-    for necessity in result.necessity:
-        say(
-            f"{necessity.ablation} ablation: drop {interval_text(necessity.drop)} nats, selective "
-            f"{necessity.selective:+.2f}, rank {necessity.rank} of {len(necessity.null) + 1}"
-        )
+    from broca.reports.stress import necessity_table, reversal_table, shift_table
+
+    screen = console()
+    for table in (shift_table(result), necessity_table(result), reversal_table(result)):
+        print_page_table(screen, table)
     if result.probe is not None:
         say(
             f"probe {result.probe.accuracy:.2f} (shuffled {result.probe.shuffled:.2f}, "
             f"surface {result.probe.surface:.2f}, chance {result.probe.chance:.2f})"
         )
-    for reversal in result.reversals:
-        say(f"restoring {reversal.part} undoes {interval_text(reversal.share)} of the damage")
     say(
         f"positive control {interval_text(result.positive_control)} nats",
         f"{result.verdict}: {result.text}",

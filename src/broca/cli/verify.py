@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from broca.cli.commands import SharedFolderOutput, command_of
 from broca.cli.keeping import LoadedModels, settings_of, shared_result
-from broca.cli.output import console, folder_of, points, print_table, show
+from broca.cli.output import console, folder_of, points, print_page_table, print_table, show
 from broca.cli.tracking import Report
 from broca.errors import BadInput
 from broca.options import RunOptions, without
@@ -83,6 +82,7 @@ def verify(
 
 
 def _print(result: Verification, page: Path) -> None:
+    from broca.reports import verification as tables
     from broca.reports.words import headline
 
     screen, verdict = console(), result.verdict
@@ -91,66 +91,12 @@ def _print(result: Verification, page: Path) -> None:
     screen.print(f"{verdict.label}: {verdict.text}", markup=False)
     if verdict.items_needed:
         screen.print(f"About {verdict.items_needed} report items would be enough.")
-
-    def drops() -> Iterator[tuple[str, ...]]:
-        for drop in result.drops:
-            yield (
-                drop.task, drop.role.replace("_", " "), str(drop.items),
-                f"{drop.chance:.3f}" if drop.chance else "",
-                f"{result.baseline[drop.task]:.3f}", f"{result.after[drop.task]:.3f}",
-                points(drop.interval), f"{drop.p:.2g}", f"{drop.p_holm:.2g}",
-            )  # fmt: skip
-        worst = result.worst
-        for name, interval in (
-            ("mean of the others", result.off_target),
-            (f"most: {worst.task}" if worst else "", worst.interval if worst else None),
-            ("specific", result.specific),
-        ):
-            if interval is not None:
-                yield (name, "", "", "", "", "", points(interval), "", "")
-
-    print_table(
-        screen,
-        f"points lost without {', '.join(result.heads)}",
-        "task|role|items|chance|intact|ablated|points lost|p|p (Holm)",
-        drops(),
-    )
-    print_table(
-        screen,
-        "compared with random sets of the same size",
-        "matched by|sets|reach the drop|effect|reach the specific drop|effect",
-        (
-            (
-                control.kind,
-                str(len(control.sets)),
-                *(
-                    cell
-                    for place in (control.drop, control.specific)
-                    for cell in (
-                        ("", "")
-                        if place is None
-                        else (
-                            f"{place.rank - 1} of {len(control.sets)}",
-                            "" if place.effect is None else f"{place.effect:.1f} sd",
-                        )
-                    )
-                ),
-            )
-            for control in result.controls
-        ),
-    )
-    print_table(
-        screen,
-        "each head",
-        "head|costs alone|adds to the others|p (Holm)|needed",
-        (
-            (
-                member.head, points(member.alone), points(member.restored), f"{member.p:.2g}",
-                "yes" if member.needed else "no",
-            )
-            for member in result.members
-        ),
-    )  # fmt: skip
+    for table, columns in (
+        (tables.task_table(result), "task|role|items|chance|intact|ablated|points lost|p (Holm)"),
+        (tables.control_table(result), ""),
+        (tables.member_table(result), ""),
+    ):
+        print_page_table(screen, table, columns)
     if result.curve is not None:
         print_table(
             screen,
@@ -164,44 +110,8 @@ def _print(result: Verification, page: Path) -> None:
                 for point in result.curve.points
             ),
         )  # fmt: skip
-    print_table(
-        screen,
-        "other kinds of ablation",
-        "ablation|points lost|specific|survives",
-        (
-            (
-                kind.kind,
-                points(kind.drop),
-                points(kind.specific),
-                "yes" if kind.survives else "no",
-            )
-            for kind in result.ablations
-        ),
-    )
-    print_table(
-        screen,
-        "tasks of the same capability",
-        "found on|measured on|heads|points lost",
-        (
-            (crossing.found_on, crossing.measured_on, " ".join(crossing.heads),
-             points(crossing.drop))
-            for crossing in result.crossings
-        ),
-    )  # fmt: skip
-    print_table(
-        screen,
-        "newly degenerate outputs",
-        "task|items|share|with loss of score|most common output",
-        (
-            (
-                failure.task,
-                str(failure.items),
-                f"{failure.excess:.0%}",
-                f"{failure.damage:.0%}",
-                repr(failure.most_common),
-            )
-            for failure in result.failures
-            if failure.excess > 0
-        ),
-    )
+    for table in (
+        tables.ablation_table(result), tables.crossing_table(result), tables.failure_table(result),
+    ):  # fmt: skip
+        print_page_table(screen, table)
     screen.print(f"{result.rows:,} rows; report: {page}", markup=False, soft_wrap=True)

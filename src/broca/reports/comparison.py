@@ -84,13 +84,19 @@ def curves(comparison: Comparison) -> Figure:
     return Figure("curves", f"Effects on {task} with 95 % intervals. Models: {labels}.", chart)
 
 
-def difference_table(comparison: Comparison) -> Table:
-    """Returns the table of the difference of every component, the most significant first."""
+def difference_table(comparison: Comparison, *, most: int | None = None) -> Table:
+    """Returns the table of the differences of components, the most significant first.
+
+    Args:
+        comparison: The comparison.
+        most: Maximum number of components for each model and task.
+    """
     rows: list[tuple[object, ...]] = []
     strong: set[int] = set()
     several = len(comparison.differences) > 1
     for line in comparison.differences:
-        for column in sorted(range(len(line.p)), key=lambda column: line.p[column]):
+        order = sorted(range(len(line.p)), key=lambda column: line.p[column])
+        for column in order[:most]:
             name = comparison.components[column]
             if name in line.changed:
                 strong.add(len(rows))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broca.cli.output import console, interval_text, print_lines, print_table
+from broca.cli.output import console, interval_text, print_lines, print_page_table, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,21 +87,15 @@ def print_tables(result: NeuronSet | NeuronExperiment[Any], path: Path) -> None:
 
 
 def _located(screen: Console, result: NeuronSet) -> None:
+    from broca.reports.neurons import neuron_table
+
     screen.print(
         f"{result.model.name}: {len(result.selected)} of {result.model.neurons} neurons "
         f"({result.share_of_neurons:.2%} of the neurons, {result.share_of_parameters:.3%} of the "
         f"parameters) stand out on {result.task} by {result.method}, {result.items} items.",
         markup=False,
     )
-    print_table(
-        screen,
-        f"neurons of {result.task}",
-        "neuron|score|sigmas",
-        (
-            (neuron.name, f"{neuron.score:.4f}", f"{neuron.sigmas:.1f}")
-            for neuron in result.selected[:SHOWN]
-        ),
-    )
+    print_page_table(screen, neuron_table(result), "neuron|score|sigmas", most=SHOWN)
     if len(result.selected) > SHOWN:
         screen.print(f"... and {len(result.selected) - SHOWN} more")
     if result.residual is not None and result.residual == result.residual:
