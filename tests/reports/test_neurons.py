@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
-from results.test_base import make_experiment, make_neurons
+import numpy as np
+import pytest
+from results.test_neurons import RESULTS, make_experiment, make_neurons
 
 from broca.reports import render
-from broca.reports.neurons import record_tables
+from broca.reports.neurons import experiment_tables, record_tables, relation_table
+from broca.results.base import Interval
+from broca.results.neurons import EXPERIMENTS
 
 
 def test_located_neurons_have_a_page():
@@ -41,3 +45,35 @@ def test_records_within_records_become_tables():
     assert first.rows == ((1, 0.5),)
     assert second.caption == "lines"
     assert second.rows == ((1,), (2,))
+
+
+def test_cells_are_intervals_numbers_and_words():
+    """An interval is one cell with its ends; numbers are aligned right and words left."""
+    record = {"drop": Interval(0.5, 0.25, 1), "share": 0.00015, "name": "cnl", "losses": (1.5, 2)}
+    (table,) = record_tables([record, {"name": "kn"}], "Drops")
+    cells = [column.show(value) for column, value in zip(table.columns, table.rows[0], strict=True)]
+    assert cells == ["0.500 [0.250, 1.000]", "0.00015", "cnl", "1.5, 2"]
+    assert [column.words for column in table.columns] == [False, False, True, False]
+    assert table.rows[1] == (None, None, "kn", None)
+    assert table.caption == "Drops"
+
+
+@pytest.mark.parametrize("verb", [verb for verb in EXPERIMENTS if verb != "overlap"])
+def test_every_experiment_has_its_tables(verb):
+    """The first table has a line for each record, those of lists within it follow."""
+    experiment = make_experiment(verb)
+    first, *others = experiment_tables(experiment)
+    assert len(first.rows) == len(experiment.records())
+    assert first.caption != "Results"
+    assert bool(others) == (verb in ("fidelity", "reliability", "cross"))
+
+
+def test_relations_are_averaged_over_their_pairs():
+    """Means of changes are those of NumPy, for each relation."""
+    (pair,) = RESULTS["cross"]
+    other = replace(pair, change=Interval(0.5, 0.4, 0.6), random_change=0.25)
+    apart = replace(pair, relation="same data")
+    rows = relation_table([pair, other, apart]).rows
+    assert [row[:2] for row in rows] == [(pair.relation, 2), ("same data", 1)]
+    assert rows[0][2] == pytest.approx(np.mean([pair.change.value, 0.5]))
+    assert rows[0][3] == pytest.approx(np.mean([pair.random_change, 0.25]))

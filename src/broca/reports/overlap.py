@@ -9,7 +9,7 @@ from broca.reports.charts import Matrix
 from broca.reports.figure import Figure
 from broca.reports.filling import filled
 from broca.reports.neurons import record_tables
-from broca.results.codec import plain
+from broca.reports.tables import Table
 from broca.results.neurons import ComparedHalves, NeuronExperiment, Overlaps
 
 
@@ -62,6 +62,14 @@ def overlap_figure(result: NeuronExperiment[Overlaps]) -> Figure:
     return Figure("overlap", caption, chart)
 
 
+def summary_tables(overlaps: Overlaps) -> list[Table]:
+    """Returns the table of the mean overlaps over the pairs of each relation, if there are any."""
+    records = [
+        {"relation": relation, **measures} for relation, measures in overlaps.summary.items()
+    ]
+    return record_tables(records, "Overlap of halves of data sets, mean over pairs")
+
+
 def overlap_page(result: NeuronExperiment[Overlaps]) -> str:
     """A self-contained HTML page with the matrix of overlaps between tasks."""
     return filled(
@@ -69,5 +77,8 @@ def overlap_page(result: NeuronExperiment[Overlaps]) -> str:
         experiment=result,
         text="Share of the larger set of located neurons that two sets have in common.",
         overlap=overlap_figure(result),
-        tables=record_tables(plain(result.result.pairs)),
+        tables=[
+            *summary_tables(result.result),
+            *record_tables(result.result.pairs, "Pairs of halves"),
+        ],
     )

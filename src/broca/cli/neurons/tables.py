@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broca.cli.output import console, interval_text, print_lines, print_page_table, print_table
+from broca.cli.output import console, print_lines, print_page_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,62 +15,13 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Maximum number of neurons in a table."""
 
-_SHARES = {"as_claimed", "share_of_parameters"}
-"""Fields that are shown in percent."""
-
-_POINTS = {"before", "random_drop", "score", "log_probability_drop", "of_first", "of_second"}
-"""Intervals of which only the estimate is shown."""
-
-_TABLES = {
-    "fidelity": (
-        "{questions}: {contents} items in several paraphrases, {set_size:.1f} neurons an item",
-        {
-            "pairs": "pairs", "of larger set": "of_larger", "IoU": "iou",
-            "random": "random_of_larger",
-        },
-    ),
-    "reliability": (
-        "{questions}: change of p(answer), {probability:.3f} intact; {items} items, "
-        "{set_size:.1f} neurons each",
-        {
-            "factor": "factor", "located": "located", "random": "random", "excess": "excess",
-            "unrelated": "unrelated", "as claimed": "as_claimed",
-        },
-    ),
-    "decouple": (
-        "overlap of the neurons of two items",
-        {
-            "pairs share": "relation", "pairs": "pairs", "of first": "of_first",
-            "of second": "of_second", "of larger": "of_larger", "IoU": "iou",
-            "random": "random_of_larger",
-        },
-    ),
-    "erase": (
-        "score lost on held-out items",
-        {
-            "data set": "questions", "method": "method", "neurons": "neurons", "intact": "before",
-            "drop": "drop", "random drop": "random_drop", "excess": "excess",
-            "nats lost": "log_probability_drop",
-        },
-    ),
-    "enhance": (
-        "held-out items after training",
-        {
-            "arm": "arm", "data set": "questions", "neurons": "neurons",
-            "parameters": "share_of_parameters", "score": "score", "change": "change",
-            "nats gained": "log_probability_change", "epoch": "best_epoch",
-        },
-    ),
-    "cross": (
-        "change of the score",
-        {
-            "located on": "located_on", "measured on": "measured_on", "relation": "relation",
-            "neurons": "neurons", "change": "change", "random": "random_change",
-            "nats": "log_probability_change",
-        },
-    ),
-}  # fmt: skip
-"""By command, the title of its table, and by column the field of a line of the result."""
+_COLUMNS = {
+    "decouple": "relation|pairs|of larger|iou|random of larger",
+    "erase": "questions|method|neurons|drop|random drop|excess",
+    "enhance": "arm|questions|neurons|share of parameters|score|change",
+    "cross": "located on|measured on|relation|neurons|change|random change",
+}
+"""The columns of the first table that a terminal has room for, by the verb; all by default."""
 
 
 def print_tables(result: NeuronSet | NeuronExperiment[Any], path: Path) -> None:
@@ -82,7 +32,7 @@ def print_tables(result: NeuronSet | NeuronExperiment[Any], path: Path) -> None:
     if isinstance(result, NeuronSet):
         _located(screen, result)
     else:
-        _experiment(screen, result.verb, result.result)
+        _experiment(screen, result)
     print_lines(screen, (f"note: {note}" for note in result.notes), f"written: {path}")
 
 
@@ -104,60 +54,15 @@ def _located(screen: Console, result: NeuronSet) -> None:
         )
 
 
-def _experiment(screen: Console, verb: str, result: Any) -> None:
-    if verb == "overlap":
-        print_table(
-            screen,
-            "overlap of halves of data sets, mean over pairs",
-            "relation|of first|of second|of larger|IoU|random of larger|random IoU",
-            (
-                (relation, *map(_cell, measures.values()))
-                for relation, measures in result.summary.items()
-            ),
-        )
+def _experiment(screen: Console, result: NeuronExperiment[Any]) -> None:
+    from broca.reports.neurons import experiment_tables
+    from broca.reports.overlap import is_overlap, summary_tables
+
+    if is_overlap(result):
+        for table in summary_tables(result.result):
+            print_page_table(screen, table)
         screen.print("matrix: overlap.html")
         return
-    title, columns = _TABLES[verb]
-    lines = {"fidelity": "agreements", "reliability": "moved"}.get(verb)
-    if lines is not None:
-        title, result = title.format(**vars(result)), getattr(result, lines)
-    cells = [[_field(line, name) for name in columns.values()] for line in result]
-    print_table(screen, title, tuple(columns), cells)
-    if verb == "cross":
-        _means(screen, result)
-
-
-def _means(screen: Console, crossed: Sequence[Any]) -> None:
-    """The mean over pairs of each relation."""
-    lines = []
-    for relation in dict.fromkeys(pair.relation for pair in crossed):
-        pairs = [pair for pair in crossed if pair.relation == relation]
-        means = (
-            sum(values) / len(pairs)
-            for values in (
-                [pair.change.value for pair in pairs],
-                [pair.random_change for pair in pairs],
-                [pair.log_probability_change.value for pair in pairs],
-            )
-        )
-        lines.append((relation, str(len(pairs)), *map(_cell, means)))
-    print_table(screen, "mean over pairs", "relation|pairs|change|random|nats", lines)
-
-
-def _field(line: Any, name: str) -> str:
-    """Returns a field of a line of the result as a table shows it."""
-    value = getattr(line, name)
-    if name in _SHARES:
-        return f"{value:.3%}"
-    return _cell(value.value if name in _POINTS else value)
-
-
-def _cell(value: Any) -> str:
-    """Returns a number, an interval or a name as a table shows it."""
-    from broca.results.base import Interval
-
-    if value is None:
-        return ""
-    if isinstance(value, Interval):
-        return interval_text(value, ".3f")
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    columns = _COLUMNS.get(result.verb, "")
+    for number, table in enumerate(experiment_tables(result)):
+        print_page_table(screen, table, "" if number else columns)
