@@ -49,8 +49,9 @@ def test_options_are_read_as_what_they_are():
     }  # fmt: skip
 
 
-def test_the_verdict_leads_and_an_abstention_has_no_table(capsys):
+def test_the_verdict_leads_and_an_abstention_has_no_table(capsys, monkeypatch):
     """The headline and the verdict come first; an abstention prints only its reason."""
+    monkeypatch.setenv("COLUMNS", "160")
     result = make_result()
     verdict = Verdict(
         "partly specific", "adding loses 96 points.", headline="Ablating L1H2 costs 96"

@@ -99,8 +99,9 @@ def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys, monkeypatc
     assert lines[5].split("│")[1] == "  2.5 "
 
 
-def test_columns_and_rows_of_a_page_table_can_be_chosen(capsys):
+def test_columns_and_rows_of_a_page_table_can_be_chosen(capsys, monkeypatch):
     """Chosen columns are printed in the given order, up to a number of rows."""
+    monkeypatch.setenv("COLUMNS", "80")
     print_page_table(console(), page_table(), "drop|task", most=1)
     text = capsys.readouterr().out
     assert text.index("drop") < text.index("task ")

@@ -11,8 +11,9 @@ from broca.cli.stress import _print
 from broca.results.stress_test import StressTest
 
 
-def test_every_part_has_its_line(capsys):
+def test_every_part_has_its_line(capsys, monkeypatch):
     """Each write, ablation, probe, reversal, positive control, verdict and page has a line."""
+    monkeypatch.setenv("COLUMNS", "160")
     _print(make_stress(), Path("stress.html"))
     lines = capsys.readouterr().out.splitlines()
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
