@@ -14,52 +14,52 @@ from broca.engine.batches import captured_batches
 
 if TYPE_CHECKING:
     from broca.engine.engine import Engine
+    from broca.models import GatedModel
 
 
 @dataclass(frozen=True)
 class OutputNorms:
-    """The Euclidean norms of all components' outputs on a sequence, as an observation.
+    """The mean Euclidean norms of all components' outputs over some sequences, as an observation.
 
-    Its vector contains the sum of a component's norms over the tokens, `(components,)`. The model
-    is intact, and components are gated at their activations: routed experts have none.
+    Its vector contains the mean over all tokens, `(components,)`. The model is intact, and
+    components are gated at their activations: routed experts have none.
 
     Attributes:
         components: Digest of the components.
-        tokens: The sequence.
+        sequences: Tokens to average over; all have equal weight.
     """
 
     kind: ClassVar[str] = "output norms"
 
     components: str
-    tokens: tuple[int, ...]
+    sequences: tuple[tuple[int, ...], ...]
 
     @property
     def key(self) -> str:
-        """The components and the sequence."""
-        return repr((self.components, self.tokens))
+        """The components and the sequences."""
+        return repr((self.components, self.sequences))
 
     @property
     def length(self) -> int:
         """Number of tokens."""
-        return len(self.tokens)
+        return sum(map(len, self.sequences))
 
     @classmethod
-    @torch.inference_mode()
     def observe(
         cls, engine: Engine, observations: Sequence[OutputNorms]
     ) -> list[NDArray[np.float32]]:
         """Measures observations with an engine's model."""
-        model = engine.model
-        vectors = np.empty((len(observations), len(model.components)), dtype=np.float32)
-        sequences = [observation.tokens for observation in observations]
-        start = 0
-        for activations, attention in captured_batches(model, sequences, model.points):
-            end = start + len(attention)
+        engine.observed_tokens += sum(observation.length for observation in observations)
+        return [observation._mean(engine.model) for observation in observations]
+
+    @torch.inference_mode()
+    def _mean(self, model: GatedModel) -> NDArray[np.float32]:
+        total = np.zeros(len(model.components))
+        for activations, attention in captured_batches(model, self.sequences, model.points):
             for point, activation in activations.items():
                 # (rows, tokens, units, width)
                 outputs = activation.reshape(*attention.shape, point.units, -1).float()
                 norms = outputs.norm(dim=-1) * attention.to(outputs.device)[..., None]
-                vectors[start:end, point.columns] = norms.double().sum(1).cpu().numpy()
-            start = end
-        engine.observed_tokens += sum(map(len, sequences))
-        return list(vectors)
+                total[point.columns] += norms.double().sum((0, 1)).cpu().numpy()
+        mean: NDArray[np.float32] = (total / self.length).astype(np.float32)
+        return mean

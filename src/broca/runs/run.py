@@ -241,7 +241,7 @@ class Run:
             scope=scope,
         )
 
-    def norms(self) -> NDArray[np.float64] | None:
+    def norms(self) -> NDArray[np.float32] | None:
         """Returns the mean output norm of every component over the task's `locate` items.
 
         All tokens, prompt and continuation, have equal weight.
@@ -252,12 +252,10 @@ class Run:
         if any(point.place == "routing" for point in self.model.points):
             return None
         components = components_digest(self.model.components.names).hex()
-        scored = self.tasks.scored_tokens(self.tasks.located)
-        observations = [OutputNorms(components, tokens) for _, tokens in scored]
+        sequences = (tokens for _, tokens in self.tasks.scored_tokens(self.tasks.located))
         self.stages.enter("reading output norms")
-        summed = np.stack(self.observe(observations)).sum(0, dtype=np.float64)
-        mean: NDArray[np.float64] = summed / sum(len(tokens) for _, tokens in scored)
-        return mean
+        (norms,) = self.observe([OutputNorms(components, tuple(sequences))])
+        return norms
 
     @property
     def search_rows(self) -> int:

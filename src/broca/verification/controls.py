@@ -73,7 +73,7 @@ def layer_matched(
 
 
 def norm_matched(
-    norms: NDArray[np.float64],
+    norms: NDArray[np.floating],
     columns: Sequence[int],
     *,
     kinds: Sequence[str] = (),

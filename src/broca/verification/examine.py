@@ -146,7 +146,7 @@ class Examiner:
     execute: Execute
     answer: Answer
     items: Sequence[Item]
-    norms: NDArray[np.float64] | None
+    norms: NDArray[np.floating] | None
     kinds: Mapping[str, Execute]
     scope: Scope
 
