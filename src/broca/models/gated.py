@@ -587,7 +587,7 @@ class GatedModel:
             self._reset_rotary_scaling()
         else:
             arguments["past_key_values"] = cache
-        if not bool(attention_mask.all()):  # else the model counts the tokens itself
+        if cache is not None or not bool(attention_mask.all()):  # as transformers' own loop does
             arguments["attention_mask"] = attention_mask
             if "position_ids" in self._forward_parameters:
                 positions = (attention_mask.long().cumsum(-1) - 1).clamp(min=0)
