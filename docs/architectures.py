@@ -47,7 +47,7 @@ BLOCK = ("<!-- architectures -->\n", "<!-- /architectures -->\n")
 
 VOCABULARY, WIDTH, LAYERS, HEADS, KV_HEADS, HEAD_WIDTH = 258, 64, 3, 4, 2, 16
 SECONDS = 60
-MAX_LENGTH = 128
+MAX_LENGTH = 120
 
 PARITY = 1e-3
 """Largest difference of a log-likelihood from lm-eval's `hf` that counts as equal, in nats."""

@@ -39,3 +39,6 @@ def scan(model: str, /, *, model_options: ModelOptions, print_options: PrintOpti
     for check in result.self_test:
         state = "ok" if check.passed else "FAILED"
         say(f"self-test {state}: {check.name} ({check.detail}), {check.seconds:.2f} s")
+    for check in result.sharing:
+        state = "shared" if check.passed else "not shared"
+        say(f"{state}, for rows up to {result.proved_tokens} tokens: {check.name} ({check.detail})")

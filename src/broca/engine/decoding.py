@@ -97,7 +97,8 @@ class Decoder:
     @torch.inference_mode()
     def run(self, work: Sequence[Decoding], masking: Masking, store: Store) -> None:
         """Runs all generations; answers are stored when they are finished."""
-        groups, alone = prefix_groups(work, self._options.share_prefixes, self._shares)
+        together = [row for row in work if self._runs_with_others(row)]
+        groups, alone = prefix_groups(together, self._options.share_prefixes, self._shares)
         pending = sorted(groups, key=lambda group: len(group.prefix), reverse=True)
         while pending:
             shared = len(pending[0].prefix)
@@ -109,11 +110,14 @@ class Decoder:
             members = [decoding for group in pack for decoding in group.members]
             source = partial(self._on_prefixes, prefixes, masking)
             self._finish(members, shared, source, masking, store)
-        padded = [row for row in alone if self._model.sharing(row.length).padding]
-        self._finish(padded, 0, partial(self._plain, masking), masking, store)
-        for decoding in alone:
-            if not self._model.sharing(decoding.length).padding:
+        self._finish(alone, 0, partial(self._plain, masking), masking, store)
+        for decoding in work:
+            if not self._runs_with_others(decoding):
                 self._generate_alone(decoding, masking, store)
+
+    def _runs_with_others(self, decoding: Decoding) -> bool:
+        sharing = self._model.sharing(decoding.length)
+        return sharing.decoding and sharing.padding
 
     def _shares(self, length: int) -> bool:
         return self._model.sharing(length).prefixes
@@ -127,16 +131,13 @@ class Decoder:
             over = stop.ended(generated, request.stop, request.max_new_tokens)
             return torch.tensor([over], device=tokens.device)
 
-        def checked(_tokens: Tensor, logits: Tensor) -> Tensor:
-            require_finite(logits[:, None], [decoding.position])
-            return logits
-
         gates, replacement = masking.of([decoding])
         tokens = torch.tensor([decoding.tokens], device=self._model.device)
         with self._model.gates(gates, replacement=replacement):
-            generated = self._model.generated(
-                tokens, ended, processors=[checked], longest=request.max_new_tokens
+            generated, logits = self._model.generated(
+                tokens, ended=ended, longest=request.max_new_tokens
             )
+        require_finite(logits[:, None], [decoding.position] * len(logits))
         self.tokens += len(decoding.tokens)
         self._keep(set(), store, decoding, generated)
 

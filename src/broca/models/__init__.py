@@ -19,7 +19,7 @@ from broca.models.neurons import (
     neuron_blocks,
     neuron_slices,
 )
-from broca.models.selftest import require_self_test, self_test
+from broca.models.selftest import require_self_test, self_test, sharing_checks
 from broca.models.structure import (
     LayerParts,
     OutputProjection,
@@ -57,6 +57,7 @@ __all__ = [
     "neuron_slices",
     "require_self_test",
     "self_test",
+    "sharing_checks",
     "shipped_model_folder",
     "text_config",
 ]

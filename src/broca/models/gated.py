@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,7 +28,7 @@ from broca.models.resuming import (
     taken_up,
     tuple_length_of,
 )
-from broca.models.sharing import Sharing, proof_length, prove
+from broca.models.sharing import NOTHING, Sharing, proof_length, prove
 from broca.models.structure import Structure, find_structure, input_device, text_config
 from broca.models.using import Usage
 
@@ -90,7 +90,7 @@ class GatedModel:
     revision: str | None = field(repr=False, default=None)
     remote_code: bool = field(repr=False, default=False)
     adapter: str = field(repr=False, default="")
-    _proofs: dict[int, Sharing] = field(repr=False, default_factory=dict)
+    _proofs: dict[int, Sharing | None] = field(repr=False, default_factory=dict)
 
     @classmethod
     def wrap(
@@ -281,32 +281,37 @@ class GatedModel:
         return str(tokenizer.decode(output[0, len(prompt) :], skip_special_tokens=True))
 
     def generated(
-        self, tokens: Tensor, ended: Any, *, processors: Sequence[Any], longest: int
-    ) -> list[int]:
+        self,
+        tokens: Tensor,
+        *,
+        longest: int,
+        ended: Callable[..., Tensor] | None = None,
+        **settings: Any,
+    ) -> tuple[list[int], Tensor]:
         """Continues one row greedily with transformers' own loop, under the active gates.
 
         Args:
             tokens: The prompt, `(1, tokens)`.
-            ended: A stopping criterion of transformers.
-            processors: Its logits processors.
             longest: Maximum number of new tokens.
+            ended: A stopping criterion of transformers.
+            settings: Further settings of `generate`.
 
         Returns:
-            The new tokens.
+            The new tokens, and their logits before any processing, `(new, vocabulary)`.
         """
-        from transformers import LogitsProcessorList, StoppingCriteriaList
+        from transformers import StoppingCriteriaList
 
         self._reset_rotary_scaling()
         output = self.model.generate(
             input_ids=tokens,
             attention_mask=torch.ones_like(tokens),
             max_new_tokens=longest,
-            stopping_criteria=StoppingCriteriaList([ended]),
-            logits_processor=LogitsProcessorList(processors),
-            **_GREEDY,
+            stopping_criteria=StoppingCriteriaList([] if ended is None else [ended]),
+            output_logits=True,
+            return_dict_in_generate=True,
+            **{**_GREEDY, **settings},
         )
-        new: list[int] = output[0, tokens.shape[1] :].tolist()
-        return new
+        return output.sequences[0, tokens.shape[1] :].tolist(), torch.cat(output.logits)
 
     @property
     def architecture(self) -> str:
@@ -525,14 +530,18 @@ class GatedModel:
 
         A proof that allows everything holds for shorter rows too.
         """
-        needed = proof_length(length)
         for proved, result in self._proofs.items():
-            if proved == needed or (proved > needed and result.complete):
+            if proved >= length and result is not None and result.complete:
                 return result
-        self.require_intact()
-        with self.in_use():
-            self._proofs[needed] = prove(self, needed)
-        return self._proofs[needed]
+        for tested in (proof_length(length), length):
+            if tested not in self._proofs:
+                self.require_intact()
+                with self.in_use():
+                    self._proofs[tested] = prove(self, tested)
+            result = self._proofs[tested]
+            if result is not None:
+                return result
+        return NOTHING
 
     def _reset_rotary_scaling(self) -> None:
         """Undoes the growth of rotary embeddings that scale with the longest row so far.

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from broca.errors import SelfTestFailed
 from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
-from broca.models.sharing import tolerance_of
+from broca.models.sharing import WAYS, load_length, tolerance_of
 from broca.models.structure import adapted_matrix, is_plain, is_projection, is_transposed
 from broca.results.scan import Check
 
@@ -45,11 +45,22 @@ def self_test(model: GatedModel) -> tuple[Check, ...]:
     return tuple(results)
 
 
+def sharing_checks(model: GatedModel) -> tuple[int, tuple[Check, ...]]:
+    """Returns the length of the proof at load, and what rows of up to this length may share."""
+    length = load_length(model)
+    sharing = model.sharing(length)
+    return length, tuple(
+        Check(name, getattr(sharing, way), sharing.details[way], sharing.seconds / len(WAYS))
+        for way, name in WAYS.items()
+    )
+
+
 def require_self_test(model: GatedModel) -> tuple[Check, ...]:
     """Runs the self-test.
 
     Raises:
         SelfTestFailed: A check failed; the message names it.
+        UnsupportedModel: The model gives the same tokens other answers each time.
     """
     checks = self_test(model)
     for check in checks:
@@ -58,6 +69,7 @@ def require_self_test(model: GatedModel) -> tuple[Check, ...]:
                 f"self-test of '{model.name}' failed: {check.name} does not hold "
                 f"({check.detail}); no ablation of this model can be trusted, please report it"
             )
+    model.sharing(load_length(model))
     return checks
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from broca.errors import first_line
+from broca.errors import UnsupportedModel, first_line
 from broca.models.caches import (
     Reread,
     continuations,
@@ -27,7 +27,7 @@ from broca.models.caches import (
     trim_left,
 )
 from broca.models.caches import is_plain as is_plain_cache
-from broca.models.structure import adapted_matrix, is_plain, is_projection
+from broca.models.structure import adapted_matrix, is_plain, is_projection, text_config
 
 if TYPE_CHECKING:
     from broca.models.gated import GatedModel
@@ -37,6 +37,12 @@ SHORTEST = 16
 
 AT_LOAD = 64
 """Length of the proof when a model is loaded."""
+
+_TOKENS_READ = 15
+"""Approximate number of tokens that a proof reads, in units of its length."""
+
+_FAST_ON_CPU = 1e12
+"""Number of floating-point operations that a proof at load may take on a CPU: a few seconds."""
 
 _GIVEN = (3, 1, 3, 2)
 """Number of last tokens of every row of the test that are given one at a time."""
@@ -56,6 +62,7 @@ class Sharing:
     """What was proved for rows up to some length.
 
     Attributes:
+        decoding: broca's loop generates what transformers' `generate` does; else that is used.
         padding: Rows of unequal lengths, padded on the left, are read and decoded together.
         joining: Padding is trimmed and rows enter a running batch.
         prefixes: A cached prefix is read once for several rows.
@@ -64,6 +71,7 @@ class Sharing:
         seconds: Time of the proof.
     """
 
+    decoding: bool
     padding: bool
     joining: bool
     prefixes: bool
@@ -74,10 +82,11 @@ class Sharing:
     @property
     def complete(self) -> bool:
         """Whether everything may be shared."""
-        return self.padding and self.joining and self.prefixes and self.layers
+        return all(getattr(self, way) for way in WAYS)
 
 
 WAYS = {
+    "decoding": "several rows are generated in one loop",
     "padding": "rows of unequal lengths run together",
     "joining": "rows enter a running batch",
     "prefixes": "a shared prefix is read once",
@@ -86,21 +95,60 @@ WAYS = {
 """What is said of each way of sharing in `broca scan`."""
 
 
+NOTHING = Sharing(False, False, False, False, False, dict.fromkeys(WAYS, "not tested"), 0.0)
+"""What rows share that are longer than the model can run in a test."""
+
+
 def proof_length(length: int) -> int:
     """Returns the length of the proof that rows of `length` tokens need: a power of two."""
     return max(SHORTEST, 1 << (length - 1).bit_length())
 
 
+def load_length(model: GatedModel) -> int:
+    """Returns the length of the proof at load: beyond the model's windows, if that is fast.
+
+    The names of windows in configurations decide nothing else: a row that is longer than every
+    proof so far is not run before a longer one.
+    """
+    config = text_config(model.model.config).to_dict()
+    windows = [
+        value
+        for name, value in config.items()
+        if ("window" in name or "chunk" in name) and type(value) is int
+    ]
+    length = proof_length(2 * max([AT_LOAD // 2, *windows]))
+    weights = sum(weight.numel() for weight in model.model.parameters())
+    operations = 2 * weights * _TOKENS_READ * length
+    fast = operations <= (_FAST_ON_CPU if model.device.type == "cpu" else 100 * _FAST_ON_CPU)
+    return length if fast else AT_LOAD
+
+
 @torch.no_grad()
-def prove(model: GatedModel, length: int) -> Sharing:
+def prove(model: GatedModel, length: int) -> Sharing | None:
     """Tests what rows of up to `length` tokens may share, within `in_use`.
 
     Args:
         model: The model; its components must be intact.
         length: Length of the longest row of the test.
+
+    Returns:
+        What was proved; None if the model cannot run rows of this length.
+
+    Raises:
+        UnsupportedModel: The model gives the same tokens other answers each time.
     """
     start = time.perf_counter()
-    test = _Test(model, length)
+    try:
+        test = _Test(model, length)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception:  # noqa: BLE001  # beyond its positions, the code of a model may raise anything
+        return None
+    if test.noise > _QUANTIZED * test.spread:
+        raise UnsupportedModel(
+            f"architecture '{model.architecture}' is not covered: the same {length} tokens get "
+            f"other answers each time (log-probabilities differ by up to {test.noise:.2g})"
+        )
     results: dict[str, bool] = {}
     details: dict[str, str] = {}
 
@@ -115,6 +163,7 @@ def prove(model: GatedModel, length: int) -> Sharing:
         except Exception as error:  # noqa: BLE001  # the code of a model may raise anything
             results[name], details[name] = False, f"{type(error).__name__}: {first_line(error)}"
 
+    ask("decoding", test.generated)
     ask("padding", partial(test.decoded, test.padded, [(0, 2, 3), (1,)]))
     ask("joining", partial(test.decoded, test.padded, [(0, 1, 2)], joined=3))
     ask("prefixes", partial(test.decoded, test.shared, [(0, 1, 2)]))
@@ -183,9 +232,12 @@ class _Test:
         self._gates = masks.float()[[0, 0, 1, 2]]
         alone = [self._alone(row) for row in range(len(self._rows))]
         self._reference = [single for single, _ in alone]
-        self._noise = max(noise for _, noise in alone)
+        self.noise = max(noise for _, noise in alone)
+        """Largest difference of equal rows in the plain model."""
         values = torch.cat(self._reference)
-        self._spread = float(values[values.isfinite()].std().nan_to_num(0)) + 1e-12
+        finite = values[values.isfinite()]
+        self.spread = float(finite.std()) + 1e-12 if len(finite) > 1 else 1e-12
+        """Standard deviation of the plain model's log-probabilities."""
 
     def _alone(self, row: int) -> tuple[Tensor, float]:
         """Returns a row's last log-probabilities in the plain model, `(positions, vocabulary)`.
@@ -209,7 +261,9 @@ class _Test:
             equal = (values == reference) | (values.isnan() & reference.isnan())
             difference = torch.where(equal, 0.0, (values - reference).abs())
             worst = max(worst, float(difference.nan_to_num(torch.inf).max()))
-        allowed = max(tolerance_of(self._model) * self._spread, 4 * self._noise)
+        # the plain model is not exact: kernels for GPUs, batches of experts
+        inexact = 4 * self.noise
+        allowed = max(tolerance_of(self._model) * self.spread, inexact)
         return worst <= allowed, f"largest difference {worst:.2g}, tolerance {allowed:.2g}"
 
     def padded(self, rows: Sequence[int]) -> list[_Batch]:
@@ -304,6 +358,21 @@ class _Test:
             batch.attention = batch.attention[index]
             if trim:
                 batch.attention = trim_left(batch.cache, batch.attention)
+
+    def generated(self) -> dict[int, Tensor]:
+        """Compares the logits of `generate` with those of the plain model on what it generated.
+
+        Returns:
+            The reference of a row, with the differences added.
+        """
+        row, model = 1, self._model
+        tokens = torch.tensor([self._read(row)], device=model.device)
+        with model.gates(self._gates[[row]]):
+            new, logits = model.generated(tokens, longest=max(_GIVEN))
+            whole = torch.cat([tokens, torch.tensor([new[:-1]], device=model.device).long()], 1)
+            plain, _ = model.forward(whole, torch.ones_like(whole), keep=len(new))
+        change = _log_probabilities(logits) - _log_probabilities(plain[0])
+        return {row: self._reference[row][-len(new) :] + change}
 
     def resumed(self) -> dict[int, Tensor]:
         """Runs a padded batch from a middle layer on, and its attention from its projection on."""

@@ -62,6 +62,9 @@ class Scan(Result, file="scan.json", verb="broca scan"):
         not_covered: Layers that have no attention heads to gate.
         without_mlp_block: Layers that have no single MLP block: number and module.
         self_test: Checks of the gates.
+        proved_tokens: Length of the rows for which sharing was proved; longer rows are tested
+            when they are met.
+        sharing: What such rows may share, by test; what failed is not shared.
     """
 
     kind: Literal["scan"] = "scan"
@@ -80,6 +83,8 @@ class Scan(Result, file="scan.json", verb="broca scan"):
     not_covered: tuple[NotCovered, ...]
     without_mlp_block: tuple[tuple[int, str], ...]
     self_test: tuple[Check, ...]
+    proved_tokens: int
+    sharing: tuple[Check, ...]
 
     @property
     def passed(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broca.models import GatedModel, self_test
+from broca.models import GatedModel, self_test, sharing_checks
 from broca.options import ModelOptions, takes_options
 from broca.results.scan import Scan
 from broca.runs.progress import Report, Stages
@@ -23,7 +23,7 @@ def scan(
         BrocaError: The model cannot be loaded, or its architecture is not covered.
     """
     with model_in_use(model, model_options, Stages(on_progress)) as gated:
-        structure = gated.structure
+        structure, (length, sharing) = gated.structure, sharing_checks(gated)
         return Scan(
             model=gated.name,
             description=gated.describe(),
@@ -48,4 +48,6 @@ def scan(
                 if part.feed_forward is None
             ),
             self_test=tuple(self_test(gated)),
+            proved_tokens=length,
+            sharing=sharing,
         )
