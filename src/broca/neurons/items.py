@@ -79,7 +79,7 @@ def example_tasks(model: GatedModel, task: Task, *, answer_tokens: int | None = 
 
 def of_examples(model: GatedModel, task: Task) -> Benchmark:
     """Builds a task of examples for a model, without a catalog."""
-    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+    tokenizer = RequestTokenizer.of(model)
     return Benchmark.build([harness_task(task, tokenizer)], tokenizer)
 
 
