@@ -96,7 +96,7 @@ def _reserve(task: Any, pool: Sequence[Any], count: int) -> list[Any]:
 
     if isinstance(task.sampler, FirstNSampler):
         _require(task, len(pool) - 1, count)
-        return pool[:count]  # the pool stays whole: lm-eval removes the question from it
+        return list(pool[:count])  # the pool stays whole: lm-eval removes the question from it
     # lm-eval draws one more than needed if examples and items share a split
     _require(task, len(pool) - _FEWEST_ITEMS - 1, count)
     size = max(count + 1, min(10 * count, len(pool) // 10))
