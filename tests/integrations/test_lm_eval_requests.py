@@ -57,8 +57,8 @@ def pair(tmp_path):
         written |= settings
         (tmp_path / "generation_config.json").write_text(json.dumps(written))
         tokenizer.save_pretrained(tmp_path)
-        given = {"pretrained": str(tmp_path), "device": "cpu", **(arguments or {})}
-        return HFLM(**given, batch_size=1), BrocaLM(**given)
+        arguments = {"pretrained": str(tmp_path), "device": "cpu", **(arguments or {})}
+        return HFLM(**arguments, batch_size=1), BrocaLM(**arguments)
 
     return built
 
@@ -66,8 +66,8 @@ def pair(tmp_path):
 def instances(kind, *arguments):
     """Returns requests of lm-eval."""
     return [
-        Instance(kind, {}, given, 0, metadata=("task", number, 1))
-        for number, given in enumerate(arguments)
+        Instance(kind, {}, request, 0, metadata=("task", number, 1))
+        for number, request in enumerate(arguments)
     ]
 
 
@@ -143,9 +143,9 @@ def test_settings_of_generations_equal_hf(pair, emitted, settings, place):
     }
     settings = {n: values[n] if value == "emitted" else value for n, value in settings.items()}
     hf, broca = pair(tokenizer_with(), **(settings if place == "model" else {}))
-    given = settings if place == "task" else {}
-    texts = generated(hf, **given)
-    assert generated(broca, **given) == texts
+    of_task = settings if place == "task" else {}
+    texts = generated(hf, **of_task)
+    assert generated(broca, **of_task) == texts
     plain = plain_generation(tiny_llama(), tokenizer_with().encode(PROMPTS[0]), new_tokens=24)
     assert texts[0] != tokenizer_with().decode(plain, skip_special_tokens=True)
 

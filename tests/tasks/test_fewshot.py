@@ -83,8 +83,23 @@ def test_lm_eval_agrees_on_the_documents_set_aside(folder, tiny, tokenizer):
     assert {item.prompt for item in benchmark.items} == prompts
 
 
+@pytest.mark.parametrize("count", [1, 4, 22])
+def test_first_examples_are_those_of_lm_eval(folder, tiny, tokenizer, count):
+    """With `first_n` from the scored split, every item has lm-eval's prompt; the first are none."""
+    options = TaskOptions(num_fewshot=count)
+    benchmark = Catalog(folder).load("first_n", tokenizer, options=options)
+    results = harness_results(
+        tiny.model, tiny.tokenizer, ["first_n"], folder=folder, num_fewshot=count
+    )
+    prompts = {
+        sample["doc_id"]: sample["arguments"][0][0] for sample in results["samples"]["first_n"]
+    }
+    assert [item.prompt for item in benchmark.items] == [prompts[n] for n in range(count, 24)]
+
+
 @pytest.mark.parametrize(
-    ("name", "count", "most"), [("generation", 13, 12), ("same_split", 16, 15), ("written", 2, 1)]
+    ("name", "count", "most"),
+    [("generation", 13, 12), ("same_split", 16, 15), ("first_n", 24, 23), ("written", 2, 1)],
 )
 def test_more_examples_than_there_are_is_refused(folder, tokenizer, name, count, most):
     """A `num_fewshot` above the available examples is refused with their number."""

@@ -239,16 +239,16 @@ class Decoder:
             work: Work of each row.
             generated: Tokens so far, by the position of the request.
         """
-        alike: dict[tuple[str, int, int, int], list[int]] = {}
+        rows_by_key: dict[tuple[str, int, int, int], list[int]] = {}
         for row, decoding in enumerate(work):
             request = decoding.request
             if request.settings:
                 new = len(generated.get(decoding.position, ()))
                 key = request.settings, len(request.context), request.max_new_tokens, new
-                alike.setdefault(key, []).append(row)
-        if alike:
+                rows_by_key.setdefault(key, []).append(row)
+        if rows_by_key:
             logits = logits.to(torch.float32, copy=True)  # as `generate` does
-        for (settings, prompt, new_tokens, _), rows in alike.items():
+        for (settings, prompt, new_tokens, _), rows in rows_by_key.items():
             tokens = torch.tensor(
                 [[*work[row].tokens, *generated.get(work[row].position, ())] for row in rows],
                 device=logits.device,
@@ -268,11 +268,11 @@ class Decoder:
         from transformers import GenerationConfig
 
         model = self._model.model
-        own = getattr(model, "generation_config", None)
+        defaults = getattr(model, "generation_config", None)
         try:
             config = GenerationConfig(
                 **json.loads(settings),
-                eos_token_id=getattr(own, "eos_token_id", None),
+                eos_token_id=getattr(defaults, "eos_token_id", None),
                 max_length=prompt + new_tokens,
             )
             model._prepare_special_tokens(config, True, device)

@@ -180,9 +180,9 @@ class TaskOptions:
         pairs = _named_values(self.chat_template_kwargs or {}, option="chat_template_kwargs")
         return {name: _json_value(value) for name, value in pairs}
 
-    def max_length_of(self, own: int) -> int:
-        """Returns the maximum number of input tokens of a model whose own maximum is `own`."""
-        return own if self.max_length is None else self.max_length
+    def max_length_of(self, configured: int) -> int:
+        """Returns the maximum number of input tokens of a model that is configured for some."""
+        return configured if self.max_length is None else self.max_length
 
     def to_dict(self) -> dict[str, Any]:
         """The options that differ from the defaults, for `result.json`."""

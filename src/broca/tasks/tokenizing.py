@@ -348,12 +348,12 @@ class RequestTokenizer:
             task: Name of the task.
             replaced: The task's own settings.
         """
-        own = {name: value for name, value in self._own_settings.items() if name not in replaced}
+        settings = {name: value for name, value in self._own_settings.items() if name not in replaced}
         if self._own_new_tokens is not None:
-            own["max_new_tokens"] = self._own_new_tokens
-        listed = ", ".join(f"{name}={value}" for name, value in own.items())
+            settings["max_new_tokens"] = self._own_new_tokens
+        listed = ", ".join(f"{name}={value}" for name, value in settings.items())
         note = f"generations of {task} follow the model's generation_config, as in lm-eval: "
-        return [note + listed] if own else []
+        return [note + listed] if settings else []
 
     @cached_property
     def _own_settings(self) -> dict[str, Any]:
@@ -399,13 +399,13 @@ class RequestTokenizer:
 
 def _that_matter(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings that change greedy texts or are not supported, unless switched off."""
-    kept = {}
+    effective = {}
     for name in (*APPLIED_SETTINGS, *REFUSED_SETTINGS):
         value = settings.get(name)
         if value is not None and value != _OFF.get(name, 0):
             # JSON has no keys of several tokens
-            kept[name] = list(value.items()) if isinstance(value, dict) else value
-    return kept
+            effective[name] = list(value.items()) if isinstance(value, dict) else value
+    return effective
 
 
 def _in_parts(message: Mapping[str, Any]) -> dict[str, Any]:
