@@ -3,11 +3,10 @@
 import json
 
 import pytest
+from harness_tasks import tokenizer_with
 from independent import plain_generation, plain_loglikelihood
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 from broca.errors import BadInput, TaskUnusable
 from broca.integrations.lm_eval import BrocaLM
@@ -15,29 +14,6 @@ from broca.testing import tiny_llama
 
 PROMPTS = ("one two three", "x", "a longer prompt of some more words: ", "2 cats")
 MERGES = (("c", "a"), ("ca", "t"), ("cat", "s"))
-
-
-def tokenizer_with(special=(), *, eos="<eos>", merges=()):
-    """A byte-level tokenizer of the tiny model in which some tokens are special, by their number.
-
-    Args:
-        special: Names of special tokens and their numbers, whose bytes are lost.
-        eos: The end of sequence.
-        merges: Pairs that become one token, with the numbers of the last bytes.
-    """
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    by_number = {0: "<bos>", 1: "<eos>"} | dict(enumerate(alphabet, start=2))
-    by_number |= {257 - place: first + second for place, (first, second) in enumerate(merges)}
-    by_number |= {number: name for name, number in dict(special).items()}
-    backend = Tokenizer(
-        models.BPE(vocab={symbol: n for n, symbol in by_number.items()}, merges=list(merges))
-    )
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    backend.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend, bos_token="<bos>", eos_token=eos, pad_token="<bos>",
-        additional_special_tokens=list(dict(special)),
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

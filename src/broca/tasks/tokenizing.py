@@ -348,9 +348,11 @@ class RequestTokenizer:
             task: Name of the task.
             replaced: The task's own settings.
         """
-        settings = {name: value for name, value in self._own_settings.items() if name not in replaced}
+        settings = dict(self._own_settings)
         if self._own_new_tokens is not None:
             settings["max_new_tokens"] = self._own_new_tokens
+        for name in replaced:
+            settings.pop(name, None)
         listed = ", ".join(f"{name}={value}" for name, value in settings.items())
         note = f"generations of {task} follow the model's generation_config, as in lm-eval: "
         return [note + listed] if settings else []
