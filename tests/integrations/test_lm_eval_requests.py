@@ -224,7 +224,7 @@ def test_answers_without_tokens_of_their_own_are_refused(pair):
     for prompt, answer in (("2 cat", "s"), ("2 cat", "")):
         with pytest.raises(BadInput, match=f"the answer '{answer}' has no token of its own"):
             scored(broca, (prompt, answer))
-    with pytest.raises(BadInput, match="answers are longer than the 64 tokens"):
+    with pytest.raises(BadInput, match="an answer is longer than the 64 tokens"):
         scored(broca, ("2 cat", "x" * 65))
     assert len(scored(broca, ("2 cat", "x" * 64))) == 1
 

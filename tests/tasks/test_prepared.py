@@ -209,10 +209,10 @@ def test_items_that_do_not_fit_are_left_out_and_said(tmp_path):
     assert all(request.context for item in benchmark.items for request in item.requests)
     (note,) = benchmark.notes
     assert note == (
-        "1 of 3 items of long were left out: their answers are longer than the 8 tokens that the "
-        "model reads"
+        "1 of 3 items of long were left out: an answer is longer than the 8 tokens that the "
+        "model reads: shorten it"
     )
-    with pytest.raises(TaskUnusable, match="no item of task 'long' can be scored: their answers"):
+    with pytest.raises(TaskUnusable, match="no item of task 'long' can be scored: an answer"):
         Catalog(tmp_path).load("long", RequestTokenizer(tiny_tokenizer(), max_length=2))
 
 

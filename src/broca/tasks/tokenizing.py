@@ -247,7 +247,8 @@ class RequestTokenizer:
                 before = [self._first()]
         if len(after) > self._max_length:
             raise BadInput(
-                f"their answers are longer than the {self._max_length} tokens that the model reads"
+                f"an answer is longer than the {self._max_length} tokens that the model reads: shorten "
+                "it"
             )
         # the model reads all tokens but the last: max_length + 1 of them fit
         cut = max(0, len(before) + len(after) - (self._max_length + 1))
@@ -283,8 +284,8 @@ class RequestTokenizer:
         """Returns the token that stands before a text without a context."""
         if self._prefix is None:
             raise BadInput(
-                "their prompts are empty, and the tokenizer has no first or last token of a "
-                "sequence that could stand before the answer"
+                "a prompt is empty, and the tokenizer has no first or last token of a sequence "
+                "that could stand before the answer: write a prompt"
             )
         return int(self._prefix)
 
