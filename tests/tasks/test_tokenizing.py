@@ -158,6 +158,15 @@ def test_variables_of_the_template_are_given_to_it():
     assert plain.identity != thinking.identity
 
 
+def test_lengths_are_those_of_the_options_up_to_the_configuration(tiny):
+    """`max_length` cuts prompts; more than the model is configured for is refused."""
+    shorter = RequestTokenizer.of(tiny, TaskOptions(max_length=4))
+    assert len(shorter.loglikelihood("0123456789", "a").context) == 4
+    assert RequestTokenizer.of(tiny).loglikelihood("0123456789", "a").cut == 0
+    with pytest.raises(BadInput, match="`max_length` 257 is more than the 256 tokens"):
+        RequestTokenizer.of(tiny, TaskOptions(max_length=257))
+
+
 def test_names_tell_templates_apart():
     """Request tokenizers with different chat templates have different names."""
     plain, templated = tiny_tokenizer(), tiny_tokenizer()

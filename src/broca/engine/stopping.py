@@ -49,18 +49,14 @@ class StopRule:
     def _tokens_that_may_complete(self, stop: tuple[str, ...]) -> frozenset[int]:
         last = {text[-1] for text in stop}
         every = range(len(self._tokenizer))
-        alone = self._tokenizer.batch_decode([[token] for token in every])
-        neutral = (
-            token for token, text in enumerate(alone) if text.strip() and not last & set(text)
-        )
+        texts = ((token, self._tokenizer.decode([token])) for token in every)
+        neutral = (token for token, text in texts if text.strip() and not last & set(text))
         before = next(neutral, None)
         if before is None or any(ord(character) > 127 for character in last):
             return frozenset(every)  # the character may be spread over several byte tokens
         # not alone: decoders strip the space of a first token
-        texts = self._tokenizer.batch_decode([[before, token] for token in every])
-        return frozenset(
-            token for token, text in zip(every, texts, strict=True) if last & set(text)
-        )
+        pairs = self._tokenizer.batch_decode([[before, token] for token in every])
+        return frozenset(token for token, text in enumerate(pairs) if last & set(text))
 
     def _texts_by_tail(self, stop: tuple[str, ...]) -> dict[int, list[str]]:
         """Returns the stop strings by the number of last tokens in which they are searched."""

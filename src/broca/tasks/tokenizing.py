@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2.exceptions import TemplateError
 from lm_eval.api.instance import Instance
-from lm_eval.models.utils import handle_stop_sequences, has_bos_prefix, normalize_gen_kwargs
+from lm_eval.models.utils import (
+    handle_stop_sequences,
+    has_bos_prefix,
+    normalize_gen_kwargs,
+    resolve_max_length,
+)
 
 from broca.errors import BadInput, TaskUnusable, first_line
 from broca.options import APPLIED_SETTINGS, REFUSED_SETTINGS, TaskOptions
@@ -74,8 +79,18 @@ class RequestTokenizer:
 
     @classmethod
     def of(cls, model: GatedModel, options: TaskOptions | None = None) -> RequestTokenizer:
-        """Returns the tokenizer of requests for a model, with the settings of the options."""
+        """Returns the tokenizer of requests for a model, with the settings of the options.
+
+        Raises:
+            BadInput: The maximum length is more than the model is configured for.
+        """
         options = options or TaskOptions()
+        configured = resolve_max_length(model.model.config, default=0)
+        if options.max_length is not None and 0 < configured < options.max_length:
+            raise BadInput(
+                f"`max_length` {options.max_length} is more than the {configured} tokens that the "
+                f"model is configured for: use {configured} at most"
+            )
         return cls(
             model.tokenizer,
             max_length=options.max_length_of(model.max_length),
@@ -247,8 +262,8 @@ class RequestTokenizer:
                 before = [self._first()]
         if len(after) > self._max_length:
             raise BadInput(
-                f"an answer is longer than the {self._max_length} tokens that the model reads: shorten "
-                "it"
+                f"an answer is longer than the {self._max_length} tokens that the model reads: "
+                "shorten it"
             )
         # the model reads all tokens but the last: max_length + 1 of them fit
         cut = max(0, len(before) + len(after) - (self._max_length + 1))
@@ -359,6 +374,12 @@ class RequestTokenizer:
         return [note + listed] if settings else []
 
     @cached_property
+    def _known_settings(self) -> frozenset[str]:
+        from transformers import GenerationConfig
+
+        return frozenset(vars(GenerationConfig()))
+
+    @cached_property
     def _own_settings(self) -> dict[str, Any]:
         """The model's own settings of generations that change the text or are not supported."""
         config = self._generation_config
@@ -379,11 +400,8 @@ class RequestTokenizer:
         Raises:
             TaskUnusable: A setting is unknown to transformers, or not supported.
         """
-        from transformers import GenerationConfig
-
-        known = vars(GenerationConfig())
         for name in options:
-            if name not in known or name == "eos_token_id":
+            if name not in self._known_settings or name == "eos_token_id":
                 raise TaskUnusable(
                     f"task '{task}' has a setting of generations that broca does not take: "
                     f"{name}={options[name]!r}; remove it from generation_kwargs"
