@@ -8,6 +8,7 @@ from harness_tasks import answers, tokenizer_with
 from independent import plain_loglikelihood
 from transformers import GenerationConfig
 
+import broca
 from broca.errors import TaskUnusable
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
@@ -214,6 +215,16 @@ def test_items_that_do_not_fit_are_left_out_and_said(tmp_path):
     )
     with pytest.raises(TaskUnusable, match="no item of task 'long' can be scored: an answer"):
         Catalog(tmp_path).load("long", RequestTokenizer(tiny_tokenizer(), max_length=2))
+
+
+def test_answers_that_do_not_fit_have_no_margin():
+    """An answer of a function that is longer than the context leaves its item out of margins."""
+    task = broca.Task.from_examples([("a", "b"), ("c", "d")], max_new_tokens=4)
+    options = TaskOptions(reference=lambda document: document["prompt"] * 9)
+    requests = [RequestTokenizer(tiny_tokenizer(), max_length=length) for length in (8, 9)]
+    short, long = (Catalog().load(task, tokenizer, options=options) for tokenizer in requests)
+    assert [short.margin(item) for item in short.items] == [None, None]
+    assert len(long.margin(long.items[0]).requests[0].continuation) == 9
 
 
 def test_the_models_own_settings_of_generations_are_said(folder):
