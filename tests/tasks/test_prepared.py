@@ -190,10 +190,10 @@ def test_choices_that_merge_with_their_prompt_are_compared_from_one_token(tmp_pa
     model = tiny_llama()
     gated = GatedModel.wrap(model, tokenizer, name="tiny")
     for item, outputs in zip(benchmark.items, answers(gated, benchmark), strict=True):
-        wholes = [item.prompt + choice for choice in benchmark.document(item)["choices"]]
+        texts = [item.prompt + choice for choice in benchmark.document(item)["choices"]]
         start = 5 if item.prompt == "1 dog" else 2
-        for output, whole in zip(outputs, wholes, strict=True):
-            tokens = tokenizer.encode(whole)
+        for output, text in zip(outputs, texts, strict=True):
+            tokens = tokenizer.encode(text)
             expected, greedy = plain_loglikelihood(model, tokens[:start], tokens[start:])
             assert output.value == pytest.approx(expected, abs=1e-4)
             assert output.greedy == greedy
