@@ -259,6 +259,16 @@ def test_variables_of_the_chat_template_equal_hf(pair):
         BrocaLM("reference", enable_thinking=True)
 
 
+def test_what_changes_an_answer_changes_the_identity(pair):
+    """Answers that lm-eval caches are kept apart by length and settings of generations."""
+    _, plain = pair(tokenizer_with())
+    _, shorter = pair(tokenizer_with(), arguments={"max_length": 32})
+    _, other = pair(tokenizer_with(), repetition_penalty=1.4)
+    _, again = pair(tokenizer_with())
+    assert len({plain.identity, shorter.identity, other.identity}) == 3
+    assert again.identity == plain.identity
+
+
 def test_rows_of_one_length_follow_settings_together(pair):
     """Equal rows, rows of one length and of others choose their tokens as each does alone."""
     hf, broca = pair(tokenizer_with(), repetition_penalty=1.4)

@@ -235,7 +235,7 @@ def test_the_models_own_settings_of_generations_are_said(folder):
     benchmark = Catalog(folder).load("good", requests, options=options)
     assert benchmark.notes == (
         "generations of good follow the model's generation_config, as in lm-eval: "
-        "repetition_penalty=1.1, max_new_tokens=30",
+        "max_new_tokens=30, repetition_penalty=1.1",
     )
     assert {r.settings for item in benchmark.items for r in item.requests} == {
         '{"repetition_penalty": 1.1}'

@@ -124,7 +124,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             self._gated.dtype,
             self._gated.kinds,
             self.ablated,
-            self.max_length,
+            self._tokenizer.identity[1:],
             float(self._gates.min()) if self.ablated else 1.0,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -195,13 +195,14 @@ class RequestTokenizer:
 
     def _shows_contents(self, *, parts: bool) -> bool | None:
         """Whether different contents give different prompts; None if the template refuses them."""
-        messages = [{"role": "user", "content": text} for text in ("one", "two")]
+
+        def prompt(text: str) -> str:
+            message = {"role": "user", "content": text}
+            accepted = _in_parts(message) if parts else message
+            return self._rendered([accepted], add_generation_prompt=True)
+
         try:
-            return self._rendered(
-                [_in_parts(messages[0]) if parts else messages[0]], add_generation_prompt=True
-            ) != self._rendered(
-                [_in_parts(messages[1]) if parts else messages[1]], add_generation_prompt=True
-            )
+            return prompt("one") != prompt("two")
         except _TEMPLATE_FAULTS:
             return None
 
@@ -217,15 +218,9 @@ class RequestTokenizer:
                 "none); leave the option out, or take an instruction-tuned model"
             )
 
-    def encode(self, text: str, *, special: bool | None = None, guess: bool = True) -> list[int]:
-        """Tokenizes text, by default with special tokens unless it begins with the first one.
-
-        Args:
-            text: The text.
-            special: Whether to add special tokens; None leaves it to the tokenizer.
-            guess: Whether none are added to a text that begins with the prefix token.
-        """
-        if special is None and guess and has_bos_prefix(text, self._prefix_text):
+    def encode(self, text: str, *, special: bool | None = None) -> list[int]:
+        """Tokenizes text, by default with the tokenizer's special tokens."""
+        if special is None and has_bos_prefix(text, self._prefix_text):
             special = False
         options = {} if special is None else {"add_special_tokens": special}
         return list(self._tokenizer.encode(text, **options))
@@ -335,8 +330,9 @@ class RequestTokenizer:
                 f"prompt in the model's context of {self._max_length}"
             )
         # by another rule than in `encode`, as in lm-eval
-        special = False if has_bos_prefix(context, self._tokenizer.bos_token) else None
-        tokens = self.encode(context, special=special, guess=False) or [self._first()]
+        begun = has_bos_prefix(context, self._tokenizer.bos_token)
+        special = {"add_special_tokens": False} if begun else {}
+        tokens = list(self._tokenizer.encode(context, **special)) or [self._first()]
         cut = max(0, len(tokens) - room)
         tokens = tokens[cut:]
         if self._own_new_tokens is not None:
@@ -364,12 +360,10 @@ class RequestTokenizer:
             task: Name of the task.
             replaced: The task's own settings.
         """
-        settings = dict(self._own_settings)
+        settings = {name: self._own_settings[name] for name in self._own_settings.keys() - replaced}
         if self._own_new_tokens is not None:
             settings["max_new_tokens"] = self._own_new_tokens
-        for name in replaced:
-            settings.pop(name, None)
-        listed = ", ".join(f"{name}={value}" for name, value in settings.items())
+        listed = ", ".join(f"{name}={value}" for name, value in sorted(settings.items()))
         note = f"generations of {task} follow the model's generation_config, as in lm-eval: "
         return [note + listed] if settings else []
 
