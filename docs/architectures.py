@@ -4,7 +4,8 @@ Each class gets a tiny configuration and random weights, and is loaded with `bro
 configuration is made from the default of the class by rules over the names of fields: a width
 becomes 64, a number of layers 3, and a list with an entry for each layer keeps every kind of entry.
 If broca accepts the model, its logits with one head ablated are compared with those of a copy whose
-weights are zeroed by hand, in plain transformers. The outcome of every class is a line of
+weights are zeroed by hand, in plain transformers, and its scores and texts with those of lm-eval's
+`hf`, one request at a time. The outcome of every class is a line of
 `docs/architectures.md`; no list of names is kept by hand.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import io
 import json
 import signal
 import warnings
@@ -23,6 +25,9 @@ from typing import Any
 
 import torch
 import transformers
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+from lm_eval.models.huggingface import HFLM
 from transformers import PreTrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import (
@@ -32,15 +37,21 @@ from transformers.models.auto.modeling_auto import (
 
 import broca
 from broca.errors import BrocaError, SelfTestFailed, UnsupportedModel
+from broca.integrations.lm_eval import BrocaLM
 from broca.models import GatedModel
-from broca.testing import tiny_tokenizer
+from broca.models.sharing import AT_LOAD, WAYS
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "architectures.md"
 BLOCK = ("<!-- architectures -->\n", "<!-- /architectures -->\n")
 
-VOCABULARY, WIDTH, LAYERS, HEADS, KV_HEADS, HEAD_WIDTH = 120, 64, 3, 4, 2, 16
+VOCABULARY, WIDTH, LAYERS, HEADS, KV_HEADS, HEAD_WIDTH = 258, 64, 3, 4, 2, 16
 SECONDS = 60
+MAX_LENGTH = 128
+
+PARITY = 1e-3
+"""Largest difference of a log-likelihood from lm-eval's `hf` that counts as equal, in nats."""
+
 TOLERANCE = 1e-4
 """Largest difference of logits that counts as equal, in units of their standard deviation."""
 
@@ -124,6 +135,8 @@ class Trial:
         difference: Largest difference of a gated head's logits from those of a copy with zeroed
             weights, in standard deviations; None where no head is `comparable`.
         effect: Largest change of the logits by that head, in the same unit.
+        parity: Largest difference of a log-likelihood from lm-eval's `hf`.
+        shared: What rows of this class may share.
         text_part: Class of the text decoder's configuration if it is a part of the model's, else
             empty.
     """
@@ -135,6 +148,8 @@ class Trial:
     heads: str = ""
     difference: float | None = None
     effect: float | None = None
+    parity: float | None = None
+    shared: str = ""
     text_part: str = ""
 
 
@@ -283,6 +298,84 @@ def compared_by_hand(model: Any, gated: GatedModel) -> tuple[float, float]:
     return difference, effect
 
 
+DESCRIPTION = "Answer every question with a few letters, as the ones before it. "
+"""A context that all questions share; it is longer than the windows of the tiny models."""
+
+REQUEST_KINDS = ("loglikelihood", "generate_until", "loglikelihood_rolling")
+
+
+def parity_requests() -> dict[str, list[Instance]]:
+    """Returns requests of every kind: choices, generations and whole texts.
+
+    Questions of unequal lengths stand behind a shared context that is longer than a window. Some
+    contexts have a single token, and some are longer than the model allows.
+    """
+    questions = ["What is 2 and 3?", "Why?", "Which of these words is the longest?", "Is it so?"]
+    asked = [f"{DESCRIPTION}{question} A:" for question in questions]
+    pairs = [(text, choice) for text in asked for choice in (" a", " seven", " no one")]
+    pairs += [("a", "b"), ("ab", "c"), (DESCRIPTION * 3, " yes"), (questions[0] * 9, " it is")]
+    settings = {"until": ["\n", "zz"], "max_gen_toks": 10, "do_sample": False}
+    generations = [*asked, "a", DESCRIPTION * 2 + "No."]
+    texts = ["b", DESCRIPTION[:40], DESCRIPTION * 3]
+    arguments: list[list[tuple[Any, ...]]] = [
+        [*pairs],
+        [(text, settings) for text in generations],
+        [(text,) for text in texts],
+    ]
+    return {
+        kind: [Instance(kind, {}, of_request, number) for number, of_request in enumerate(every)]
+        for kind, every in zip(REQUEST_KINDS, arguments, strict=True)
+    }
+
+
+def answered(lm: LM) -> tuple[list[float], list[str]]:
+    """Returns the log-likelihoods and the texts of an lm-eval model on all parity requests."""
+    choices, generations, texts = parity_requests().values()
+    with contextlib.redirect_stderr(io.StringIO()):  # its progress bars
+        scores = [value for value, _ in lm.loglikelihood(choices)]
+        scores += lm.loglikelihood_rolling(texts)
+        return scores, lm.generate_until(generations)
+
+
+def letter_tokenizer() -> Any:
+    """Returns a tokenizer with a letter for every token, so that different tokens are seen."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+
+    letters = [chr(code) for code in (*range(32, 127), 10, *range(0x100, 0x200))]
+    vocabulary = {"<bos>": 0, "<eos>": 1}
+    vocabulary |= {letter: number for number, letter in enumerate(letters[: VOCABULARY - 2], 2)}
+    tokenizer = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<bos>", eos_token="<eos>", pad_token="<eos>"
+    )
+
+
+def compared_with_hf(model: Any, gated: GatedModel) -> tuple[float, str]:
+    """Compares broca as a model of lm-eval with lm-eval's `hf`, one request at a time.
+
+    Returns:
+        The largest difference of a log-likelihood, with the engine's defaults and with small
+        batches, and a description of a text that differs (empty if none does).
+    """
+    hf = HFLM(
+        pretrained=model, tokenizer=gated.tokenizer, backend="causal", batch_size=1,
+        max_length=MAX_LENGTH,
+    )  # fmt: skip
+    scores, texts = answered(hf)
+    worst = 0.0
+    for budget in (None, 100):
+        broca_lm = BrocaLM(pretrained=gated, token_budget=budget, max_length=MAX_LENGTH)
+        broca_scores, broca_texts = answered(broca_lm)
+        difference = max(abs(a - b) for a, b in zip(broca_scores, scores, strict=True))
+        worst = max(worst, difference)
+        for broca_text, text in zip(broca_texts, texts, strict=True):
+            if broca_text != text:
+                return worst, f"a text is {broca_text!r}, of `hf` {text!r}"
+    return worst, ""
+
+
 def tried(kind: str, architecture: str) -> Trial:
     """Tries all variants of a class's configuration and returns the best outcome."""
     order = ("proven", "refused", "failed", "not tried")
@@ -305,10 +398,11 @@ def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
     except Exception as error:  # noqa: BLE001  # a class may raise anything
         return Trial(kind, architecture, "not tried", _line(error))
     try:
-        gated = broca.load(model, tiny_tokenizer())
+        gated = broca.load(model, letter_tokenizer())
         difference = effect = None
         if comparable(gated):
             difference, effect = compared_by_hand(model, gated)
+        parity, text = compared_with_hf(model, gated)
     except SelfTestFailed as error:
         return Trial(kind, architecture, "failed", str(error))
     except UnsupportedModel as error:
@@ -323,10 +417,15 @@ def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
     if difference is not None and difference > TOLERANCE:
         reason = f"a gated head differs from zeroed weights by {difference:.1g} standard deviations"
         return Trial(kind, architecture, "failed", reason)
+    if text or parity > PARITY:
+        reason = text or f"a log-likelihood differs from that of `hf` by {parity:.1g}"
+        return Trial(kind, architecture, "failed", reason)
+    sharing = gated.sharing(AT_LOAD)
+    ways = [way for way in WAYS if getattr(sharing, way)]
     projections = gated.structure.projections
     path = projections[0].entrance.path.split(".")
     path = ["*" if part.isdigit() else part for part in path]
-    text = model.config.get_text_config(decoder=True)
+    decoder = model.config.get_text_config(decoder=True)
     return Trial(
         kind,
         architecture,
@@ -335,7 +434,9 @@ def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
         f"{len(projections)} of {gated.structure.layers}",
         difference,
         effect,
-        type(text).__name__ if text is not model.config else "",
+        parity,
+        "all" if len(ways) == len(WAYS) else ", ".join(ways) or "none",
+        type(decoder).__name__ if decoder is not model.config else "",
     )
 
 
@@ -387,8 +488,8 @@ def page_block(trials: list[Trial]) -> str:
         if outcome == "proven":
             lines += [
                 "| model type | class | heads are gated at the input of | layers with heads | "
-                "difference | effect | remark |",
-                "|---|---|---|---|---|---|---|",
+                "difference | effect | from `hf` | shared | remark |",
+                "|---|---|---|---|---|---|---|---|---|",
             ]
             lines += [_proven_line(trial) for trial in chosen]
         else:
@@ -405,11 +506,11 @@ def _proven_line(trial: Trial) -> str:
     remark = f"its text part (`{trial.text_part}`) alone" if trial.text_part else ""
     numbers = (
         "" if value is None else f"{value:.0e}" if value else "0"
-        for value in (trial.difference, trial.effect)
+        for value in (trial.difference, trial.effect, trial.parity)
     )
     return (
         f"| `{trial.kind}` | `{trial.architecture}` | `{trial.message}` | {trial.heads} | "
-        f"{' | '.join(numbers)} | {remark} |"
+        f"{' | '.join(numbers)} | {trial.shared} | {remark} |"
     )
 
 

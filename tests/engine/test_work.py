@@ -1,9 +1,9 @@
-"""Units of work: their lengths, their gates, and how they are padded."""
+"""Units of work: their lengths, their order and their gates."""
 
 import pytest
 import torch
 
-from broca.engine.work import Decoding, Masking, Reading, left_padded, longest_first
+from broca.engine.work import Decoding, Masking, Reading, longest_first
 from broca.models import GatePoint
 from broca.tasks import Request
 
@@ -28,14 +28,6 @@ def test_longest_first_is_stable():
     assert [(row.length, row.mask) for row in longest_first(work)] == [
         (12, 1), (12, 4), (9, 3), (7, 0), (7, 2),
     ]  # fmt: skip
-
-
-def test_padding_is_on_the_left_and_not_attended_to():
-    """Sequences end at the last column, and padding on their left has attention 0."""
-    tokens, attention = left_padded([(5, 6, 7), (8,)], device=torch.device("cpu"))
-    assert tokens.tolist() == [[5, 6, 7], [0, 0, 8]]
-    assert attention.tolist() == [[1, 1, 1], [0, 0, 1]]
-    assert tokens.dtype == attention.dtype == torch.int64
 
 
 @pytest.mark.parametrize("donors", [0, 2])

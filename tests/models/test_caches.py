@@ -3,7 +3,15 @@
 import pytest
 import torch
 
-from broca.models.caches import copy_cache, is_plain, join, repeated, select_rows, trim_left
+from broca.models.caches import (
+    copy_cache,
+    is_plain,
+    join,
+    left_padded,
+    repeated,
+    select_rows,
+    trim_left,
+)
 
 PROMPTS = [(5, 6, 7, 8), (9, 10), (11, 12, 13)]
 NEXT = (40, 41, 42)
@@ -115,3 +123,11 @@ def test_only_caches_of_all_keys_and_values_are_plain(tiny):
     windowed.layers = [*cache.layers, DynamicSlidingWindowLayer(sliding_window=4)]
     assert not is_plain(windowed)
     assert not is_plain(object())
+
+
+def test_padding_is_on_the_left_and_not_attended_to():
+    """Sequences end at the last column, and padding on their left has attention 0."""
+    tokens, attention = left_padded([(5, 6, 7), (8,)], device=torch.device("cpu"))
+    assert tokens.tolist() == [[5, 6, 7], [0, 0, 8]]
+    assert attention.tolist() == [[1, 1, 1], [0, 0, 1]]
+    assert tokens.dtype == attention.dtype == torch.int64

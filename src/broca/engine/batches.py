@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-import torch
 from torch import Tensor
 
 from broca.engine.budget import Budget
 from broca.engine.prefixes import PrefixGroup
-from broca.engine.work import Masking, W, left_padded
+from broca.engine.work import Masking, W
 from broca.models import ActiveGates, GatedModel, GatePoint, captured
-from broca.models.caches import copy_cache, select_rows
+from broca.models.caches import continuations, left_padded
 
 
 @dataclass(frozen=True)
@@ -68,22 +67,21 @@ def shared_batches(
         _, cache = model.forward(prefixes, prefix_attention, keep=1, use_cache=True)
     read = sum(len(group.prefix) for group in groups)
     members = [(index, row) for index, group in enumerate(groups) for row in group.members]
-    for start in range(0, len(members), rows):
-        chunk = members[start : start + rows]
-        of_group = torch.tensor([index for index, _ in chunk], device=model.device)
-        batch_cache = cache if start + rows >= len(members) else copy_cache(cache)
-        select_rows(batch_cache, of_group)
-        work = tuple(row for _, row in chunk)
-        suffixes = [row.tokens[len(groups[index].prefix) :] for index, row in chunk]
-        tokens, attention = left_padded(suffixes, device=model.device)
+    lengths = [len(group.prefix) for group in groups]
+    sequences = [(index, row.tokens) for index, row in members]
+    for chunk, tokens, attention, past in continuations(
+        cache, lengths, sequences, rows=rows, device=model.device
+    ):
+        work = tuple(members[member][1] for member in chunk)
+        new = sum(len(members[m][1].tokens) - lengths[members[m][0]] for m in chunk)
         gates, replacement = masking.of(work)
         yield Batch(
             work,
             tokens,
-            torch.cat([prefix_attention[of_group], attention], dim=1),
-            batch_cache,
+            attention,
+            past,
             model.gates(gates, replacement=replacement),
-            read + sum(len(suffix) for suffix in suffixes),
+            read + new,
         )
         read = 0
 
@@ -92,9 +90,12 @@ def captured_batches(
     model: GatedModel, sequences: Sequence[Sequence[int]], points: Sequence[GatePoint]
 ) -> Iterator[tuple[dict[GatePoint, Tensor], Tensor]]:
     """Runs sequences on the intact model; yields each batch's activations and attention mask."""
-    size = Budget(model, None).rows(max(len(sequence) for sequence in sequences))
-    for start in range(0, len(sequences), size):
-        tokens, attention = left_padded(sequences[start : start + size], device=model.device)
+    budget, start = Budget(model, None), 0
+    while start < len(sequences):
+        rows = sequences[start : start + budget.rows(max(map(len, sequences)))]
+        batch = rows[: budget.alike([len(row) for row in rows])]
+        start += len(batch)
+        tokens, attention = left_padded(batch, device=model.device)
         with model.in_use(), captured(points) as activations:
             model.forward(tokens, attention, keep=1)
         yield activations, attention

@@ -43,6 +43,7 @@ class Budget:
     """
 
     def __init__(self, model: GatedModel, tokens: int | None) -> None:
+        self._model = model
         self._device = model.device
         self.tokens = tokens or _from_memory(model)
         """Current maximum number of tokens of a batch."""
@@ -52,12 +53,22 @@ class Budget:
         """Returns how many rows of `length` new and `cached` past tokens fit a batch (>= 1)."""
         return max(1, int(self.tokens / max(1.0, length + self._cached * cached)))
 
+    def alike(self, lengths: Sequence[int]) -> int:
+        """Returns how many first rows may be padded to one length; at least one.
+
+        All of them, unless the model was not proved to leave padded rows what they are alone.
+        """
+        if len(set(lengths)) <= 1 or self._model.sharing(max(lengths)).padding:
+            return len(lengths)
+        return next(row for row, length in enumerate(lengths) if length != lengths[0])
+
     def in_batches(
         self,
         rows: Sequence[RowT],
         run: Callable[[Sequence[RowT]], ResultT],
         *,
         length: Callable[[RowT], int],
+        cost: int = 1,
         cached: int = 0,
     ) -> Iterator[tuple[Sequence[RowT], ResultT]]:
         """Runs rows in batches that fit the budget, and again in smaller ones if memory runs out.
@@ -66,6 +77,7 @@ class Budget:
             rows: The rows, longest first.
             run: Runs a batch; it may run out of memory.
             length: Returns the number of new tokens of a row.
+            cost: Cost of a new token in the budget.
             cached: Number of past tokens of each row.
 
         Yields:
@@ -76,7 +88,9 @@ class Budget:
         """
         done = 0
         while done < len(rows):
-            batch = rows[done : done + self.rows(length(rows[done]), cached=cached)]
+            most = self.rows(cost * length(rows[done]), cached=cached)
+            batch = rows[done : done + most]
+            batch = batch[: self.alike([length(row) for row in batch])]
             result = self.attempt(partial(run, batch), rows=len(batch))
             if result is not None:
                 done += len(batch)

@@ -44,9 +44,11 @@ class _Running:
         gates: The rows' gates.
         newest: Last generated token of each row, `(rows,)`.
         alive: Whether each row still generates.
+        joins: Whether padding may be trimmed and rows may enter.
     """
 
-    def __init__(self, batch: Batch[Decoding], newest: Tensor, cache: Any) -> None:
+    def __init__(self, batch: Batch[Decoding], newest: Tensor, cache: Any, *, joins: bool) -> None:
+        self.joins = joins and is_plain(cache)
         self.work = list(batch.work)
         self.attention = batch.attention
         self.cache = cache
@@ -62,7 +64,8 @@ class _Running:
         self.attention, self.newest = self.attention[index], self.newest[index]
         self.work = [self.work[row] for row in rows]
         self.alive = [True] * len(rows)
-        self.attention = trim_left(self.cache, self.attention)
+        if self.joins:
+            self.attention = trim_left(self.cache, self.attention)
 
     def take_in(self, other: _Running, masking: Masking) -> None:
         """Appends the rows of another batch."""
@@ -97,7 +100,7 @@ class Decoder:
     @torch.inference_mode()
     def run(self, work: Sequence[Decoding], masking: Masking, store: Store) -> None:
         """Runs all generations; answers are stored when they are finished."""
-        groups, alone = prefix_groups(work, self._options.share_prefixes)
+        groups, alone = prefix_groups(work, self._options.share_prefixes, self._shares)
         pending = sorted(groups, key=lambda group: len(group.prefix), reverse=True)
         while pending:
             shared = len(pending[0].prefix)
@@ -109,7 +112,36 @@ class Decoder:
             members = [decoding for group in pack for decoding in group.members]
             source = partial(self._on_prefixes, prefixes, masking)
             self._finish(members, shared, source, masking, store)
-        self._finish(alone, 0, partial(self._plain, masking), masking, store)
+        padded = [row for row in alone if self._model.sharing(row.length).padding]
+        self._finish(padded, 0, partial(self._plain, masking), masking, store)
+        for decoding in alone:
+            if not self._model.sharing(decoding.length).padding:
+                self._generate_alone(decoding, masking, store)
+
+    def _shares(self, length: int) -> bool:
+        return self._model.sharing(length).prefixes
+
+    def _generate_alone(self, decoding: Decoding, masking: Masking, store: Store) -> None:
+        """Generates a row with transformers' own loop: its cache follows the model's own rules."""
+        stop, request = self._stop, decoding.request
+
+        def ended(tokens: Tensor, _scores: Any, **_: Any) -> Tensor:
+            generated = tokens[0, len(decoding.tokens) :].tolist()
+            over = stop.ended(generated, request.stop, request.max_new_tokens)
+            return torch.tensor([over], device=tokens.device)
+
+        def checked(_tokens: Tensor, logits: Tensor) -> Tensor:
+            require_finite(logits[:, None], [decoding.position])
+            return logits
+
+        gates, replacement = masking.of([decoding])
+        tokens = torch.tensor([decoding.tokens], device=self._model.device)
+        with self._model.gates(gates, replacement=replacement):
+            generated = self._model.generated(
+                tokens, ended, processors=[checked], longest=request.max_new_tokens
+            )
+        self.tokens += len(decoding.tokens)
+        self._keep(set(), store, decoding, generated)
 
     def _finish(
         self,
@@ -182,7 +214,9 @@ class Decoder:
             )
         self.tokens += batch.read
         require_finite(logits, [decoding.position for decoding in batch.work])
-        return _Running(batch, self._choose(logits[:, -1], batch.work, {}), cache)
+        joins = self._model.sharing(max(decoding.length for decoding in batch.work)).joining
+        newest = self._choose(logits[:, -1], batch.work, {})
+        return _Running(batch, newest, cache, joins=joins)
 
     def _generate(
         self,
@@ -300,4 +334,4 @@ class Decoder:
     def _has_room(self, running: _Running) -> bool:
         """Whether enough of the budget is free for new rows, and the cache can be extended."""
         used = sum(decoding.length for decoding in running.work)
-        return used <= (1 - REFILL_SHARE) * self._budget.tokens and is_plain(running.cache)
+        return running.joins and used <= (1 - REFILL_SHARE) * self._budget.tokens

@@ -124,6 +124,7 @@ class Engine:
 
         work = workload_of(requests, gate_index, donor_index)
         with self.model.in_use():
+            self.model.sharing(max((row.length for rows in work for row in rows), default=1))
             self._lanes.run(work, self._masking(gates), store)
         return [answer for answer in answers if answer is not None]
 

@@ -12,8 +12,9 @@ from torch import Tensor
 from broca.engine.budget import Budget
 from broca.engine.checks import require_finite
 from broca.engine.reading import longest_target, target_log_probabilities
-from broca.engine.work import Masking, Reading, left_padded
+from broca.engine.work import Masking, Reading
 from broca.models import GatedModel
+from broca.models.caches import left_padded
 from broca.tasks.margins import Margin
 
 _COST = 8
@@ -55,7 +56,8 @@ class Differentiator:
         batches = self._budget.in_batches(
             sorted(range(len(rows)), key=lambda row: lengths[row], reverse=True),
             lambda batch: self._batch([rows[row] for row in batch], masking),
-            length=lambda row: _COST * lengths[row],
+            length=lengths.__getitem__,
+            cost=_COST,
         )
         for batch, results in batches:
             margins[batch], gradients[batch] = results
@@ -75,25 +77,45 @@ class Differentiator:
                     owner.append(index)
                 readings[index, read].targets.append((number, request.continuation))
         work = list(readings.values())
-        tokens, attention = left_padded(
-            [reading.tokens for reading in work], device=self._model.device
-        )
-        values, replacement = masking.of(work)
+        order = sorted(range(len(owner)), key=lambda index: -work[index].length)
+        work, owner = [work[index] for index in order], [owner[index] for index in order]
         leaf = masking.gates[[mask for _, mask, _ in rows]].to(self._model.device)
         leaf.requires_grad_()
-        gates = leaf[torch.tensor(owner, device=leaf.device)]
-        assert gates.shape == values.shape
-        with self._model.gates(gates, replacement=replacement):
-            logits, _ = self._model.forward(tokens, attention, keep=longest_target(work))
-        require_finite(logits.detach(), owner)
+        likely: list[Tensor] = []
+        start = 0
+        while start < len(work):
+            alike = self._budget.alike([reading.length for reading in work[start:]])
+            end = start + alike
+            likely.append(self._read(work[start:end], owner[start:end], leaf, masking))
+            start = end
         self.tokens += sum(reading.length for reading in work)
-        log_probabilities, _, _ = target_log_probabilities(work, logits)
-        totals = self._by_request(log_probabilities.sum(-1), work, owner, rows)
+        totals = self._by_request(torch.cat(likely), work, owner, rows)
         margins = torch.stack(
             [margin.of(total) for (margin, _, _), total in zip(rows, totals, strict=True)]
         )
         (gradient,) = torch.autograd.grad(margins.sum(), leaf)
         return margins.detach().double().cpu().numpy(), gradient.float().cpu().numpy()
+
+    def _read(
+        self, work: list[Reading], owner: list[int], leaf: Tensor, masking: Masking
+    ) -> Tensor:
+        """Returns the log-likelihoods of all targets of one batch, `(targets,)`.
+
+        Args:
+            work: What is read.
+            owner: Row of each.
+            leaf: Gates of the rows, `(rows, components)`.
+            masking: Gates and donors of every mask.
+        """
+        tokens, attention = left_padded(
+            [reading.tokens for reading in work], device=self._model.device
+        )
+        _, replacement = masking.of(work)
+        gates = leaf[torch.tensor(owner, device=leaf.device)]
+        with self._model.gates(gates, replacement=replacement):
+            logits, _ = self._model.forward(tokens, attention, keep=longest_target(work))
+        require_finite(logits.detach(), owner)
+        return target_log_probabilities(work, logits)[0].sum(-1)
 
     @staticmethod
     def _by_request(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -31,7 +31,9 @@ class PrefixGroup(Generic[W]):
         return len(self.prefix) * (len(self.members) - 1)
 
 
-def prefix_groups(work: Sequence[W], switch: Switch) -> tuple[list[PrefixGroup[W]], list[W]]:
+def prefix_groups(
+    work: Sequence[W], switch: Switch, shares: Callable[[int], bool] = lambda length: True
+) -> tuple[list[PrefixGroup[W]], list[W]]:
     """Groups rows by mask and shared prefix.
 
     Within a mask there are two candidates: one prefix for all rows (a few-shot preamble), or one
@@ -41,6 +43,7 @@ def prefix_groups(work: Sequence[W], switch: Switch) -> tuple[list[PrefixGroup[W
     Args:
         work: Rows of any masks.
         switch: Whether to share; `auto` shares if enough tokens are saved.
+        shares: Whether the model was proved to share prefixes of rows of some length.
 
     Returns:
         The groups, and the rows without a shared prefix.
@@ -59,6 +62,8 @@ def prefix_groups(work: Sequence[W], switch: Switch) -> tuple[list[PrefixGroup[W
         candidates = [[_group(rows)], [_group(same) for same in by_context.values()]]
         best = max(candidates, key=lambda option: sum(group.saved for group in option))
         saved = sum(group.saved for group in best)
+        if saved and not shares(max(row.length for row in rows)):
+            saved = 0
         needed = WORTH_SHARING * sum(len(row.tokens) for row in rows) if switch == "auto" else 0
         if saved <= needed:
             alone += rows

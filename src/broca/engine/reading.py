@@ -13,8 +13,9 @@ from broca.engine.batches import Batch, plain_batch, shared_batches
 from broca.engine.budget import Budget
 from broca.engine.checks import require_finite
 from broca.engine.prefixes import PrefixGroup, groups_that_fit, prefix_groups
-from broca.engine.work import Masking, Reading, Store, left_padded, longest_first
+from broca.engine.work import Masking, Reading, Store, longest_first
 from broca.models import GatedModel
+from broca.models.caches import left_padded
 from broca.options import EngineOptions
 from broca.tasks.items import LogLikelihood, Output
 
@@ -65,7 +66,7 @@ class Reader:
     def run(self, work: Sequence[Reading], masking: Masking, store: Store) -> None:
         """Runs all readings; answers are stored batch by batch."""
         first = self._first_layers(masking)
-        groups, alone = prefix_groups(work, self._options.share_prefixes)
+        groups, alone = prefix_groups(work, self._options.share_prefixes, self._shares)
         if self._saves_layers(work, first, otherwise=sum(group.saved for group in groups)):
             self._run_sweep(work, first, masking, store)
             return
@@ -77,6 +78,9 @@ class Reader:
         )
         for _, answers in batches:
             store(answers)
+
+    def _shares(self, length: int) -> bool:
+        return self._model.sharing(length).prefixes
 
     def _run_groups(
         self, groups: Sequence[PrefixGroup[Reading]], masking: Masking, store: Store
@@ -147,7 +151,8 @@ class Reader:
         total = sum(reading.length for reading in work)
         saved = self._skipped(work, first) - extra
         worthwhile = switch == "on" or saved >= max(WORTH_REUSING * total, otherwise)
-        return worthwhile and self._model.resumable
+        longest = max((reading.length for reading in work), default=1)
+        return worthwhile and self._model.sharing(longest).layers
 
     def _run_sweep(
         self, work: Sequence[Reading], first: Sequence[int], masking: Masking, store: Store
@@ -159,7 +164,7 @@ class Reader:
         sequences = sorted(by_sequence.values(), key=lambda rows: rows[0].length, reverse=True)
         # the inputs of every layer are kept until its rows are done: count them too
         batches = self._budget.in_batches(
-            sequences, self._read_intact, length=lambda rows: _KEPT_COST * rows[0].length
+            sequences, self._read_intact, length=lambda rows: rows[0].length, cost=_KEPT_COST
         )
         for batch, intact in batches:
             self.tokens += int(intact.attention.sum())

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from broca.models import GatePoint, Replacement
@@ -103,14 +101,3 @@ class Masking:
 def longest_first(work: Sequence[W]) -> list[W]:
     """Returns the work by decreasing length: batches have little padding, memory peaks early."""
     return sorted(work, key=lambda row: row.length, reverse=True)
-
-
-def left_padded(rows: Sequence[Sequence[int]], *, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Returns tokens `(rows, longest)` padded with 0 on the left, and their attention mask."""
-    longest = max(len(row) for row in rows)
-    tokens = np.zeros((len(rows), longest), dtype=np.int64)
-    mask = np.zeros((len(rows), longest), dtype=np.int64)
-    for index, row in enumerate(rows):
-        tokens[index, longest - len(row) :] = row
-        mask[index, longest - len(row) :] = 1
-    return torch.from_numpy(tokens).to(device), torch.from_numpy(mask).to(device)

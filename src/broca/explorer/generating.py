@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from broca.engine.engine import eos_tokens
-from broca.engine.work import left_padded
 from broca.models import GatedModel
-from broca.models.caches import is_plain, join, select_rows, trim_left
+from broca.models.caches import is_plain, join, left_padded, select_rows, trim_left
 
 LIKELY = 6
 """Number of likeliest next tokens that are sent with every token."""
@@ -78,6 +77,7 @@ class _Batch:
     attention: Tensor
     cache: Any
     logits: Tensor
+    joins: bool
 
     def keep(self, places: list[int]) -> None:
         """Keeps some rows, and the positions at which one of them has a token."""
@@ -86,7 +86,8 @@ class _Batch:
         self.rows = [self.rows[place] for place in places]
         self.gates, self.attention = self.gates[index], self.attention[index]
         self.logits = self.logits[index]
-        self.attention = trim_left(self.cache, self.attention)
+        if self.joins:
+            self.attention = trim_left(self.cache, self.attention)
 
     def take_in(self, added: _Batch) -> None:
         """Appends the rows of another batch."""
@@ -109,6 +110,7 @@ class Generator:
         self._model = model
         self._stop = frozenset(eos_tokens(model))
         self._new: Queue[list[_Row] | None] = Queue()
+        self._held: list[_Row] | None = None
         self.running = 0
         """Current number of rows of the batch."""
         self.largest = 0
@@ -159,19 +161,20 @@ class Generator:
 
     def _admit(self, batch: _Batch | None) -> tuple[bool, _Batch | None]:
         """Admits new questions; waits if there is nothing to do."""
-        if batch is not None and not is_plain(batch.cache):
+        if batch is not None and not batch.joins:
             return True, batch
-        rows: list[_Row] = []
         try:
-            while True:
-                more = self._new.get(block=batch is None and not rows)
-                if more is None:
-                    for row in [*rows, *(batch.rows if batch is not None else ())]:
-                        row.end("closed")
-                    return False, None
-                rows += more
+            rows = self._held or self._new.get(block=batch is None)
         except Empty:
-            pass
+            return True, batch
+        if rows is None:
+            for row in batch.rows if batch is not None else ():
+                row.end("closed")
+            return False, None
+        self._held = None
+        if batch is not None and not self._joins(rows):
+            self._held = rows  # after this batch
+            return True, batch
         for row in rows:
             if row.stream.cancelled:
                 row.end("cancelled")
@@ -193,12 +196,17 @@ class Generator:
         self.largest = max(self.largest, self.running)
         return True, batch
 
+    def _joins(self, rows: list[_Row]) -> bool:
+        """Whether rows may enter a running batch."""
+        return self._model.sharing(max(len(row.prompt) + row.longest for row in rows)).joining
+
     def _prefill(self, rows: list[_Row]) -> _Batch:
         tokens, attention = left_padded([row.prompt for row in rows], device=self._model.device)
         gates = torch.stack([row.gates for row in rows]).to(self._model.device)
         with self._model.gates(gates):
             logits, cache = self._model.forward(tokens, attention, keep=1, use_cache=True)
-        return _Batch(rows, gates, attention, cache, logits[:, -1])
+        joins = self._joins(rows) and is_plain(cache)
+        return _Batch(rows, gates, attention, cache, logits[:, -1], joins)
 
     def _step(self, batch: _Batch) -> _Batch | None:
         """Sends the next token of every row, removes finished rows, and runs the others."""

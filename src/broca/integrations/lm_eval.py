@@ -19,7 +19,7 @@ from lm_eval.api.registry import register_model
 
 from broca.engine import Ablation, Engine, EngineOptions
 from broca.errors import BadInput, nearest
-from broca.models import load
+from broca.models import GatedModel, load
 from broca.options import TaskOptions
 from broca.tasks import Generation, LogLikelihood, Output, RequestTokenizer
 
@@ -32,7 +32,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
     """An lm-eval model with some components ablated.
 
     Args:
-        pretrained: A shipped model, a local folder, or a hub id.
+        pretrained: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         ablate: Components to ablate, joined by `+`; none by default.
         scale: Gate of the components; 0 ablates, other values scale.
         revision: Branch, tag or commit of a model on the hub.
@@ -54,7 +54,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
 
     def __init__(
         self,
-        pretrained: str = "",
+        pretrained: str | GatedModel = "",
         *,
         ablate: str = "",
         scale: float = 0.0,
@@ -91,16 +91,20 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         if not pretrained:
             raise BadInput("`model_args`: pretrained=MODEL is missing (a folder or a hub id)")
         how = Ablation(scale=float(scale))
-        self._gated = load(
-            str(pretrained),
-            revision=revision,
-            dtype=dtype,
-            components=components,
-            device=_present(device),
-            device_map=device_map,
-            # lm-eval passes other words as text
-            allow_pickle=allow_pickle is True,
-            trust_remote_code=trust_remote_code is True,
+        self._gated = (
+            pretrained
+            if isinstance(pretrained, GatedModel)
+            else load(
+                str(pretrained),
+                revision=revision,
+                dtype=dtype,
+                components=components,
+                device=_present(device),
+                device_map=device_map,
+                # lm-eval passes other words as text
+                allow_pickle=allow_pickle is True,
+                trust_remote_code=trust_remote_code is True,
+            )
         )
         mask = self._gated.components.mask(str(ablate))
         self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())

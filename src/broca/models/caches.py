@@ -1,16 +1,23 @@
-"""Key/value caches of batches in decoding: removes rows and padding, and appends rows.
+"""Key/value caches of left-padded batches: removes rows and padding, appends rows, adds tokens.
 
 transformers' caches are lists of layers; the plain kind keeps keys and values as `(rows, KV heads,
-tokens, head_dim)`. Rows can be removed from every kind. Padding can be trimmed and batches can be
-joined only if every layer is of the plain kind (`is_plain`): a sliding window or a recurrent state
-has no token axis to trim.
+tokens, head_dim)`. Rows can be removed from every kind. Padding can be trimmed, batches can be
+joined and prefixes shortened only if every layer is of the plain kind (`is_plain`): a recurrent
+state has no token axis. Layers with a sliding window are replaced by plain ones (`whole_cache`),
+because the attention mask limits the window anyway.
+
+All padding of a row stands before its first token, never between its tokens: windows, biases and
+recurrent states that count positions of the batch then see what they see in the row alone.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -34,7 +41,144 @@ def is_plain(cache: Any) -> bool:
     """Whether every layer keeps all keys and values, with one entry for each token."""
     from transformers.cache_utils import DynamicLayer
 
-    return all(type(layer) is DynamicLayer for layer in getattr(cache, "layers", [None]))
+    layers = getattr(cache, "layers", [None])
+    return all(type(layer) is DynamicLayer or _is_empty(layer) for layer in layers)
+
+
+def _is_empty(layer: Any) -> bool:
+    """Whether a layer of a cache stores nothing, like those that read another layer's keys."""
+    return type(layer).__name__ == "DummyLayer"
+
+
+def whole_cache(config: Any, own: Any) -> Any | None:
+    """Returns an empty plain cache for a model whose own cache limits layers to a window.
+
+    Args:
+        config: Configuration of the model.
+        own: A cache that the model made itself.
+
+    Returns:
+        The cache; None if the model's own cache is plain, or cannot be replaced by a plain one.
+    """
+    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+
+    if type(own) is not DynamicCache or is_plain(own):
+        return None
+    cache = DynamicCache(config=config)
+    cache.layers = [
+        DynamicLayer() if type(layer) is DynamicSlidingWindowLayer else layer
+        for layer in cache.layers
+    ]
+    return cache if is_plain(cache) else None
+
+
+def left_padded(rows: Sequence[Sequence[int]], *, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Returns tokens `(rows, longest)` padded with 0 on the left, and their attention mask."""
+    longest = max(len(row) for row in rows)
+    tokens = np.zeros((len(rows), longest), dtype=np.int64)
+    mask = np.zeros((len(rows), longest), dtype=np.int64)
+    for index, row in enumerate(rows):
+        tokens[index, longest - len(row) :] = row
+        mask[index, longest - len(row) :] = 1
+    return torch.from_numpy(tokens).to(device), torch.from_numpy(mask).to(device)
+
+
+class Continuation(NamedTuple):
+    """Rows that continue cached prefixes.
+
+    Attributes:
+        members: Indices of the rows in the order of the batch.
+        tokens: New tokens, `(rows, new)`.
+        attention: 1 for tokens and 0 for padding, `(rows, past + new)`.
+        cache: Keys and values of the `past` tokens.
+    """
+
+    members: list[int]
+    tokens: Tensor
+    attention: Tensor
+    cache: Any
+
+
+def continuations(
+    cache: Any,
+    prefixes: Sequence[int],
+    members: Sequence[tuple[int, Sequence[int]]],
+    *,
+    rows: int,
+    device: torch.device,
+) -> Iterator[Continuation]:
+    """Lays out rows behind prefixes that a cache holds, without padding between their tokens.
+
+    With a plain cache, all rows of a batch read the same number of new tokens: a row with a short
+    suffix reads the last tokens of its prefix again, and uses fewer of the cached ones. With
+    another cache, a batch has suffixes of one length.
+
+    Args:
+        cache: Keys and values of left-padded prefixes; its last use may change it.
+        prefixes: Number of tokens of each prefix.
+        members: Row of the cache and all tokens (prefix and suffix) of each row.
+        rows: Maximum number of rows of a batch.
+        device: Device of the tokens.
+    """
+    suffixes = [len(tokens) - prefixes[group] for group, tokens in members]
+    order = sorted(range(len(members)), key=lambda member: -suffixes[member])
+    plain = is_plain(cache)
+    runs = [order] if plain else [list(run) for _, run in groupby(order, suffixes.__getitem__)]
+    chunks = [run[at : at + rows] for run in runs for at in range(0, len(run), rows)]
+    for number, chunk in enumerate(chunks):
+        new = suffixes[chunk[0]]
+        groups = [members[member][0] for member in chunk]
+        kept = [max(0, len(members[member][1]) - new) for member in chunk]
+        tokens, attention = left_padded(
+            [members[member][1][skip:] for member, skip in zip(chunk, kept, strict=True)],
+            device=device,
+        )
+        if plain:
+            lengths = [prefixes[group] for group in groups]
+            past = _cut(cache, groups, lengths, kept)
+            slots = max(kept)
+        else:
+            past = cache if number == len(chunks) - 1 else copy_cache(cache)
+            select_rows(past, torch.tensor(groups, device=device))
+            slots = max(prefixes)
+        padding = slots - torch.tensor(kept, device=device)[:, None]
+        present = (torch.arange(slots, device=device) >= padding).to(attention)
+        yield Continuation(chunk, tokens, torch.cat([present, attention], 1), past)
+
+
+def _cut(cache: Any, rows: list[int], lengths: list[int], kept: list[int]) -> Any:
+    """Returns a plain cache of the first `kept` tokens of some rows, padded on the left.
+
+    Args:
+        cache: The original cache of left-padded rows, which is unchanged.
+        rows: Its row for every row of the new cache.
+        lengths: Number of tokens of these rows.
+        kept: Number of first tokens to keep of each.
+    """
+    new_cache = copy.copy(cache)
+    new_cache.layers = [copy.copy(layer) for layer in cache.layers]
+    width = max(kept)
+    alike: dict[tuple[int, int], list[int]] = {}
+    for row, key in enumerate(zip(lengths, kept, strict=True)):
+        alike.setdefault(key, []).append(row)
+
+    def cut(tensor: Tensor) -> Tensor:
+        source, pieces = torch.tensor(rows, device=tensor.device), []
+        for (length, count), of in alike.items():
+            start = tensor.shape[2] - length
+            pieces.append((of, count, tensor[:, :, start : start + count]))
+        if len(pieces) == 1:
+            return pieces[0][2].index_select(0, source)
+        new = tensor.new_zeros(len(rows), tensor.shape[1], width, tensor.shape[3])
+        for of, count, piece in pieces:
+            index = torch.tensor(of, device=tensor.device)
+            new[index, :, width - count :] = piece[source[index]]
+        return new
+
+    for layer in new_cache.layers:
+        if isinstance(layer.keys, Tensor):
+            layer.keys, layer.values = cut(layer.keys), cut(layer.values)
+    return new_cache
 
 
 def select_rows(cache: Any, rows: Tensor) -> None:
@@ -60,6 +204,8 @@ def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
     new_cache = copy.copy(cache)
     new_cache.layers = [copy.copy(layer) for layer in cache.layers]
     for number, layer in enumerate(new_cache.layers):
+        if not isinstance(layer.keys, Tensor):
+            continue
         if number < first_layer:
             shape = (len(rows), -1, -1, -1)
             layer.keys = layer.keys[:1, :, :tokens].expand(shape)
@@ -84,8 +230,9 @@ def trim_left(cache: Any, attention: Tensor) -> Tensor:
     if not padding or not is_plain(cache):
         return attention
     for layer in cache.layers:
-        layer.keys = layer.keys[:, :, padding:]
-        layer.values = layer.values[:, :, padding:]
+        if isinstance(layer.keys, Tensor):
+            layer.keys = layer.keys[:, :, padding:]
+            layer.values = layer.values[:, :, padding:]
     return attention[:, padding:]
 
 
@@ -102,6 +249,8 @@ def join(cache: Any, attention: Tensor, other: Any, others_attention: Tensor) ->
         The attention mask of all rows.
     """
     for layer, other_layer in zip(cache.layers, other.layers, strict=True):
+        if not isinstance(layer.keys, Tensor):
+            continue
         layer.keys = _stack(layer.keys, other_layer.keys, dim=2)
         layer.values = _stack(layer.values, other_layer.values, dim=2)
     return _stack(attention, others_attention, dim=1)

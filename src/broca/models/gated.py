@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput
 from broca.models.adapters import unwrapped
-from broca.models.caches import Reread
+from broca.models.caches import Reread, whole_cache
 from broca.models.choosing import choose, kinds_of
 from broca.models.gates import ActiveGates, GatePoint, Replacement
 from broca.models.resuming import (
@@ -28,6 +28,7 @@ from broca.models.resuming import (
     taken_up,
     tuple_length_of,
 )
+from broca.models.sharing import Sharing, proof_length, prove
 from broca.models.structure import Structure, find_structure, input_device, text_config
 from broca.models.using import Usage
 
@@ -82,12 +83,14 @@ class GatedModel:
     points: tuple[GatePoint, ...] = field(repr=False)
     source: str | None
     _usage: Usage = field(repr=False)
+    _own_cache: Any = field(repr=False)
     _chosen: dict[str, tuple[ComponentSet, tuple[GatePoint, ...]]] = field(
         repr=False, default_factory=dict
     )
     revision: str | None = field(repr=False, default=None)
     remote_code: bool = field(repr=False, default=False)
     adapter: str = field(repr=False, default="")
+    _proofs: dict[int, Sharing] = field(repr=False, default_factory=dict)
 
     @classmethod
     def wrap(
@@ -121,11 +124,13 @@ class GatedModel:
         """
         model = unwrapped(model)
         usage = Usage.of(model, belongs_to_caller=source is None)
-        with usage.held():
+        with usage.held(), torch.no_grad():
             structure = find_structure(model)
+            token = torch.zeros(1, 1, dtype=torch.long, device=input_device(model))
+            own_cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
         chosen, points = choose(structure, components, architecture=type(model).__name__)
         return cls(
-            name, model, tokenizer, structure, components, chosen, points, source, usage,
+            name, model, tokenizer, structure, components, chosen, points, source, usage, own_cache,
             {components: (chosen, points)}, revision, remote_code, adapter,
         )  # fmt: skip
 
@@ -137,7 +142,8 @@ class GatedModel:
         """
         self.require_intact()
         with self.in_use():
-            shared = [*self.model.parameters(), *self.model.buffers()]
+            # other buffers may be changed by a forward pass (scaled rotary embeddings)
+            shared = self.model.state_dict(keep_vars=True).values()
             model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
             structure = find_structure(model)
         chosen, points = choose(structure, self.kinds, architecture=self.architecture)
@@ -273,6 +279,34 @@ class GatedModel:
                 **options,
             )
         return str(tokenizer.decode(output[0, len(prompt) :], skip_special_tokens=True))
+
+    def generated(
+        self, tokens: Tensor, ended: Any, *, processors: Sequence[Any], longest: int
+    ) -> list[int]:
+        """Continues one row greedily with transformers' own loop, under the active gates.
+
+        Args:
+            tokens: The prompt, `(1, tokens)`.
+            ended: A stopping criterion of transformers.
+            processors: Its logits processors.
+            longest: Maximum number of new tokens.
+
+        Returns:
+            The new tokens.
+        """
+        from transformers import LogitsProcessorList, StoppingCriteriaList
+
+        self._reset_rotary_scaling()
+        output = self.model.generate(
+            input_ids=tokens,
+            attention_mask=torch.ones_like(tokens),
+            max_new_tokens=longest,
+            stopping_criteria=StoppingCriteriaList([ended]),
+            logits_processor=LogitsProcessorList(processors),
+            **_GREEDY,
+        )
+        new: list[int] = output[0, tokens.shape[1] :].tolist()
+        return new
 
     @property
     def architecture(self) -> str:
@@ -486,10 +520,37 @@ class GatedModel:
     def _forward_parameters(self) -> frozenset[str]:
         return frozenset(inspect.signature(self.model.forward).parameters)
 
-    @property
-    def takes_positions(self) -> bool:
-        """Whether the model takes the positions of tokens as an input."""
-        return "position_ids" in self._forward_parameters
+    def sharing(self, length: int) -> Sharing:
+        """Returns what rows of up to `length` tokens may share; it is proved once.
+
+        A proof that allows everything holds for shorter rows too.
+        """
+        needed = proof_length(length)
+        for proved, result in self._proofs.items():
+            if proved == needed or (proved > needed and result.complete):
+                return result
+        self.require_intact()
+        with self.in_use():
+            self._proofs[needed] = prove(self, needed)
+        return self._proofs[needed]
+
+    def _reset_rotary_scaling(self) -> None:
+        """Undoes the growth of rotary embeddings that scale with the longest row so far.
+
+        Otherwise an answer would depend on the rows that were run before.
+        """
+        for module in self._growing_rotary:
+            module.register_buffer("inv_freq", module.original_inv_freq, persistent=False)
+            module.max_seq_len_cached = module.original_max_seq_len
+
+    @cached_property
+    def _growing_rotary(self) -> tuple[Any, ...]:
+        return tuple(
+            module
+            for module in self.model.modules()
+            if "dynamic" in str(getattr(module, "rope_type", ""))
+            and hasattr(module, "original_inv_freq")
+        )
 
     def forward(
         self,
@@ -517,22 +578,22 @@ class GatedModel:
         """
         if self.model.training:
             raise RuntimeError(f"model '{self.name}' is in training mode: run it within `in_use()`")
-        new = tokens.shape[1]
         arguments: dict[str, Any] = {"use_cache": use_cache}
-        if cache is not None:
+        if isinstance(cache, Reread):
+            tokens, cache = torch.cat([cache.tokens, tokens], dim=1), None
+        elif cache is None and use_cache:
+            cache = whole_cache(self.model.config, self._own_cache)
+        if cache is None:
+            self._reset_rotary_scaling()
+        else:
             arguments["past_key_values"] = cache
-        if not bool(attention_mask.all()) or cache is not None:
+        if cache is not None or not bool(attention_mask.all()):  # as transformers' own loop does
             arguments["attention_mask"] = attention_mask
-        if "position_ids" in self._forward_parameters:
-            positions = attention_mask.long().cumsum(-1) - 1
-            arguments["position_ids"] = positions.clamp(min=0)[:, -new:]
+            if "position_ids" in self._forward_parameters:
+                positions = (attention_mask.long().cumsum(-1) - 1).clamp(min=0)
+                arguments["position_ids"] = positions[:, -tokens.shape[1] :]
         if "logits_to_keep" in self._forward_parameters:
             arguments["logits_to_keep"] = keep
-        if isinstance(cache, Reread):
-            del arguments["past_key_values"]
-            tokens = torch.cat([cache.tokens, tokens], dim=1)
-            if "position_ids" in arguments:
-                arguments["position_ids"] = positions.clamp(min=0)
         output = self.model(input_ids=tokens, **arguments)
         filled = getattr(output, "past_key_values", None) if use_cache else None
         if use_cache and filled is None:

@@ -2,8 +2,9 @@
 
 Four checks, on random tokens: gates of one change no bit; every head contributes to its
 projection's output, and the contributions plus the bias make up that output; gates of zero equal
-the model with the weights behind them zeroed (columns of the output projection for heads); a
-left-padded batch of different masks equals its rows one by one, in prefill and in decoding.
+the model with the weights behind them zeroed (columns of the output projection for heads); a batch
+of different masks equals its rows one by one, in prefill and in decoding. What rows may share
+beyond that is proved by `broca.models.sharing` and not required.
 """
 
 from __future__ import annotations
@@ -17,20 +18,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from broca.errors import SelfTestFailed, UnsupportedModel
+from broca.errors import SelfTestFailed
 from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
+from broca.models.sharing import tolerance_of
 from broca.models.structure import adapted_matrix, is_plain, is_projection, is_transposed
 from broca.results.scan import Check
 
 _ROWS, _TOKENS, _DECODED = 3, 8, 2
-_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
-"""Largest difference of log-probabilities, relative to their spread, that counts as equal."""
-
-_BATCH = "a padded batch of mixed masks equals its rows"
-
-_QUANTIZED = 1e-1
-"""Tolerance for quantized weights, whose kernels round their inputs."""
 
 
 def self_test(model: GatedModel) -> tuple[Check, ...]:
@@ -39,7 +34,7 @@ def self_test(model: GatedModel) -> tuple[Check, ...]:
         ("gates of one change no bit", _ones_are_exact),
         ("slices make up the projection's output", _slices_make_up_output),
         ("gates of zero equal zeroed weights", _zeros_equal_zeroed_weights),
-        (_BATCH, _batch_equals_rows),
+        ("a batch of mixed masks equals its rows", _batch_equals_rows),
     )
     results = []
     for name, check in checks:
@@ -55,15 +50,9 @@ def require_self_test(model: GatedModel) -> tuple[Check, ...]:
 
     Raises:
         SelfTestFailed: A check failed; the message names it.
-        UnsupportedModel: The model counts padding as tokens.
     """
     checks = self_test(model)
     for check in checks:
-        if not check.passed and check.name == _BATCH and not model.takes_positions:
-            raise UnsupportedModel(
-                f"architecture '{model.architecture}' is not covered: it counts padding as tokens "
-                "and takes no position_ids, so that a row of a padded batch is not what it is alone"
-            )
         if not check.passed:
             raise SelfTestFailed(
                 f"self-test of '{model.name}' failed: {check.name} does not hold "
@@ -72,12 +61,12 @@ def require_self_test(model: GatedModel) -> tuple[Check, ...]:
     return checks
 
 
-def _tokens(model: GatedModel, rows: int = _ROWS) -> tuple[Tensor, Tensor]:
-    """Returns random tokens and their attention mask, left-padded to different lengths."""
+def _tokens(model: GatedModel, rows: int = _ROWS, *, padded: bool = True) -> tuple[Tensor, Tensor]:
+    """Returns random tokens and their attention mask, left-padded to different lengths or not."""
     generator = torch.Generator().manual_seed(1)
     tokens = torch.randint(0, model.vocabulary, (rows, _TOKENS), generator=generator)
     attention = torch.ones_like(tokens)
-    for row in range(rows):
+    for row in range(rows if padded else 0):
         attention[row, : 2 * row] = 0
     return tokens.to(model.device), attention.to(model.device)
 
@@ -96,25 +85,10 @@ def _log_probabilities(logits: Tensor) -> Tensor:
     return torch.log_softmax(logits.float(), dim=-1)
 
 
-def _tolerance(model: GatedModel) -> float:
-    """Returns the largest relative difference that counts as equal on this model."""
-    quantized = getattr(model.model.config, "quantization_config", None) is not None
-    quantized = quantized or any(
-        is_projection(point.module) and not _holds_plain_weights(point.module)
-        for point in model.points
-    )
-    return _QUANTIZED if quantized else _TOLERANCE.get(model.dtype, 1e-1)
-
-
-def _holds_plain_weights(module: nn.Module) -> bool:
-    weight = getattr(adapted_matrix(module) or module, "weight", None)
-    return isinstance(weight, Tensor) and (is_plain(weight) or weight.is_meta)
-
-
 def _agree(model: GatedModel, measured: Tensor, reference: Tensor) -> tuple[bool, str]:
     difference = float((measured - reference).abs().max())
     spread = float(reference.std()) + 1e-12
-    tolerance = _tolerance(model)
+    tolerance = tolerance_of(model)
     finite = bool(torch.isfinite(measured).all())
     detail = f"largest difference {difference:.2g}, tolerance {tolerance * max(spread, 1.0):.2g}"
     return finite and difference <= tolerance * max(spread, 1.0), detail
@@ -169,7 +143,7 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
             return False, f"zeros in what enters {point.path} give numbers that are not finite"
         scale = float(output.float().abs().max()) + 1e-12
         worst = max(worst, float((total - output.float()).abs().max()) / scale)
-    tolerance = _tolerance(model)
+    tolerance = tolerance_of(model)
     return worst <= tolerance, f"largest relative difference {worst:.2g}, tolerance {tolerance:.2g}"
 
 
@@ -304,38 +278,20 @@ def _zeroed_weights(points: Sequence[GatePoint], gates: Tensor) -> Iterator[None
 
 
 def _batch_equals_rows(model: GatedModel) -> tuple[bool, str]:
-    tokens, attention = _tokens(model)
+    tokens, attention = _tokens(model, padded=False)
     gates = _masks(model, rows=len(tokens))
     together = _decode(model, tokens, attention, gates)
-    alone = torch.cat(
-        [
-            _decode(
-                model,
-                tokens[row : row + 1, int((attention[row] == 0).sum()) :],
-                attention[row : row + 1, int((attention[row] == 0).sum()) :],
-                gates[row : row + 1],
-                forced=tokens[row],
-            )
-            for row in range(len(tokens))
-        ]
-    )
-    return _agree(model, together, alone)
+    rows = [slice(row, row + 1) for row in range(len(tokens))]
+    alone = [_decode(model, tokens[row], attention[row], gates[row]) for row in rows]
+    return _agree(model, together, torch.cat(alone))
 
 
-def _decode(
-    model: GatedModel,
-    tokens: Tensor,
-    attention: Tensor,
-    gates: Tensor,
-    *,
-    forced: Tensor | None = None,
-) -> Tensor:
+def _decode(model: GatedModel, tokens: Tensor, attention: Tensor, gates: Tensor) -> Tensor:
     """Returns log-probabilities after the prompt and after each of a few given tokens.
 
     The decoded tokens are the first tokens of the prompt, so that a near-tie between two
     continuations cannot separate two correct runs.
     """
-    source = tokens if forced is None else forced[None, :]
     steps = []
     with model.gates(gates):
         logits, cache = model.forward(tokens, attention, keep=1, use_cache=True)
@@ -343,7 +299,7 @@ def _decode(
         for step in range(_DECODED):
             attention = nn.functional.pad(attention, (0, 1), value=1)
             logits, cache = model.forward(
-                source[:, step : step + 1], attention, keep=1, cache=cache, use_cache=True
+                tokens[:, step : step + 1], attention, keep=1, cache=cache, use_cache=True
             )
             steps.append(_log_probabilities(logits))
     return torch.cat(steps, dim=1)

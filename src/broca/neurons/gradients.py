@@ -178,7 +178,8 @@ class Attributor:
             batches = self._budget.in_batches(
                 positions,
                 lambda batch: self._batch([requests[position] for position in batch], batch),
-                length=lambda position: _KEPT_COST * lengths[position],
+                length=lengths.__getitem__,
+                cost=_KEPT_COST,
             )
             with self._model.in_use():
                 for batch, attributions in batches:
@@ -224,6 +225,7 @@ class Attributor:
         answers = sequences[:, context:]
         attention = torch.ones_like(tokens)
         keep = answers.shape[1]
+        sharing = self._model.sharing(tokens.shape[1])
         self.tokens += tokens.numel()
         last_projections = [block.part.module for block in self._blocks]
         with (
@@ -241,8 +243,8 @@ class Attributor:
             tokens=tokens,
             answers=answers,
             context=context,
-            cache=cache if is_plain(cache) else None,
-            hidden=inputs if self._model.resumable else [None] * len(inputs),
+            cache=cache if sharing.prefixes and is_plain(cache) else None,
+            hidden=inputs if sharing.layers else [None] * len(inputs),
             neurons=neurons,
             probability=chosen[..., 0],
         )
@@ -277,7 +279,7 @@ class Attributor:
 
         new, cached = (last + 1, 0) if read.cache is None else (1, last)
         batches = self._budget.in_batches(
-            range(items * steps), run, length=lambda _: _BACKWARD_COST * new, cached=cached
+            range(items * steps), run, length=lambda _: new, cost=_BACKWARD_COST, cached=cached
         )
         for _, (item, step, slopes, probability) in batches:
             gradient.index_add_(0, item, slopes)

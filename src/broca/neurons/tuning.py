@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from broca.engine.work import left_padded
 from broca.errors import BadInput
 from broca.models import GatedModel
+from broca.models.caches import left_padded
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.selection import Columns
 from broca.neurons.verb_steps import PASSES, training_rows
