@@ -10,6 +10,8 @@ import numpy as np
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from broca.engine import Engine
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -81,6 +83,29 @@ task: [{members}]
 aggregate_metric_list:
   - {{metric: acc, weight_by_size: {weighted}{more}}}
 """
+
+
+def tokenizer_with(special=(), *, eos="<eos>", merges=()):
+    """A byte-level tokenizer of the tiny model in which some tokens are special, by their number.
+
+    Args:
+        special: Names of special tokens and their numbers, whose bytes are lost.
+        eos: The end of sequence.
+        merges: Pairs that become one token, with the numbers of the last bytes.
+    """
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    by_number = {0: "<bos>", 1: "<eos>"} | dict(enumerate(alphabet, start=2))
+    by_number |= {257 - place: first + second for place, (first, second) in enumerate(merges)}
+    by_number |= {number: name for name, number in dict(special).items()}
+    backend = Tokenizer(
+        models.BPE(vocab={symbol: n for n, symbol in by_number.items()}, merges=list(merges))
+    )
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, bos_token="<bos>", eos_token=eos, pad_token="<bos>",
+        additional_special_tokens=list(dict(special)),
+    )  # fmt: skip
 
 
 def write_tasks(folder: Path) -> Path:

@@ -32,10 +32,11 @@ def plain_loglikelihood(model, context, continuation):
 
 
 @torch.no_grad()
-def plain_generation(model, context, *, new_tokens, min_new=False):
+def plain_generation(model, context, *, new_tokens, min_new=False, **settings):
     """Returns the new tokens of transformers' greedy `generate` on a single sequence.
 
-    With `min_new`, the end-of-sequence token does not stop the generation.
+    With `min_new`, the end-of-sequence token does not stop the generation; other settings are
+    those of `generate`.
     """
     output = model.generate(
         torch.tensor([context]),
@@ -44,5 +45,6 @@ def plain_generation(model, context, *, new_tokens, min_new=False):
         do_sample=False,
         eos_token_id=None if min_new else model.generation_config.eos_token_id,
         pad_token_id=model.config.pad_token_id,
+        **settings,
     )
     return output[0, len(context) :].tolist()

@@ -99,8 +99,9 @@ def test_lower_bounds_depend_on_the_python(scripts, tmp_path):
 
 
 def test_the_changelog_has_the_version():
-    """The changelog begins with the present version and ends with 0.1.0."""
-    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    """After what is unreleased comes the present version; the last one is 0.1.0."""
+    text = (ROOT / "CHANGELOG.md").read_text().replace("## Unreleased\n", "", 1)
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert headings[0].split()[0] == PROJECT["version"]
     assert [heading.split()[0] for heading in headings][-1] == "0.1.0"
 

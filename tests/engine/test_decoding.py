@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from engine.shared_work import five_masks, heads, run
@@ -40,6 +42,38 @@ def test_rows_that_leave_and_enter_change_no_answer(tiny, gates, compact, budget
         request, mask = requests[number % 14], number // 14
         edited = zeroed_by_hand(bare, heads(gates, mask), head_dim=8)
         expected = plain_generation(edited, request.context, new_tokens=request.max_new_tokens)
+        assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
+        assert answer.tokens == len(expected)
+
+
+@pytest.mark.parametrize("share", ["off", "on"])
+@pytest.mark.parametrize("budget", [150, 100_000])
+def test_every_row_follows_the_settings_of_its_request(tiny, gates, share, budget):
+    """Rows with and without settings, under masks, equal transformers' with zeroed weights."""
+    rng = np.random.default_rng(7)
+    kinds = [
+        {},
+        {"repetition_penalty": 1.6},
+        {"no_repeat_ngram_size": 1, "min_new_tokens": 5},
+        {"suppress_tokens": list(range(2, 140)), "begin_suppress_tokens": [200]},
+    ]
+    requests = [
+        Request(
+            "generate_until",
+            (*range(10, 40), *rng.integers(2, 258, rng.choice([3, 3, 8])).tolist()),
+            max_new_tokens=int(rng.integers(5, 18)),
+            settings=json.dumps(kinds[number % 4]) if number % 4 else "",
+        )
+        for number in range(12)
+    ]
+    answers, _ = run(tiny, requests, gates, share_prefixes=share, token_budget=budget)
+    bare = tiny_llama()
+    for number, answer in enumerate(answers):
+        request, mask = requests[number % 12], number // 12
+        edited = zeroed_by_hand(bare, heads(gates, mask), head_dim=8)
+        expected = plain_generation(
+            edited, request.context, new_tokens=request.max_new_tokens, **kinds[number % 12 % 4]
+        )
         assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
         assert answer.tokens == len(expected)
 

@@ -1,6 +1,8 @@
 """The end of a generation, and its text."""
 
 import pytest
+from tokenizers import Tokenizer, decoders, models
+from transformers import PreTrainedTokenizerFast
 
 from broca.engine.stopping import StopRule
 from broca.testing import tiny_tokenizer
@@ -35,6 +37,25 @@ def end_of(rule, text, stop, limit=99):
 def test_stop_string_is_found_however_tokens_cut_it(rule, text, stop, read):
     """The rule ends at the token that completes a stop string, not before."""
     assert end_of(rule, text, stop) == read
+
+
+def test_special_tokens_are_stop_strings():
+    """A stop string that is a special token ends a generation, though its text leaves it out."""
+    tokenizer = tiny_tokenizer()
+    rule = StopRule(tokenizer, [])
+    tokens = tokenizer.encode("one")
+    assert not rule.ended(tokens, ("<eos>",), 99)
+    assert rule.ended([*tokens, 1], ("<eos>",), 99)
+    assert rule.text([*tokens, 1], ("<eos>",)) == "one"
+
+
+def test_stop_string_may_end_in_a_space_that_decoders_strip():
+    """A token that is a space, which is no text where it is decoded alone, completes a string."""
+    vocabulary = {"<eos>": 0, "\u2581": 1, "a": 2, "b": 3}
+    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    backend.decoder = decoders.Metaspace()
+    rule = StopRule(PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<eos>"), [0])
+    assert [rule.ended([2, 3, 1][:length], ("b ",), 99) for length in (1, 2, 3)] == [0, 0, 1]
 
 
 def test_end_of_sequence_token_ends(rule):

@@ -81,6 +81,18 @@ def test_a_chat_template_gets_messages(model):
     assert hear(conversation, "Yes")[INTACT] == plain_answer(model, text)
 
 
+def test_variables_of_the_template_reach_it(model):
+    """Variables such as `enable_thinking` change the prompt."""
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.chat_template = TEMPLATE + "{% if enable_thinking is false %}<none>{% endif %}"
+    chatting = GatedModel.wrap(model.model, tokenizer, name="chat")
+    conversation = Conversation(
+        chatting, (), max_new_tokens=6, template_settings={"enable_thinking": False}
+    )
+    text = "<user> Hi\n<assistant><none>"
+    assert hear(conversation, "Hi")[INTACT] == plain_answer(model, text)
+
+
 def test_commands_change_what_is_ablated(model):
     """Each command changes the ablation or the voices, and writes the new state."""
     conversation = Conversation(

@@ -11,10 +11,10 @@ from broca.options import DataOptions, TaskOptions
 from broca.tasks import Catalog, RequestTokenizer
 
 
-def cut(model, parts, **options):
+def cut(model, parts, *, max_length=None, **options):
     """Returns the neuron tasks of a model with a few items."""
     return neuron_tasks(
-        model, parts, Catalog(), report_items=5, task_options=TaskOptions(),
+        model, parts, Catalog(), report_items=5, task_options=TaskOptions(max_length=max_length),
         data_options=DataOptions(items=6, **options),
     )  # fmt: skip
 
@@ -56,6 +56,9 @@ def test_data_sets_are_read_and_shortened(reference, tmp_path):
         assert len(places) == 2
         for benchmark, item in (tasks.bank[place] for place in places):
             assert least <= len(benchmark.margin(item).requests[0].continuation) <= most
+    cropped = cut(reference, {"locate": (name,)}, max_length=10)
+    assert all(benchmark.cut_items == 0 for benchmark, _ in full.bank)
+    assert all(benchmark.cut_items == 9 for benchmark, _ in cropped.bank)
 
 
 def test_examples_are_located_on_whole(neurons):

@@ -82,12 +82,53 @@ def test_settings_of_generations_are_read_in_every_form(settings):
         ({"until": 3}, "until must be a text or a list of texts, not 3"),
         ("do_sample=true", "requests sampling"),
         ("temperature=0.7", "requests sampling"),
+        ("num_beams=2", "num_beams=2 is not applied: broca decodes greedily"),
+        ("num_beam=1", "'num_beam' is unknown"),
     ],
 )
 def test_settings_of_generations_are_refused(settings, message):
     """Unknown settings, values of another type and sampling are refused."""
     with pytest.raises(BadInput, match=message):
         TaskOptions(gen_kwargs=settings)
+
+
+def test_settings_of_transformers_are_read_as_values():
+    """Numbers, lists and null of settings that greedy decoding follows are no texts."""
+    options = TaskOptions(gen_kwargs="repetition_penalty=1.5,num_beams=1,suppress_tokens=none")
+    expected = {"repetition_penalty": 1.5, "num_beams": 1, "suppress_tokens": None}
+    assert options.generation == expected
+    assert TaskOptions(gen_kwargs={"bad_words_ids": [[3]]}).generation == {"bad_words_ids": [[3]]}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "enable_thinking=false,effort=low",
+        '{"enable_thinking": false, "effort": "low"}',
+        {"effort": "low", "enable_thinking": False},
+    ],
+)
+def test_variables_of_the_chat_template_are_read_in_every_form(settings):
+    """Pairs, JSON and mappings give the same options, which can be hashed."""
+    options = TaskOptions(chat_template=True, chat_template_kwargs=settings)
+    assert options.template_settings == {"effort": "low", "enable_thinking": False}
+    assert hash(options) == hash(
+        TaskOptions(chat_template=True, chat_template_kwargs=options.chat_template_kwargs)
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"chat_template_kwargs": "a=1"}, "which is not used: add `chat_template`"),
+        ({"chat_template_kwargs": "a", "chat_template": True}, "`chat_template_kwargs` 'a' is not"),
+        ({"max_length": 1}, "`max_length` must be at least 2, not 1"),
+    ],
+)
+def test_settings_of_prompts_are_refused(values, message):
+    """Variables without a template, without a value, and a length without room are refused."""
+    with pytest.raises(BadInput, match=message):
+        TaskOptions(**values)
 
 
 def test_options_within_a_workspace_measure_there():

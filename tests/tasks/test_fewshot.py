@@ -15,6 +15,8 @@ def folder(tmp_path_factory):
     text = (folder / "same_split.yaml").read_text()
     first = text.replace("same_split", "first_n") + "fewshot_config: {sampler: first_n}\n"
     (folder / "first_n.yaml").write_text(first)
+    named = first.replace("first_n\n", "first_named\n", 1) + "fewshot_split: test\n"
+    (folder / "first_named.yaml").write_text(named)
     written = '[{question: "1 + 1", answer: two}]'
     samples = text.replace("same_split", "written") + f"fewshot_config: {{samples: {written}}}\n"
     (folder / "written.yaml").write_text(samples)
@@ -83,8 +85,19 @@ def test_lm_eval_agrees_on_the_documents_set_aside(folder, tiny, tokenizer):
     assert {item.prompt for item in benchmark.items} == prompts
 
 
+@pytest.mark.parametrize(("name", "count"), [("first_n", 22), ("first_named", 4)])
+def test_first_examples_are_those_of_lm_eval(folder, tiny, tokenizer, name, count):
+    """With `first_n` from the scored split, every item has lm-eval's prompt; the first are none."""
+    options = TaskOptions(num_fewshot=count)
+    benchmark = Catalog(folder).load(name, tokenizer, options=options)
+    results = harness_results(tiny.model, tiny.tokenizer, [name], folder=folder, num_fewshot=count)
+    prompts = {sample["doc_id"]: sample["arguments"][0][0] for sample in results["samples"][name]}
+    assert [item.prompt for item in benchmark.items] == [prompts[n] for n in range(count, 24)]
+
+
 @pytest.mark.parametrize(
-    ("name", "count", "most"), [("generation", 13, 12), ("same_split", 16, 15), ("written", 2, 1)]
+    ("name", "count", "most"),
+    [("generation", 13, 12), ("same_split", 16, 15), ("first_n", 24, 23), ("written", 2, 1)],
 )
 def test_more_examples_than_there_are_is_refused(folder, tokenizer, name, count, most):
     """A `num_fewshot` above the available examples is refused with their number."""

@@ -1,12 +1,19 @@
 """lm-eval tasks with their requests: targets, splits, prompts and scores."""
 
+import json
 from dataclasses import replace
 
 import pytest
+from harness_tasks import answers, tokenizer_with
+from independent import plain_loglikelihood
+from transformers import GenerationConfig
 
+import broca
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog, Generation, LogLikelihood, TaskOptions
+from broca.models import GatedModel
+from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
 from broca.tasks.prepared import prepare
+from broca.testing import tiny_llama, tiny_tokenizer
 
 
 @pytest.mark.parametrize("kind", ["likelihood", "rolling"])
@@ -144,3 +151,94 @@ def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):
     assert request.max_new_tokens == 3
     assert "!" in request.stop
     assert "\n\n" not in request.stop
+
+
+CHOICE = """
+task: {name}
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {folder}/{name}.jsonl}}}}
+test_split: test
+output_type: multiple_choice
+doc_to_text: "{{{{question}}}}"
+doc_to_target: 0
+doc_to_choice: choices
+target_delimiter: ""
+"""
+
+
+def choice_task(folder, name, documents):
+    """Writes a multiple-choice task without text between prompts and choices."""
+    (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    (folder / f"{name}.yaml").write_text(CHOICE.format(name=name, folder=folder))
+
+
+def test_choices_that_merge_with_their_prompt_are_compared_from_one_token(tmp_path):
+    """Where a choice becomes one token with the prompt, all begin there: their texts compare."""
+    documents = [
+        {"question": "2 cat", "choices": ["s", " dogs", "!"]},
+        {"question": "2 ca", "choices": ["ts", "r"]},
+        {"question": "1 dog", "choices": ["s", " cats"]},
+        {"question": "1 cat", "choices": ["s", ""]},
+    ]
+    choice_task(tmp_path, "merging", documents)
+    tokenizer = tokenizer_with(merges=(("c", "a"), ("ca", "t"), ("cat", "s")))
+    requests = RequestTokenizer(tokenizer, max_length=64)
+    benchmark = Catalog(tmp_path).load("merging", requests, metric="acc")
+    assert [item.prompt for item in benchmark.items] == ["2 cat", "2 ca", "1 dog"]
+    (note,) = benchmark.notes
+    assert note.startswith("1 of 4 items of merging were left out: their targets are empty")
+    model = tiny_llama()
+    gated = GatedModel.wrap(model, tokenizer, name="tiny")
+    for item, outputs in zip(benchmark.items, answers(gated, benchmark), strict=True):
+        texts = [item.prompt + choice for choice in benchmark.document(item)["choices"]]
+        start = 5 if item.prompt == "1 dog" else 2
+        for output, text in zip(outputs, texts, strict=True):
+            tokens = tokenizer.encode(text)
+            expected, greedy = plain_loglikelihood(model, tokens[:start], tokens[start:])
+            assert output.value == pytest.approx(expected, abs=1e-4)
+            assert output.greedy == greedy
+
+
+def test_items_that_do_not_fit_are_left_out_and_said(tmp_path):
+    """Answers longer than the model's context are left out with a note; all of them are refused."""
+    documents = [{"question": "a", "choices": ["b", "c" * n]} for n in (3, 9, 8)]
+    choice_task(tmp_path, "long", documents)
+    benchmark = Catalog(tmp_path).load("long", RequestTokenizer(tiny_tokenizer(), max_length=8))
+    assert [item.requests[1].continuation for item in benchmark.items] == [
+        tuple(tiny_tokenizer().encode("c" * n)) for n in (3, 8)
+    ]
+    assert all(request.context for item in benchmark.items for request in item.requests)
+    (note,) = benchmark.notes
+    assert note == (
+        "1 of 3 items of long were left out: an answer is longer than the 8 tokens that the "
+        "model reads: shorten it"
+    )
+    with pytest.raises(TaskUnusable, match="no item of task 'long' can be scored: an answer"):
+        Catalog(tmp_path).load("long", RequestTokenizer(tiny_tokenizer(), max_length=2))
+
+
+def test_answers_that_do_not_fit_have_no_margin():
+    """An answer of a function that is longer than the context leaves its item out of margins."""
+    task = broca.Task.from_examples([("a", "b"), ("c", "d")], max_new_tokens=4)
+    options = TaskOptions(reference=lambda document: document["prompt"] * 9)
+    requests = [RequestTokenizer(tiny_tokenizer(), max_length=length) for length in (8, 9)]
+    short, long = (Catalog().load(task, tokenizer, options=options) for tokenizer in requests)
+    assert [short.margin(item) for item in short.items] == [None, None]
+    assert len(long.margin(long.items[0]).requests[0].continuation) == 9
+
+
+def test_the_models_own_settings_of_generations_are_said(folder):
+    """A note names the settings of generation_config that a task's generations follow."""
+    config = GenerationConfig(repetition_penalty=1.1, num_beams=2, max_new_tokens=30)
+    requests = RequestTokenizer(tiny_tokenizer(), max_length=999, generation_config=config)
+    options = TaskOptions(gen_kwargs="num_beams=1")
+    benchmark = Catalog(folder).load("good", requests, options=options)
+    assert benchmark.notes == (
+        "generations of good follow the model's generation_config, as in lm-eval: "
+        "max_new_tokens=30, repetition_penalty=1.1",
+    )
+    assert {r.settings for item in benchmark.items for r in item.requests} == {
+        '{"repetition_penalty": 1.1}'
+    }
+    with pytest.raises(TaskUnusable, match=r"num_beams=2 .*with `gen_kwargs` num_b"):
+        Catalog(folder).load("good", requests)

@@ -110,6 +110,63 @@ def test_a_system_message_that_a_template_refuses_is_left_out():
         tokenizer.chat([{"role": "user", "content": "no"}])
 
 
+PARTS = (
+    "{% for m in messages %}<{{ m['role'] }}>{% for part in m['content'] %}"
+    "{% if part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("template", [PARTS, PARTS.replace("['text'] }}", "['text'] + '' }}")])
+def test_templates_that_iterate_contents_get_parts(template):
+    """A template that iterates contents, and shows nothing of a text, gets a list of parts."""
+    iterating = tiny_tokenizer()
+    iterating.chat_template = template
+    tokenizer = RequestTokenizer(iterating, max_length=64)
+    messages = [{"role": "system", "content": "be"}, {"role": "user", "content": "hi"}]
+    assert tokenizer.chat(messages) == "<system>be<user>hi"
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ 'always the same' }}", "leaves out what the user says"),
+        ("{{ messages[0].content + 1 }}", "refuses the prompt: "),
+        ("{{ messages[5].content.text }}", "refuses the prompt: "),
+        ("{{ messages[0].content }}{% if", "refuses the prompt: "),
+    ],
+)
+def test_templates_that_show_no_content_are_refused(template, message):
+    """A template that leaves out the prompt, or fails on it, is one line."""
+    faulty = tiny_tokenizer()
+    faulty.chat_template = template
+    with pytest.raises(BadInput, match=message) as error:
+        RequestTokenizer(faulty, max_length=64).chat([{"role": "user", "content": "hi"}])
+    assert "\n" not in str(error.value)
+
+
+def test_variables_of_the_template_are_given_to_it():
+    """Variables reach the template and make another name."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = "{{ messages[0].content }}{% if not enable_thinking %}!{% endif %}"
+    plain, thinking = (
+        RequestTokenizer(tokenizer, max_length=8, template_settings={"enable_thinking": value})
+        for value in (False, True)
+    )
+    message = [{"role": "user", "content": "hi"}]
+    assert (plain.chat(message), thinking.chat(message)) == ("hi!", "hi")
+    assert plain.name != thinking.name
+    assert plain.identity != thinking.identity
+
+
+def test_lengths_are_those_of_the_options_up_to_the_configuration(tiny):
+    """`max_length` cuts prompts; more than the model is configured for is refused."""
+    shorter = RequestTokenizer.of(tiny, TaskOptions(max_length=4))
+    assert len(shorter.loglikelihood("0123456789", "a").context) == 4
+    assert RequestTokenizer.of(tiny).loglikelihood("0123456789", "a").cut == 0
+    with pytest.raises(BadInput, match="`max_length` 257 is more than the 256 tokens"):
+        RequestTokenizer.of(tiny, TaskOptions(max_length=257))
+
+
 def test_names_tell_templates_apart():
     """Request tokenizers with different chat templates have different names."""
     plain, templated = tiny_tokenizer(), tiny_tokenizer()

@@ -25,6 +25,7 @@ def chat(
     scale: float = 0.0,
     side_by_side: bool = False,
     system_prompt: str = "",
+    chat_template_kwargs: str | None = None,
     max_new_tokens: int = 200,
     print_options: Annotated[PrintOptions, without("json")],
     model_options: Annotated[ModelOptions, without("components")],
@@ -37,6 +38,7 @@ def chat(
         scale: Factor of their outputs; 0 ablates.
         side_by_side: Show both answers in columns, when both are there.
         system_prompt: Text before everything else.
+        chat_template_kwargs: Variables of the chat template, NAME=VALUE joined by commas or JSON.
         max_new_tokens: Maximum number of tokens of an answer.
     """
     import broca
@@ -54,6 +56,7 @@ def chat(
             heads=heads,
             scale=scale,
             system_prompt=system_prompt,
+            chat_template_kwargs=chat_template_kwargs,
             max_new_tokens=max_new_tokens,
             write=screen.write,
             on_start=start,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from broca.engine.checks import require_finite
 from broca.engine.prefixes import PrefixGroup, groups_that_fit, prefix_groups
 from broca.engine.stopping import StopRule
 from broca.engine.work import Decoding, Masking, Store, longest_first
+from broca.errors import BadInput, first_line
 from broca.models import ActiveGates, GatedModel
 from broca.models.caches import is_plain, join, select_rows, trim_left
 from broca.options import EngineOptions
@@ -93,6 +95,7 @@ class Decoder:
         self._budget = budget
         self._options = options
         self._stop = stop
+        self._processors = cache(self._processors_of)
 
     @torch.inference_mode()
     def run(self, work: Sequence[Decoding], masking: Masking, store: Store) -> None:
@@ -213,7 +216,8 @@ class Decoder:
         self.tokens += batch.read
         require_finite(logits, [decoding.position for decoding in batch.work])
         joins = self._model.sharing(max(decoding.length for decoding in batch.work)).joining
-        return _Running(batch, logits[:, -1].argmax(-1), cache, joins=joins)
+        newest = self._choose(logits[:, -1], batch.work, {})
+        return _Running(batch, newest, cache, joins=joins)
 
     def _generate(
         self,
@@ -258,7 +262,64 @@ class Decoder:
                     use_cache=True,
                 )
             require_finite(logits, [decoding.position for decoding in running.work])
-            running.newest = logits[:, -1].argmax(-1)
+            running.newest = self._choose(logits[:, -1], running.work, generated)
+
+    def _choose(
+        self, logits: Tensor, work: Sequence[Decoding], generated: Mapping[int, list[int]]
+    ) -> Tensor:
+        """Returns the most likely token of each row after its request's settings, `(rows,)`.
+
+        Args:
+            logits: Logits of the next token, `(rows, vocabulary)`.
+            work: Work of each row.
+            generated: Tokens so far, by the position of the request.
+        """
+        rows_by_key: dict[tuple[str, int, int, int], list[int]] = {}
+        for row, decoding in enumerate(work):
+            request = decoding.request
+            if request.settings:
+                new = len(generated.get(decoding.position, ()))
+                key = request.settings, len(request.context), request.max_new_tokens, new
+                rows_by_key.setdefault(key, []).append(row)
+        if rows_by_key:
+            logits = logits.to(torch.float32, copy=True)  # as `generate` does
+        for (settings, prompt, new_tokens, _), rows in rows_by_key.items():
+            tokens = torch.tensor(
+                [[*work[row].tokens, *generated.get(work[row].position, ())] for row in rows],
+                device=logits.device,
+            )
+            processors = self._processors(settings, prompt, new_tokens, logits.device)
+            logits[rows] = processors(tokens, logits[rows])
+        return logits.argmax(-1)
+
+    def _processors_of(
+        self, settings: str, prompt: int, new_tokens: int, device: torch.device
+    ) -> Any:
+        """Returns the logits processors that `generate` builds for a prompt of so many tokens.
+
+        Raises:
+            BadInput: transformers does not accept the settings.
+        """
+        from transformers import GenerationConfig
+
+        model = self._model.model
+        defaults = getattr(model, "generation_config", None)
+        try:
+            config = GenerationConfig(
+                **json.loads(settings),
+                eos_token_id=getattr(defaults, "eos_token_id", None),
+                max_length=prompt + new_tokens,
+            )
+            model._prepare_special_tokens(config, True, device)
+            return model._get_logits_processor(
+                generation_config=config, input_ids_seq_length=prompt, device=device
+            )
+        except (ValueError, TypeError, AttributeError) as error:
+            raise BadInput(
+                f"the settings of generations {settings} are not accepted by transformers: "
+                f"{first_line(error)}; correct generation_kwargs, `gen_kwargs` or the model's "
+                "generation_config"
+            ) from error
 
     def _note_newest(self, running: _Running, generated: dict[int, list[int]], keep: Keep) -> None:
         """Appends the newest token of each running row, and finishes rows that it ends."""

@@ -14,6 +14,7 @@ from transformers.generation.streamers import TextStreamer
 
 from broca.errors import BadInput, nearest
 from broca.models import GatedModel
+from broca.tasks import RequestTokenizer
 
 INTACT, ABLATED = "intact", "ablated"
 """The two voices."""
@@ -67,6 +68,7 @@ class Conversation:
         voices: The voices that answer.
         exchanges: The exchanges so far.
         ended: Whether the user has ended the conversation.
+        template_settings: Variables of the chat template.
     """
 
     model: GatedModel
@@ -78,6 +80,7 @@ class Conversation:
     voices: tuple[str, ...] = (INTACT, ABLATED)
     exchanges: list[Exchange] = field(default_factory=list)
     ended: bool = False
+    template_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.model.tokenizer is None:
@@ -180,9 +183,11 @@ class Conversation:
                     {"role": "assistant", "content": answer},
                 ]
             messages.append({"role": "user", "content": prompt})
-            text = tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
-            )
+            text = RequestTokenizer(
+                tokenizer,
+                max_length=self.model.max_length,
+                template_settings=self.template_settings,
+            ).chat(messages)
             tokens = list(tokenizer.encode(text, add_special_tokens=False))
         else:
             lines = [self.system_prompt] * bool(self.system_prompt)

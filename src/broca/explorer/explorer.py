@@ -26,6 +26,7 @@ from broca.results.export import Form
 from broca.results.verification import Verification
 from broca.runs.provenance import model_info
 from broca.runs.setup import named_heads
+from broca.tasks import RequestTokenizer
 
 LONGEST = 256
 """Maximum number of tokens of an answer."""
@@ -61,9 +62,11 @@ class Explorer(AbstractContextManager["Explorer"]):
         self.subject = subject
         for names in subject.sets.values():
             model.components.columns(names)  # refuses a result of another model
+        run_options = run_options or RunOptions()
+        self._task_options = run_options.task_options
         self.generator = Generator(model)
         self.measurer = Measurer(
-            model.copy(), run_options or RunOptions(), tasks=subject.tasks, verify=verify,
+            model.copy(), run_options, tasks=subject.tasks, verify=verify,
             export=export,
         )  # fmt: skip
         self._verified: list[Verification] = []
@@ -231,9 +234,8 @@ class Explorer(AbstractContextManager["Explorer"]):
             raise BadInput("the prompt is empty: write something for the model to continue")
         tokenizer = self.model.tokenizer
         if chat and self.chats:
-            text = tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
-            )
+            requests = RequestTokenizer.of(self.model, self._task_options)
+            text = requests.chat([{"role": "user", "content": prompt}])
             return list(tokenizer.encode(text, add_special_tokens=False))
         return list(tokenizer.encode(prompt))
 

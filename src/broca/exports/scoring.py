@@ -100,7 +100,13 @@ def harness_score(
     (task,) = benchmark.harness_tasks
     with redirect_stderr(StringIO()):  # it draws bars that cannot be switched off
         results = simple_evaluate(
-            HFLM(pretrained=model, tokenizer=tokenizer, batch_size=8),
+            HFLM(
+                pretrained=model,
+                tokenizer=tokenizer,
+                batch_size=8,
+                max_length=options.max_length,
+                chat_template_args=options.template_settings,
+            ),
             tasks=[task],
             task_manager=TaskManager(include_defaults=False),  # which would take seconds
             num_fewshot=options.num_fewshot,

@@ -20,6 +20,7 @@ from lm_eval.api.registry import register_model
 from broca.engine import Ablation, Engine, EngineOptions
 from broca.errors import BadInput, nearest
 from broca.models import GatedModel, load
+from broca.options import TaskOptions
 from broca.tasks import Generation, LogLikelihood, Output, RequestTokenizer
 
 _IGNORED = ("batch_size", "max_batch_size")
@@ -42,6 +43,9 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         allow_pickle: Whether weights in pickle format may be loaded.
         trust_remote_code: Whether the model's own Python files may be run.
         token_budget: Maximum number of tokens of a batch; None derives it from the free memory.
+        max_length: Maximum number of tokens that the model reads; by default its configuration's.
+        enable_thinking: Variable of the chat template; only False is accepted.
+        chat_template_args: Other variables of the chat template.
         options: Arguments of lm-eval that are not used.
 
     Raises:
@@ -62,12 +66,16 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         allow_pickle: bool = False,
         trust_remote_code: bool = False,
         token_budget: int | None = None,
+        max_length: int | None = None,
+        enable_thinking: bool | None = None,
+        chat_template_args: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         arguments = [
             "pretrained", "ablate", "scale", "components", "revision", "dtype", "device",
-            "device_map", "allow_pickle", "trust_remote_code",
+            "device_map", "allow_pickle", "trust_remote_code", "max_length", "enable_thinking",
+            "chat_template_args",
         ]  # fmt: skip
         for name in options:
             if name not in _IGNORED:
@@ -75,6 +83,11 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
                     f"`model_args`: broca takes no '{name}'{nearest(name, arguments)}; it takes "
                     f"{', '.join(arguments)} and token_budget"
                 )
+        if enable_thinking:
+            raise BadInput(
+                "`model_args`: enable_thinking=True needs lm-eval's think_end_token, which broca "
+                "does not take: use enable_thinking=False"
+            )
         if not pretrained:
             raise BadInput("`model_args`: pretrained=MODEL is missing (a folder or a hub id)")
         how = Ablation(scale=float(scale))
@@ -97,9 +110,15 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())
         self._gates = how.gates(mask[None])
         self._engine = Engine(self._gated, EngineOptions(token_budget=token_budget))
-        self._tokenizer = RequestTokenizer(self._gated.tokenizer, max_length=self._gated.max_length)
+        template = dict(chat_template_args or {})
+        if enable_thinking is not None:
+            template["enable_thinking"] = enable_thinking
+        task_options = TaskOptions(
+            max_length=max_length, chat_template=bool(template), chat_template_kwargs=template
+        )
+        self._tokenizer = RequestTokenizer.of(self._gated, task_options)
         self.tokenizer = self._gated.tokenizer
-        self.max_length = self._gated.max_length
+        self.max_length = task_options.max_length_of(self._gated.max_length)
 
     @property
     def identity(self) -> str:
@@ -109,6 +128,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             self._gated.dtype,
             self._gated.kinds,
             self.ablated,
+            self._tokenizer.identity[1:],
             float(self._gates.min()) if self.ablated else 1.0,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -175,6 +195,13 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
     def _answers(self, requests: Sequence[Instance]) -> list[list[Output]]:
         """Returns the engine's answers to every request, in one or several windows."""
         pieces = [self._tokenizer.requests(instance) for instance in requests]
+        for instance, group in zip(requests, pieces, strict=True):
+            if instance.request_type == "loglikelihood" and (not group or group[0].merged):
+                raise BadInput(
+                    f"task '{instance.task_name}': the answer {instance.args[1]!r} has no token of "
+                    f"its own after the prompt {instance.args[0][-20:]!r}, so that lm-eval's rules "
+                    "give it no log-likelihood; change the prompt's end or the answer"
+                )
         flat = [request for group in pieces for request in group]
         outputs = self._engine.run(flat, self._gates, np.zeros(len(flat), dtype=np.intp))
         answers, start = [], 0

@@ -50,7 +50,9 @@ def neuron_tasks(
     limit = ROWS_READ * max(data_options.items, report_items)
     data_sets = {
         name: _shortened(
-            of_examples(model, read_data_set(name, limit=limit, fields=data_options.columns)),
+            of_examples(
+                model, read_data_set(name, limit=limit, fields=data_options.columns), options
+            ),
             data_options.answer_tokens,
         )
         for name in names
@@ -77,9 +79,9 @@ def example_tasks(model: GatedModel, task: Task, *, answer_tokens: int | None = 
     return _task_set({task.name: benchmark}, {task.name: split}, {"locate": (task.name,)})
 
 
-def of_examples(model: GatedModel, task: Task) -> Benchmark:
-    """Builds a task of examples for a model, without a catalog."""
-    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+def of_examples(model: GatedModel, task: Task, options: TaskOptions | None = None) -> Benchmark:
+    """Builds a task of examples for a model, without a catalog; only `max_length` applies."""
+    tokenizer = RequestTokenizer.of(model, options)
     return Benchmark.build([harness_task(task, tokenizer)], tokenizer)
 
 

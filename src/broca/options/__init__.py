@@ -25,10 +25,12 @@ from broca.options.neurons import (
     WordingSelectingOptions,
 )
 from broca.options.running import (
+    APPLIED_SETTINGS,
     DEFAULT_METHOD,
     LENGTH_NAMES,
     NEW_TOKENS,
     OFFLINE,
+    REFUSED_SETTINGS,
     RESPONSES,
     AblationOptions,
     CompareRunOptions,
@@ -57,6 +59,7 @@ from broca.options.sentences import (
 )
 
 __all__ = [
+    "APPLIED_SETTINGS",
     "DEFAULT_METHOD",
     "AblationOptions",
     "CompareRunOptions",
@@ -78,6 +81,7 @@ __all__ = [
     "OFFLINE",
     "PaperRunOptions",
     "ProgressOptions",
+    "REFUSED_SETTINGS",
     "RESPONSES",
     "Reference",
     "RuleOptions",

@@ -21,6 +21,21 @@ NEW_TOKENS = "max_gen_toks"
 LENGTH_NAMES = (NEW_TOKENS, "max_new_tokens", "max_tokens", "max_completion_tokens")
 """All names that lm-eval accepts for it."""
 
+APPLIED_SETTINGS = (
+    "repetition_penalty", "no_repeat_ngram_size", "bad_words_ids", "min_length", "min_new_tokens",
+    "forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty",
+    "suppress_tokens", "begin_suppress_tokens", "sequence_bias",
+)  # fmt: skip
+"""Settings of transformers' `generate` that change the most likely token, which are applied."""
+
+REFUSED_SETTINGS = (
+    "num_beams", "num_beam_groups", "num_return_sequences", "diversity_penalty", "penalty_alpha",
+    "dola_layers", "guidance_scale", "constraints", "force_words_ids", "token_healing",
+    "encoder_repetition_penalty", "encoder_no_repeat_ngram_size", "watermarking_config",
+    "stop_strings", "max_time",
+)  # fmt: skip
+"""Settings of `generate` that change a text and are not applied; they can be switched off."""
+
 Switch = Literal["auto", "on", "off"]
 """`auto` lets the planner decide by the work that is saved."""
 
@@ -97,6 +112,10 @@ class TaskOptions:
     chat_template: bool = False
     """Write prompts in the tokenizer's chat template."""
 
+    chat_template_kwargs: str | Mapping[str, Any] | None = None
+    """Variables of the chat template, NAME=VALUE joined by commas or JSON, such as
+    enable_thinking=false."""
+
     system_prompt: str | None = None
     """Text before every prompt; the system message in a chat template."""
 
@@ -109,7 +128,12 @@ class TaskOptions:
 
     gen_kwargs: str | Mapping[str, Any] | None = None
     """Settings of generations that replace the tasks' own, NAME=VALUE joined by commas or JSON:
-    max_gen_toks and until, such as max_gen_toks=64. Decoding is always greedy."""
+    max_gen_toks, until and settings of transformers such as repetition_penalty=1.2. Decoding is
+    always greedy."""
+
+    max_length: int | None = None
+    """Maximum number of tokens that the model reads; longer prompts are cut from the left.
+    Default: from the model's configuration, as in lm-eval."""
 
     reference: str | Reference = "own"
     """Answer whose probability is the margin of a generation: own (the intact model's, where it
@@ -124,10 +148,19 @@ class TaskOptions:
             )
         if self.metric is not None and not self.metric.strip():
             raise BadInput("`metric` is empty: give NAME or NAME,FILTER")
-        if self.gen_kwargs is not None:
-            settings = _generation(self.gen_kwargs)
+        if self.max_length is not None and self.max_length < 2:
+            raise BadInput(f"`max_length` must be at least 2, not {self.max_length}")
+        for name, settings in (
+            ("gen_kwargs", self.generation),
+            ("chat_template_kwargs", self.template_settings),
+        ):
             written = json.dumps(settings, sort_keys=True) if settings else None
-            object.__setattr__(self, "gen_kwargs", written)
+            object.__setattr__(self, name, written)
+        if self.chat_template_kwargs is not None and not self.chat_template:
+            raise BadInput(
+                "`chat_template_kwargs` are variables of the chat template, which is not used: add "
+                "`chat_template`"
+            )
         if isinstance(self.reference, str) and not (
             self.reference in ("own", "gold") or ":" in self.reference
         ):
@@ -138,8 +171,18 @@ class TaskOptions:
 
     @property
     def generation(self) -> dict[str, Any]:
-        """The settings of `gen_kwargs`: `max_gen_toks`, a number, and `until`, a list of texts."""
+        """The settings of `gen_kwargs`: `max_gen_toks`, a number, `until`, a list, and others."""
         return {} if self.gen_kwargs is None else _generation(self.gen_kwargs)
+
+    @property
+    def template_settings(self) -> dict[str, Any]:
+        """The variables of `chat_template_kwargs`, by name."""
+        pairs = _named_values(self.chat_template_kwargs or {}, option="chat_template_kwargs")
+        return {name: _json_value(value) for name, value in pairs}
+
+    def max_length_of(self, configured: int) -> int:
+        """Returns the maximum number of input tokens of a model that is configured for some."""
+        return configured if self.max_length is None else self.max_length
 
     def to_dict(self) -> dict[str, Any]:
         """The options that differ from the defaults, for `result.json`."""
@@ -179,29 +222,50 @@ def _generation(gen_kwargs: str | Mapping[str, Any]) -> dict[str, Any]:
                     f"`gen_kwargs`: {name}={value} requests sampling: broca decodes greedily, so "
                     "that equal inputs give equal outputs; leave it out"
                 )
+        elif name in APPLIED_SETTINGS:
+            settings[name] = _json_value(value)
+        elif name in REFUSED_SETTINGS:
+            settings[name] = _json_value(value)
+            if settings[name] not in (None, False, 0, 1):
+                raise BadInput(
+                    f"`gen_kwargs`: {name}={value} is not applied: broca decodes greedily, token "
+                    "by token; leave it out"
+                )
         else:
-            accepted = (NEW_TOKENS, "until", *LENGTH_NAMES)
+            accepted = (NEW_TOKENS, "until", *LENGTH_NAMES, *APPLIED_SETTINGS)
             raise BadInput(
-                f"`gen_kwargs`: '{name}' is unknown{nearest(name, accepted)}; use {NEW_TOKENS} and "
-                "until"
+                f"`gen_kwargs`: '{name}' is unknown{nearest(name, accepted)}; use {NEW_TOKENS}, "
+                f"until, {', '.join(APPLIED_SETTINGS)}"
             )
     return settings
 
 
-def _named_values(gen_kwargs: str | Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _json_value(value: Any) -> Any:
+    """Reads a number, true, false, null or a list from text; other text stays as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value.lower() if value.lower() in ("true", "false", "none") else value)
+    except ValueError:
+        return None if value.lower() == "none" else value
+
+
+def _named_values(
+    gen_kwargs: str | Mapping[str, Any], *, option: str = "gen_kwargs"
+) -> list[tuple[str, Any]]:
     """Names and values of a mapping, of JSON, or of NAME=VALUE pairs joined by commas."""
     if isinstance(gen_kwargs, str) and gen_kwargs.lstrip().startswith("{"):
         try:
             gen_kwargs = json.loads(gen_kwargs)
         except ValueError as error:
-            raise BadInput(f"`gen_kwargs` '{gen_kwargs}' is not JSON: {error}") from error
+            raise BadInput(f"`{option}` '{gen_kwargs}' is not JSON: {error}") from error
     if isinstance(gen_kwargs, Mapping):
         return list(gen_kwargs.items())
     pairs = [pair.partition("=") for pair in gen_kwargs.split(",") if pair.strip()]
     for name, separator, _ in pairs:
         if not separator or not name.strip():
             raise BadInput(
-                f"`gen_kwargs` '{gen_kwargs}' is not of the form NAME=VALUE,NAME=VALUE; a text "
+                f"`{option}` '{gen_kwargs}' is not of the form NAME=VALUE,NAME=VALUE; a text "
                 'with a comma needs JSON, {"until": ["a,b"]}'
             )
     return [

@@ -329,7 +329,7 @@ def load_tasks(
         BrocaError: A task is unknown or cannot be used.
     """
     options = options or TaskOptions()
-    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+    tokenizer = RequestTokenizer.of(model, options)
     benchmarks: dict[str, Benchmark] = {}
     names = tuple(dict.fromkeys(names))
     for number, name in enumerate(names, start=1):

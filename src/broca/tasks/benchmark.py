@@ -7,9 +7,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from broca.errors import BadInput
 from broca.options import Reference, TaskOptions
 from broca.tasks.groups import TaskGroup
-from broca.tasks.items import Item, Output
+from broca.tasks.items import Item, Output, Request
 from broca.tasks.margins import Margin
 from broca.tasks.metrics import aggregate, is_weighted, number_of, raw_value
 from broca.tasks.options import reference_function
@@ -235,7 +236,9 @@ class Benchmark:
                 answer = self._answers.get(item.number)
             else:
                 answer = self._gold_answer(item, part, number)
-            return None if answer is None else Margin((self._forced(part, number, answer),), None)
+            if answer is None or (request := self._forced(part, number, answer)) is None:
+                return None
+            return Margin((request,), None)
         if part.kind == "loglikelihood_rolling" or len(item.requests) == 1:
             return Margin(item.requests, None)
         choices, right = len(part.choices(number)), part.right_choices(number)
@@ -327,10 +330,15 @@ class Benchmark:
         if answers is None:
             return None
         several = [answers] if isinstance(answers, str) else list(answers)
-        requests = tuple(
-            self._forced(part, number, f"{part.delimiter}{answer}") for answer in several
-        )
+        forced = [self._forced(part, number, f"{part.delimiter}{answer}") for answer in several]
+        requests = tuple(request for request in forced if request is not None)
+        if len(requests) < len(forced):
+            return None
         return Margin(requests, 0 if len(requests) > 1 else None)
 
-    def _forced(self, part: PreparedTask, number: int, answer: str) -> Any:
-        return self._tokenizer.loglikelihood(part.prompt(number), answer)
+    def _forced(self, part: PreparedTask, number: int, answer: str) -> Request | None:
+        """Returns the request of an answer; None for one that the model's context cannot hold."""
+        try:
+            return self._tokenizer.loglikelihood(part.prompt(number), answer)
+        except BadInput:
+            return None

@@ -89,9 +89,12 @@ def _part(part: PreparedTask) -> dict[str, Any]:
 
 def _contents(requests: Sequence[Request]) -> list[Any]:
     return [
-        [request.kind, request.context, request.continuation, request.stop, request.max_new_tokens]
+        [
+            request.kind, request.context, request.continuation, request.stop,
+            request.max_new_tokens, *([request.settings] if request.settings else []),
+        ]
         for request in requests
-    ]
+    ]  # fmt: skip
 
 
 def tokenizer_digest(tokenizer: Any) -> str:

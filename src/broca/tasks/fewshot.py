@@ -2,8 +2,9 @@
 
 lm-eval draws a question's examples from the task's few-shot split; if this is the scored split, it
 excludes only the question itself. In this case broca reserves some documents, by seed, for
-examples: a few tens, at most a tenth of the split. Tasks whose examples come from another split are
-unchanged.
+examples: a few tens, at most a tenth of the split. If the task takes the first documents
+(`first_n`), these are reserved, so that the other questions have lm-eval's prompts. Tasks whose
+examples come from another split are unchanged.
 """
 
 from __future__ import annotations
@@ -62,7 +63,6 @@ def keep_apart(task: Any, scored_splits: Iterable[str | None]) -> tuple[frozense
     split = _pool_split(task)
     if split is not None and split in set(scored_splits):
         reserved = _reserve(task, pool, count)
-        sampler.replace_df(reserved)
         return frozenset(document_key(task, document) for document in reserved), (
             f"{len(reserved)} documents of {task.task_name} served as solved examples only: "
             f"examples and items come from the same split ({split})"
@@ -91,17 +91,19 @@ def _pool_split(task: Any) -> str | None:
 
 
 def _reserve(task: Any, pool: Sequence[Any], count: int) -> list[Any]:
-    """Returns the documents that are reserved for examples: the first ones, or some by seed."""
+    """Reserves documents for examples and returns them: the first ones, or some by seed."""
     from lm_eval.api.samplers import FirstNSampler
 
     if isinstance(task.sampler, FirstNSampler):
-        _require(task, len(pool) - _FEWEST_ITEMS, count)
-        return list(pool[:count])
+        _require(task, len(pool) - 1, count)
+        return list(pool[:count])  # the pool stays whole: lm-eval removes the question from it
     # lm-eval draws one more than needed if examples and items share a split
     _require(task, len(pool) - _FEWEST_ITEMS - 1, count)
     size = max(count + 1, min(10 * count, len(pool) // 10))
     order = np.random.default_rng(zlib.crc32(task.task_name.encode())).permutation(len(pool))
-    return [pool[position] for position in sorted(order[:size])]
+    reserved = [pool[position] for position in sorted(order[:size])]
+    task.sampler.replace_df(reserved)
+    return reserved
 
 
 def _require(task: Any, available: int, count: int) -> None:

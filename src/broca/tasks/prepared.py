@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import zlib
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from lm_eval.api.instance import Instance
 
-from broca.errors import TaskUnusable, nearest
+from broca.errors import BadInput, TaskUnusable, nearest
 from broca.options import LENGTH_NAMES, NEW_TOKENS, TaskOptions
 from broca.tasks.code import code_isolation, executes_code
 from broca.tasks.deciding import likeliest, takes_likeliest
@@ -255,21 +256,20 @@ def prepare(
             twin, chosen_documents = _on_split(task, locate, excluded | scored_keys)
             located = _built(twin, options, chat, limit=None)
         documents = [*instances, *located]
-        requests = [tuple(map(tokenizer.requests, group)) for group in documents]
-        scorable = [
-            all(group_requests) and _has_answer(task, group)
-            for group, group_requests in zip(documents, requests, strict=True)
-        ]
-    left_out = scorable.count(False)
-    if left_out:
+        requests, reasons = [], []
+        for group in documents:
+            group_requests, reason = _requests_of(task, group, tokenizer)
+            requests.append(group_requests)
+            reasons.append(reason)
+    scorable = [reason == "" for reason in reasons]
+    for reason, count in Counter(filter(None, reasons)).items():
         if not any(scorable[: len(instances)]):
-            raise TaskUnusable(
-                f"no item of task '{task.task_name}' can be scored: every target is empty"
-            )
+            raise TaskUnusable(f"no item of task '{task.task_name}' can be scored: {reason}")
         notes.append(
-            f"{left_out} of {len(documents)} items of {task.task_name} were left out: their "
-            "targets are empty, so that there is nothing to score"
+            f"{count} of {len(documents)} items of {task.task_name} were left out: {reason}"
         )
+    if task.OUTPUT_TYPE == "generate_until":
+        notes += tokenizer.generation_notes(task.task_name, task.config.generation_kwargs or {})
     return PreparedTask(
         name=task.task_name,
         metric=chosen,
@@ -282,6 +282,25 @@ def prepare(
         _requests=tuple(itertools.compress(requests, scorable)),
         _chosen=tuple(chosen_documents),
     )
+
+
+def _requests_of(
+    task: Any, group: Sequence[Instance], tokenizer: RequestTokenizer
+) -> tuple[tuple[tuple[Request, ...], ...], str]:
+    """Returns the requests of a document, and why they cannot be scored; empty if they can."""
+    try:
+        requests = tuple(map(tokenizer.requests, group))
+    except TaskUnusable:
+        raise
+    except BadInput as error:
+        return (), str(error)
+    if not all(requests) or not _has_answer(task, group):
+        return (), "their targets are empty, so that there is nothing to score"
+    if any(request.merged for (request, *_) in requests):
+        prompts = [instance.args[0] for instance in group]
+        choices = tokenizer.choices(prompts, [request for (request,) in requests])
+        requests = tuple((choice,) for choice in choices)
+    return requests, ""
 
 
 def _delimiter(task: Any, *, chat: bool) -> str:

@@ -7,20 +7,42 @@ context is truncated from the left.
 
 from __future__ import annotations
 
+import json
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from jinja2.exceptions import TemplateError
 from lm_eval.api.instance import Instance
-from lm_eval.models.utils import handle_stop_sequences, has_bos_prefix, normalize_gen_kwargs
+from lm_eval.models.utils import (
+    handle_stop_sequences,
+    has_bos_prefix,
+    normalize_gen_kwargs,
+    resolve_max_length,
+)
 
-from broca.errors import BadInput, TaskUnusable
+from broca.errors import BadInput, TaskUnusable, first_line
+from broca.options import APPLIED_SETTINGS, REFUSED_SETTINGS, TaskOptions
 from broca.tasks.items import Request
 from broca.tasks.rolling import rolling_requests
 
+if TYPE_CHECKING:
+    from broca.models import GatedModel
+
 _DEFAULT_NEW_TOKENS = 256
 """lm-eval's default for tasks without a limit."""
+
+_OFF = {
+    "repetition_penalty": 1, "encoder_repetition_penalty": 1, "num_beams": 1, "guidance_scale": 1,
+    "num_beam_groups": 1, "num_return_sequences": 1, "forced_bos_token_id": None,
+    "forced_eos_token_id": None,
+}  # fmt: skip
+"""Values of settings that change nothing, where this is not 0."""
+
+_TEMPLATE_FAULTS = (TemplateError, TypeError, ValueError, AttributeError, LookupError)
+"""What a chat template may raise."""
 
 
 class RequestTokenizer:
@@ -29,11 +51,22 @@ class RequestTokenizer:
     Args:
         tokenizer: The model's tokenizer.
         max_length: Maximum number of input tokens of the model.
+        template_settings: Variables of the chat template, such as `enable_thinking`.
+        generation_config: The model's own settings of generations, which a task's replace.
     """
 
-    def __init__(self, tokenizer: Any, *, max_length: int) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        max_length: int,
+        template_settings: Mapping[str, Any] | None = None,
+        generation_config: Any = None,
+    ) -> None:
         self._tokenizer = tokenizer
         self._max_length = max_length
+        self._template_settings = dict(template_settings or {})
+        self._generation_config = generation_config
         prefix = tokenizer.bos_token_id
         self._prefix = tokenizer.eos_token_id if prefix is None else prefix
         self._eos = (
@@ -44,16 +77,42 @@ class RequestTokenizer:
         self._last: tuple[str | None, list[int]] = (None, [])
         self._prefix_text = None if self._prefix is None else tokenizer.decode(self._prefix)
 
-    @property
-    def name(self) -> str:
-        """Identifies its chat prompts: the source of the tokenizer and its template."""
-        origin = str(self._tokenizer.name_or_path).replace("/", "__")
-        return f"{origin}-{zlib.crc32(str(self._tokenizer.chat_template).encode()):08x}"
+    @classmethod
+    def of(cls, model: GatedModel, options: TaskOptions | None = None) -> RequestTokenizer:
+        """Returns the tokenizer of requests for a model, with the settings of the options.
+
+        Raises:
+            BadInput: The maximum length is more than the model is configured for.
+        """
+        options = options or TaskOptions()
+        configured = resolve_max_length(model.model.config, default=0)
+        if options.max_length is not None and 0 < configured < options.max_length:
+            raise BadInput(
+                f"`max_length` {options.max_length} is more than the {configured} tokens that the "
+                f"model is configured for: use {configured} at most"
+            )
+        return cls(
+            model.tokenizer,
+            max_length=options.max_length_of(model.max_length),
+            template_settings=options.template_settings,
+            generation_config=getattr(model.model, "generation_config", None),
+        )
 
     @property
-    def identity(self) -> tuple[int, int, str]:
+    def name(self) -> str:
+        """Identifies its chat prompts: the source of the tokenizer, its template and settings."""
+        origin = str(self._tokenizer.name_or_path).replace("/", "__")
+        template = str(self._tokenizer.chat_template)
+        if self._template_settings:
+            template += json.dumps(self._template_settings, sort_keys=True)
+        return f"{origin}-{zlib.crc32(template.encode()):08x}"
+
+    @property
+    def identity(self) -> tuple[int, int, str, str]:
         """Equal for tokenizers that make the same requests, while this object exists."""
-        return id(self._tokenizer), self._max_length, self.name
+        config = self._generation_config
+        generation = "" if config is None else str(config.to_dict())
+        return id(self._tokenizer), self._max_length, self.name, generation
 
     def requests(self, instance: Instance) -> tuple[Request, ...]:
         """Tokenizes an lm-eval request: one request, or several whose values sum (rolling).
@@ -62,7 +121,9 @@ class RequestTokenizer:
             The requests; none if the text is empty.
 
         Raises:
-            TaskUnusable: A kind of request, or a way of sampling, that is not supported.
+            TaskUnusable: A kind of request, or a setting of generations, that is not supported.
+            BadInput: Its text cannot be scored: it does not fit the model's context, or nothing can
+                stand before it.
         """
         kind, task = instance.request_type, instance.task_name or ""
         if kind == "generate_until":
@@ -82,29 +143,68 @@ class RequestTokenizer:
     ) -> str:
         """Writes messages in the tokenizer's chat template, as lm-eval's `hf` model does.
 
-        If the template refuses a system message, it is left out.
+        If the template refuses a system message, it is left out. If it reads contents as lists of
+        parts and ignores texts, each text is given as a part.
 
         Raises:
             BadInput: The tokenizer has no chat template, or it refuses the messages.
         """
         self.require_chat_template()
+        if self._reads_parts:
+            messages = [_in_parts(message) for message in messages]
         without_system = [message for message in messages if message["role"] != "system"]
         for accepted in (list(messages), without_system):
             try:
-                return str(
-                    self._tokenizer.apply_chat_template(
-                        accepted,
-                        tokenize=False,
-                        add_generation_prompt=add_generation_prompt,
-                        continue_final_message=not add_generation_prompt,
-                    )
-                )
-            except TemplateError as error:
+                return self._rendered(accepted, add_generation_prompt=add_generation_prompt)
+            except _TEMPLATE_FAULTS as error:
                 refused = error
         raise BadInput(
-            f"the chat template of the tokenizer refuses the prompt: {refused}; leave out "
-            "`chat_template`"
+            f"the chat template of the tokenizer refuses the prompt: {first_line(refused)}; leave "
+            "out `chat_template`"
         ) from refused
+
+    def _rendered(self, messages: Sequence[dict[str, Any]], *, add_generation_prompt: bool) -> str:
+        return str(
+            self._tokenizer.apply_chat_template(
+                messages,
+                tokenize=False,
+                add_generation_prompt=add_generation_prompt,
+                continue_final_message=not add_generation_prompt,
+                **self._template_settings,
+            )
+        )
+
+    @cached_property
+    def _reads_parts(self) -> bool:
+        """Whether the template takes contents as lists of parts alone.
+
+        Such a template iterates the letters of a text, and every prompt becomes the same.
+
+        Raises:
+            BadInput: The template leaves out every content.
+        """
+        as_text = self._shows_contents(parts=False)
+        if as_text or self._shows_contents(parts=True):
+            return not as_text
+        if as_text is None:  # it refuses a message alone, for a reason that `chat` will give
+            return False
+        raise BadInput(
+            "the chat template of the tokenizer leaves out what the user says, so that all prompts "
+            "are the same: correct the template, or leave out `chat_template`"
+        )
+
+    def _shows_contents(self, *, parts: bool) -> bool | None:
+        """Whether different contents give different prompts; None if the template refuses them."""
+
+        def prompt(text: str) -> str:
+            message = {"role": "user", "content": text}
+            accepted = _in_parts(message) if parts else message
+            return self._rendered([accepted], add_generation_prompt=True)
+
+        try:
+            return prompt("one") != prompt("two")
+        except _TEMPLATE_FAULTS:
+            return None
 
     def require_chat_template(self) -> None:
         """Refuses a tokenizer without a chat template.
@@ -126,13 +226,19 @@ class RequestTokenizer:
         return list(self._tokenizer.encode(text, **options))
 
     def loglikelihood(self, context: str, continuation: str) -> Request:
-        """Tokenizes a context and the continuation whose log-likelihood is requested."""
+        """Tokenizes a context and the continuation whose log-likelihood is requested.
+
+        If the continuation merges into the last token of the context, so that nothing is left of
+        it, it begins with this token.
+
+        Raises:
+            BadInput: The continuation does not fit the model's context, or nothing can stand
+                before it.
+        """
+        merged = False
         if context == "":
             tokens = self.encode(continuation, special=False)
-            if self._prefix is not None and tokens[:1] != [self._prefix]:
-                before, after = [self._prefix], tokens
-            else:
-                before, after = tokens[:1], tokens[1:]
+            before, after = [], tokens
         else:
             trailing = len(context) - len(context.rstrip())
             if trailing:
@@ -140,9 +246,58 @@ class RequestTokenizer:
             tokens = self.encode(context + continuation)
             before = self._context(context)
             after = tokens[len(before) :]
+            if not after and tokens != before:
+                pairs = enumerate(zip(tokens, before, strict=False))
+                start = next((place for place, (new, old) in pairs if new != old), len(tokens))
+                before, after, merged = tokens[:start], tokens[start:], start < len(tokens)
+        if not before and after:
+            if after[0] == self._prefix:
+                before, after = after[:1], after[1:]
+            else:
+                before = [self._first()]
+        if len(after) > self._max_length:
+            raise BadInput(
+                f"an answer is longer than the {self._max_length} tokens that the model reads: "
+                "shorten it"
+            )
         # the model reads all tokens but the last: max_length + 1 of them fit
         cut = max(0, len(before) + len(after) - (self._max_length + 1))
-        return Request("loglikelihood", tuple(before[cut:]), tuple(after), cut=cut)
+        return Request("loglikelihood", tuple(before[cut:]), tuple(after), cut=cut, merged=merged)
+
+    def choices(self, contexts: Sequence[str], choices: Sequence[Request]) -> tuple[Request, ...]:
+        """Makes the choices of a prompt comparable where one has merged with the prompt.
+
+        All choices of this prompt then begin with the same token of it.
+
+        Args:
+            contexts: Prompt of every choice.
+            choices: The choices.
+        """
+        starts: dict[str, int] = {}
+        for context, choice in zip(contexts, choices, strict=True):
+            if choice.merged:
+                start = len(choice.context) + choice.cut
+                starts[context] = min(start, starts.get(context, start))
+        comparable = []
+        for context, choice in zip(contexts, choices, strict=True):
+            place = starts.get(context, len(choice.context) + choice.cut) - choice.cut
+            place = max(1, min(place, len(choice.context)))
+            moved = (*choice.context[place:], *choice.continuation)
+            comparable.append(
+                replace(choice, context=choice.context[:place], continuation=moved)
+                if len(moved) > len(choice.continuation)
+                else choice
+            )
+        return tuple(comparable)
+
+    def _first(self) -> int:
+        """Returns the token that stands before a text without a context."""
+        if self._prefix is None:
+            raise BadInput(
+                "a prompt is empty, and the tokenizer has no first or last token of a sequence "
+                "that could stand before the answer: write a prompt"
+            )
+        return int(self._prefix)
 
     def _context(self, text: str) -> list[int]:
         """Tokenizes a context once for all choices that follow it."""
@@ -154,7 +309,10 @@ class RequestTokenizer:
 
     def rolling(self, text: str) -> tuple[Request, ...]:
         """Tokenizes a text whose whole log-likelihood is requested; none for an empty text."""
-        return rolling_requests(self.encode(text), prefix=self._prefix, max_length=self._max_length)
+        tokens = self.encode(text)
+        if not tokens:
+            return ()
+        return rolling_requests(tokens, prefix=self._first(), max_length=self._max_length)
 
     def _generation(self, task: str, context: str, options: dict[str, Any]) -> Request:
         normal = dict(normalize_gen_kwargs(options, _DEFAULT_NEW_TOKENS))
@@ -163,20 +321,108 @@ class RequestTokenizer:
                 f"task '{task}' samples its generations (do_sample): broca decodes greedily, so "
                 "that equal inputs give equal outputs"
             )
-        stop = handle_stop_sequences(normal.get("until"), eos=self._eos)
-        new_tokens = int(normal["max_gen_toks"])
+        stop = handle_stop_sequences(normal.pop("until"), eos=self._eos)
+        new_tokens, settings = int(normal.pop("max_gen_toks")), self._settings(task, normal)
         room = self._max_length - new_tokens
         if room < 1:
             raise TaskUnusable(
                 f"task '{task}' generates up to {new_tokens} tokens, which leaves no room for a "
                 f"prompt in the model's context of {self._max_length}"
             )
-        tokens = self.encode(context)
+        # by another rule than in `encode`, as in lm-eval
+        begun = has_bos_prefix(context, self._tokenizer.bos_token)
+        special = {"add_special_tokens": False} if begun else {}
+        tokens = list(self._tokenizer.encode(context, **special)) or [self._first()]
         cut = max(0, len(tokens) - room)
+        tokens = tokens[cut:]
+        if self._own_new_tokens is not None:
+            new_tokens = min(self._own_new_tokens, max(1, self._max_length - len(tokens)))
+        elif "max_length" in normal:
+            new_tokens = int(normal["max_length"]) - len(tokens)
+            if new_tokens < 1:
+                raise TaskUnusable(
+                    f"task '{task}' ends generations at {normal['max_length']} tokens with their "
+                    f"prompt (max_length), and a prompt has {len(tokens)}: use `max_gen_toks`"
+                )
         return Request(
             "generate_until",
-            tuple(tokens[cut:]),
+            tuple(tokens),
             stop=tuple(text for text in stop if text),
-            max_new_tokens=new_tokens,
+            max_new_tokens=1 if "" in stop else new_tokens,  # every text contains an empty one
             cut=cut,
+            settings=json.dumps(settings, sort_keys=True) if settings else "",
         )
+
+    def generation_notes(self, task: str, replaced: Mapping[str, Any]) -> list[str]:
+        """Returns a note on the model's own settings of generations, if it has some.
+
+        Args:
+            task: Name of the task.
+            replaced: The task's own settings.
+        """
+        settings = {name: self._own_settings[name] for name in self._own_settings.keys() - replaced}
+        if self._own_new_tokens is not None:
+            settings["max_new_tokens"] = self._own_new_tokens
+        listed = ", ".join(f"{name}={value}" for name, value in sorted(settings.items()))
+        note = f"generations of {task} follow the model's generation_config, as in lm-eval: "
+        return [note + listed] if settings else []
+
+    @cached_property
+    def _known_settings(self) -> frozenset[str]:
+        from transformers import GenerationConfig
+
+        return frozenset(vars(GenerationConfig()))
+
+    @cached_property
+    def _own_settings(self) -> dict[str, Any]:
+        """The model's own settings of generations that change the text or are not supported."""
+        config = self._generation_config
+        return {} if config is None else _that_matter(vars(config))
+
+    @property
+    def _own_new_tokens(self) -> int | None:
+        """The model's own number of new tokens, which transformers prefers to a task's."""
+        return getattr(self._generation_config, "max_new_tokens", None)
+
+    def _settings(self, task: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the settings of a generation that change the most likely token.
+
+        Args:
+            task: Name of the task.
+            options: The task's settings without length and stop strings.
+
+        Raises:
+            TaskUnusable: A setting is unknown to transformers, or not supported.
+        """
+        for name in options:
+            if name not in self._known_settings or name == "eos_token_id":
+                raise TaskUnusable(
+                    f"task '{task}' has a setting of generations that broca does not take: "
+                    f"{name}={options[name]!r}; remove it from generation_kwargs"
+                )
+        settings = _that_matter({**self._own_settings, **options})
+        for name, value in settings.items():
+            if name in REFUSED_SETTINGS:
+                where = "generation_kwargs" if name in options else "the model's generation_config"
+                raise TaskUnusable(
+                    f"task '{task}' cannot be generated with {name}={value!r} (from {where}): "
+                    f"broca decodes greedily, token by token; switch it off with `gen_kwargs` "
+                    f"{name}={_OFF.get(name, 'null')}"
+                )
+        return settings
+
+
+def _that_matter(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings that change greedy texts or are not supported, unless switched off."""
+    effective = {}
+    for name in (*APPLIED_SETTINGS, *REFUSED_SETTINGS):
+        value = settings.get(name)
+        if value is not None and value != _OFF.get(name, 0):
+            # JSON has no keys of several tokens
+            effective[name] = list(value.items()) if isinstance(value, dict) else value
+    return effective
+
+
+def _in_parts(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a message whose content is a list with one part of text."""
+    return {**message, "content": [{"type": "text", "text": message["content"]}]}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from broca.errors import BadInput
 from broca.explorer.conversations import Conversation, Exchange
 from broca.models import GatedModel
-from broca.options import ModelOptions, takes_options, without
+from broca.options import ModelOptions, TaskOptions, takes_options, without
 from broca.published import is_published, published_heads
 from broca.results.localization import Localization
 from broca.runs.progress import Report, Stages
@@ -27,6 +27,7 @@ def chat(
     heads: str | Sequence[str] | Localization | None = None,
     scale: float = 0.0,
     system_prompt: str = "",
+    chat_template_kwargs: str | Mapping[str, Any] | None = None,
     max_new_tokens: int = 200,
     write: Callable[[str, str], None] = lambda voice, text: None,
     on_start: Callable[[Conversation], None] = lambda conversation: None,
@@ -46,6 +47,7 @@ def chat(
             localization; by default those of `model`, which is a localization then.
         scale: Factor of their outputs; 0 ablates.
         system_prompt: Text before everything else.
+        chat_template_kwargs: Variables of the chat template, NAME=VALUE joined by commas or JSON.
         max_new_tokens: Maximum number of tokens of an answer.
         write: Receives pieces of answers as they are generated, each with its voice, `intact` or
             `ablated`; the conversation's own lines have an empty voice.
@@ -58,6 +60,7 @@ def chat(
     Raises:
         BrocaError: The model or a component does not exist.
     """
+    template = TaskOptions(chat_template=True, chat_template_kwargs=chat_template_kwargs)
     model, named = model_and_heads(model, heads)
     with model_in_use(model, model_options, Stages(on_progress)) as gated:
         if is_published(named):
@@ -68,8 +71,9 @@ def chat(
         parts = gated.gated_parts(named, scale)
         names = tuple(component.name for component in parts.named)
         conversation = Conversation(
-            gated, names, scale, {SELECTION: names}, system_prompt, max_new_tokens
-        )
+            gated, names, scale, {SELECTION: names}, system_prompt, max_new_tokens,
+            template_settings=template.template_settings,
+        )  # fmt: skip
         on_start(conversation)
         for line in lines:
             try:

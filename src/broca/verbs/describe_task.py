@@ -29,12 +29,17 @@ def describe_task(
     catalog = Catalog(source_options.include_path, allow_code=source_options.allow_code)
     catalog.require(task, task_options)
     if isinstance(model, GatedModel):
-        tokenizer, max_length = model.tokenizer, model.max_length
+        requests_of = RequestTokenizer.of(model, task_options)
     else:
         tokenizer, max_length = load_tokenizer(model)
+        requests_of = RequestTokenizer(
+            tokenizer,
+            max_length=task_options.max_length_of(max_length),
+            template_settings=task_options.template_settings,
+        )
     benchmark = catalog.load(
         task,
-        RequestTokenizer(tokenizer, max_length=max_length),
+        requests_of,
         metric=task_options.metric,
         options=task_options,
     )
