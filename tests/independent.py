@@ -21,11 +21,12 @@ def zeroed_by_hand(model, heads, *, head_dim):
 def plain_loglikelihood(model, context, continuation):
     """Returns the log-likelihood of a continuation and whether every token is the most likely.
 
-    The sequence is run alone, without padding or cache.
+    The sequence is run alone, without padding or cache, and without its last token, which is only
+    predicted.
     """
-    tokens = torch.tensor([[*context, *continuation]])
+    tokens = torch.tensor([[*context, *continuation][:-1]])
     logits = model(input_ids=tokens, use_cache=False).logits[0].double()
-    predicted = torch.log_softmax(logits[len(context) - 1 : -1], dim=-1)
+    predicted = torch.log_softmax(logits[len(context) - 1 :], dim=-1)
     targets = torch.tensor(continuation)
     total = predicted.gather(-1, targets[:, None]).sum()
     return float(total), bool((predicted.argmax(-1) == targets).all())

@@ -31,19 +31,6 @@ def test_python_example_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "broca-out" / "report.html").is_file()
 
 
-def test_file_tree_matches_the_package():
-    """The tree in CONTRIBUTING lists all packages and modules, except `errors`."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    tree = text[text.index("    src/broca/\n") : text.index("    tests/ ")]
-    listed = set(re.findall(r"^ {6}(\w+)(?:/|\.py)", tree, re.MULTILINE))
-    present = {
-        path.stem
-        for path in (ROOT / "src" / "broca").iterdir()
-        if not path.name.startswith("__") and path.name != "py.typed"
-    }
-    assert listed == present - {"errors"}
-
-
 def test_public_names_exist():
     """Every name in `__all__` exists and is listed by `dir`; others raise `AttributeError`."""
     for name in broca.__all__:

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from independent import plain_generation, plain_loglikelihood
 from safetensors import safe_open
 from transformers import (
     BartConfig,
@@ -370,15 +371,29 @@ def test_an_encoder_is_refused_by_what_it_does():
     assert len(load(decoder, tiny_tokenizer()).components) == 8
 
 
-def test_a_model_that_counts_padding_is_refused():
-    """A decoder that counts padding as tokens, like BART's, is refused."""
+def test_rows_of_a_model_that_counts_padding_run_apart():
+    """A decoder that counts padding as tokens, like BART's, answers as plain transformers does."""
     torch.manual_seed(0)
     config = BartConfig(
         vocab_size=300, d_model=32, decoder_layers=2, decoder_attention_heads=4, init_std=0.2,
         decoder_ffn_dim=48, max_position_embeddings=64, is_encoder_decoder=False,
+        forced_eos_token_id=None,
     )  # fmt: skip
-    with pytest.raises(UnsupportedModel, match="it counts padding as tokens"):
-        load(BartForCausalLM(config), tiny_tokenizer())
+    model = BartForCausalLM(config).eval()
+    gated = load(model, tiny_tokenizer())
+    assert not gated.sharing(16).padding
+    prompts = [(5, 6, 7, 8, 9, 10), (11, 12), (13, 14, 15)]
+    requests = [Request("loglikelihood", prompt, (20, 21)) for prompt in prompts]
+    requests += [Request("generate_until", prompt, max_new_tokens=5) for prompt in prompts]
+    answers = Engine(gated).run(
+        requests, np.ones((1, len(gated.components)), dtype=np.float32), np.zeros(6, dtype=int)
+    )
+    for prompt, scored, generated in zip(prompts, answers[:3], answers[3:], strict=True):
+        value, greedy = plain_loglikelihood(model, prompt, (20, 21))
+        assert scored.value == pytest.approx(value, abs=1e-4)
+        assert scored.greedy == greedy
+        tokens = plain_generation(model, prompt, new_tokens=5)
+        assert generated.text == gated.tokenizer.decode(tokens, skip_special_tokens=True)
 
 
 def test_a_model_without_a_cache_reads_its_tokens_again():

@@ -93,7 +93,7 @@ def captured_batches(
     budget, start = Budget(model, None), 0
     while start < len(sequences):
         rows = sequences[start : start + budget.rows(max(map(len, sequences)))]
-        batch = rows[: budget.alike([len(row) for row in rows])]
+        batch = rows[: budget.padded_together([len(row) for row in rows])]
         start += len(batch)
         tokens, attention = left_padded(batch, device=model.device)
         with model.in_use(), captured(points) as activations:

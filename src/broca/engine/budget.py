@@ -53,7 +53,7 @@ class Budget:
         """Returns how many rows of `length` new and `cached` past tokens fit a batch (>= 1)."""
         return max(1, int(self.tokens / max(1.0, length + self._cached * cached)))
 
-    def alike(self, lengths: Sequence[int]) -> int:
+    def padded_together(self, lengths: Sequence[int]) -> int:
         """Returns how many first rows may be padded to one length; at least one.
 
         All of them, unless the model was not proved to leave padded rows what they are alone.
@@ -90,7 +90,7 @@ class Budget:
         while done < len(rows):
             most = self.rows(cost * length(rows[done]), cached=cached)
             batch = rows[done : done + most]
-            batch = batch[: self.alike([length(row) for row in batch])]
+            batch = batch[: self.padded_together([length(row) for row in batch])]
             result = self.attempt(partial(run, batch), rows=len(batch))
             if result is not None:
                 done += len(batch)

@@ -84,8 +84,7 @@ class Differentiator:
         likely: list[Tensor] = []
         start = 0
         while start < len(work):
-            alike = self._budget.alike([reading.length for reading in work[start:]])
-            end = start + alike
+            end = start + self._budget.padded_together([row.length for row in work[start:]])
             likely.append(self._read(work[start:end], owner[start:end], leaf, masking))
             start = end
         self.tokens += sum(reading.length for reading in work)
