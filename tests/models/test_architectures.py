@@ -394,9 +394,7 @@ def test_every_class_equals_zeroed_weights_and_hf(trials):
 
 def test_parity_sees_an_ablated_head(trials, monkeypatch):
     """A trial in which broca's answers are those without a head fails, with a text or a number."""
-    monkeypatch.setattr(
-        trials, "BrocaLM", lambda **arguments: BrocaLM(ablate="L0H1", **arguments)
-    )
+    monkeypatch.setattr(trials, "BrocaLM", lambda **arguments: BrocaLM(ablate="L0H1", **arguments))
     trial = trials.tried_once("llama", "LlamaForCausalLM", trials.VARIANTS[0])
     assert trial.outcome == "failed"
     assert "`hf`" in trial.message
