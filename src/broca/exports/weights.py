@@ -80,18 +80,18 @@ def without_adapters(model: GatedModel) -> GatedModel:
         if hasattr(module, "unload_and_optionally_merge_module"):
             active = not module.disable_adapters
             if active or not hasattr(module, "modules_to_save"):
-                replaced[path] = module.unload_and_optionally_merge_module(  # type: ignore[operator]
+                replaced[path] = module.unload_and_optionally_merge_module(
                     merge=active, safe_merge=False, adapter_names=None
                 )
             else:
-                replaced[path] = module.original_module  # type: ignore[assignment]
+                replaced[path] = module.original_module
         elif adapted_matrix(module) is not None:
             layers = [module]
             while (inner := adapted_matrix(layers[0])) is not None:
                 layers.insert(0, inner)
             for layer in layers[1:]:  # the innermost first
                 if not layer.disable_adapters:
-                    layer.merge()  # type: ignore[operator]
+                    layer.merge()
             replaced[path] = layers[0]
     for path, module in replaced.items():
         plain.set_submodule(path, module)

@@ -46,8 +46,8 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
 
 _NOT_OF_ANSWERS = frozenset(
     {
-        "_name_or_path", "name_or_path", "_commit_hash", "transformers_version", "_from_model_config",
-        "use_cache", "dtype", "torch_dtype",
+        "_name_or_path", "name_or_path", "_commit_hash", "transformers_version",
+        "_from_model_config", "use_cache", "dtype", "torch_dtype",
     }
 )  # fmt: skip
 """Settings that say where a model is from, or that its weights show."""
@@ -64,6 +64,7 @@ def settings_of(model: Any, tokenizer: Any) -> str:
         tokenizer: Its tokenizer, or None.
     """
     config, generation = model.config, getattr(model, "generation_config", None)
+    parts = (getattr(config, name, None) for name in getattr(config, "sub_configs", ()))
     fast = getattr(tokenizer, "backend_tokenizer", None)
     words = None if tokenizer is None or fast is not None else tokenizer.get_vocab()
     if fast is not None:
@@ -75,10 +76,7 @@ def settings_of(model: Any, tokenizer: Any) -> str:
         "generation": None if generation is None else generation.to_dict(),
         "implementations": [
             [getattr(part, f"_{kind}_implementation", None) for kind in ("attn", "experts")]
-            for part in (
-                config,
-                *(getattr(config, name, None) for name in getattr(config, "sub_configs", ())),
-            )
+            for part in (config, *parts)
         ],
         "adapters": [
             [name, *(getattr(module, key, None) for key in _OF_ADAPTERS)]

@@ -41,7 +41,7 @@ _WRAPPERS = {
     r"(^|\.)(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.": r"\1",
     r"^(module|base_model\.model)\.": "",
 }
-"""What torch.compile, data parallelism and PEFT put before the names of tensors, and its removal."""
+"""What torch.compile, parallel training and PEFT put before tensors' names, and its removal."""
 
 _RECOMPUTED = re.compile(
     r"rotary_emb|(^|\.)position_ids$|(^|\.)(attn|attention)\.(masked_)?bias$|_extra_state$"
@@ -348,7 +348,7 @@ def _read(source: str, **options: Any) -> tuple[Any, list[str], str]:
                 source, output_loading_info=True, ignore_mismatched_sizes=True, **options
             )
         except RuntimeError:
-            failed = re.findall(r"^(\S+) *\|[^|\n]*CONVERSION", "\n".join(reports), re.MULTILINE)
+            failed = re.findall(r"^(\S.*?) *\|[^|\n]*CONVERSION", "\n".join(reports), re.MULTILINE)
             if not failed:
                 raise
             return None, [f"{_some(failed)} cannot be made of those in the files"], ""
@@ -533,8 +533,8 @@ def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
             )
         if (path / CONFIG).is_file():
             raise BadInput(
-                f"folder '{name}' holds a model and an adapter ({CONFIG}), which transformers would "
-                "put on the model: move one of them to a folder of its own"
+                f"folder '{name}' holds a model and an adapter ({CONFIG}), which transformers "
+                "would put on the model: move one of them to a folder of its own"
             )
         if not any(any(path.glob(pattern)) for pattern in _WEIGHTS):
             raise BadInput(
