@@ -105,14 +105,11 @@ def with_adapter(
         import peft
     except ImportError as error:
         raise MissingExtra(f"adapter '{adapter.place}' needs PEFT: {_EXTRA}") from error
-    name = "default"
-    while any(name in path.split(".") for path, _ in base.named_parameters()):
-        name += "_outer"  # the base has an adapter too, not merged
     try:
-        adapted = peft.PeftModel.from_pretrained(base, adapter.place, name, **where)
+        adapted = peft.PeftModel.from_pretrained(base, adapter.place, **where)
         # reads them again: `from_pretrained` only warns of what is missing
         report = peft.set_peft_model_state_dict(
-            adapted, peft.load_peft_weights(adapter.place, device="cpu", **where), name
+            adapted, peft.load_peft_weights(adapter.place, device="cpu", **where)
         )
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise BadInput(
@@ -123,7 +120,7 @@ def with_adapter(
     missing = [
         key
         for key in report.missing_keys
-        if name in key.split(".") and not any(shared in key for shared in _SHARED)
+        if ".default" in key and not any(shared in key for shared in _SHARED)
     ]
     for keys, fault, relation in (
         (missing, "lacks", "that"), (report.unexpected_keys, "holds", "beyond those that")

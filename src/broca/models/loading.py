@@ -249,9 +249,12 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         described = ""
         for adapter in adapters:
             where: dict[str, Any] = {"local_files_only": offline}
-            if adapter is adapters[-1] and revision:
+            last = adapter is adapters[-1]
+            if last and revision:
                 where["revision"] = revision
-            model, described = with_adapter(model, adapter, merge=options.merge_adapter, **where)
+            # two adapters beside one matrix would replace each other
+            merge = options.merge_adapter or not last
+            model, described = with_adapter(model, adapter, merge=merge, **where)
         tokenizer = _tokenizer_of(source, adapters, hub_options)
     except (BrocaError, torch.OutOfMemoryError):
         raise
