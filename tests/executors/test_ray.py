@@ -250,9 +250,9 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
 def test_other_weights_are_refused(cluster, pool, reference):
     """A worker that loads other weights under the same name is refused before it measures."""
     pool.close()
-    spec = replace(WorkerSpec.of(reference), fingerprint="0" * 32)
+    spec = replace(WorkerSpec.of(reference), identity="0" * 32)
     with (
-        pytest.raises(ExecutorFailed, match="other weights of 'reference'"),
+        pytest.raises(ExecutorFailed, match="other weights or settings of 'reference'"),
         RayPool(spec, RayOptions(workers=1)),
     ):
         pass

@@ -56,7 +56,7 @@ def test_a_worker_answers_as_an_engine_does():
     assert (spec.model, spec.held, spec.loading.components) == ("reference-small", None, "heads")
     worker = Worker(spec)
     loaded = worker.load()
-    assert (loaded.fingerprint, loaded.device) == (model.fingerprint, "cpu")
+    assert (loaded.identity, loaded.device) == (model.identity, "cpu")
     job = questions()
     reply, tokens = worker.answer(job, Setting())
     where = (job.gates, job.gate_index, job.donor_index)
@@ -70,7 +70,7 @@ def test_a_model_in_memory_is_held(tiny):
     spec = WorkerSpec.of(tiny)
     assert spec.held == (tiny.model, tiny.tokenizer)
     loaded = Worker(on_cpu(spec), spec.held).load()
-    assert loaded.fingerprint == tiny.fingerprint
+    assert loaded.identity == tiny.identity
 
 
 @pytest.mark.usefixtures("threads")

@@ -6,6 +6,7 @@ import json
 import peft
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load, self_test
@@ -103,6 +104,63 @@ def test_other_methods_are_gated_beside_their_base(config):
     torch.testing.assert_close(ablated, logits(adapted), atol=1e-6, rtol=1e-5)
     handle.remove()
     assert (logits(adapted) - ablated).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("part", "fault"),
+    [
+        ("", r"lacks 12 tensors \(base_model"),
+        ("layers.1", r"lacks 6 tensors \(base_model.*layers\.1"),
+        ("lm_head", r"could not be put on .*lm_head\.weight"),
+    ],
+    ids=["all", "a layer", "a saved module"],
+)
+def test_an_adapter_without_its_tensors_is_refused(base, tmp_path, part, fault):
+    """Tensors of an adapter that are missing or that fit nowhere are named in one line."""
+    saved = {"modules_to_save": ["lm_head"]} if part == "lm_head" else {}
+    adapter(base, tmp_path, **saved)
+    load(str(tmp_path), device="cpu")
+    file = tmp_path / "adapter_model.safetensors"
+    tensors = load_file(file)
+    save_file({name: value for name, value in tensors.items() if part not in name}, file)
+    with pytest.raises(BadInput, match=fault) as error:
+        load(str(tmp_path), device="cpu")
+    assert "\n" not in str(error.value)
+    save_file(tensors | {"base_model.model.model.layers.9.lora_A.weight": torch.ones(2)}, file)
+    with pytest.raises(BadInput, match=r"holds 1 tensors \(base_model.*layers\.9.* beyond"):
+        load(str(tmp_path), device="cpu")
+
+
+@pytest.mark.parametrize("merge", [True, False])
+def test_an_adapter_of_an_adapter_is_both(base, tmp_path, merge):
+    """An adapter whose base is an adapter has the logits of both, as in PEFT."""
+    adapter(base, tmp_path / "inner")
+    outer = peft.LoraConfig(
+        r=2, target_modules=["v_proj", "o_proj"], init_lora_weights=False, task_type="CAUSAL_LM"
+    )
+    stored = peft.PeftModel.from_pretrained(tiny_llama(), tmp_path / "inner").merge_and_unload()
+    torch.manual_seed(3)
+    both = peft.get_peft_model(stored, outer).eval()
+    both.peft_config["default"].base_model_name_or_path = str(tmp_path / "inner")
+    both.save_pretrained(tmp_path / "outer")
+    gated = load(str(tmp_path / "outer"), device="cpu", merge_adapter=merge)
+    torch.testing.assert_close(logits(gated.model), logits(both), atol=1e-5, rtol=1e-5)
+    assert gated.adapter.startswith(f"LORA adapter {tmp_path / 'outer'} on {tmp_path / 'inner'}")
+    file = tmp_path / "inner" / "adapter_config.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps(content | {"base_model_name_or_path": str(tmp_path / "outer")}))
+    with pytest.raises(BadInput, match="names itself as its base"):
+        load(str(tmp_path / "outer"))
+
+
+def test_a_relative_base_is_found_from_the_adapter(base, tmp_path, monkeypatch):
+    """A base is looked for from the working directory, then from the adapter's folder."""
+    tiny_llama().save_pretrained(tmp_path / "base")
+    tiny_tokenizer().save_pretrained(tmp_path / "base")
+    expected = adapter("../base", tmp_path / "adapter")
+    monkeypatch.chdir(base)
+    gated = load(str(tmp_path / "adapter"), device="cpu")
+    torch.testing.assert_close(logits(gated.model), logits(expected), atol=1e-5, rtol=1e-5)
 
 
 def test_a_model_of_peft_in_memory_is_left_as_it_was(base, tmp_path):

@@ -2,12 +2,14 @@
 
 import copy
 import json
+import re
 
 import numpy as np
 import pytest
 import torch
 from independent import plain_generation, plain_loglikelihood
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from transformers import (
     BartConfig,
     BartForCausalLM,
@@ -16,6 +18,8 @@ from transformers import (
     BertLMHeadModel,
     FalconH1Config,
     FalconH1ForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
     T5Config,
@@ -169,6 +173,140 @@ def test_broken_weights_are_refused(folder):
     with pytest.raises(BadInput, match="could not be loaded") as error:
         load(str(folder))
     assert "\n" not in str(error.value)
+
+
+def rewrite(folder, change, **config):
+    """Changes the tensors and the configuration of a saved model."""
+    file = folder / "model.safetensors"
+    save_file(change(load_file(file)), file, metadata={"format": "pt"})
+    content = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(content | config))
+
+
+def without(part):
+    """Returns a change that leaves out the tensors whose names hold `part`."""
+    return lambda tensors: {name: value for name, value in tensors.items() if part not in name}
+
+
+def after(prefix, part=""):
+    """Returns a change that puts a prefix before names, or before a part of them."""
+    return lambda tensors: {
+        name.replace(part, prefix + part, 1) if part else prefix + name: value
+        for name, value in tensors.items()
+    }
+
+
+DAMAGES = {
+    "an MLP of one layer": (
+        without("layers.1.mlp"), {}, r"3 tensors \(model\.layers\.1\.mlp\.down_proj.*missing"
+    ),
+    "the head": (without("lm_head"), {}, r"1 tensor \(lm_head\.weight\) missing"),
+    "the embedding": (without("embed"), {}, r"1 tensor \(model\.embed_tokens\.weight\) missing"),
+    "the tied embedding and head": (
+        lambda tensors: without("lm_head")(without("embed")(tensors)),
+        {"tie_word_embeddings": True},
+        r"2 tensors \(lm_head\.weight, model\.embed_tokens\.weight\) missing",
+    ),
+    "a bias too many": (
+        lambda tensors: tensors | {"model.layers.0.self_attn.q_proj.bias": torch.ones(32)},
+        {},
+        r"1 tensor \(model\.layers\.0\.self_attn\.q_proj\.bias\) not of this model",
+    ),
+    "a layer too many": (
+        lambda tensors: tensors, {"num_hidden_layers": 1}, r"9 tensors .*not of this model"
+    ),
+    "another width": (
+        lambda tensors: tensors, {"intermediate_size": 40},
+        r"6 tensors \(.*down_proj\.weight \(32, 64\) instead of \(32, 40\).*of another shape",
+    ),
+    "a layer after a wrapper's name": (
+        lambda tensors: after("module.")(without("layers.1.mlp")(tensors)), {},
+        r"3 tensors \(model\.layers\.1\.mlp.*missing.*`module\.` before them",
+    ),
+}  # fmt: skip
+"""Changes to a saved model, and what is said of them."""
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_checkpoint_that_does_not_fit_is_refused(folder, damage, capfd):
+    """Tensors that are missing, left over or of another shape are named in one line."""
+    change, config, message = DAMAGES[damage]
+    rewrite(folder, change, **config)
+    with pytest.raises(BadInput, match=message) as error:
+        load(str(folder), device="cpu")
+    assert "\n" not in str(error.value)
+    assert "LOAD REPORT" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    "change", [without("experts.1.w1"), lambda t: {k: v[:-1].clone() for k, v in t.items()}],
+    ids=["missing", "shape"],
+)  # fmt: skip
+def test_experts_that_do_not_fit_are_refused_by_name(tmp_path, change):
+    """Experts are named that transformers cannot put together from the tensors of a file."""
+    config = MixtralConfig(**SIZES, num_key_value_heads=2, num_local_experts=4)
+    MixtralForCausalLM(config).save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    assert load(str(tmp_path), device="cpu").architecture == "MixtralForCausalLM"
+
+    def damaged(tensors):
+        experts = {name: value for name, value in tensors.items() if "experts.1.w1" in name}
+        return {name: tensors[name] for name in tensors if name not in experts} | change(experts)
+
+    rewrite(tmp_path, damaged)
+    with pytest.raises(BadInput, match=r"experts\.gate_up_proj.* cannot be made of those") as error:
+        load(str(tmp_path), device="cpu")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "config"),
+    [
+        (lambda t: t | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}, {}),
+        (lambda t: t | {"v_head.summary.weight": torch.ones(1, 32)}, {}),
+        (without("lm_head"), {"tie_word_embeddings": True}),
+        (without("embed"), {"tie_word_embeddings": True}),
+    ],
+    ids=["rotary", "value head", "tied head", "tied embedding"],
+)
+def test_what_a_checkpoint_need_not_hold_is_no_fault(folder, change, config):
+    """Rotary tables, heads of other kinds and one of two tied matrices change no weight."""
+    saved = load_file(folder / "model.safetensors")
+    rewrite(folder, change, **config)
+    model = load(str(folder), device="cpu").model
+    expected = saved["lm_head.weight" if "lm_head.weight" in change(saved) else EMBEDDING]
+    assert torch.equal(model.lm_head.weight, expected)
+    others = {name for name in saved if name not in ("lm_head.weight", EMBEDDING)}
+    assert all(torch.equal(model.state_dict()[name], saved[name]) for name in others)
+
+
+EMBEDDING = "model.embed_tokens.weight"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        after("_orig_mod."),
+        after("module."),
+        after("base_model.model."),
+        after("module._orig_mod."),
+        after("_orig_mod.", part="self_attn."),
+    ],
+    ids=["compiled", "parallel", "peft", "both", "compiled layers"],
+)
+def test_names_of_wrappers_before_those_of_tensors_are_left_out(folder, change):
+    """A checkpoint of a wrapped model has the weights of the model, and this is said."""
+    rewrite(folder, change)
+    model = load(str(folder), device="cpu")
+    assert model.fingerprint == fingerprint(tiny_llama())
+    assert re.search(r"; the names of its tensors were saved with `.*\.` before", model.describe())
+
+
+def test_a_folder_with_a_model_and_an_adapter_is_refused(folder):
+    """An adapter beside a model's weights is refused: transformers would put it on them."""
+    (folder / "adapter_config.json").write_text("{}")
+    with pytest.raises(BadInput, match="holds a model and an adapter"):
+        load(str(folder))
 
 
 def test_broken_config_is_refused(folder):

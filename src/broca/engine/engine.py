@@ -106,9 +106,12 @@ class Engine:
 
         Raises:
             BadLogits: The model returned NaN or infinite logits.
+            BadInput: The model has no embedding for a token.
         """
         if donor_index is None:
             donor_index = np.zeros(len(requests), dtype=np.intp)
+        for request in {id(request): request for request in requests}.values():
+            self.model.require_embedded((*request.context, *request.continuation))
         answers: list[Output | None] = [None] * len(requests)
         start, done, one_at_a_time = self.tokens, 0, Lock()
 
@@ -151,6 +154,9 @@ class Engine:
         """
         if donor_index is None:
             donor_index = np.zeros(len(margins), dtype=np.intp)
+        for margin in {id(margin): margin for margin in margins}.values():
+            for request in margin.requests:
+                self.model.require_embedded((*request.context, *request.continuation))
         rows = [
             (margin, int(mask), int(donor))
             for margin, mask, donor in zip(margins, gate_index, donor_index, strict=True)

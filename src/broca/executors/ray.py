@@ -346,15 +346,15 @@ class RayPool:
         """Admits a worker that has loaded the model.
 
         Raises:
-            ExecutorFailed: The worker could not load the model, or loaded other weights.
+            ExecutorFailed: The worker could not load the model, or loaded another one.
         """
         if isinstance(reply, Refusal):
             raise ExecutorFailed(f"a worker cannot load the model: {reply.message}")
-        if reply.fingerprint != self.spec.fingerprint:
+        if reply.identity != self.spec.identity:
             raise ExecutorFailed(
-                f"a worker on {reply.node} loaded other weights of '{self.spec.model}' than this "
-                f"process (digest {reply.fingerprint[:12]}, here {self.spec.fingerprint[:12]}): "
-                "give every machine the same files"
+                f"a worker on {reply.node} loaded other weights or settings of '{self.spec.model}' "
+                f"than this process (digest {reply.identity[:12]}, here "
+                f"{self.spec.identity[:12]}): give every machine the same files and packages"
             )
         member.loaded = reply
         self._failed_starts = 0
@@ -465,7 +465,7 @@ class RayExecutor:
 
 
 _Key = tuple[str, str, EngineOptions]
-"""Key of the workers that can serve a run: the model's fingerprint and components, the engine's
+"""Key of the workers that can serve a run: the model's identity and components, the engine's
 options."""
 
 
@@ -496,7 +496,7 @@ class RayHost:
     def executor(self, spec: ExecutorSpec) -> RayExecutor:
         """Makes an executor on the workers of the model, which are started on first use."""
         model, options = spec.model, spec.engine_options
-        key = (model.fingerprint, model.kinds, options or EngineOptions())
+        key = (model.identity, model.kinds, options or EngineOptions())
         if key not in self._pools:
             worker_spec = WorkerSpec.of(model, options=options, model_options=spec.model_options)
             make_room = partial(self._pause_others, key)

@@ -28,7 +28,7 @@ class WorkerSpec:
 
     Attributes:
         model: Name, folder or hub id.
-        fingerprint: Digest of the driver's weights; a worker's must be equal.
+        identity: Digest of the driver's model; a worker's must be equal.
         loading: Model options; without a device, the worker's own GPU is used.
         offline: Whether to make no network call.
         threads: Number of threads of a model on a CPU.
@@ -37,7 +37,7 @@ class WorkerSpec:
     """
 
     model: str
-    fingerprint: str
+    identity: str
     loading: ModelOptions = field(default_factory=ModelOptions)
     offline: bool = False
     threads: int = 1
@@ -60,7 +60,7 @@ class WorkerSpec:
         )  # fmt: skip
         return cls(
             model=os.path.abspath(folder) if os.path.isdir(folder) else model.source or model.name,
-            fingerprint=model.fingerprint,
+            identity=model.identity,
             loading=loading,
             offline=os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"),
             options=options or EngineOptions(),
@@ -72,7 +72,7 @@ class WorkerSpec:
 class Loaded:
     """The properties of a worker that has loaded the model."""
 
-    fingerprint: str
+    identity: str
     token_budget: int
     device: str
     node: str
@@ -134,7 +134,7 @@ class Worker:
             return Refusal.of(error)
         engine = self._engine(Setting())
         return Loaded(
-            self._model.fingerprint,
+            self._model.identity,
             engine.token_budget,
             self._model.device.type,
             platform.node(),

@@ -50,10 +50,13 @@ class PromptAnswers:
 
 
 def prompt_tokens(tokenizer: Any, vocabulary: int) -> list[list[int]]:
-    """Returns the prompts in tokens; random tokens without a tokenizer."""
+    """Returns the prompts in tokens that the model has; random tokens without a tokenizer."""
     if tokenizer is not None:
-        first = [token for token in (tokenizer.bos_token_id, tokenizer.eos_token_id) if token]
-        return [list(tokenizer.encode(text)) or first[:1] or [0] for text in PROMPTS]
+        encoded = [tokenizer.encode(text) for text in PROMPTS]
+        known = [[token for token in tokens if token < vocabulary] for tokens in encoded]
+        ends = (tokenizer.bos_token_id, tokenizer.eos_token_id)
+        first = [token for token in ends if token and token < vocabulary]
+        return [tokens or first[:1] or [0] for tokens in known]
     generator = torch.Generator().manual_seed(0)
     lengths = [3 + number % 9 for number in range(len(PROMPTS))]
     return [

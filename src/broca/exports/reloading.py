@@ -42,7 +42,9 @@ class Origin:
         """Returns the source of a model."""
         if model.source is None:
             return cls(None, None, model.dtype, model.device, lambda: copy.deepcopy(model.model))
-        return cls(location_of(model.source), model.revision, model.dtype, model.device)
+        # the commit is that of the base; a folder or repository with an adapter is loaded as it is
+        revision = None if model.adapter else model.revision
+        return cls(location_of(model.source), revision, model.dtype, model.device)
 
     def load(self) -> Any:
         """Loads the base model with transformers only."""

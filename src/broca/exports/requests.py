@@ -174,7 +174,9 @@ class ExportRequest:
         )
 
     def loading(self, options: ModelOptions) -> ModelOptions:
-        """Returns options that load the components' kinds, and keep the format of weights to write.
+        """Returns options that load the components' kinds, with an adapter in weights to write.
+
+        They keep the format of those weights.
 
         Args:
             options: The caller's; a number format that they name stays, and all of them where
@@ -182,10 +184,10 @@ class ExportRequest:
         """
         if isinstance(self.model, GatedModel):
             return options
-        dtype = options.dtype
-        if self.form in ("weights", "patch") and dtype == "auto":
-            dtype = "stored"
-        return replace(options, components=self.kinds, dtype=dtype)
+        dtype, merge = options.dtype, options.merge_adapter
+        if self.form in ("weights", "patch"):
+            dtype, merge = "stored" if dtype == "auto" else dtype, True
+        return replace(options, components=self.kinds, dtype=dtype, merge_adapter=merge)
 
     def call(self, names: tuple[str, ...]) -> str:
         """Returns the call of `broca.export` that repeats the export.

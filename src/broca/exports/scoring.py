@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Sequence
 from contextlib import redirect_stderr
@@ -98,6 +99,9 @@ def harness_score(
 
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     (task,) = benchmark.harness_tasks
+    if (tokenizer.pad_token_id or 0) >= model.get_input_embeddings().num_embeddings:
+        tokenizer = copy.deepcopy(tokenizer)
+        tokenizer.pad_token = tokenizer.eos_token  # hf embeds its padding
     with redirect_stderr(StringIO()):  # it draws bars that cannot be switched off
         results = simple_evaluate(
             HFLM(

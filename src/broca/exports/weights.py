@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from broca.exports.factors import (
     factors_of,
     scaled_experts,
 )
-from broca.models import GatedModel, GatePoint, is_transposed
+from broca.models import GatedModel, GatePoint, adapted_matrix, is_transposed
 
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -64,6 +65,38 @@ def changed_tensors(
                 bias = model.model.get_parameter(f"{path}.bias").detach()
             changed[f"{path}.bias"] = (bias.float() + shift.to(bias.device)).to(bias.dtype)
     return changed
+
+
+@torch.no_grad()
+def without_adapters(model: GatedModel) -> GatedModel:
+    """Returns the model with its active adapters merged into a copy; itself if it has none."""
+    if not any(adapted_matrix(module) is not None for module in model.model.modules()):
+        return model
+    plain = copy.deepcopy(model.model)
+    replaced: dict[str, nn.Module] = {}
+    for path, module in list(plain.named_modules()):
+        if any(path.startswith(f"{outer}.") for outer in replaced):
+            continue
+        if hasattr(module, "unload_and_optionally_merge_module"):
+            active = not module.disable_adapters
+            if active or not hasattr(module, "modules_to_save"):
+                replaced[path] = module.unload_and_optionally_merge_module(
+                    merge=active, safe_merge=False, adapter_names=None
+                )
+            else:
+                replaced[path] = module.original_module
+        elif adapted_matrix(module) is not None:
+            layers = [module]
+            while (inner := adapted_matrix(layers[0])) is not None:
+                layers.insert(0, inner)
+            for layer in layers[1:]:  # the innermost first
+                if not layer.disable_adapters:
+                    layer.merge()
+            replaced[path] = layers[0]
+    for path, module in replaced.items():
+        plain.set_submodule(path, module)
+    plain._hf_peft_config_loaded = False  # else transformers would save an adapter
+    return GatedModel.wrap(plain, model.tokenizer, name=model.name, components=model.kinds)
 
 
 def _scale_projection(projection: ProjectionFactors, changed: dict[str, Tensor]) -> None:

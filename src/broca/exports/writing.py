@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from broca.engine import Ablation
-from broca.errors import BadInput
+from broca.errors import BadInput, UnsupportedModel
 from broca.exports.adapter import write_adapter
 from broca.exports.card import PICTURE, card
 from broca.exports.factors import factors_of
@@ -21,6 +21,7 @@ from broca.exports.weights import (
     changed_tensors,
     shard_size,
     with_tensors,
+    without_adapters,
     write_checkpoint,
 )
 from broca.models import GatedModel
@@ -90,8 +91,16 @@ def write_form(
         folder: Folder of the files.
         origin: Source of the base model.
         means: Mean outputs that replace those of the components, under mean ablation.
+
+    Raises:
+        UnsupportedModel: Other libraries cannot load the base of the export.
     """
     scale = request.ablation.scale
+    if model.note and request.form != "weights":
+        raise UnsupportedModel(
+            f"other libraries cannot load '{model.name}' ({model.note}): use `kind` weights, which "
+            "writes it without them"
+        )
     if request.form == "adapter":
         factors = factors_of(model, names, scale)
         write_adapter(factors, folder, base=origin.location, revision=origin.revision)
@@ -99,14 +108,20 @@ def write_form(
     if request.form == "heads":
         write_head_list(head_list(model, names, scale, effects=request.effects), folder)
         return
-    tensors = changed_tensors(model, names, scale, means=means)
+    plain = without_adapters(model)
+    if request.form == "patch" and (model.adapter or plain is not model):
+        raise UnsupportedModel(
+            f"a patch holds weights of a model without an adapter, and '{model.name}' has one: use "
+            "`kind` weights"
+        )
+    tensors = changed_tensors(plain, names, scale, means=means)
     if request.form == "patch":
         write_patch(Patch(model.fingerprint, model.dtype, tensors), folder)
         return
     location = None if origin.location is None else Path(origin.location)
     shards = None if location is None or not location.is_dir() else shard_size(location)
-    with with_tensors(model.model, tensors):
-        write_checkpoint(model.model, model.tokenizer, folder, shard_bytes=shards)
+    with with_tensors(plain.model, tensors):
+        write_checkpoint(plain.model, model.tokenizer, folder, shard_bytes=shards)
 
 
 def publish(

@@ -124,7 +124,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
     def identity(self) -> str:
         """Returns the digest of what determines an answer: weights, number format, ablation."""
         parts = [
-            self._gated.fingerprint,
+            self._gated.identity,
             self._gated.dtype,
             self._gated.kinds,
             self.ablated,

@@ -21,7 +21,7 @@ class Condition:
     """Everything that determines a response besides its mask and its item.
 
     Attributes:
-        weights: Fingerprint of the model's weights.
+        weights: Digest of the model: its weights, its settings and its adapters.
         tokenizer: Digest of the tokenizer.
         dtype: Number format of the model.
         ablation: Kind of ablation, such as `zero` or `mean`.

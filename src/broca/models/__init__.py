@@ -27,6 +27,7 @@ from broca.models.structure import (
     find_structure,
     is_transposed,
 )
+from broca.models.structure import adapted_matrix as adapted_matrix
 from broca.models.structure import text_config as text_config
 from broca.results.scan import Check
 

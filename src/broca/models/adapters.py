@@ -12,6 +12,9 @@ from torch import nn
 from broca.errors import BadInput, MissingExtra, UnsupportedModel, first_line
 
 CONFIG = "adapter_config.json"
+_SHARED = ("vblora_vector_bank", "prompt_encoder", ".tinylora_v.", ".unilora_theta_d.")
+"""Tensors that PEFT saves once and has in every layer, or does not save."""
+
 _EXTRA = "install broca's extra: pip install 'broca[export]'"
 
 
@@ -73,6 +76,8 @@ def _read(file: Path, place: str) -> AdapterFiles:
             f"adapter '{place}' names no base model: write its name or folder into "
             f"base_model_name_or_path of {CONFIG}"
         )
+    if not Path(base).expanduser().is_dir() and (file.parent / base).is_dir():
+        base = str(file.parent / base)  # relative to the adapter
     revision = content.get("revision")
     return AdapterFiles(place, base, None if revision is None else str(revision), method)
 
@@ -102,12 +107,30 @@ def with_adapter(
         raise MissingExtra(f"adapter '{adapter.place}' needs PEFT: {_EXTRA}") from error
     try:
         adapted = peft.PeftModel.from_pretrained(base, adapter.place, **where)
+        # reads them again: `from_pretrained` only warns of what is missing
+        report = peft.set_peft_model_state_dict(
+            adapted, peft.load_peft_weights(adapter.place, device="cpu", **where)
+        )
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise BadInput(
             f"adapter '{adapter.place}' could not be put on '{adapter.base}': {first_line(error)}; "
             "check that this is the base that it was trained on"
         ) from error
     require_no_prompt(adapted, adapter.place)
+    missing = [
+        key
+        for key in report.missing_keys
+        if ".default" in key and not any(shared in key for shared in _SHARED)
+    ]
+    for keys, fault, relation in (
+        (missing, "lacks", "that"), (report.unexpected_keys, "holds", "beyond those that")
+    ):  # fmt: skip
+        if keys:
+            raise BadInput(
+                f"adapter '{adapter.place}' {fault} {len(keys)} tensors ({', '.join(keys[:2])}) "
+                f"{relation} {CONFIG} and '{adapter.base}' describe: check that all its files are "
+                "there and that this is the base that it was trained on"
+            )
     described = f"{adapter.method} adapter {adapter.place} on {adapter.base}"
     if not merge:
         return adapted.get_base_model(), f"{described}, not merged"

@@ -1,8 +1,9 @@
-"""The digest of a model's weights."""
+"""The digest of a model's weights, and what else determines its answers."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -41,6 +42,72 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
     with ThreadPoolExecutor() as pool:
         digests = list(pool.map(lambda pair: _digest(pair[0], _cast(pair[1](), dtype)), tensors))
     return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
+
+
+_NOT_OF_ANSWERS = frozenset(
+    {
+        "_name_or_path", "name_or_path", "_commit_hash", "transformers_version",
+        "_from_model_config", "use_cache", "dtype", "torch_dtype",
+    }
+)  # fmt: skip
+"""Settings that say where a model is from, or that its weights show."""
+
+
+def settings_of(model: Any, tokenizer: Any) -> str:
+    """Returns all that determines a model's answers besides its weights, as JSON.
+
+    It holds the model's class, its configuration, its settings for generation, the implementations
+    of attention and of experts, the active adapters, and the tokenizer with its chat template.
+
+    Args:
+        model: A model of transformers.
+        tokenizer: Its tokenizer, or None.
+    """
+    config, generation = model.config, getattr(model, "generation_config", None)
+    parts = (getattr(config, name, None) for name in getattr(config, "sub_configs", ()))
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    words = None if tokenizer is None or fast is not None else tokenizer.get_vocab()
+    if fast is not None:
+        words = json.loads(fast.to_str())
+        del words["padding"], words["truncation"]  # of its last call
+    settings = {
+        "class": type(model).__qualname__,
+        "config": config.to_dict(),
+        "generation": None if generation is None else generation.to_dict(),
+        "implementations": [
+            [getattr(part, f"_{kind}_implementation", None) for kind in ("attn", "experts")]
+            for part in (config, *parts)
+        ],
+        "adapters": [
+            [name, *(getattr(module, key, None) for key in _OF_ADAPTERS)]
+            for name, module in model.named_modules()
+            if hasattr(module, "active_adapters") and hasattr(module, "disable_adapters")
+        ],
+        "tokens": words,
+        "tokenizer": None
+        if tokenizer is None
+        else {
+            "special": tokenizer.special_tokens_map,
+            "chat_template": getattr(tokenizer, "chat_template", None),
+            "adds": [getattr(tokenizer, f"add_{end}_token", None) for end in ("bos", "eos")],
+        },
+    }
+    return json.dumps(_plain(settings), sort_keys=True)
+
+
+_OF_ADAPTERS = ("active_adapters", "disable_adapters", "merged_adapters", "scaling")
+"""What PEFT says of the adapters of a layer."""
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value of JSON, without what determines no answer; keys and sets in order."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items() if key not in _NOT_OF_ANSWERS}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(str(item) for item in value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def _offloaded(model: nn.Module) -> dict[str, Callable[[], Tensor]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,7 @@ from broca.errors import BadInput
 from broca.models.adapters import unwrapped
 from broca.models.caches import Reread, whole_cache
 from broca.models.choosing import choose, kinds_of
+from broca.models.fingerprint import settings_of
 from broca.models.gates import ActiveGates, GatePoint, Replacement
 from broca.models.resuming import (
     Shortcut,
@@ -72,6 +74,7 @@ class GatedModel:
         revision: Commit on the hub; None for a model that is not from the hub.
         remote_code: Whether its class comes from its own Python files instead of transformers.
         adapter: Description of its PEFT adapter; empty without an adapter.
+        note: What loading changed in the names of its tensors; empty if nothing.
     """
 
     name: str
@@ -90,6 +93,7 @@ class GatedModel:
     revision: str | None = field(repr=False, default=None)
     remote_code: bool = field(repr=False, default=False)
     adapter: str = field(repr=False, default="")
+    note: str = field(repr=False, default="")
     _proofs: dict[int, Sharing | None] = field(repr=False, default_factory=dict)
 
     @classmethod
@@ -104,6 +108,7 @@ class GatedModel:
         revision: str | None = None,
         remote_code: bool = False,
         adapter: str = "",
+        note: str = "",
     ) -> GatedModel:
         """Finds the components of a transformers model and prepares their gates.
 
@@ -118,6 +123,7 @@ class GatedModel:
             revision: Commit on the hub; None for a model that is not from the hub.
             remote_code: Whether its class comes from its own Python files.
             adapter: Description of its PEFT adapter.
+            note: What loading changed in the names of its tensors.
 
         Raises:
             UnsupportedModel: The architecture is not covered.
@@ -131,7 +137,7 @@ class GatedModel:
         chosen, points = choose(structure, components, architecture=type(model).__name__)
         return cls(
             name, model, tokenizer, structure, components, chosen, points, source, usage, own_cache,
-            {components: (chosen, points)}, revision, remote_code, adapter,
+            {components: (chosen, points)}, revision, remote_code, adapter, note,
         )  # fmt: skip
 
     def copy(self) -> GatedModel:
@@ -246,8 +252,8 @@ class GatedModel:
             The continuation, without special tokens.
 
         Raises:
-            BadInput: The model has no tokenizer, or the text is empty and the tokenizer has no
-                first token.
+            BadInput: The model has no tokenizer, the text is empty and the tokenizer has no first
+                token, or the model has no embedding for a token.
         """
         tokenizer = self.tokenizer
         if tokenizer is None:
@@ -270,6 +276,7 @@ class GatedModel:
             "tokenizer": tokenizer,
             **options,
         }
+        self.require_embedded(prompt)
         tokens = torch.tensor([prompt], device=self.device)
         with self.in_use(), torch.no_grad():
             output = self.model.generate(
@@ -340,12 +347,19 @@ class GatedModel:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of the weights: two models with the same fingerprint give the same scores.
+        """Digest of the weights.
 
         It is computed once; for a caller's model once in every outermost `in_use`, because the
         caller may train it in between.
         """
         return self._usage.fingerprint
+
+    @property
+    def identity(self) -> str:
+        """Digest of all that determines an answer: weights, settings, adapters, tokenizer."""
+        settings = settings_of(self.model, self.tokenizer)
+        content = f"{self.fingerprint} {settings}".encode()
+        return hashlib.blake2b(content, digest_size=16).hexdigest()
 
     @property
     def max_length(self) -> int:
@@ -369,7 +383,7 @@ class GatedModel:
             text += "; its text part alone"
         if self.structure.not_covered:
             text += f"; {len(self.structure.not_covered)} layers without attention heads left alone"
-        return text
+        return f"{text}; {self.note}" if self.note else text
 
     def gates(
         self, values: Tensor, *, replacement: Replacement | None = None, force: bool = False
@@ -521,6 +535,23 @@ class GatedModel:
         """Size of the vocabulary."""
         return int(self.model.get_input_embeddings().num_embeddings)
 
+    def require_embedded(self, tokens: Iterable[int]) -> None:
+        """Refuses tokens that the model has no embedding for.
+
+        Raises:
+            BadInput: The message names the first of them.
+        """
+        size = self.vocabulary
+        unknown = next((token for token in tokens if token >= size), None)
+        if unknown is None:
+            return
+        text = "" if self.tokenizer is None else repr(self.tokenizer.decode([unknown]))
+        raise BadInput(
+            f"token {unknown} {text} has no embedding in model '{self.name}', which has {size}: "
+            "its tokenizer has more tokens than the model; resize the embeddings "
+            "(resize_token_embeddings) and train them, or give the model's own tokenizer"
+        )
+
     @cached_property
     def _forward_parameters(self) -> frozenset[str]:
         return frozenset(inspect.signature(self.model.forward).parameters)
@@ -584,6 +615,7 @@ class GatedModel:
 
         Raises:
             RuntimeError: The model is in training mode.
+            BadInput: The model has no embedding for a token.
         """
         if self.model.training:
             raise RuntimeError(f"model '{self.name}' is in training mode: run it within `in_use()`")
@@ -593,6 +625,8 @@ class GatedModel:
         elif cache is None and use_cache:
             cache = whole_cache(self.model.config, self._own_cache)
         if cache is None:
+            if int(tokens.max()) >= self.vocabulary:
+                self.require_embedded(tokens.flatten().tolist())
             self._reset_rotary_scaling()
         else:
             arguments["past_key_values"] = cache

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.resources import files
@@ -13,7 +15,14 @@ from typing import Any
 from torch import nn
 
 from broca.errors import BadInput, BrocaError, UnknownName, UnsupportedModel, first_line, nearest
-from broca.models.adapters import AdapterFiles, adapter_in, adapter_on_hub, unwrapped, with_adapter
+from broca.models.adapters import (
+    CONFIG,
+    AdapterFiles,
+    adapter_in,
+    adapter_on_hub,
+    unwrapped,
+    with_adapter,
+)
 from broca.models.choosing import require_kinds
 from broca.models.gated import GatedModel
 from broca.models.hub import skip_retries_if_unreachable
@@ -28,6 +37,22 @@ DTYPES = ("auto", "stored", "float32", "bfloat16", "float16")
 
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
+_WRAPPERS = {
+    r"(^|\.)(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.": r"\1",
+    r"^(module|base_model\.model)\.": "",
+}
+"""What torch.compile, parallel training and PEFT put before tensors' names, and its removal."""
+
+_RECOMPUTED = re.compile(
+    r"rotary_emb|(^|\.)position_ids$|(^|\.)(attn|attention)\.(masked_)?bias$|_extra_state$"
+)
+"""Tensors of older checkpoints that a model computes itself: rotary tables, causal masks."""
+
+_OTHER_PARTS = re.compile(
+    r"(^|[._])(mtp|vision|visual|image|audio|speech|multi_modal|mm|v_head|value_head)([._]|$)"
+)
+"""Parts of a checkpoint that a decoder of text has not: other media, drafts of tokens, values."""
+
 
 def shipped_model_folder(name: str) -> Path:
     """Returns the folder of a model that is part of the package."""
@@ -35,13 +60,17 @@ def shipped_model_folder(name: str) -> Path:
 
 
 def location_of(name: str) -> str:
-    """Returns the source from which transformers loads a model: a folder, or the hub id.
+    """Returns the source from which transformers loads a model: an absolute folder, or the hub id.
+
+    A folder with an adapter stands for its base model with the adapter, as in transformers.
 
     Raises:
         UnknownName: The folder does not exist.
         BadInput: The folder contains no model.
     """
-    return str(_source(name))
+    path = Path(name).expanduser()
+    source = path if path.is_dir() and adapter_in(path) else _source(name)
+    return str(source.absolute() if isinstance(source, Path) else source)
 
 
 def load(
@@ -176,13 +205,12 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
             f"`dtype` '{dtype}' is unknown{nearest(dtype, DTYPES)}: use one of {', '.join(DTYPES)}"
         )
     require_kinds(options.components)
-    adapter = _adapter(name, revision=revision, offline=offline)
-    base = name if adapter is None else adapter.base
+    adapters = _adapters(name, revision=revision, offline=offline)
+    base = adapters[0].base if adapters else name
     source = _source(base, allow_pickle=options.allow_pickle)
     import torch
-    from transformers import AutoModelForCausalLM
 
-    if revision is not None and isinstance(source, Path) and adapter is None:
+    if revision is not None and isinstance(source, Path) and not adapters:
         raise BadInput(
             f"`revision` is for models on the hub: '{name}' is a folder, which has only one"
         )
@@ -190,7 +218,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     hub_options: dict[str, Any] = {
         "trust_remote_code": options.trust_remote_code, "local_files_only": local,
     }  # fmt: skip
-    base_revision = revision if adapter is None else adapter.base_revision
+    base_revision = adapters[0].base_revision if adapters else revision
     if base_revision is not None and not isinstance(source, Path):
         hub_options["revision"] = base_revision
     config = _config(base, source, hub_options)
@@ -208,7 +236,8 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
     placement = {"device_map": options.device_map} if options.device_map else {}
     try:
-        model = AutoModelForCausalLM.from_pretrained(
+        model, note = _pretrained(
+            name,
             str(source),
             config=config,
             dtype=torch_dtype,
@@ -218,10 +247,15 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
             **hub_options,
         )
         described = ""
-        if adapter is not None:
-            where = {"local_files_only": offline} | ({"revision": revision} if revision else {})
-            model, described = with_adapter(model, adapter, merge=options.merge_adapter, **where)
-        tokenizer = _tokenizer_of(source, adapter, hub_options)
+        for adapter in adapters:
+            where: dict[str, Any] = {"local_files_only": offline}
+            last = adapter is adapters[-1]
+            if last and revision:
+                where["revision"] = revision
+            # two adapters beside one matrix would replace each other
+            merge = options.merge_adapter or not last
+            model, described = with_adapter(model, adapter, merge=merge, **where)
+        tokenizer = _tokenizer_of(source, adapters, hub_options)
     except (BrocaError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # reading a checkpoint may raise anything
@@ -244,7 +278,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     with _running(name, type(model).__name__):
         gated = GatedModel.wrap(
             model, tokenizer, name=name, components=options.components, source=name,
-            revision=commit, remote_code=remote_code, adapter=described,
+            revision=commit, remote_code=remote_code, adapter=described, note=note,
         )  # fmt: skip
         require_self_test(gated)
     return gated
@@ -271,6 +305,128 @@ def _running(name: str, architecture: str) -> Iterator[None]:
         ) from error
 
 
+def _pretrained(name: str, source: str, **options: Any) -> tuple[Any, str]:
+    """Loads a checkpoint all of whose tensors are those of the model.
+
+    Names of tensors that begin with those of a wrapper are shortened if all tensors then fit.
+
+    Args:
+        name: Name of the model.
+        source: Folder, or id on the hub.
+        options: Passed to transformers.
+
+    Returns:
+        The model, and what was done to the names of its tensors; empty if nothing was.
+
+    Raises:
+        BadInput: Tensors are missing, are left over, or have another shape.
+    """
+    model, faults, wrapped = _read(source, **options)
+    note = ""
+    if faults and wrapped:
+        del model
+        model, faults, _ = _read(source, key_mapping=_WRAPPERS, **options)
+        note = f"the names of its tensors were saved with {wrapped} before them"
+    if faults:
+        raise BadInput(
+            f"model '{name}' cannot be loaded as it was saved: {' and '.join(faults)}"
+            f"{f' ({note})' if note else ''}; check that all its files are there and that "
+            "config.json is that of these weights"
+        )
+    return model, note
+
+
+def _read(source: str, **options: Any) -> tuple[Any, list[str], str]:
+    """Loads a checkpoint.
+
+    Returns:
+        The model, how its tensors differ from those in the files, and the names of wrappers before
+        the names of the latter; empty if a tensor that is left over has none.
+    """
+    from transformers import AutoModelForCausalLM
+
+    with _collected_reports() as reports:
+        try:
+            model, report = AutoModelForCausalLM.from_pretrained(
+                source, output_loading_info=True, ignore_mismatched_sizes=True, **options
+            )
+        except RuntimeError:
+            failed = re.findall(r"^(\S.*?) *\|[^|\n]*CONVERSION", "\n".join(reports), re.MULTILINE)
+            if not failed:
+                raise
+            return None, [f"{_some(failed)} cannot be made of those in the files"], ""
+    missing = [key for key in report["missing_keys"] if not _RECOMPUTED.search(key)]
+    unknown = [
+        key
+        for key in report["unexpected_keys"]
+        if not _RECOMPUTED.search(key) and not _OTHER_PARTS.search(key)
+    ]
+    other_shapes = [
+        f"{key} {tuple(saved)} instead of {tuple(expected)}"
+        for key, saved, expected in report["mismatched_keys"]
+    ]
+    faults = [
+        f"{_some(names)} {fault}"
+        for names, fault in (
+            (missing, "missing"), (unknown, "not of this model"), (other_shapes, "of another shape")
+        )
+        if names
+    ]  # fmt: skip
+    wrappers: set[str] = set()
+    for key in unknown:
+        found = [match[0] for pattern in _WRAPPERS for match in re.finditer(pattern, key)]
+        if not found:
+            return model, faults, ""
+        wrappers.update(found)
+    return model, faults, ", ".join(f"`{wrapper.lstrip('.')}`" for wrapper in sorted(wrappers))
+
+
+def _some(names: Collection[str], most: int = 3) -> str:
+    """Returns the number of tensors and the names of some of them."""
+    more = ", ..." if len(names) > most else ""
+    listed = ", ".join(sorted(names)[:most])
+    return f"{len(names)} tensor{'s' * (len(names) > 1)} ({listed}{more})"
+
+
+@contextmanager
+def _collected_reports() -> Iterator[list[str]]:
+    """Collects transformers' reports on checkpoints within the context, which it would print."""
+    logger = logging.getLogger("transformers.modeling_utils")
+    own_level, shown, reports = logger.level, logger.getEffectiveLevel(), []
+
+    def keep(record: logging.LogRecord) -> bool:
+        if "LOAD REPORT" in (text := record.getMessage()):
+            reports.append(text)
+            return False
+        return record.levelno >= shown
+
+    logger.addFilter(keep)
+    logger.setLevel(logging.WARNING)
+    try:
+        yield reports
+    finally:
+        logger.setLevel(own_level)
+        logger.removeFilter(keep)
+
+
+def _adapters(name: str, *, revision: str | None, offline: bool) -> list[AdapterFiles]:
+    """Returns the PEFT adapters that a name means, each of the model with those before it.
+
+    Raises:
+        BadInput: An adapter is its own base.
+    """
+    adapters: list[AdapterFiles] = []
+    while (adapter := _adapter(name, revision=revision, offline=offline)) is not None:
+        if adapter.base in (name, *(outer.base for outer in adapters)):
+            raise BadInput(
+                f"adapter '{name}' names itself as its base model: write the name or folder of its "
+                "base into adapter_config.json"
+            )
+        adapters.insert(0, adapter)
+        name, revision = adapter.base, adapter.base_revision
+    return adapters
+
+
 def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
     """Returns the PEFT adapter that a name means, if it does not mean a model."""
     path = Path(name).expanduser()
@@ -284,12 +440,15 @@ def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles 
     return adapter_on_hub(name, revision=revision, offline=offline)
 
 
-def _tokenizer_of(source: Path | str, adapter: AdapterFiles | None, options: dict[str, Any]) -> Any:
-    """Loads the tokenizer in the folder of an adapter, if there is one, else the model's."""
+def _tokenizer_of(source: Path | str, adapters: list[AdapterFiles], options: dict[str, Any]) -> Any:
+    """Loads the tokenizer in the folder of the last adapter that has one, else the model's."""
     from transformers import AutoTokenizer
 
-    if adapter is not None and Path(adapter.place, "tokenizer_config.json").is_file():
-        return AutoTokenizer.from_pretrained(adapter.place, **{**options, "local_files_only": True})
+    for adapter in reversed(adapters):
+        if Path(adapter.place, "tokenizer_config.json").is_file():
+            return AutoTokenizer.from_pretrained(
+                adapter.place, **{**options, "local_files_only": True}
+            )
     return AutoTokenizer.from_pretrained(str(source), **options)
 
 
@@ -347,15 +506,15 @@ def load_tokenizer(
     """
     from lm_eval.models.utils import resolve_max_length
 
-    adapter = _adapter(name, revision=None, offline=offline)
-    source = _source(name if adapter is None else adapter.base)
+    adapters = _adapters(name, revision=None, offline=offline)
+    source = _source(adapters[0].base if adapters else name)
     options = {
         "trust_remote_code": trust_remote_code,
         "local_files_only": offline or isinstance(source, Path),
     }
     config = _config(name, source, options)
     try:
-        tokenizer = _tokenizer_of(source, adapter, options)
+        tokenizer = _tokenizer_of(source, adapters, options)
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(
             f"the tokenizer of model '{name}' could not be loaded: {first_line(error)}; check "
@@ -374,6 +533,11 @@ def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
             raise BadInput(
                 f"folder '{name}' holds no model: config.json is missing; give the folder that "
                 "save_pretrained wrote"
+            )
+        if (path / CONFIG).is_file():
+            raise BadInput(
+                f"folder '{name}' holds a model and an adapter ({CONFIG}), which transformers "
+                "would put on the model: move one of them to a folder of its own"
             )
         if not any(any(path.glob(pattern)) for pattern in _WEIGHTS):
             raise BadInput(

@@ -170,7 +170,7 @@ class Training:
     def digest(self, neurons: NeuronModel) -> str:
         """Returns the digest of all that determines the trained weights, 32 hexadecimal digits."""
         identity = [
-            neurons.model.fingerprint, neurons.model.dtype, self.columns.tolist(),
+            neurons.model.identity, neurons.model.dtype, self.columns.tolist(),
             [[gold.context, gold.continuation] for gold in self.train],
             [[gold.context, gold.continuation] for gold in self.validation],
             asdict(self.options), self.seed, self.base.digest,

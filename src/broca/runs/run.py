@@ -297,7 +297,7 @@ class Run:
         # the token count distinguishes these donors from those of older journals, prompts alone
         count = sum(len(tokens) for _, tokens in self._donor_sequences)
         donors = b"".join([b"%d" % count, *(self._digests[place] for place in self.donors)])
-        weights = self.model.fingerprint
+        weights = self.model.identity
         if self.delta is not None:
             weights = _digest(f"{weights} {self.delta.digest}".encode()).hex()
         return Condition(
