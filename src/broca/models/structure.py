@@ -406,9 +406,12 @@ def _probe(
             hidden = args[0] if args else kwargs["hidden_states"]
             hidden = hidden.clone()
             # several streams may precede the rows or follow the tokens
+            shape = hidden.shape
             axis = next(
-                (a for a in range(hidden.dim() - 1) if hidden.shape[a : a + 2] == tokens.shape), -3
+                (a for a in range(len(shape) - 1) if shape[a : a + 2] == tokens.shape), None
             )
+            if axis is None:
+                return None
             first = hidden.select(axis, index + 1).select(axis, 0)
             noise = torch.randn(first.shape, generator=generator).to(first)
             first.copy_(noise * first.float().square().mean().sqrt().to(first))
