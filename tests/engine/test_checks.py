@@ -7,7 +7,7 @@ from broca.engine.checks import require_finite
 from broca.errors import BadLogits
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
 @pytest.mark.parametrize("position", [(1, 0, 0), (1, 2, 4)])
 def test_one_bad_value_is_found_and_its_request_named(value, position):
     """One NaN or infinite logit at any position raises an error that names the row's request."""

@@ -2,11 +2,14 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
-from broca.errors import SelfTestFailed
+from broca.engine import Engine
+from broca.errors import BadInput, SelfTestFailed
 from broca.models import GatedModel, require_self_test, self_test
+from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -102,3 +105,49 @@ def test_weights_that_layers_share_are_not_zeroed_for_one_of_them(model):
     assert failed(tied) == []
     checks = {check.name: check.detail for check in self_test(tied)}
     assert checks["gates of zero equal zeroed weights"].startswith("no component has weights")
+
+
+def test_double_precision_passes_and_shares():
+    """A model in float64 passes every check, and its rows share all work."""
+    model = GatedModel.wrap(tiny_llama().double(), tiny_tokenizer(), name="double")
+    require_self_test(model)
+    assert model.sharing(16).complete
+
+
+def test_padded_vocabulary_of_minus_infinity_is_fine():
+    """Logits of -inf for tokens that are never used leave all others what they are."""
+    plain, padded = tiny_llama(), tiny_llama()
+    padded.lm_head.register_forward_hook(
+        lambda _module, _args, out: out.index_fill(-1, torch.tensor([256, 257]), float("-inf"))
+    )
+    model = GatedModel.wrap(padded, tiny_tokenizer(), name="padded")
+    require_self_test(model)
+    assert model.sharing(16).complete
+    requests = [
+        Request("loglikelihood", (5, 6, 7), (8, 9)),
+        Request("loglikelihood", (5, 6, 7), (257,)),
+        Request("generate_until", (5, 6, 7), max_new_tokens=5),
+    ]
+    gates, index = np.ones((1, 8), dtype=np.float32), np.zeros(3, dtype=int)
+    scored, impossible, text = Engine(model).run(requests, gates, index)
+    with torch.no_grad():
+        logits = plain(torch.tensor([[5, 6, 7, 8]])).logits[0, :, :256].double()
+    expected = logits.log_softmax(-1)
+    assert scored.value == pytest.approx(float(expected[2, 8] + expected[3, 9]), abs=1e-4)
+    assert impossible.value == float("-inf")
+    assert text.tokens <= 5
+
+
+def test_weights_that_are_no_numbers_are_named(model):
+    """A NaN weight is refused by the name of its tensor."""
+    model.model.model.layers[1].mlp.up_proj.weight.data[3, 4] = float("nan")
+    with pytest.raises(BadInput, match=r"layers\.1\.mlp\.up_proj\.weight holds NaN"):
+        require_self_test(model)
+
+
+def test_a_gate_at_another_projection_than_the_named_one_is_caught(model):
+    """Heads that are gated at a projection that is not the block's output projection fail."""
+    attention = model.model.model.layers[1].self_attn
+    wrong = dataclasses.replace(model.points[1], module=attention.q_proj)
+    broken = dataclasses.replace(model, points=(model.points[0], wrong))
+    assert "gates of zero equal zeroed weights" in failed(broken)

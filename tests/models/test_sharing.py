@@ -180,7 +180,9 @@ def test_a_model_that_answers_at_random_is_refused():
     gated.model.model.embed_tokens.register_forward_hook(
         lambda _module, _args, output: output + torch.randn_like(output)
     )
-    with pytest.raises(UnsupportedModel, match=r"'LlamaForCausalLM'.*other answers each time"):
+    with pytest.raises(
+        UnsupportedModel, match=r"'LlamaForCausalLM'.*tokens other answers each time"
+    ):
         gated.sharing(16)
 
 

@@ -120,3 +120,30 @@ def test_an_attention_block_that_layers_share_is_refused(monkeypatch):
     monkeypatch.setattr(structure, "_attention_gap", lambda *_: "")
     with pytest.raises(UnsupportedModel, match="layers 0 and 1 share one attention block"):
         find_structure(tiny_llama().eval())
+
+
+def test_a_projection_that_disagrees_with_other_layers_is_refused():
+    """Where tokens mix before another projection in one layer, the model is refused by name."""
+    model = tiny_llama()
+    model.model.layers[1].self_attn.q_proj.register_forward_pre_hook(
+        lambda _module, args: (args[0] + args[0].cumsum(1),)
+    )
+    with pytest.raises(UnsupportedModel, match=r"layers\.0\.self_attn\.o_proj in one layer and"):
+        find_structure(model)
+
+
+def test_streams_after_the_tokens_are_disturbed_in_their_row():
+    """A model whose layers take (rows, tokens, streams, width), like hy_v4, is found whole."""
+    from transformers import HYV4Config, HYV4ForCausalLM
+
+    torch.manual_seed(0)
+    config = HYV4Config(
+        vocab_size=99, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=4, q_lora_rank=8, kv_lora_rank=8,
+        qk_nope_head_dim=4, qk_rope_head_dim=4, v_head_dim=8, n_routed_experts=4,
+        num_experts_per_tok=2, moe_intermediate_size=16, index_n_heads=2, index_head_dim=8,
+        index_topk=64, mlp_layer_types=["dense", "sparse"], initializer_range=0.2, pad_token_id=0,
+    )  # fmt: skip
+    structure = find_structure(HYV4ForCausalLM(config).eval())
+    paths = [projection.path for projection in structure.projections]
+    assert paths == [f"model.layers.{layer}.self_attn.o_proj" for layer in (0, 1)]

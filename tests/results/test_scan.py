@@ -13,6 +13,7 @@ def make_scan(**changes):
         "not_covered": (NotCovered(1, "layers.1", "it has no attention"),),
         "without_mlp_block": ((1, "layers.1"),),
         "self_test": (Check("gates of one", True, "0 bits", 0.1),),
+        "proved_tokens": 64, "sharing": (Check("prefixes", False, "0.2", 0.1),),
     }  # fmt: skip
     return Scan(**{**values, **changes})
 

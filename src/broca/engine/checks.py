@@ -11,17 +11,18 @@ from broca.errors import BadLogits
 
 
 def require_finite(logits: Tensor, requests: Sequence[int]) -> None:
-    """Refuses NaN and infinite logits.
+    """Refuses NaN and infinite logits; those of padded vocabulary may be -inf.
 
     Args:
         logits: Logits, `(rows, positions, vocabulary)`.
         requests: Position of every row's (first) request, for the message.
 
     Raises:
-        BadLogits: The logits are not finite; the message names the first faulty request.
+        BadLogits: Logits are NaN or +inf, or all are -inf; the message names the first faulty
+            request.
     """
-    # the largest absolute value is finite only if all are: one pass, no copy of the logits
-    finite = torch.isfinite(logits.amax((1, 2)) - logits.amin((1, 2)))
+    # the largest value of every position: NaN if any is, without a copy of the logits
+    finite = torch.isfinite(logits.amax(2)).all(1)
     if not bool(finite.all()):
         request = requests[int((~finite).nonzero()[0, 0])]
         raise BadLogits(

@@ -121,7 +121,8 @@ def continuations(
         device: Device of the tokens.
     """
     suffixes = [len(tokens) - prefixes[group] for group, tokens in members]
-    order = sorted(range(len(members)), key=lambda member: -suffixes[member])
+    # rows of one prefix and length are neighbours: their cached tokens are copied together
+    order = sorted(range(len(members)), key=lambda row: (-suffixes[row], members[row][0]))
     plain = is_plain(cache)
     runs = [order] if plain else [list(run) for _, run in groupby(order, suffixes.__getitem__)]
     chunks = [run[at : at + rows] for run in runs for at in range(0, len(run), rows)]
@@ -158,22 +159,21 @@ def _cut(cache: Any, rows: list[int], lengths: list[int], kept: list[int]) -> An
     new_cache = copy.copy(cache)
     new_cache.layers = [copy.copy(layer) for layer in cache.layers]
     width = max(kept)
-    alike: dict[tuple[int, int], list[int]] = {}
-    for row, key in enumerate(zip(lengths, kept, strict=True)):
-        alike.setdefault(key, []).append(row)
+    blocks = [(key, len(list(run))) for key, run in groupby(zip(rows, lengths, kept, strict=True))]
+    uniform = len(set(zip(lengths, kept, strict=True))) == 1
 
     def cut(tensor: Tensor) -> Tensor:
-        source, pieces = torch.tensor(rows, device=tensor.device), []
-        for (length, count), of in alike.items():
+        if uniform:
+            start = tensor.shape[2] - lengths[0]
+            index = torch.tensor(rows, device=tensor.device)
+            return tensor[:, :, start : start + width].index_select(0, index)
+        pieces = []
+        for (row, length, count), repeats in blocks:
             start = tensor.shape[2] - length
-            pieces.append((of, count, tensor[:, :, start : start + count]))
-        if len(pieces) == 1:
-            return pieces[0][2].index_select(0, source)
-        new = tensor.new_zeros(len(rows), tensor.shape[1], width, tensor.shape[3])
-        for of, count, piece in pieces:
-            index = torch.tensor(of, device=tensor.device)
-            new[index, :, width - count :] = piece[source[index]]
-        return new
+            piece = tensor[row : row + 1, :, start : start + count]
+            padded = nn.functional.pad(piece, (0, 0, width - count, 0))
+            pieces.append(padded.expand(repeats, -1, -1, -1))
+        return torch.cat(pieces)
 
     for layer in new_cache.layers:
         if isinstance(layer.keys, Tensor):

@@ -13,16 +13,23 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from broca.errors import SelfTestFailed
+from broca.errors import BadInput, SelfTestFailed
 from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
-from broca.models.sharing import WAYS, load_length, tolerance_of
-from broca.models.structure import adapted_matrix, is_plain, is_projection, is_transposed
+from broca.models.sharing import WAYS, load_length, log_probabilities, tolerance_of
+from broca.models.structure import (
+    adapted_matrix,
+    is_plain,
+    is_projection,
+    is_transposed,
+    projection_width,
+)
 from broca.results.scan import Check
 
 _ROWS, _TOKENS, _DECODED = 3, 8, 2
@@ -61,7 +68,14 @@ def require_self_test(model: GatedModel) -> tuple[Check, ...]:
     Raises:
         SelfTestFailed: A check failed; the message names it.
         UnsupportedModel: The model gives the same tokens other answers each time.
+        BadInput: A weight is NaN; the message names it.
     """
+    for name, weight in model.model.named_parameters():
+        if is_plain(weight) and bool(weight.isnan().any()):
+            raise BadInput(
+                f"model '{model.name}' cannot be run: {name} holds NaN; its checkpoint is damaged, "
+                "or its training diverged: give another one"
+            )
     checks = self_test(model)
     for check in checks:
         if not check.passed:
@@ -93,15 +107,13 @@ def _masks(model: GatedModel, rows: int) -> Tensor:
     return gates
 
 
-def _log_probabilities(logits: Tensor) -> Tensor:
-    return torch.log_softmax(logits.float(), dim=-1)
-
-
 def _agree(model: GatedModel, measured: Tensor, reference: Tensor) -> tuple[bool, str]:
-    difference = float((measured - reference).abs().max())
-    spread = float(reference.std()) + 1e-12
+    # logits of -inf, as of padded vocabulary, are equal and say nothing of the others
+    unequal = (measured != reference) & ~(measured.isneginf() & reference.isneginf())
+    difference = float(torch.where(unequal, (measured - reference).abs(), 0.0).max())
+    spread = float(reference[reference.isfinite()].std()) + 1e-12
     tolerance = tolerance_of(model)
-    finite = bool(torch.isfinite(measured).all())
+    finite = not bool((measured.isnan() | measured.isposinf()).any())
     detail = f"largest difference {difference:.2g}, tolerance {tolerance * max(spread, 1.0):.2g}"
     return finite and difference <= tolerance * max(spread, 1.0), detail
 
@@ -141,22 +153,27 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
             continue
         zero = point.module(torch.zeros_like(x))
         output = point.module(x)
-        total = zero.float()
+        total = _precise(zero)
         for unit in range(point.units):
             only = torch.zeros_like(x)
             columns = _columns(point, unit)
             only[:, columns] = x[:, columns]
-            contribution = (point.module(only) - zero).float()
+            contribution = _precise(point.module(only) - zero)
             if not bool(contribution.any()) and not _pruned(point, unit, only):
                 name = model.components[point.first_column + unit].name
                 return False, f"{name} contributes nothing at {point.path}"
             total = total + contribution
         if not bool(total.isfinite().all()):
             return False, f"zeros in what enters {point.path} give numbers that are not finite"
-        scale = float(output.float().abs().max()) + 1e-12
-        worst = max(worst, float((total - output.float()).abs().max()) / scale)
+        scale = float(_precise(output).abs().max()) + 1e-12
+        worst = max(worst, float((total - _precise(output)).abs().max()) / scale)
     tolerance = tolerance_of(model)
     return worst <= tolerance, f"largest relative difference {worst:.2g}, tolerance {tolerance:.2g}"
+
+
+def _precise(values: Tensor) -> Tensor:
+    """Returns values in at least single precision."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def _columns(point: GatePoint, unit: int) -> slice:
@@ -214,9 +231,9 @@ def _halves_differ(point: GatePoint, x: Tensor) -> float:
     """Returns the error of adding the outputs of two halves of an input."""
     generator = torch.Generator().manual_seed(3)
     half = (torch.rand(x.shape[-1], generator=generator) < 0.5).to(x)
-    zero, output = point.module(torch.zeros_like(x)), point.module(x).float()
-    total = sum((point.module(x * part) - zero).float() for part in (half, 1 - half))
-    difference = (total + zero.float() - output).abs().max()
+    zero, output = point.module(torch.zeros_like(x)), _precise(point.module(x))
+    total = sum(_precise(point.module(x * part) - zero) for part in (half, 1 - half))
+    difference = (total + _precise(zero) - output).abs().max()
     return float(difference / (output.abs().max() + 1e-12))
 
 
@@ -245,9 +262,31 @@ def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
         return True, "no component has weights of its own to zero"
     with model.gates(gates):
         gated, _ = model.forward(tokens, attention, keep=_TOKENS)
+    zeroable = [_at_named_projection(model, point) for point in zeroable]
     with _zeroed_weights(zeroable, gates[0]):
         reference, _ = model.forward(tokens, attention, keep=_TOKENS)
-    return _agree(model, _log_probabilities(gated), _log_probabilities(reference))
+    return _agree(model, log_probabilities(gated), log_probabilities(reference))
+
+
+_OUTPUT_PROJECTIONS = ("o_proj", "out_proj", "c_proj", "wo", "dense", "o_lin", "attn_output")
+"""Usual names of the output projection in an attention block."""
+
+
+def _at_named_projection(model: GatedModel, point: GatePoint) -> GatePoint:
+    """Returns a gate point of heads at the projection that its attention block names, if any.
+
+    Where heads are gated is found by function; that the name says the same is an independent check.
+    """
+    found = next((p for p in model.structure.projections if p.path == point.path), None)
+    if point.place != "input" or found is None:
+        return point
+    block = model.model.get_submodule(found.path.rpartition(".")[0])
+    for name in _OUTPUT_PROJECTIONS:
+        named = getattr(block, name, None)
+        if isinstance(named, nn.Module) and is_projection(named):
+            same_width = projection_width(named) == point.units * point.width
+            return replace(point, module=named) if same_width else point
+    return point
 
 
 def _weight_place(point: GatePoint) -> tuple[int, str]:
@@ -307,11 +346,11 @@ def _decode(model: GatedModel, tokens: Tensor, attention: Tensor, gates: Tensor)
     steps = []
     with model.gates(gates):
         logits, cache = model.forward(tokens, attention, keep=1, use_cache=True)
-        steps.append(_log_probabilities(logits))
+        steps.append(log_probabilities(logits))
         for step in range(_DECODED):
             attention = nn.functional.pad(attention, (0, 1), value=1)
             logits, cache = model.forward(
                 tokens[:, step : step + 1], attention, keep=1, cache=cache, use_cache=True
             )
-            steps.append(_log_probabilities(logits))
+            steps.append(log_probabilities(logits))
     return torch.cat(steps, dim=1)

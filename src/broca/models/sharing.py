@@ -53,7 +53,7 @@ _COMPARED = 5
 _QUANTIZED = 1e-1
 """Tolerance for quantized weights, whose kernels round their inputs."""
 
-_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
+_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest difference of log-probabilities, relative to their spread, that counts as equal."""
 
 
@@ -250,7 +250,7 @@ class _Test:
             tokens = torch.tensor([self._rows[row]] * copies, device=self._model.device)
             with self._model.gates(self._gates[[row] * copies]):
                 logits, _ = self._model.forward(tokens, torch.ones_like(tokens), keep=keep)
-            both.append(_log_probabilities(logits))
+            both.append(log_probabilities(logits))
         return both[0][0], float((both[1] - both[0]).nan_to_num(0).abs().max())
 
     def require_repeatable(self, difference: float) -> None:
@@ -261,8 +261,8 @@ class _Test:
         """
         if difference > _QUANTIZED * self.spread:
             raise UnsupportedModel(
-                f"architecture '{self._model.architecture}' is not covered: the same tokens get "
-                f"other answers each time (log-probabilities differ by up to {difference:.2g})"
+                f"architecture '{self._model.architecture}' is not covered: it gives the same "
+                "tokens other answers each time"
             )
 
     def agrees(self, measured: dict[int, Tensor]) -> tuple[bool, str]:
@@ -314,7 +314,7 @@ class _Test:
 
     def _amplify(self, cache: Any, factor: float) -> None:
         """Multiplies the recurrent states of a cache."""
-        for layer in cache.layers:
+        for layer in getattr(cache, "layers", ()):
             states = getattr(layer, "recurrent_states", {})
             for index, state in states.items():
                 if isinstance(state, Tensor):
@@ -358,7 +358,7 @@ class _Test:
                     )
                 running.attention = nn.functional.pad(running.attention, (0, 1), value=1)
                 for row, value in zip(running.rows, logits, strict=True):
-                    measured[row].append(_log_probabilities(value))
+                    measured[row].append(log_probabilities(value))
                     left[row] -= 1
                 stay = [at for at, row in enumerate(running.rows) if left[row]]
                 if len(stay) < len(running.rows):
@@ -382,7 +382,7 @@ class _Test:
             )
         present = batch.attention[:, -logits.shape[1] :].bool()
         for row, values, tokens in zip(batch.rows, logits, present, strict=True):
-            measured[row] = [_log_probabilities(values[tokens])]
+            measured[row] = [log_probabilities(values[tokens])]
         return batch
 
     @staticmethod
@@ -412,7 +412,7 @@ class _Test:
                     self.require_repeatable(float(change.max()))
             whole = torch.cat([tokens, torch.tensor([new[:-1]], device=model.device).long()], 1)
             plain, _ = model.forward(whole, torch.ones_like(whole), keep=len(new))
-        change = _log_probabilities(logits) - _log_probabilities(plain[0])
+        change = _change(plain[0], logits)
         return {row: self._reference[row][-len(new) :] + change}
 
     def resumed(self) -> dict[int, Tensor]:
@@ -436,10 +436,17 @@ class _Test:
         measured = {}
         for row, reference in enumerate(self._reference):
             last = slice(-min(_COMPARED, len(self._rows[row])), None)
-            change = _log_probabilities(logits[row, last]) - _log_probabilities(whole[row, last])
+            change = _change(whole[row, last], logits[row, last])
             measured[row] = reference[last] + change
         return measured
 
 
-def _log_probabilities(logits: Tensor) -> Tensor:
-    return torch.log_softmax(logits.float(), dim=-1)
+def _change(before: Tensor, after: Tensor) -> Tensor:
+    """Returns the change of log-probabilities; 0 where both are -inf."""
+    before, after = log_probabilities(before), log_probabilities(after)
+    return torch.where(before == after, 0.0, after - before)
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """Returns log-probabilities in at least single precision."""
+    return torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)

@@ -2,9 +2,11 @@
 
 The output projection is the first matrix of a decoder layer whose *input* already mixes tokens:
 earlier matrices (query, key and value projections, a parallel MLP) process each token separately.
-One forward pass shows it. Row 0 of the probe batch is undisturbed; in row i+1 the first token is
-disturbed only at the input of decoder layer i. Within layer i, the output projection is the first
-projection whose input differs between the two rows *at the last token*.
+One forward pass shows it. The first and the last row of the probe batch are undisturbed; in row i+1
+the first token is disturbed only at the input of decoder layer i. Within layer i, the output
+projection is the first projection whose input *at the last token* differs between row i+1 and row 0
+by more than the two undisturbed rows differ. It must write into the residual stream, and attention
+blocks of one class must agree in the name of theirs.
 """
 
 from __future__ import annotations
@@ -192,12 +194,62 @@ def find_structure(model: nn.Module) -> Structure:
             )
         )
     structure = Structure(tuple(parts))
+    _require_agreement(model, structure)
     if not structure.projections:
         raise UnsupportedModel(
             f"architecture '{architecture}' is not covered: no attention output projection was "
             f"found in its {len(layers)} decoder layers ({parts[0].gap})"
         )
     return structure
+
+
+def _require_agreement(model: nn.Module, structure: Structure) -> None:
+    """Refuses output projections that do not write into the residual stream, or disagree in name.
+
+    Attention blocks of one class have the same parts: where another projection is found in one of
+    them, a difference that is not mixing was taken for it.
+
+    Raises:
+        UnsupportedModel: The message names the projections.
+    """
+    modules = dict(model.named_modules())
+    named: dict[type[nn.Module], tuple[str, str]] = {}
+    for projection in structure.projections:
+        width = _output_width(projection.module)
+        stream = _first_int(text_config(model.config), ("hidden_size",)) or 1
+        if width is not None and width % stream:
+            raise UnsupportedModel(
+                f"architecture '{type(model).__name__}' is not covered: {projection.path}, whose "
+                f"input mixes tokens first, has {width} outputs and does not write into the "
+                f"residual stream of width {stream}"
+            )
+        owner, place = projection.path, ""
+        while not _is_attention(modules[owner]) and "." in owner:
+            owner, _, name = owner.rpartition(".")
+            place = f"{name}.{place}".strip(".")
+        path, expected = named.setdefault(type(modules[owner]), (projection.path, place))
+        if place != expected:
+            raise UnsupportedModel(
+                f"architecture '{type(model).__name__}' is not covered: the output projection of "
+                f"its attention seems to be {path} in one layer and {projection.path} in another"
+            )
+
+
+def _is_attention(module: nn.Module) -> bool:
+    name = type(module).__name__.lower()
+    return "attention" in name or "attn" in name
+
+
+def _output_width(module: nn.Module) -> int | None:
+    """Returns the number of outputs of a projection; None if packed weights do not tell it."""
+    matrix = adapted_matrix(module) or module
+    declared = getattr(matrix, "out_features", None)
+    if isinstance(declared, int):
+        return declared
+    weight = getattr(matrix, "weight", None)
+    if not isinstance(weight, Tensor) or weight.dim() != 2:
+        return None
+    return int(weight.shape[1] if is_transposed(matrix) else weight.shape[0])
 
 
 def _require_causal(model: nn.Module, vocabulary: int) -> None:
@@ -346,15 +398,20 @@ def _probe(
     device = input_device(model)
     generator = torch.Generator().manual_seed(0)
     row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
-    tokens = row.repeat(len(layers) + 1, 1).to(device)
+    rows = len(layers) + 2
+    tokens = row.repeat(rows, 1).to(device)
 
     def disturb(index: int) -> Any:
         def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             hidden = args[0] if args else kwargs["hidden_states"]
             hidden = hidden.clone()
-            first = hidden[..., index + 1, 0, :]  # several streams may precede the rows
+            # several streams may precede the rows or follow the tokens
+            axis = next(
+                (a for a in range(hidden.dim() - 1) if hidden.shape[a : a + 2] == tokens.shape), -3
+            )
+            first = hidden.select(axis, index + 1).select(axis, 0)
             noise = torch.randn(first.shape, generator=generator).to(first)
-            hidden[..., index + 1, 0, :] = noise * first.float().square().mean().sqrt().to(first)
+            first.copy_(noise * first.float().square().mean().sqrt().to(first))
             if args:
                 return (hidden, *args[1:]), kwargs
             return args, {**kwargs, "hidden_states": hidden}
@@ -367,10 +424,11 @@ def _probe(
                 executed[index].append(module)
             if not args or not isinstance(args[0], Tensor):
                 return
-            if args[0].dim() != 3 or args[0].shape[0] != len(layers) + 1:
+            if args[0].dim() != 3 or args[0].shape[0] != rows:
                 return
-            quiet, disturbed = args[0][0, -1].float(), args[0][index + 1, -1].float()
-            if (quiet - disturbed).norm() > 1e-3 * quiet.norm():
+            quiet, disturbed, equal = (args[0][at, -1].float() for at in (0, index + 1, -1))
+            inexact = 4 * (quiet - equal).norm()  # kernels for GPUs, batches of experts
+            if (quiet - disturbed).norm() > torch.maximum(1e-3 * quiet.norm(), inexact):
                 if is_projection(module):
                     seeing[index].add(module)
                 if mixed[index] is not None:
@@ -421,12 +479,13 @@ def _attention_gap(
     if module is None:
         return "no projection of this layer has an input that mixes tokens"
     owners = [
-        type(owner).__name__
+        owner
         for owner in layer.modules()
         if owner is not layer and owner is not module and module in set(owner.modules())
     ]
-    if not any("attention" in owner.lower() or "attn" in owner.lower() for owner in owners):
-        return f"tokens are mixed by {owners[0] if owners else 'the layer'}, not by attention heads"
+    if not any(map(_is_attention, owners)):
+        mixer = type(owners[0]).__name__ if owners else "the layer"
+        return f"tokens are mixed by {mixer}, not by attention heads"
     width = projection_width(module)
     if width % heads:
         return f"{names[module]} has an input of width {width}, which {heads} heads do not divide"
