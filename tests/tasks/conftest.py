@@ -37,7 +37,8 @@ def folder(tmp_path):
     """A good task, two files with errors, a task without data and three with an empty target."""
     documents = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
     (tmp_path / "empty.jsonl").write_text("\n".join(map(json.dumps, documents)))
-    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents[:5] * 2)))
+    good = [{"question": f"{n} =", "answer": str(n)} for n in range(10)]
+    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, good)))
     for name, data, kind in (
         ("good", "good", "generate_until"),
         ("absent", "absent", "generate_until"),

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import broca
@@ -132,7 +133,7 @@ def test_what_holds_no_examples_is_refused(write, tmp_path):
         Task.from_file(tmp_path)
     path = tmp_path / "latin.jsonl"
     path.write_bytes(b'{"prompt": "\xe9", "answer": "a"}')
-    with pytest.raises(BadInput, match="it is not UTF-8 text"):
+    with pytest.raises(BadInput, match="is not UTF-8 text"):
         Task.from_file(path)
     for empty in ([], write("", "")):
         with pytest.raises(TaskUnusable, match="has no examples"):
@@ -174,3 +175,58 @@ def test_an_empty_answer_is_right_for_a_model_that_says_nothing_more(until):
         1,
         0,
     ]
+
+
+EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": "ü"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("array.json", json.dumps(EXAMPLES).encode()),
+        ("array.jsonl", json.dumps(EXAMPLES, indent=1).encode()),
+        ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?,ü\n'.encode()),
+        ("wide.jsonl", "\n".join(map(json.dumps, EXAMPLES)).encode("utf-16")),
+    ],
+)
+def test_arrays_tables_and_utf_16_are_examples(tmp_path, name, content):
+    """A JSON array, a CSV table and UTF-16 text hold the same examples as JSON lines."""
+    (tmp_path / name).write_bytes(content)
+    assert list(Task.from_file(tmp_path / name).examples) == EXAMPLES
+
+
+def test_a_table_has_choices_as_arrays(tmp_path):
+    """Choices in a cell are a JSON array, and a label is an index."""
+    (tmp_path / "t.csv").write_text('prompt,choices,label\nWhich?,"[""a"", ""b""]",1\n')
+    (example,) = Task.from_file(tmp_path / "t.csv").examples
+    assert (example["choices"], example["label"]) == (["a", "b"], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.jsonl", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
+        ("l.jsonl", '{"prompt": "é", "answer": "a"}'.encode("latin-1"), "iconv -f latin1"),
+        ("z.jsonl", b"\x1f\x8b\x08\x00\xff\xfe", "a compressed file"),
+        ("s.jsonl", b'{"prompt": "\\ud800", "answer": "a"}', "half of a pair of surrogates"),
+        ("c.csv", b"prompt,answer\none\n", "another number of fields"),
+        ("a.json", b'[{"prompt": "a"', "is not a JSON array"),
+    ],
+)
+def test_other_files_are_said_to_be_what_they_are(tmp_path, name, content, message):
+    """A file that holds no examples is refused in a line that says what it is."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=message) as error:
+        Task.from_file(tmp_path / name)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_are_examples(library):
+    """A DataFrame of pandas or polars, with NumPy labels and arrays, holds examples."""
+    frame = pytest.importorskip(library).DataFrame(
+        {"prompt": ["a?", "b?"], "choices": [["x", "y"], ["x", "y"]], "label": np.array([1, 0])}
+    )
+    task = Task.from_examples(frame)
+    assert [example["label"] for example in task.examples] == [1, 0]
+    assert task.examples[0]["choices"] == ["x", "y"]

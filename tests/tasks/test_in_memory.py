@@ -12,6 +12,8 @@ from broca.engine import Engine
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
 from broca.tasks.digests import item_digests
+from broca.tasks.examples import ANSWER_METRICS
+from broca.tasks.in_memory import matches
 from broca.testing import tiny_llama, tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()
@@ -218,3 +220,33 @@ def test_lines_of_a_file_are_a_task_by_its_path(tmp_path):
     of_file, in_memory = Catalog().load(str(path), REQUESTS), Catalog().load(task, REQUESTS)
     assert of_file.items == in_memory.items
     assert item_digests(of_file, of_file.items) == item_digests(in_memory, in_memory.items)
+
+
+@pytest.mark.parametrize(
+    ("output", "answer", "values"),
+    [
+        (" Paris. It is", "Paris", (0, 0, 1, 1)),
+        ("paris", "Paris", (0, 0, 0, 1)),
+        (" 12 ", "12", (1, 1, 1, 1)),
+        ("in Paris", "Paris", (0, 0, 1, 0)),
+    ],
+)
+def test_answers_match_as_a_whole_within_or_in_the_first_word(output, answer, values):
+    """Four names of three comparisons: whole output (two names), contained answer, first word."""
+    scores = matches({"answer": answer}, [output])
+    assert tuple(scores[name] for name in ANSWER_METRICS) == values
+
+
+def test_documents_that_ask_the_same_are_on_one_side_of_the_split():
+    """Of 27 sums that are given four times, none is on two sides; the note counts the others."""
+    sums = [(f"{a} + {b} =", f" {a + b}") for a in range(3) for b in range(9)]
+    task = broca.Task.from_examples(sums * 4, name="sums")
+    benchmark = Catalog().load(task, REQUESTS)
+    split = benchmark.split(items=100, seed=0)
+    sides = [
+        {benchmark.items[place].prompt for place in places}
+        for places in (split.locate, split.confirm, split.report)
+    ]
+    assert sum(map(len, sides)) == len(set.union(*sides)) == 27
+    assert sum(map(len, (split.locate, split.confirm, split.report))) == 27
+    assert any("81 of 108 documents" in note for note in benchmark.notes)

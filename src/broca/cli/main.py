@@ -13,7 +13,7 @@ from broca.cli.commands import flags_of, make_app
 from broca.cli.output import keep_stdout_for_results
 from broca.cli.start import show_next_steps
 from broca.cli.wording import in_flags, tell
-from broca.errors import EXIT_CODES, BadInput, BrocaError, nearest
+from broca.errors import EXIT_CODES, BadInput, BrocaError, NothingToLocalize, nearest
 from broca.executors.process import tune_process
 from broca.options import OFFLINE
 
@@ -97,7 +97,13 @@ def main() -> NoReturn:
         tell(f"broca: {_usage(error)}")
         sys.exit(2)
     except BrocaError as error:
-        tell(f"broca: {in_flags(' '.join(str(error).splitlines()), flags)}")
+        # the lines of this one are examples; those of others come from libraries
+        text = (
+            str(error)
+            if isinstance(error, NothingToLocalize)
+            else " ".join(str(error).splitlines())
+        )
+        tell(f"broca: {in_flags(text, flags)}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         tell("broca: interrupted")

@@ -269,7 +269,12 @@ def _named_values(
                 'with a comma needs JSON, {"until": ["a,b"]}'
             )
     return [
-        (name.strip(), value if name.strip() == "until" else value.strip())
+        (
+            name.strip(),
+            value.replace("\\n", "\n").replace("\\t", "\t")
+            if name.strip() == "until"
+            else value.strip(),
+        )
         for name, _, value in pairs
     ]
 

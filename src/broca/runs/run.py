@@ -36,7 +36,7 @@ from broca.runs.task_sets import Bank, Part, TaskSet
 from broca.runs.workspace import Workspace
 from broca.searches import Problem, Ranking
 from broca.searches.atlas import AtlasProblem
-from broca.tasks import Benchmark, Item, Output
+from broca.tasks import Benchmark, Generation, Item, Output
 from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
 from broca.verification.trial import Places
@@ -113,6 +113,12 @@ class Run:
         answers = self._journaled.answers(plan, role=role)
         self.stages.end()
         return answers
+
+    def texts(self, places: Sequence[int]) -> list[str]:
+        """Returns what the intact model generates for items, by their places in the bank."""
+        mask, rows = self.mask(())[None], np.asarray(places, dtype=np.intp)
+        answers = self.answers(Plan(mask, np.zeros_like(rows), rows))
+        return [output.text for (output,) in answers if isinstance(output, Generation)]
 
     def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:
         """Returns the vectors of observations of one class, in their order."""

@@ -229,7 +229,7 @@ class Session:
         """
         self.stages.enter(INTACT)
         scores = run.scores(())
-        require_ability(run.tasks, scores)
+        require_ability(run.tasks, scores, run.texts)
         notes = chance_notes(run.tasks, scores)
         for note in notes:
             self.stages.note(note)

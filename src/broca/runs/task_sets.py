@@ -388,12 +388,15 @@ def require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
             )
 
 
-def require_ability(tasks: TaskSet, scores: Mapping[str, float]) -> None:
+def require_ability(
+    tasks: TaskSet, scores: Mapping[str, float], answers: Callable[[Sequence[int]], list[str]]
+) -> None:
     """Refuses a task that the intact model cannot do.
 
     Args:
         tasks: The tasks of a claim.
         scores: Score of the claimed task on its report items.
+        answers: Returns the texts that the model generates for items, by place in the bank.
 
     Raises:
         NothingToLocalize: The model is no better than guessing.
@@ -402,10 +405,23 @@ def require_ability(tasks: TaskSet, scores: Mapping[str, float]) -> None:
     score = scores[tasks.task]
     if benchmark.at_chance(score, items=items):
         guess = f" and guessing gives {benchmark.chance:.2f}" if benchmark.chance else ""
+        shown = ""
+        if benchmark.kind == "generate_until":
+            places = tasks.places["report"][tasks.task][:3].tolist()
+            asked = [tasks.bank[place][1] for place in places]
+            lines = (
+                f"\n  {item.prompt[-60:]!r} -> {text[:60]!r}, expected {item.target[:60]!r}"
+                for item, text in zip(asked, answers(places), strict=True)
+            )
+            shown = (
+                "; where the right answer is there and goes on, end it with `until` "
+                "(`gen_kwargs` until=\\n) or take another `metric`, such as first-word or contains:"
+                + "".join(lines)
+            )
         raise NothingToLocalize(
             f"the intact model scores {score:.3f} on '{benchmark.name}' ({benchmark.metric}, "
             f"{items} items){guess}: there is nothing to localize; choose a task that the "
-            "model can do"
+            f"model can do{shown}"
         )
 
 

@@ -53,6 +53,7 @@ class Benchmark:
     _places: tuple[tuple[int, int], ...] = field(repr=False)
     _group: TaskGroup | None = field(repr=False)
     _reference: str | Reference = field(repr=False)
+    _repeats: frozenset[int] = field(repr=False)
     _answers: Mapping[int, str] | None = field(repr=False, default=None)
     _gold_alone: bool = field(repr=False, default=False)
     _scored: dict[tuple[int, Hashable], float] = field(repr=False, default_factory=dict)
@@ -107,6 +108,13 @@ class Benchmark:
             )
             for position, (part, number) in enumerate(places)
         )
+        repeats = _repeats(parts, places)
+        notes = [note for part in parts for note in part.notes]
+        if repeats:
+            notes.append(
+                f"{len(repeats)} of {len(items)} documents of {name} ask what another one asks: "
+                "they are merged with it, so that no question is on both sides of the split"
+            )
         built = cls(
             name=name,
             items=items,
@@ -116,12 +124,13 @@ class Benchmark:
             capability=str(parts[0].metadata.get("capability", name)) if group is None else name,
             relative=all(part.metadata.get("loss") == "relative" for part in parts),
             rescored=any(part.metadata.get("rescored", False) for part in parts),
-            notes=tuple(note for part in parts for note in part.notes),
+            notes=tuple(notes),
             _tokenizer=tokenizer,
             _parts=parts,
             _places=places,
             _group=group,
             _reference=reference_function(options) or options.reference,
+            _repeats=repeats,
         )
         return replace(built, chance=built._chance())
 
@@ -152,11 +161,18 @@ class Benchmark:
         return sum(any(request.cut for request in item.requests) for item in self.items)
 
     def split(self, *, items: int, seed: int) -> Split:
-        """Splits the items into `locate`, `confirm` and `report`; see `split_parts`."""
+        """Splits the items into `locate`, `confirm` and `report`; see `split_parts`.
+
+        Of documents that ask the same, only the first is taken.
+        """
         parts, start = [], 0
         for part in self._parts:
             end, first = start + len(part), start + len(part) - part.located
-            parts.append(SplitPart(part.name, range(start, first), range(first, end)))
+            scored, located = (
+                [position for position in range(*ends) if position not in self._repeats]
+                for ends in ((start, first), (first, end))
+            )
+            parts.append(SplitPart(part.name, scored, located))
             start = end
         return split_parts(self.name, parts, items=items, seed=seed)
 
@@ -342,3 +358,26 @@ class Benchmark:
             return self._tokenizer.loglikelihood(part.prompt(number), answer)
         except BadInput:
             return None
+
+
+def _repeats(parts: Sequence[PreparedTask], places: Sequence[tuple[int, int]]) -> frozenset[int]:
+    """Returns the positions of items that ask what another one asks.
+
+    Scored items come before those of another official split.
+    """
+    order = sorted(
+        range(len(places)),
+        key=lambda position: (
+            places[position][1]
+            >= len(parts[places[position][0]]) - parts[places[position][0]].located
+        ),
+    )
+    known: set[str] = set()
+    repeats = set()
+    for position in order:
+        part, number = places[position]
+        content = parts[part].content(number)
+        if content in known:
+            repeats.add(position)
+        known.add(content)
+    return frozenset(repeats)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from broca.errors import BadInput, TaskUnusable
 
@@ -15,8 +20,11 @@ MetricFunction = Callable[[str, Any], float]
 """A function of the model's output and the right answer, or of the output and the whole example if
 its second parameter is called `document`. Higher is better, and 1 is right."""
 
-SUFFIX = ".jsonl"
-"""Suffix of files of examples among the names of tasks."""
+SUFFIXES = (".jsonl", ".json", ".csv")
+"""Suffixes of files of examples among the names of tasks."""
+
+ANSWER_METRICS = ("exact_match", "exact", "contains", "first-word")
+"""Metrics of generated answers: the whole output, the answer within it, or its first word."""
 
 TaskKind = Literal["generate_until", "multiple_choice", "loglikelihood"]
 """lm-eval's output types of examples."""
@@ -29,7 +37,9 @@ class Task:
     """A task that the user defines: examples, or the name of a task of the catalog.
 
     The prompt and the answer are joined without a delimiter. Answers are decoded greedily up to the
-    end of the sequence or `until`, and compared with both sides stripped (`exact_match`). Choices
+    end of the sequence or `until`, and compared with both sides stripped (`exact_match`, also named
+    `exact`). The metric `contains` asks for the answer anywhere in the output, `first-word`
+    compares first words in lower case, without punctuation at their ends. Choices
     are compared by their likelihood (`acc`; `acc_norm` divides by their length).
 
     Attributes:
@@ -73,7 +83,11 @@ class Task:
             raise BadInput("`until` must be a string or several, none of them empty")
         if self.max_new_tokens is not None and self.max_new_tokens < 1:
             raise BadInput(f"`max_new_tokens` must be at least 1, not {self.max_new_tokens}")
-        if not self.examples and not self.name.endswith(SUFFIX) and (until or self.max_new_tokens):
+        if (
+            not self.examples
+            and not self.name.endswith(SUFFIXES)
+            and (until or self.max_new_tokens)
+        ):
             raise BadInput(
                 f"`until` and `max_new_tokens` are for examples: task '{self.name}' defines "
                 "the end of a generation itself"
@@ -93,9 +107,10 @@ class Task:
         """Makes a task from examples.
 
         Args:
-            examples: Pairs of prompt and answer, dictionaries, a `datasets.Dataset` with such
-                columns, or the path of a JSON-lines file with one such dictionary a line. A label
-                is the index of the right choice or its text.
+            examples: Pairs of prompt and answer, dictionaries, a `datasets.Dataset` or a DataFrame
+                with such columns, or the path of a file: JSON lines with one such dictionary a
+                line, a JSON array of them, or CSV with a line of names. A label is the index of
+                the right choice or its text.
             name: Name in results; by default `examples` or the path. Tasks of a run need different
                 names.
             metric: Name of the metric, or a function; see `MetricFunction`.
@@ -110,14 +125,18 @@ class Task:
         """
         if isinstance(examples, str | os.PathLike):
             name = name or str(examples)
-            placed = _lines(Path(examples).expanduser())
+            placed = _placed(Path(examples).expanduser())
+        elif callable(records := getattr(examples, "to_dict", None)) and hasattr(examples, "iloc"):
+            placed = _numbered(records("records"))  # a DataFrame of pandas
+        elif callable(records := getattr(examples, "to_dicts", None)):
+            placed = _numbered(records())  # a DataFrame of polars
         elif isinstance(examples, Mapping) or not isinstance(examples, Iterable):
             raise BadInput(
                 "`examples` must be a list of pairs or dictionaries, one split of a data set or "
                 f"the path of a JSON-lines file, not {type(examples).__name__}"
             )
         else:
-            placed = ((f"example {number}", content) for number, content in enumerate(examples))
+            placed = _numbered(examples)
         name, checked, kind = name or "examples", [], ""
         for place, content in placed:
             example, asks = _example(content, place)
@@ -154,13 +173,78 @@ def _worded(example: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**shared, "prompt": str(prompt), "content": content, "wording": f"wording {number}"}
 
 
-def _lines(path: Path) -> Iterator[tuple[str, Any]]:
-    """Returns the objects of a JSON-lines file with their places; blank lines are left out."""
+def _numbered(examples: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"example {number}", content) for number, content in enumerate(examples))
+
+
+def _placed(path: Path) -> Iterator[tuple[str, Any]]:
+    """Returns the examples of a file with their places."""
+    text = _text_of(path)
+    if path.suffix == ".csv":
+        rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        try:
+            for row in rows:
+                place = f"line {rows.line_num} of '{path}'"
+                if None in row or None in row.values():
+                    raise BadInput(f"{place} has another number of fields than the line of names")
+                yield place, {key: _choices_in(key, value, place) for key, value in row.items()}
+        except csv.Error as error:
+            raise BadInput(f"line {rows.line_num} of '{path}' is not CSV: {error}") from error
+        return
+    if text.lstrip().startswith("["):
+        try:
+            array = json.loads(text)
+        except ValueError as error:
+            raise BadInput(f"'{path}' is not a JSON array: {error}; correct it") from error
+        yield from ((f"entry {number} of '{path}'", entry) for number, entry in enumerate(array))
+        return
+    yield from _lines(path, text)
+
+
+def _choices_in(key: str, value: str, place: str) -> Any:
+    """Reads the choices in a cell, a JSON array, and a label that is a number."""
+    if key == "label" and value.strip().isdecimal():
+        return int(value)
+    if key != "choices" or not value.strip():
+        return None if key in ("choices", "label") and not value.strip() else value
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise BadInput(f"task file '{path}' cannot be read: {cause}; check the path") from error
+        return json.loads(value)
+    except ValueError as error:
+        raise BadInput(
+            f'{place}: `choices` must be a JSON array, such as ["a", "b"]: {error}'
+        ) from error
+
+
+def _text_of(path: Path) -> str:
+    """Reads a file of examples as UTF-8, or as UTF-16 with a byte order mark.
+
+    Raises:
+        BadInput: It cannot be read, or is something else; the message says what it is.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(
+            f"task file '{path}' cannot be read: {error.strerror}; check the path"
+        ) from error
+    if content.startswith(b"version https://git-lfs.github.com"):
+        raise BadInput(
+            f"task file '{path}' is a pointer of git-lfs, not the data: run `git lfs pull` in its "
+            "repository"
+        )
+    marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return content.decode("utf-16" if marked else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        kind = "a compressed file" if content[:2] in (b"\x1f\x8b", b"PK") else "not UTF-8 text"
+        raise BadInput(
+            f"task file '{path}' is {kind} (byte {error.start} is {content[error.start]:#04x}): "
+            "save it as UTF-8 (for Latin-1: `iconv -f latin1 -t utf-8`)"
+        ) from error
+
+
+def _lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    """Returns the objects of JSON lines with their places; blank lines are left out."""
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -194,6 +278,8 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
         example["answer"] = "" if empty else _text(example, "answer", place)
         return example, "answer"
     choices = example["choices"]
+    if hasattr(choices, "tolist"):  # an array of NumPy, as DataFrames hold
+        choices = choices.tolist()
     if not isinstance(choices, list | tuple) or len(choices) < 2:
         raise BadInput(f"{place}: `choices` must be a list of two or more texts")
     example["choices"] = [_text({"choices": choice}, "choices", place) for choice in choices]
@@ -204,8 +290,8 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
 def _text(example: Mapping[str, Any], key: str, place: str) -> str:
     """Returns a field as text; numbers are converted."""
     value = example.get(key)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(value)
+    if _is_number(value):
+        value = None if math.isnan(value) else str(value)  # a DataFrame has NaN for nothing
     if value is None:
         raise BadInput(
             f"{place} has no `{key}`: an example has `prompt` and `answer`, or `prompt`, `choices` "
@@ -215,14 +301,27 @@ def _text(example: Mapping[str, Any], key: str, place: str) -> str:
         raise BadInput(f"{place}: `{key}` must be text, not {type(value).__name__}")
     if not value.strip():
         raise BadInput(f"{place} has an empty `{key}`: correct or remove it")
-    return value
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"{place}: `{key}` holds half of a pair of surrogates (character {error.start}), which "
+            "is no text: correct the file"
+        ) from error
+    return str(value)
+
+
+def _is_number(value: Any) -> TypeGuard[int]:
+    """Whether a value is a number of Python or NumPy, not a truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _label(example: Mapping[str, Any], place: str) -> int:
     """Returns the index of the right choice, from an index or a choice's text."""
     label, choices = example.get("label"), example["choices"]
-    if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(choices):
-        return label
+    indices = list(range(len(choices)))
+    if _is_number(label) and label in indices:
+        return indices.index(label)
     stripped = [choice.strip() for choice in choices]
     if isinstance(label, str) and label.strip() in stripped:
         return choices.index(label) if label in choices else stripped.index(label.strip())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 
 from broca.errors import TaskUnusable
-from broca.tasks.examples import MetricFunction, Task
+from broca.tasks.examples import ANSWER_METRICS, MetricFunction, Task
 from broca.tasks.tokenizing import RequestTokenizer
 
 SLACK = 8
@@ -23,7 +24,7 @@ _FIELDS = {
     "multiple_choice": ("prompt", "choices", "label"),
 }
 _METRICS = {
-    "generate_until": ("exact_match",),
+    "generate_until": ANSWER_METRICS,
     "loglikelihood": ("acc",),
     "multiple_choice": ("acc", "acc_norm"),
 }
@@ -66,14 +67,28 @@ def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
         config["generation_kwargs"] = {
             "until": list(task.until), "max_gen_toks": longest, "do_sample": False,
         }  # fmt: skip
-        config["process_results"] = exact_match
+        config["process_results"] = matches
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     return ConfigurableTask(config=config)
 
 
-def exact_match(document: dict[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Whether an output equals the answer after stripping white space."""
-    return {"exact_match": float(results[0].strip() == document["answer"].strip())}
+def matches(document: dict[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Compares an output with the answer, by every metric of `ANSWER_METRICS`."""
+    output, answer = results[0].strip(), document["answer"].strip()
+    equal = float(output == answer)
+    values = (
+        equal,
+        equal,
+        float(answer in output),
+        float(_first_word(output) == _first_word(answer)),
+    )
+    return dict(zip(ANSWER_METRICS, values, strict=True))
+
+
+def _first_word(text: str) -> str:
+    """Returns the first word in lower case, without punctuation at its ends."""
+    words = text.split()
+    return words[0].strip(string.punctuation).lower() if words else ""
 
 
 def score_with(task: Any, function: MetricFunction) -> None:

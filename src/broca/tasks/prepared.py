@@ -84,6 +84,12 @@ class PreparedTask:
         """Returns document `number` of the data."""
         return self._instances[number][0].doc
 
+    def content(self, number: int) -> str:
+        """Returns what an item asks, without few-shot examples: equal for equal questions."""
+        with compiled_once():
+            question = self._task.doc_to_text(self.document(number))
+        return repr((question, self.target(number), self.choices(number)))
+
     def place(self, number: int) -> tuple[str, int]:
         """Returns the split of document `number` and its position there, lm-eval's `doc_id`."""
         place = int(self._instances[number][0].doc_id)
