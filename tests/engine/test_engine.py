@@ -5,10 +5,12 @@ import pytest
 import torch
 from independent import plain_generation, plain_loglikelihood, zeroed_by_hand
 
+import broca
 from broca.engine import Engine, EngineOptions
-from broca.errors import BadLogits, OutOfMemory
+from broca.errors import BadInput, BadLogits, OutOfMemory
 from broca.models import GatedModel
 from broca.tasks import Generation, LogLikelihood, Request
+from broca.tasks.margins import Margin
 from broca.testing import tiny_llama, tiny_tokenizer
 
 HEAD_DIM = 8
@@ -169,3 +171,27 @@ def test_progress_counts_every_request(tiny, gates):
     assert reports[-1].done == reports[-1].total == len(requests)
     assert [p.done for p in reports] == sorted(p.done for p in reports)
     assert reports[-1].tokens > 0
+
+
+def test_tokens_without_an_embedding_are_named():
+    """Prompts, answers and texts with tokens that the model lacks are refused in one line."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_tokens(["<more>"])
+    model = broca.load(tiny_llama(), tokenizer)
+    message = r"token 258 '<more>' has no embedding in model .*, which has 258: .*resize"
+    gates = np.ones((1, 8), dtype=np.float32)
+    for request in (
+        Request("loglikelihood", (5, 258), (6,)),
+        Request("loglikelihood", (5, 6), (7, 258)),
+        Request("generate_until", (5, 258, 6), max_new_tokens=2),
+    ):
+        with pytest.raises(BadInput, match=message):
+            Engine(model).run([request], gates, np.zeros(1, dtype=int))
+    margin = Margin((Request("loglikelihood", (5, 6), (258,)),), None)
+    with pytest.raises(BadInput, match=message):
+        Engine(model).differentiate([margin], gates, np.zeros(1, dtype=int))
+    with pytest.raises(BadInput, match=message):
+        model.generate("a <more>")
+    tokens = torch.tensor([[5, 258]])
+    with model.in_use(), pytest.raises(BadInput, match=message):
+        model.forward(tokens, torch.ones_like(tokens), keep=1)

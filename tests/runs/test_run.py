@@ -1,8 +1,10 @@
 """Killed, interrupted and repeated runs give the same result, with any batch size."""
 
+import json
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import threading
 import time
@@ -10,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import peft
 import pytest
 import torch
 
@@ -19,6 +22,7 @@ from broca.errors import Interrupted, JournalNotWritable
 from broca.journal import Journal, read_run, read_runs
 from broca.journal.checking import check
 from broca.measurement import Plan
+from broca.models import shipped_model_folder
 from broca.options import SourceOptions
 from broca.results.codec import encode
 from broca.runs import run as runs
@@ -290,6 +294,47 @@ def test_chunks_are_a_matter_of_model_and_device(reference):
     weights = sum(parameter.numel() for parameter in reference.model.parameters())
     assert chunk_tokens(reference, 100) == int(1e11 / (2 * weights))
     assert chunk_tokens(reference, 10**9) == 10**9
+
+
+def scores_of(model, journal=None):
+    """Returns the score of a model's intact heads on a task, with a journal or without one."""
+    with Workspace(journal) as space:
+        catalog = space.catalog(SourceOptions())
+        tasks = claimed(model, "mc_biology", catalog, others=[], items=100, seed=0, limit=30)
+        return broca.Run(model, tasks, space).scores([])
+
+
+def test_rows_of_other_settings_are_not_taken_from_a_journal(tmp_path):
+    """A changed config.json gives the scores of a new journal; the former one, its own again."""
+    folder, journal = tmp_path / "model", tmp_path / "j.sqlite"
+    shutil.copytree(shipped_model_folder("reference-small"), folder)
+    first = scores_of(broca.load(str(folder), device="cpu"), journal)
+    stored = (folder / "config.json").read_text()
+    changed = json.loads(stored)
+    changed["rope_parameters"]["rope_theta"] = 50.0
+    (folder / "config.json").write_text(json.dumps(changed))
+    model = broca.load(str(folder), device="cpu")
+    assert scores_of(model, journal) == scores_of(model) != first
+    (folder / "config.json").write_text(stored)
+    before = totals(journal)
+    assert scores_of(broca.load(str(folder), device="cpu"), journal) == first
+    assert totals(journal) == before
+
+
+def test_rows_of_other_adapters_are_not_taken_from_a_journal(tmp_path):
+    """Within `disable_adapter` a model of PEFT has the scores of its base, on the same journal."""
+    small = broca.load("reference-small", device="cpu")
+    torch.manual_seed(0)
+    config = peft.LoraConfig(
+        r=8, lora_alpha=64, target_modules=["down_proj", "o_proj"], init_lora_weights=False
+    )
+    adapted = peft.get_peft_model(small.model, config).eval()
+    model = broca.load(adapted, small.tokenizer)
+    with_adapter = scores_of(model, tmp_path / "j.sqlite")
+    with adapted.disable_adapter():
+        without = scores_of(model, tmp_path / "j.sqlite")
+    assert with_adapter == scores_of(model)
+    assert without == scores_of(broca.load("reference-small", device="cpu")) != with_adapter
 
 
 SENTENCES = broca.Task.from_examples(

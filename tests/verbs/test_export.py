@@ -1,5 +1,6 @@
 """`broca.export` writes a run's finding in forms that other libraries load."""
 
+import copy
 import json
 from dataclasses import replace
 
@@ -8,8 +9,9 @@ import pytest
 import torch
 import transformers as hf
 from exports.hub import fake_hub
-from peft import PeftModel
-from safetensors.torch import load_file
+from independent import zeroed_by_hand
+from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
 from verbs.run_folders import localize_into
 
 import broca
@@ -108,6 +110,123 @@ def test_the_lines_of_the_card_work(kind, tmp_path, monkeypatch):
     exec(code, names)
     if kind != "heads":
         assert torch.allclose(logits(names["model"]), logits(zeroed([(0, 1)])), atol=1e-4)
+
+
+@pytest.fixture
+def adapted(tmp_path):
+    """A folder with an adapter, and PEFT's model; in a folder beside it, the base."""
+    tiny_llama().save_pretrained(tmp_path / "base")
+    tiny_tokenizer().save_pretrained(tmp_path / "base")
+    torch.manual_seed(0)
+    config = LoraConfig(
+        r=4, target_modules=["q_proj", "o_proj", "down_proj"], init_lora_weights=False,
+        task_type="CAUSAL_LM",
+    )  # fmt: skip
+    model = get_peft_model(tiny_llama(), config).eval()
+    model.peft_config["default"].base_model_name_or_path = str(tmp_path / "base")
+    model.save_pretrained(tmp_path / "lora")
+    return tmp_path / "lora", model
+
+
+def merged_and_zeroed(model):
+    """Returns the plain model that PEFT merges, with the columns of L0H1 and L1H2 zeroed."""
+    plain = copy.deepcopy(model).merge_and_unload()
+    return zeroed_by_hand(plain, [(0, 1), (1, 2)], head_dim=8).eval()
+
+
+@pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
+@pytest.mark.parametrize("merge", [True, False])
+def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, monkeypatch):
+    """The export of an adapter's folder, given by a relative path, answers as PEFT's zeroed model.
+
+    A patch of it is refused.
+    """
+    _, model = adapted
+    monkeypatch.chdir(tmp_path)
+    options = {"heads": "L0H1+L1H2", "device": "cpu", "merge_adapter": merge}
+    assert broca.export("lora", "out", kind=kind, **options).reloaded.difference < 1e-4
+    monkeypatch.chdir("/")
+    expected = logits(merged_and_zeroed(model))
+    if kind == "weights":
+        exported = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+        assert torch.allclose(logits(exported), expected, atol=1e-4)
+    if kind == "adapter":
+        exported = AutoPeftModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+        assert torch.allclose(logits(exported), expected, atol=1e-4)
+        again = broca.load(str(tmp_path / "out"), device="cpu")
+        assert torch.allclose(logits(again.model), expected, atol=1e-4)
+        with pytest.raises(UnsupportedModel, match="it is an adapter of an adapter; use `kind`"):
+            broca.export(str(tmp_path / "out"), tmp_path / "more", heads="L0H2", device="cpu")
+    with pytest.raises(UnsupportedModel, match="a patch holds weights of a model without"):
+        broca.export(str(tmp_path / "lora"), tmp_path / "patch", kind="patch", **options)
+
+
+@pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
+def test_a_model_of_peft_in_memory_is_exported(adapted, tmp_path, kind):
+    """The active adapters are written into the weights, and the caller's model is unchanged."""
+    _, model = adapted
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    gated = broca.load(model, tiny_tokenizer())
+    broca.export(gated, tmp_path / "out", heads="L0H1+L1H2", kind=kind)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    if kind == "weights":
+        exported = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+        assert torch.allclose(logits(exported), logits(merged_and_zeroed(model)), atol=1e-4)
+        with model.disable_adapter():
+            broca.export(gated, tmp_path / "out", heads="L0H1+L1H2", kind=kind)
+        exported = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+        plain = zeroed_by_hand(tiny_llama(), [(0, 1), (1, 2)], head_dim=8)
+        assert torch.allclose(logits(exported), logits(plain), atol=1e-4)
+
+
+def test_saved_modules_of_an_adapter_are_written_into_the_weights(tmp_path):
+    """A head that was trained beside an adapter is that of the exported weights."""
+    torch.manual_seed(0)
+    config = LoraConfig(
+        r=2, target_modules=["o_proj"], modules_to_save=["lm_head"], init_lora_weights=False,
+        task_type="CAUSAL_LM",
+    )  # fmt: skip
+    model = get_peft_model(tiny_llama(), config).eval()
+    with torch.no_grad():
+        model.base_model.model.lm_head.modules_to_save["default"].weight.mul_(0.5)
+    gated = broca.load(model, tiny_tokenizer())
+    broca.export(gated, tmp_path, heads="L0H1+L1H2", kind="weights")
+    exported = hf.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    assert torch.allclose(logits(exported), logits(merged_and_zeroed(model)), atol=1e-4)
+
+
+def test_an_adapter_names_its_base_by_an_absolute_path(adapted, tmp_path, monkeypatch):
+    """The adapter of a model that was given by a relative path is found from everywhere."""
+    monkeypatch.chdir(tmp_path)
+    broca.export("base", "out", heads="L0H1", device="cpu")
+    config = json.loads((tmp_path / "out" / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == str(tmp_path / "base")
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_tokenizer_may_have_more_tokens_than_the_model(tmp_path, kind):
+    """The check reads prompts without the tokens that the model has no embedding for."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_tokens(["The", "capital", "once", "<more>"])
+    tokenizer.add_special_tokens({"pad_token": "<pad>"})
+    gated = broca.load(tiny_llama(), tokenizer)
+    done = broca.export(gated, tmp_path, heads="L0H1", kind=kind)
+    assert done.reloaded.prompts == 32
+    assert done.reloaded.difference < 1e-4
+
+
+def test_the_weights_of_a_wrapped_model_are_exported(adapted, tmp_path):
+    """A checkpoint with a wrapper's names is exported as plain weights; other forms are refused."""
+    file = tmp_path / "base" / "model.safetensors"
+    tensors = {f"_orig_mod.{name}": tensor for name, tensor in load_file(file).items()}
+    save_file(tensors, file, metadata={"format": "pt"})
+    base, out = str(tmp_path / "base"), tmp_path / "out"
+    broca.export(base, out, heads="L0H1+L1H2", kind="weights", device="cpu")
+    exported = hf.AutoModelForCausalLM.from_pretrained(out).eval()
+    plain = zeroed_by_hand(tiny_llama(), [(0, 1), (1, 2)], head_dim=8)
+    assert torch.allclose(logits(exported), logits(plain), atol=1e-4)
+    with pytest.raises(UnsupportedModel, match=r"cannot load .*`_orig_mod\.` before them; use"):
+        broca.export(base, tmp_path / "other", heads="L0H1", device="cpu")
 
 
 def test_weights_keep_their_number_format(tmp_path):

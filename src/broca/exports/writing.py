@@ -24,7 +24,7 @@ from broca.exports.weights import (
     without_adapters,
     write_checkpoint,
 )
-from broca.models import GatedModel
+from broca.models import GatedModel, adapter_in
 from broca.options import TaskOptions
 from broca.results.codec import encode
 from broca.results.export import Export
@@ -96,10 +96,16 @@ def write_form(
         UnsupportedModel: Other libraries cannot load the base of the export.
     """
     scale = request.ablation.scale
-    if model.note and request.form != "weights":
+    base = None if origin.location is None else adapter_in(Path(origin.location))
+    reason = model.note
+    if base is not None and adapter_in(Path(base.base).expanduser()) is not None:
+        reason = "it is an adapter of an adapter"
+    elif request.form == "adapter" and model.adapter.startswith("IA3 "):
+        reason = "it has an (IA)^3 adapter, which another one would replace"
+    if reason and request.form != "weights":
         raise UnsupportedModel(
-            f"other libraries cannot load '{model.name}' ({model.note}): use `kind` weights, which "
-            "writes it without them"
+            f"other libraries cannot load '{model.name}' for an export of `kind` {request.form}: "
+            f"{reason}; use `kind` weights"
         )
     if request.form == "adapter":
         factors = factors_of(model, names, scale)

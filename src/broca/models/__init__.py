@@ -1,5 +1,6 @@
 """Hugging Face models, their components and gates; the only package that touches torch modules."""
 
+from broca.models.adapters import adapter_in as adapter_in
 from broca.models.choosing import KINDS, kinds_of
 from broca.models.fingerprint import fingerprint as fingerprint
 from broca.models.gated import GatedModel, GatedParts

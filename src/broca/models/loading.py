@@ -333,6 +333,8 @@ def _pretrained(name: str, source: str, **options: Any) -> tuple[Any, str]:
             f"{f' ({note})' if note else ''}; check that all its files are there and that "
             "config.json is that of these weights"
         )
+    if note:  # saving the model would put them back
+        vars(model).pop("_weight_conversions", None)
     return model, note
 
 

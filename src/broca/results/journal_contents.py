@@ -13,7 +13,7 @@ class JournalCondition:
     """Rows that were measured alike.
 
     Attributes:
-        weights: Digest of the model's weights.
+        weights: Digest of the model: its weights, its settings and its adapters.
         dtype: Number format of the weights.
         ablation: Kind of ablation.
         scale: Gate of an ablated component.
