@@ -33,3 +33,13 @@ def test_locale_need_not_be_utf8(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     assert Path(tmp_path, "out", "report.html").is_file()
+
+
+def test_closed_streams_are_one_line():
+    """Without stdout the command ends with 1 and a line; without stderr too, nothing is said."""
+    for closed, said in (((">&-",), b"broca: stdout is closed"), ((">&-", "2>&-"), b"")):
+        command = " ".join([sys.executable, "-m", "broca", "tasks", *closed])
+        ended = subprocess.run(command, shell=True, capture_output=True, check=False)
+        assert ended.returncode == 1
+        assert ended.stderr.startswith(said)
+        assert ended.stderr.count(b"\n") == (1 if said else 0)

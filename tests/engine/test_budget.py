@@ -94,3 +94,12 @@ def test_other_errors_are_raised(tiny):
 
     with pytest.raises(ValueError, match="something else"):
         Budget(tiny, 100).attempt(fails, rows=5)
+
+
+def test_a_cpu_without_memory_halves_the_budget(tiny):
+    """A RuntimeError for want of CPU memory halves the budget, as on a GPU."""
+    budget = Budget(tiny, 100)
+    assert budget.attempt(lambda: torch.empty(2**55), rows=5) is None
+    assert budget.tokens == 50
+    with pytest.raises(OutOfMemory, match="not even one row fits"):
+        budget.attempt(lambda: torch.empty(2**55), rows=1)

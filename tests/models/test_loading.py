@@ -587,3 +587,15 @@ def test_shipped_models_are_stored_in_half_and_loaded_to_float32(dtype):
     with safe_open(shipped_model_folder("reference-small") / "model.safetensors", "pt") as file:
         assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118
     assert load("reference-small", device="cpu", dtype=dtype).dtype == "float32"
+
+
+def test_a_tokenizer_by_its_name_and_a_model_without_weights_are_refused():
+    """The name of a tokenizer, and a model on `meta`, are one line; also if it is moved later."""
+    with pytest.raises(BadInput, match=r"`tokenizer` is a str: give the object"):
+        load(tiny_llama(), "gpt2")
+    with pytest.raises(BadInput, match="has no weights"):
+        load(tiny_llama().to("meta"), tiny_tokenizer())
+    gated = load(tiny_llama(), tiny_tokenizer())
+    gated.model.to("meta")
+    with pytest.raises(BadInput, match="has no weights"):
+        gated.generate("ab")

@@ -1,6 +1,7 @@
 """`broca.export` writes a run's finding in forms that other libraries load."""
 
 import copy
+import errno
 import json
 from dataclasses import replace
 
@@ -361,3 +362,21 @@ def test_an_export_that_answers_otherwise_is_not_left(small, tmp_path, monkeypat
         broca.export(small, tmp_path / "out", heads="L0H1")
     assert not list((tmp_path / "out").iterdir())
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(small, tmp_path, monkeypatch):
+    """If the disk is full, the folder of the export is removed, and a line says so."""
+
+    def full(*_arguments, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writing, "write_adapter", full)
+    with pytest.raises(BadInput, match="no space is left on its disk"):
+        broca.export(small, to=tmp_path / "x", heads="L0H1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scale_of_one_is_refused(small, tmp_path):
+    """An export whose components keep their outputs is refused before anything is written."""
+    with pytest.raises(BadInput, match="`scale` 1 ablates nothing"):
+        broca.export(small, to=tmp_path / "x", heads="L0H1", scale=1)

@@ -5,7 +5,7 @@ import pytest
 from capabilities import TASKS
 
 import broca
-from broca.errors import BadInput
+from broca.errors import BadInput, NothingToLocalize, TaskUnusable
 from broca.results.codec import decode, encode
 from broca.verbs.localize import localize
 
@@ -277,3 +277,46 @@ def test_what_the_others_need_too_comes_with_its_cost_to_each(reference):
         assert name not in result.universal or sum(e <= -0.05 for e in effects.values()) > 2
     assert set(result.universal) <= set(alone)
     assert decode(type(result), encode(result)) == result
+
+
+SUMS = [(f"compute {a} + {a + 3} =", f" {2 * a + 3}") for a in range(10, 40)]
+
+
+def test_numbers_of_numpy_are_options():
+    """Integers of NumPy give the result of Python's."""
+    plain, numpy_s = (
+        broca.localize(
+            "reference-small", "addition", others=["capitals"], rows=kind(700), items=kind(6),
+            k=kind(2), seed=kind(1), verify=False,
+        )
+        for kind in (int, np.int64)
+    )  # fmt: skip
+    assert plain.selected == numpy_s.selected
+    assert plain.search == numpy_s.search
+
+
+def test_more_components_than_there_are_is_refused_before_tasks_are_built():
+    """A `k` that the model's shape forbids is refused right after the model is loaded."""
+    with pytest.raises(BadInput, match="`k` 9999 is more than the 48 heads"):
+        broca.localize("reference-small", "addition", k=9999)
+
+
+def test_a_metric_that_is_no_number_is_named():
+    """A metric that returns NaN is refused by its name."""
+    task = broca.Task.from_examples(SUMS, metric=lambda output, answer: float("nan"))
+    with pytest.raises(TaskUnusable, match=r"metric 'lambda' of item 0 .* is NaN"):
+        broca.localize("reference-small", task, rows=300, items=5)
+
+
+def test_a_task_that_scores_0_shows_what_the_model_says():
+    """The refusal shows three prompts with outputs and answers, and names `until`."""
+    task = broca.Task.from_examples([(prompt, f"{answer} apples") for prompt, answer in SUMS])
+    with pytest.raises(NothingToLocalize, match="`until`") as error:
+        broca.localize("reference-small", task, rows=300, items=5)
+    lines = str(error.value).splitlines()[1:]
+    assert len(lines) == 3
+    for line in lines:
+        answer = line.split("expected ' ")[1].removesuffix(" apples'")
+        assert f"-> ' {answer}'" in line
+    first_word = broca.Task.from_examples(task.examples, metric="first-word")
+    assert broca.localize("reference-small", first_word, rows=300, items=5, verify=False)

@@ -73,6 +73,11 @@ _HELP = {"--help", "-h"}
 
 def main() -> NoReturn:
     """Runs the command line and ends the process with one of `EXIT_CODES`."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # it is closed when the process ends
+    if sys.stdout is None:
+        tell("broca: stdout is closed: let it go to a file, or to /dev/null")
+        sys.exit(1)
     tune_process()
     words = sys.argv[1:]
     keep_stdout_for_results(json="--json" in words)

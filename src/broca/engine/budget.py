@@ -113,7 +113,9 @@ class Budget:
         """
         try:
             return (run(),)
-        except torch.OutOfMemoryError as error:
+        except (RuntimeError, MemoryError) as error:
+            if not _is_shortage(error):
+                raise
             if rows <= 1:
                 raise OutOfMemory(
                     "not even one row fits the memory of the device: use a smaller model or "
@@ -125,6 +127,12 @@ class Budget:
         self.tokens = max(1, self.tokens // 2)
         _shares[self._device] = share_of(self._device) / 2
         return None
+
+
+def _is_shortage(error: Exception) -> bool:
+    """Whether memory ran out: on a CPU, torch raises a RuntimeError that names its allocator."""
+    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    return known or "DefaultCPUAllocator" in str(error)
 
 
 def share_of(device: torch.device) -> float:

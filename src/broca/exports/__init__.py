@@ -29,7 +29,13 @@ from broca.exports.weights import (
     with_tensors,
     write_checkpoint,
 )
-from broca.exports.writing import claimed_folder, mean_outputs, publish, write_form
+from broca.exports.writing import (
+    claimed_folder,
+    mean_outputs,
+    publish,
+    within_space,
+    write_form,
+)
 
 __all__ = [
     "LIBRARIES",
@@ -64,6 +70,7 @@ __all__ = [
     "with_tensors",
     "write_adapter",
     "write_checkpoint",
+    "within_space",
     "write_form",
     "write_head_list",
     "write_patch",

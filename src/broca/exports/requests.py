@@ -212,7 +212,7 @@ def _ablation_of(result: Exportable | None, form: Form, scale: float | None) -> 
     ablation = getattr(result, "ablation", ZEROED)
     if scale is not None and scale != ablation.scale:
         ablation = replace(ZEROED, scale=scale)
-    how = Ablation(ablation.kind)
+    how = Ablation(ablation.kind, ablation.scale)
     if how.draws_donors:
         raise UnsupportedModel(
             f"{how.kind} ablation cannot be exported: what stands in for an output differs from "

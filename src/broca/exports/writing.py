@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import errno
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +46,27 @@ def claimed_folder(to: str | Path) -> Path:
     if any(folder.iterdir()) and not (folder / Export.FILE).is_file():
         raise BadInput(f"`to` '{to}' holds other files: choose a new folder")
     return folder
+
+
+@contextmanager
+def within_space(folder: Path) -> Iterator[None]:
+    """A context that writes an export; if the disk is full, nothing half-written stays.
+
+    Raises:
+        BadInput: The disk is full.
+    """
+    try:
+        yield
+    except Exception as error:  # safetensors has errors of its own
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+        if not full and "No space left" not in str(error):
+            raise
+        if not (folder / Export.FILE).is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+        raise BadInput(
+            f"`to` '{folder}' cannot be written: no space is left on its disk; free some, or "
+            "choose a folder on another disk"
+        ) from error
 
 
 def mean_outputs(

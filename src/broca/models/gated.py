@@ -31,12 +31,18 @@ from broca.models.resuming import (
     tuple_length_of,
 )
 from broca.models.sharing import NOTHING, Sharing, proof_length, prove
-from broca.models.structure import Structure, find_structure, input_device, text_config
+from broca.models.structure import (
+    Structure,
+    find_structure,
+    input_device,
+    require_weights,
+    text_config,
+)
 from broca.models.using import Usage
 
 _GREEDY = {
     "do_sample": False, "num_beams": 1, "temperature": 1.0, "top_k": 50, "top_p": 1.0,
-    "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
+    "repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "num_return_sequences": 1,
 }  # fmt: skip
 """Settings that make transformers' `generate` greedy, regardless of the model's own settings."""
 
@@ -129,6 +135,7 @@ class GatedModel:
             UnsupportedModel: The architecture is not covered.
         """
         model = unwrapped(model)
+        require_weights(model, name)
         usage = Usage.of(model, belongs_to_caller=source is None)
         with usage.held(), torch.no_grad():
             structure = find_structure(model)
@@ -164,7 +171,11 @@ class GatedModel:
         When the last context ends, also by an error, every module's training mode and every
         parameter's `requires_grad` are restored. Contexts may be nested, and entered from several
         threads.
+
+        Raises:
+            BadInput: The model has no weights.
         """
+        require_weights(self.model, self.name)
         return self._usage.held()
 
     @contextmanager

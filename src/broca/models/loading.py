@@ -165,6 +165,11 @@ def _wrapped(
         raise BadInput(
             "`tokenizer` is missing: a model in memory needs one, as its second argument"
         )
+    if isinstance(tokenizer, str | os.PathLike) or not hasattr(tokenizer, "decode"):
+        raise BadInput(
+            f"`tokenizer` is a {type(tokenizer).__name__}: give the object, such as "
+            "transformers.AutoTokenizer.from_pretrained(NAME)"
+        )
     if unused:
         raise BadInput(
             f"`{unused[0]}` is for models that broca loads itself: a model in memory stays as it is"

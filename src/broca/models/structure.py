@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from broca.errors import UnsupportedModel
+from broca.errors import BadInput, UnsupportedModel
 from broca.results.scan import NotCovered
 
 PROBE_TOKENS = 5
@@ -131,6 +131,19 @@ def input_device(model: Any) -> torch.device:
     if device.type == "meta" and hook is not None:
         return torch.device(hook.execution_device)  # accelerate moves it there when it is run
     return device
+
+
+def require_weights(model: Any, name: str) -> None:
+    """Refuses a model without weights, as on the device `meta`.
+
+    Raises:
+        BadInput: The model has no weights.
+    """
+    if input_device(model).type == "meta":
+        raise BadInput(
+            f"model '{name}' has no weights: it is on the device 'meta'; load them with "
+            "from_pretrained, or give the model before it was moved there"
+        )
 
 
 def find_structure(model: nn.Module) -> Structure:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from inspect import Parameter, Signature
+from numbers import Number
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from broca.errors import BadInput, nearest
@@ -79,6 +80,7 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(verb)
     def with_groups(*args: Any, **arguments: Any) -> R:
+        arguments = {name: _of_python(value) for name, value in arguments.items()}
         unknown = [name for name in arguments if name not in {*names, *groups, *wholes}]
         if unknown:
             raise BadInput(
@@ -115,6 +117,11 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
     )
     with_groups.__doc__ = completed(verb.__doc__ or "", groups.values())
     return with_groups
+
+
+def _of_python(value: Any) -> Any:
+    """Returns a number of NumPy as one of Python, which JSON takes; other values as they are."""
+    return value.item() if isinstance(value, Number) and hasattr(value, "item") else value
 
 
 def _instance(name: str, cls: type[Any], options: Any, default: Any = None) -> Any:

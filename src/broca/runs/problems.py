@@ -54,6 +54,18 @@ def refer(method: str, options: SearchOptions, run: Run) -> Referenced:
     )
 
 
+def require_selection(k: int, model: GatedModel) -> None:
+    """Refuses to select more components than a model has.
+
+    Raises:
+        BadInput: `k` is larger than their number.
+    """
+    if k > len(model.components):
+        raise BadInput(
+            f"`k` {k} is more than the {len(model.components)} {model.kinds} of the model"
+        )
+
+
 def problem_of(
     model: GatedModel,
     tasks: TaskSet,
@@ -73,10 +85,7 @@ def problem_of(
         seed: Seed of the search.
         continuous: Whether every one of these items has a margin.
     """
-    if options.k > len(model.components):
-        raise BadInput(
-            f"`k` {options.k} is more than the {len(model.components)} {model.kinds} of the model"
-        )
+    require_selection(options.k, model)
     confirm = tasks.places["confirm"]
     task, *others = (OtherTask(name, items, confirm[name]) for name, items in places.items())
     return Problem(

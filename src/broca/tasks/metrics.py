@@ -6,6 +6,7 @@ A metric is named as in lm-eval's results: `acc_norm`, or with the filter of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -154,7 +155,13 @@ def number_of(metric: Metric, raw: Any, item: str) -> float:
         total, weight = raw
         return -float(total) / float(weight)
     try:
-        return float(raw)
+        number = float(raw)
+        if math.isnan(number):
+            raise TaskUnusable(
+                f"metric '{metric.name}' of {item} is NaN: it must be a number for every output; "
+                "return 0 for one that is wrong"
+            )
+        return number
     except (TypeError, ValueError):
         raise TaskUnusable(
             f"metric '{metric.name}' of {item} is not a number for a single item (it is "

@@ -69,7 +69,10 @@ def export(
     folder = exports.claimed_folder(to)
     stages = Stages(run_options.on_progress)
     run_options = replace(run_options, model_options=request.loading(run_options.model_options))
-    with TemporaryDirectory(prefix=".broca-export-", dir=folder.parent) as temporary:
+    with (
+        exports.within_space(folder),
+        TemporaryDirectory(prefix=".broca-export-", dir=folder.parent) as temporary,
+    ):
         part = Path(temporary)
         with open_session(request.model, run_options, stages, task=checked, warns=check) as opened:
             gated = opened.model

@@ -11,7 +11,7 @@ from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options
 from broca.results.localization import Localization
 from broca.runs.assembling import localization
-from broca.runs.problems import method_of, require_search
+from broca.runs.problems import method_of, require_search, require_selection
 from broca.runs.searching import Searches
 from broca.runs.setup import ablation_of, open_session
 from broca.runs.verb_steps import localization_steps
@@ -73,6 +73,7 @@ def localize(
     with open_session(model, run_options, task=task, others=[others, same_skill]) as opened:
         gated, stages = opened.model, opened.stages
         require_count(interactions, len(gated.components))
+        require_selection(search_options.k, gated)
         started = time.perf_counter()
         searches = Searches(
             opened=opened, task=task, others=others, same_skill=same_skill, ablation=ablation,

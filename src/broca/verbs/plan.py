@@ -14,7 +14,7 @@ from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.cost_estimate import CostEstimate
-from broca.runs.problems import problem_of
+from broca.runs.problems import problem_of, require_selection
 from broca.runs.provenance import model_info
 from broca.runs.run import tokens_of
 from broca.runs.setup import open_session
@@ -55,6 +55,7 @@ def plan(
         raise BadInput(f"`sample` must be at least 1, not {sample}")
     with open_session(model, run_options, task=task, others=[others], warns=False) as opened:
         gated, stages = opened.model, opened.stages
+        require_selection(search_options.k, gated)
         tasks = opened.claimed(task, others=others, items=search_options.items, seed=seed)
         run = opened.run(
             tasks,
