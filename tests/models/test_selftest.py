@@ -151,3 +151,15 @@ def test_a_gate_at_another_projection_than_the_named_one_is_caught(model):
     wrong = dataclasses.replace(model.points[1], module=attention.q_proj)
     broken = dataclasses.replace(model, points=(model.points[0], wrong))
     assert "gates of zero equal zeroed weights" in failed(broken)
+
+
+def test_a_head_that_an_adapter_switches_off_is_no_failure():
+    """A head whose outputs IA3 multiplies with 0, beside the base, passes: it has no effect."""
+    peft = pytest.importorskip("peft")
+    config = peft.IA3Config(target_modules=["o_proj"], feedforward_modules=["o_proj"])
+    adapted = peft.get_peft_model(tiny_llama(), config)
+    with torch.no_grad():
+        for name, factors in adapted.named_parameters():
+            if "ia3" in name and "layers.1" in name:
+                factors.view(-1)[8:16] = 0
+    require_self_test(GatedModel.wrap(adapted, tiny_tokenizer(), name="adapted"))

@@ -194,8 +194,8 @@ def _pruned(point: GatePoint, unit: int, only: Tensor) -> bool:
     if not bool(only.any()):
         return True
     matrices = _matrices(point, "input")
-    if matrices is None:
-        return False
+    if matrices is None:  # an adapter with a rule of its own, such as IA3's factors, may be zero
+        return adapted_matrix(point.module) is not None
     columns = _columns(point, unit)
     return not any(bool(_by_input(matrix)[columns].any()) for matrix in matrices)
 
