@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
@@ -20,7 +19,7 @@ MetricFunction = Callable[[str, Any], float]
 """A function of the model's output and the right answer, or of the output and the whole example if
 its second parameter is called `document`. Higher is better, and 1 is right."""
 
-SUFFIXES = (".jsonl", ".json", ".csv")
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 """Suffixes of files of examples among the names of tasks."""
 
 ANSWER_METRICS = ("exact_match", "exact", "contains", "first-word")
@@ -180,8 +179,14 @@ def _numbered(examples: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 def _placed(path: Path) -> Iterator[tuple[str, Any]]:
     """Returns the examples of a file with their places."""
     text = _text_of(path)
-    if path.suffix == ".csv":
-        rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    if path.suffix in (".csv", ".tsv"):
+        delimiter = "," if path.suffix == ".csv" else "\t"
+        rows = csv.DictReader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+        if "prompt" not in (rows.fieldnames or ()):
+            raise BadInput(
+                f"the first line of '{path}' names no column `prompt`, but "
+                f"{', '.join(rows.fieldnames or ())[:80]!r}: write `prompt{delimiter}answer`"
+            )
         try:
             for row in rows:
                 place = f"line {rows.line_num} of '{path}'"
@@ -215,8 +220,14 @@ def _choices_in(key: str, value: str, place: str) -> Any:
         ) from error
 
 
+_OTHER_FORMATS = {
+    b"\x1f\x8b": "a compressed file", b"PK": "a compressed file", b"PAR1": "a Parquet file",
+}  # fmt: skip
+"""Formats that are no text, by their first bytes."""
+
+
 def _text_of(path: Path) -> str:
-    """Reads a file of examples as UTF-8, or as UTF-16 with a byte order mark.
+    """Reads a file of examples as UTF-8, UTF-16 or UTF-32.
 
     Raises:
         BadInput: It cannot be read, or is something else; the message says what it is.
@@ -232,11 +243,17 @@ def _text_of(path: Path) -> str:
             f"task file '{path}' is a pointer of git-lfs, not the data: run `git lfs pull` in its "
             "repository"
         )
-    marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    for start, kind in _OTHER_FORMATS.items():
+        if content.startswith(start):
+            raise BadInput(
+                f"task file '{path}' is {kind}, not text: write its rows as JSON lines (pandas: "
+                '`to_json(FILE, orient="records", lines=True)`)'
+            )
+    encoding = json.detect_encoding(content)
     try:
-        return content.decode("utf-16" if marked else "utf-8-sig")
+        return content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
-        kind = "a compressed file" if content[:2] in (b"\x1f\x8b", b"PK") else "not UTF-8 text"
+        kind = "not UTF-8 text"
         raise BadInput(
             f"task file '{path}' is {kind} (byte {error.start} is {content[error.start]:#04x}): "
             "save it as UTF-8 (for Latin-1: `iconv -f latin1 -t utf-8`)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-import string
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,22 +73,40 @@ def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
 
 
 def matches(document: dict[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Compares an output with the answer, by every metric of `ANSWER_METRICS`."""
+    """Compares an output with the answer, by every metric of `ANSWER_METRICS`.
+
+    An empty answer is compared as a whole by all of them.
+    """
     output, answer = results[0].strip(), document["answer"].strip()
-    equal = float(output == answer)
+    equal = output == answer
+    count = len(answer.split())
+    first = [_bare(word) for word in output.split()[:count]]
     values = (
         equal,
         equal,
-        float(answer in output),
-        float(_first_word(output) == _first_word(answer)),
+        _contains(output, answer) if answer else equal,
+        first == [_bare(word) for word in answer.split()] if answer else equal,
     )
-    return dict(zip(ANSWER_METRICS, values, strict=True))
+    return dict(zip(ANSWER_METRICS, map(float, values), strict=True))
 
 
-def _first_word(text: str) -> str:
-    """Returns the first word in lower case, without punctuation at its ends."""
-    words = text.split()
-    return words[0].strip(string.punctuation).lower() if words else ""
+def _contains(output: str, answer: str) -> bool:
+    """Whether an answer stands in an output, in any case, and not within a word or a number."""
+    begin = (
+        r"(?<![\w.,-])(?<!\d)" if answer[0].isdigit() else r"(?<!\w)" if _spaced(answer[0]) else ""
+    )
+    end = r"(?!\w)(?![.,]\d)" if _spaced(answer[-1]) else ""
+    return re.search(f"{begin}{re.escape(answer)}{end}", output, re.IGNORECASE) is not None
+
+
+def _spaced(letter: str) -> bool:
+    """Whether a letter is of a script that writes spaces between words."""
+    return letter.isalnum() and ord(letter) < 0x2E80
+
+
+def _bare(word: str) -> str:
+    """Returns a word in lower case, without the marks of a sentence at its ends."""
+    return word.strip(".,;:!?\"'()[]").lower()
 
 
 def score_with(task: Any, function: MetricFunction) -> None:
