@@ -92,9 +92,9 @@ def matches(document: dict[str, Any], results: Sequence[str]) -> dict[str, float
 
 def _contains(output: str, answer: str) -> bool:
     """Whether an answer stands in an output, in any case, and not within a word or a number."""
-    begin = (
-        r"(?<![\w.,-])(?<!\d)" if answer[0].isdigit() else r"(?<!\w)" if _spaced(answer[0]) else ""
-    )
+    begin = r"(?<!\w)" if _spaced(answer[0]) else ""
+    if answer[0].isdigit():
+        begin = r"(?<![\w.,-])"
     end = r"(?!\w)(?![.,]\d)" if _spaced(answer[-1]) else ""
     return re.search(f"{begin}{re.escape(answer)}{end}", output, re.IGNORECASE) is not None
 
