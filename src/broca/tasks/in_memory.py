@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +29,10 @@ _METRICS = {
 }
 
 
+_BEFORE_WORDS = "\"'`*_([{<“‘«"
+_AFTER_WORDS = "\"'`*_)]}>”’».,;:!?。、，！？"
+
+
 class DocumentList(list[dict[str, Any]]):
     """Documents with the columns that lm-eval expects; the values are unchanged."""
 
@@ -38,14 +41,21 @@ class DocumentList(list[dict[str, Any]]):
         self.features = dict.fromkeys(columns)
 
 
-def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
+def harness_task(task: Task, tokenizer: RequestTokenizer, *, chat: bool = False) -> Any:
     """Returns an lm-eval task whose documents are a task's examples.
 
     Args:
         task: A task with examples.
         tokenizer: Tokenizer of the model, which measures the longest answer.
+        chat: Whether prompts are written in a chat template. Answers and choices are then a turn
+            of their own and stripped; only solved examples keep the space before them.
     """
-    documents = DocumentList(task.examples, _FIELDS[task.kind])
+    examples, space = task.examples, ""
+    if chat:
+        first = (examples[0].get("choices") or [examples[0]["answer"]])[0]
+        space = first[: len(first) - len(first.lstrip())]
+        examples = tuple(_stripped(example) for example in examples)
+    documents = DocumentList(examples, _FIELDS[task.kind])
     config: dict[str, Any] = {
         "task": task.name,
         "custom_dataset": lambda **_: {"test": documents},
@@ -54,7 +64,7 @@ def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
         "output_type": task.kind,
         "doc_to_text": "prompt",
         "doc_to_target": _FIELDS[task.kind][-1],
-        "target_delimiter": "",
+        "target_delimiter": space,
         "metric_list": [_listed(name) for name in _METRICS[task.kind]],
         "metadata": {"capability": task.capability or task.name},
     }
@@ -76,19 +86,23 @@ def matches(document: dict[str, Any], results: Sequence[str]) -> dict[str, float
     """Compares an output with the answer, by every metric of `ANSWER_METRICS`."""
     output, answer = results[0].strip(), document["answer"].strip()
     equal = float(output == answer)
-    values = (
-        equal,
-        equal,
-        float(answer in output),
-        float(_first_word(output) == _first_word(answer)),
-    )
-    return dict(zip(ANSWER_METRICS, values, strict=True))
+    # an empty answer is in every output, and right if the model says nothing
+    contained = float(answer in output) if answer else equal
+    words = _words(answer)
+    first = float(_words(output)[: len(words)] == words) if words else equal
+    return dict(zip(ANSWER_METRICS, (equal, equal, contained, first), strict=True))
 
 
-def _first_word(text: str) -> str:
-    """Returns the first word in lower case, without punctuation at its ends."""
-    words = text.split()
-    return words[0].strip(string.punctuation).lower() if words else ""
+def _words(text: str) -> list[str]:
+    """Returns words in any case as one, without what stands around them; signs of numbers stay."""
+    bare = [word.lstrip(_BEFORE_WORDS).rstrip(_AFTER_WORDS) or word for word in text.split()]
+    return [word.casefold() for word in bare]
+
+
+def _stripped(example: dict[str, Any]) -> dict[str, Any]:
+    if "label" in example and example.get("choices") is not None:
+        return {**example, "choices": [choice.strip() for choice in example["choices"]]}
+    return {**example, "answer": example["answer"].strip()}
 
 
 def score_with(task: Any, function: MetricFunction) -> None:
