@@ -226,18 +226,24 @@ def test_lines_of_a_file_are_a_task_by_its_path(tmp_path):
     ("output", "answer", "values"),
     [
         (" Paris. It is", "Paris", (0, 0, 1, 1)),
-        ("paris", "Paris", (0, 0, 0, 1)),
+        ("paris", "Paris", (0, 0, 1, 1)),
+        ("14", "4", (0, 0, 0, 0)),
+        ("4.5", "4", (0, 0, 0, 0)),
+        ("-4", "4", (0, 0, 0, 0)),
+        ("It is 4.", "4", (0, 0, 1, 0)),
+        ("C++", "C", (0, 0, 1, 0)),
+        ("New Delhi", "New York", (0, 0, 0, 0)),
+        ("New York, of course", "New York", (0, 0, 1, 1)),
+        ("答案是巴黎。", "巴黎", (0, 0, 1, 0)),
+        ("anything", "", (0, 0, 0, 0)),
+        ("", "", (1, 1, 1, 1)),
         (" 12 ", "12", (1, 1, 1, 1)),
         ("in Paris", "Paris", (0, 0, 1, 0)),
         ('"Paris", of course', "Paris", (0, 0, 1, 1)),
-        ("-4", "4", (0, 0, 1, 0)),
-        (".5", "5", (0, 0, 1, 0)),
-        ("C++", "C", (0, 0, 1, 0)),
-        ("New Delhi", "New York", (0, 0, 0, 0)),
+        (".5", "5", (0, 0, 0, 0)),
         ("New York.", "New York", (0, 0, 1, 1)),
         (") ]", ")", (0, 0, 1, 1)),
         ("(", ")", (0, 0, 0, 0)),
-        ("anything", "", (0, 0, 0, 0)),
         ("...", "", (0, 0, 0, 0)),
         ("\n", "", (1, 1, 1, 1)),
     ],
@@ -292,7 +298,7 @@ def test_choices_with_one_prompt_are_other_questions():
 
 
 def test_choices_and_answers_are_turns_of_a_chat_template():
-    """In a chat template, choices and forced answers have no space; solved examples keep theirs."""
+    """In a chat template, choices and answers have no space, unless solved ones share a turn."""
     tokenizer = tiny_tokenizer()
     tokenizer.chat_template = (
         "{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}"
@@ -316,8 +322,7 @@ def test_choices_and_answers_are_turns_of_a_chat_template():
     assert said.score(said.items[0], [Generation("0", 1)]) == 1
     (forced,) = said.margin(said.items[0]).requests
     assert tuple(forced.context) + tuple(forced.continuation) == tokens(start) + tokens("0")
-    taught = load(SUMS, num_fewshot=1)
-    prompt = taught.items[0].prompt
-    shown = [f"{prompt_} {answer.strip()}\n\n" in prompt for prompt_, answer in SUMS]
-    assert sum(shown) == 1
-    assert "".join(prompt.split()).endswith("=<assistant>")
+    for several, solved in ((True, "<user>{}\n<assistant>{}\n<user>"), (False, "<user>{} {}\n\n")):
+        taught = load(SUMS, num_fewshot=1, fewshot_as_multiturn=several)
+        prompts = {solved.format(p, a.strip()) + start.removeprefix("<user>") for p, a in SUMS}
+        assert taught.items[0].prompt in prompts

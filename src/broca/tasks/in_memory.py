@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,24 +84,45 @@ def harness_task(task: Task, tokenizer: RequestTokenizer, *, chat: bool = False)
 
 
 def matches(document: dict[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Compares an output with the answer, by every metric of `ANSWER_METRICS`."""
+    """Compares an output with the answer, by every metric of `ANSWER_METRICS`.
+
+    An empty answer is compared as a whole by all of them.
+    """
     output, answer = results[0].strip(), document["answer"].strip()
-    equal = float(output == answer)
-    # an empty answer is in every output, and right if the model says nothing
-    contained = float(answer in output) if answer else equal
-    words = _words(answer)
-    first = float(_words(output)[: len(words)] == words) if words else equal
-    return dict(zip(ANSWER_METRICS, (equal, equal, contained, first), strict=True))
+    equal = output == answer
+    count = len(answer.split())
+    first = [_bare(word) for word in output.split()[:count]]
+    values = (
+        equal,
+        equal,
+        _contains(output, answer) if answer else equal,
+        first == [_bare(word) for word in answer.split()] if answer else equal,
+    )
+    return dict(zip(ANSWER_METRICS, map(float, values), strict=True))
 
 
-def _words(text: str) -> list[str]:
-    """Returns words in any case as one, without what stands around them; signs of numbers stay."""
-    bare = [word.lstrip(_BEFORE_WORDS).rstrip(_AFTER_WORDS) or word for word in text.split()]
-    return [word.casefold() for word in bare]
+def _contains(output: str, answer: str) -> bool:
+    """Whether an answer stands in an output, in any case, and not within a word or a number."""
+    begin = r"(?<!\w)" if _spaced(answer[0]) else ""
+    if answer[0].isdigit():
+        begin = r"(?<![\w.,-])"
+    end = r"(?!\w)(?![.,]\d)" if _spaced(answer[-1]) else ""
+    return re.search(f"{begin}{re.escape(answer)}{end}", output, re.IGNORECASE) is not None
+
+
+def _spaced(letter: str) -> bool:
+    """Whether a letter is of a script that writes spaces between words."""
+    return letter.isalnum() and ord(letter) < 0x2E80
+
+
+def _bare(word: str) -> str:
+    """Returns a word in any case as one, without the marks of a sentence; signs of numbers stay."""
+    return (word.lstrip(_BEFORE_WORDS).rstrip(_AFTER_WORDS) or word).casefold()
 
 
 def _stripped(example: dict[str, Any]) -> dict[str, Any]:
-    if "label" in example and example.get("choices") is not None:
+    """Returns an example with its answer or choices stripped."""
+    if example.get("choices") is not None:
         return {**example, "choices": [choice.strip() for choice in example["choices"]]}
     return {**example, "answer": example["answer"].strip()}
 

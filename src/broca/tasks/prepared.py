@@ -87,16 +87,15 @@ class PreparedTask:
     def content(self, number: int) -> str:
         """Returns what an item asks, without few-shot examples: equal for equal questions.
 
-        White space, the order of choices and another answer make no other question.
+        Neither white space nor the order of choices makes another question. The answer counts where
+        it is the question: whole texts, and contexts that are chosen.
         """
-        task, document, choices = self._task, self.document(number), self.choices(number)
         with compiled_once():
-            asked = [str(task.doc_to_text(document)), task.doc_to_prefix(document) or ""]
-        if getattr(task, "multiple_input", 0):  # the text is the index of the right choice
-            asked = [self.target_text(number)]
-        elif not choices and not asked[0].strip():  # the target is all there is, as for rolling
-            asked.append(self.target_text(number))
-        return repr([" ".join(part.split()) for part in (*asked, *sorted(choices))])
+            question = self._task.doc_to_text(self.document(number))
+        text = " ".join(str(question).split())
+        asks = text and not getattr(self._task, "multiple_input", 0)
+        target = "" if asks else str(self.target(number))
+        return repr((text, sorted(self.choices(number)), target))
 
     def place(self, number: int) -> tuple[str, int]:
         """Returns the split of document `number` and its position there, lm-eval's `doc_id`."""
