@@ -128,3 +128,21 @@ def test_an_empty_answer_stays_empty(write):
 def test_the_papers_data_sets_have_short_names():
     """The short names are those of data sets whose id on the hub is certain."""
     assert set(DATA_SETS) == {"gsm8k", "metamath", "emotion", "imdb", "counterfact"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.json", json.dumps([{"prompt": "a?", "answer": "b"}]).encode()),
+        ("d.csv", b"prompt,answer\na?,b\n"),
+        ("d.jsonl", '{"prompt": "a?", "answer": "b"}'.encode("utf-16")),
+    ],
+)
+def test_files_of_data_sets_are_those_of_examples(tmp_path, name, content):
+    """`data:` reads arrays, tables and UTF-16, and says what another file is."""
+    (tmp_path / name).write_bytes(content)
+    (example,) = read_data_set(str(tmp_path / name)).examples
+    assert (example["prompt"], example["answer"]) == ("a?", " b")
+    (tmp_path / name).write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(BadInput, match="git lfs pull"):
+        read_data_set(str(tmp_path / name))

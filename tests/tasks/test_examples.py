@@ -187,12 +187,17 @@ EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": "
         ("array.jsonl", json.dumps(EXAMPLES, indent=1).encode()),
         ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?,ü\n'.encode()),
         ("wide.jsonl", "\n".join(map(json.dumps, EXAMPLES)).encode("utf-16")),
+        ("unmarked.jsonl", "\n".join(map(json.dumps, EXAMPLES)).encode("utf-16-le")),
+        ("semicolons.CSV", 'prompt;answer\n1 + 1 =;" 2"\né?;ü\n'.encode("utf-8-sig")),
+        ("tabs.tsv", "prompt\tanswer\n1 + 1 =\t 2\né?\tü\n".encode()),
+        ("lines.ndjson", "\n".join(map(json.dumps, EXAMPLES)).encode()),
     ],
 )
 def test_arrays_tables_and_utf_16_are_examples(tmp_path, name, content):
     """A JSON array, a CSV table and UTF-16 text hold the same examples as JSON lines."""
     (tmp_path / name).write_bytes(content)
     assert list(Task.from_file(tmp_path / name).examples) == EXAMPLES
+    assert Catalog().is_own(str(tmp_path / name))
 
 
 def test_a_table_has_choices_as_arrays(tmp_path):
@@ -207,8 +212,23 @@ def test_a_table_has_choices_as_arrays(tmp_path):
     [
         ("p.jsonl", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
         ("l.jsonl", '{"prompt": "é", "answer": "a"}'.encode("latin-1"), "iconv -f latin1"),
-        ("z.jsonl", b"\x1f\x8b\x08\x00\xff\xfe", "a compressed file"),
+        ("z.jsonl", b"\x1f\x8b\x08\x00\xff\xfe", "compressed with gzip: unpack it"),
+        ("archive.zip", b"PK\x03\x04", "a zip archive or an Excel table"),
+        ("t.parquet", b"PAR1\x15\x04", "a Parquet file"),
+        ("h.jsonl", b"<!DOCTYPE html>\n<html>", "HTML or XML"),
         ("s.jsonl", b'{"prompt": "\\ud800", "answer": "a"}', "half of a pair of surrogates"),
+        (
+            "p2.jsonl",
+            b'{"prompt": "a", "answer": "b", "paraphrases": ["\\ud800"]}',
+            "`paraphrases` holds half of a pair of surrogates",
+        ),
+        ("o.json", b'{"data": [{"prompt": "a"}], "version": 1}', r"\(it has data, version\)"),
+        ("n.csv", b"1 + 1 =,2\n2 + 2 =,4\n", r"has no `prompt` \(it has 1 \+ 1 =, 2\)"),
+        (
+            "i.csv",
+            b'prompt,choices,label\np,"[""1"", ""2""]",1\n',
+            "the index of one choice and the text of another",
+        ),
         ("c.csv", b"prompt,answer\none\n", "another number of fields"),
         ("a.json", b'[{"prompt": "a"', "is not a JSON array"),
     ],
@@ -217,7 +237,7 @@ def test_other_files_are_said_to_be_what_they_are(tmp_path, name, content, messa
     """A file that holds no examples is refused in a line that says what it is."""
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadInput, match=message) as error:
-        Task.from_file(tmp_path / name)
+        Catalog().require_names([str(tmp_path / name)])
     assert "\n" not in str(error.value)
 
 
@@ -230,3 +250,15 @@ def test_data_frames_are_examples(library):
     task = Task.from_examples(frame)
     assert [example["label"] for example in task.examples] == [1, 0]
     assert task.examples[0]["choices"] == ["x", "y"]
+
+
+def test_nothing_in_a_data_frame_and_arrays_of_numpy(tmp_path):
+    """A cell without a value is no field, and arrays are pairs and labels."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"prompt": ["a?"], "answer": ["b"], "choices": [float("nan")]})
+    assert Task.from_examples(frame).examples == ({"prompt": "a?", "answer": "b"},)
+    assert (
+        Task.from_examples(np.array([["a?", "b"]])).examples == Task.from_examples(frame).examples
+    )
+    labelled = {"prompt": "a?", "choices": np.array(["x", "y"]), "label": np.array(1)}
+    assert Task.from_examples([labelled]).examples[0]["label"] == 1

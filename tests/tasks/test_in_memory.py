@@ -226,9 +226,26 @@ def test_lines_of_a_file_are_a_task_by_its_path(tmp_path):
     ("output", "answer", "values"),
     [
         (" Paris. It is", "Paris", (0, 0, 1, 1)),
-        ("paris", "Paris", (0, 0, 0, 1)),
+        ("paris", "Paris", (0, 0, 1, 1)),
+        ("14", "4", (0, 0, 0, 0)),
+        ("4.5", "4", (0, 0, 0, 0)),
+        ("-4", "4", (0, 0, 0, 0)),
+        ("It is 4.", "4", (0, 0, 1, 0)),
+        ("C++", "C", (0, 0, 1, 0)),
+        ("New Delhi", "New York", (0, 0, 0, 0)),
+        ("New York, of course", "New York", (0, 0, 1, 1)),
+        ("答案是巴黎。", "巴黎", (0, 0, 1, 0)),
+        ("anything", "", (0, 0, 0, 0)),
+        ("", "", (1, 1, 1, 1)),
         (" 12 ", "12", (1, 1, 1, 1)),
         ("in Paris", "Paris", (0, 0, 1, 0)),
+        ('"Paris", of course', "Paris", (0, 0, 1, 1)),
+        (".5", "5", (0, 0, 0, 0)),
+        ("New York.", "New York", (0, 0, 1, 1)),
+        (") ]", ")", (0, 0, 1, 1)),
+        ("(", ")", (0, 0, 0, 0)),
+        ("...", "", (0, 0, 0, 0)),
+        ("\n", "", (1, 1, 1, 1)),
     ],
 )
 def test_answers_match_as_a_whole_within_or_in_the_first_word(output, answer, values):
@@ -237,16 +254,75 @@ def test_answers_match_as_a_whole_within_or_in_the_first_word(output, answer, va
     assert tuple(scores[name] for name in ANSWER_METRICS) == values
 
 
-def test_documents_that_ask_the_same_are_on_one_side_of_the_split():
+SUMS = [(f"{a} + {b} =", f" {a + b}") for a in range(3) for b in range(9)]
+
+
+@pytest.mark.parametrize(
+    "examples",
+    [
+        SUMS * 4,
+        [(prompt, answer + end) for prompt, answer in SUMS for end in ("", ".", "!", "?")],
+        [(prompt + end, answer) for prompt, answer in SUMS for end in ("", " ", "\n", "  ")],
+        [
+            {"prompt": prompt, "choices": choices, "label": answer}
+            for prompt, answer in SUMS
+            for choices in ([answer, " x"], [" x", answer]) * 2
+        ],
+    ],
+    ids=["copies", "answers", "white space", "order of choices"],
+)
+def test_documents_that_ask_the_same_are_on_one_side_of_the_split(examples):
     """Of 27 sums that are given four times, none is on two sides; the note counts the others."""
-    sums = [(f"{a} + {b} =", f" {a + b}") for a in range(3) for b in range(9)]
-    task = broca.Task.from_examples(sums * 4, name="sums")
+    task = broca.Task.from_examples(examples, name="sums")
     benchmark = Catalog().load(task, REQUESTS)
     split = benchmark.split(items=100, seed=0)
     sides = [
-        {benchmark.items[place].prompt for place in places}
+        {benchmark.items[place].prompt.strip() for place in places}
         for places in (split.locate, split.confirm, split.report)
     ]
     assert sum(map(len, sides)) == len(set.union(*sides)) == 27
     assert sum(map(len, (split.locate, split.confirm, split.report))) == 27
     assert any("81 of 108 documents" in note for note in benchmark.notes)
+
+
+def test_choices_with_one_prompt_are_other_questions():
+    """Documents with one prompt and other choices are all kept: the choices are the question."""
+    examples = [
+        {"prompt": "Which is larger?", "choices": [f" {n}", f" {n + 1}"], "label": 1}
+        for n in range(12)
+    ]
+    benchmark = Catalog().load(broca.Task.from_examples(examples), REQUESTS)
+    split = benchmark.split(items=100, seed=0)
+    assert sum(map(len, (split.locate, split.confirm, split.report))) == 12
+    assert not benchmark.notes
+
+
+def test_choices_and_answers_are_turns_of_a_chat_template():
+    """In a chat template, choices and answers have no space, unless solved ones share a turn."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = (
+        "{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    requests = RequestTokenizer(tokenizer, max_length=256)
+
+    def load(examples, **options):
+        options = TaskOptions(chat_template=True, **options)
+        return Catalog().load(broca.Task.from_examples(examples), requests, options=options)
+
+    def tokens(text):
+        return tuple(tokenizer.encode(text, add_special_tokens=False))
+
+    chosen = load([{"prompt": p, "choices": [a, " x"], "label": 0} for p, a in SUMS])
+    first, second = chosen.items[0].requests
+    start = "<user>0 + 0 =\n<assistant>"
+    assert tuple(first.context) + tuple(first.continuation) == tokens(start) + tokens("0")
+    assert tuple(second.context) + tuple(second.continuation) == tokens(start) + tokens("x")
+    said = load(SUMS)
+    assert said.score(said.items[0], [Generation("0", 1)]) == 1
+    (forced,) = said.margin(said.items[0]).requests
+    assert tuple(forced.context) + tuple(forced.continuation) == tokens(start) + tokens("0")
+    for several, solved in ((True, "<user>{}\n<assistant>{}\n<user>"), (False, "<user>{} {}\n\n")):
+        taught = load(SUMS, num_fewshot=1, fewshot_as_multiturn=several)
+        prompts = {solved.format(p, a.strip()) + start.removeprefix("<user>") for p, a in SUMS}
+        assert taught.items[0].prompt in prompts

@@ -50,7 +50,8 @@ def test_a_kept_run_brings_its_folder_of_tasks_and_its_components(tmp_path):
     for folder in (sources, out):
         folder.mkdir()
     data = sources / "train.jsonl"
-    data.write_text("".join(f'{{"q": "sort b {x} =", "a": " {x} b"}}\n' for x in "acdefghi" * 16))
+    asked = [(x, n) for x in "acdefghi" for n in range(16)]
+    data.write_text("".join(f'{{"q": "{n}: sort b {x} =", "a": " {x} b"}}\n' for x, n in asked))
     (sources / "mine.yaml").write_text(
         f"task: mine\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {data}}}}}\n"
         "test_split: test\noutput_type: generate_until\n"

@@ -33,7 +33,7 @@ from broca.exports.writing import (
     claimed_folder,
     mean_outputs,
     publish,
-    within_space,
+    unpublished,
     write_form,
 )
 
@@ -70,7 +70,7 @@ __all__ = [
     "with_tensors",
     "write_adapter",
     "write_checkpoint",
-    "within_space",
+    "unpublished",
     "write_form",
     "write_head_list",
     "write_patch",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from broca.engine import Ablation
 from broca.errors import BadInput, UnsupportedModel
@@ -49,14 +50,18 @@ def claimed_folder(to: str | Path) -> Path:
 
 
 @contextmanager
-def within_space(folder: Path) -> Iterator[None]:
-    """A context that writes an export; if the disk is full, nothing half-written stays.
+def unpublished(folder: Path) -> Iterator[Path]:
+    """A context that writes an export beside its folder; if the disk is full, nothing stays of it.
+
+    Yields:
+        A temporary folder on the same disk.
 
     Raises:
         BadInput: The disk is full.
     """
     try:
-        yield
+        with TemporaryDirectory(prefix=".broca-export-", dir=folder.parent) as part:
+            yield Path(part)
     except Exception as error:  # safetensors has errors of its own
         full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
         if not full and "No space left" not in str(error):

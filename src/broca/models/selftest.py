@@ -262,7 +262,11 @@ def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
         return True, "no component has weights of its own to zero"
     with model.gates(gates):
         gated, _ = model.forward(tokens, attention, keep=_TOKENS)
-    zeroable = [_at_named_projection(model, point) for point in zeroable]
+    named = [_named_projection(model, point) for point in zeroable]
+    for point, module in zip(zeroable, named, strict=True):
+        if projection_width(module) != projection_width(point.module):
+            return False, f"{point.path} is not the output projection that its block names"
+    zeroable = [replace(p, module=module) for p, module in zip(zeroable, named, strict=True)]
     with _zeroed_weights(zeroable, gates[0]):
         reference, _ = model.forward(tokens, attention, keep=_TOKENS)
     return _agree(model, log_probabilities(gated), log_probabilities(reference))
@@ -272,21 +276,19 @@ _OUTPUT_PROJECTIONS = ("o_proj", "out_proj", "c_proj", "wo", "dense", "o_lin", "
 """Usual names of the output projection in an attention block."""
 
 
-def _at_named_projection(model: GatedModel, point: GatePoint) -> GatePoint:
-    """Returns a gate point of heads at the projection that its attention block names, if any.
+def _named_projection(model: GatedModel, point: GatePoint) -> nn.Module:
+    """Returns the projection that the attention block of a gate point names, or the point's module.
 
     Where heads are gated is found by function; that the name says the same is an independent check.
     """
     found = next((p for p in model.structure.projections if p.path == point.path), None)
-    if point.place != "input" or found is None:
-        return point
-    block = model.model.get_submodule(found.path.rpartition(".")[0])
-    for name in _OUTPUT_PROJECTIONS:
-        named = getattr(block, name, None)
-        if isinstance(named, nn.Module) and is_projection(named):
-            same_width = projection_width(named) == point.units * point.width
-            return replace(point, module=named) if same_width else point
-    return point
+    if point.place == "input" and found is not None:
+        block = model.model.get_submodule(found.path.rpartition(".")[0])
+        for name in _OUTPUT_PROJECTIONS:
+            named = getattr(block, name, None)
+            if isinstance(named, nn.Module) and is_projection(named):
+                return named
+    return point.module
 
 
 def _weight_place(point: GatePoint) -> tuple[int, str]:

@@ -229,8 +229,8 @@ def _require_agreement(model: nn.Module, structure: Structure) -> None:
     named: dict[type[nn.Module], tuple[str, str]] = {}
     for projection in structure.projections:
         width = _output_width(projection.module)
-        stream = _first_int(text_config(model.config), ("hidden_size",)) or 1
-        if width is not None and width % stream:
+        stream = _first_int(text_config(model.config), ("hidden_size",))
+        if width is not None and stream and width != stream:
             raise UnsupportedModel(
                 f"architecture '{type(model).__name__}' is not covered: {projection.path}, whose "
                 f"input mixes tokens first, has {width} outputs and does not write into the "
@@ -444,7 +444,8 @@ def _probe(
                 return
             quiet, disturbed, equal = (args[0][at, -1].float() for at in (0, index + 1, -1))
             inexact = 4 * (quiet - equal).norm()  # kernels for GPUs, batches of experts
-            if (quiet - disturbed).norm() > torch.maximum(1e-3 * quiet.norm(), inexact):
+            rounding = max(1e-3, 4 * torch.finfo(args[0].dtype).eps) * quiet.norm()
+            if (quiet - disturbed).norm() > torch.maximum(rounding, inexact):
                 if is_projection(module):
                     seeing[index].add(module)
                 if mixed[index] is not None:

@@ -18,7 +18,7 @@ from broca.errors import BadInput
 from broca.neurons.decoupling import ItemPair
 from broca.tasks import shipped_folder
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import SUFFIXES, Task
+from broca.tasks.examples import Task, names_file
 
 CAPITAL_WORDINGS = (
     "the capital of {} is",
@@ -154,7 +154,7 @@ def examples_by_wording(
     source = Task(task) if isinstance(task, str) else task
     if source.name.startswith(PREFIX):
         return read_data_set(source.name, limit=contents).by_wording()
-    if not source.examples and source.name.endswith(SUFFIXES):
+    if not source.examples and names_file(source.name):
         source = Task.from_file(source.name)
     if not source.examples:
         return paraphrased(source.name, contents=contents, wordings=wordings, seed=seed)

@@ -361,23 +361,17 @@ class Benchmark:
 
 
 def _repeats(parts: Sequence[PreparedTask], places: Sequence[tuple[int, int]]) -> frozenset[int]:
-    """Returns the positions of items that ask what another one asks.
+    """Returns the positions of items that ask what another item of their task asks.
 
-    Scored items come before those of another official split.
+    Where another official split is searched, all scored items stay, and items that ask the same are
+    taken from that split.
     """
-    order = sorted(
-        range(len(places)),
-        key=lambda position: (
-            places[position][1]
-            >= len(parts[places[position][0]]) - parts[places[position][0]].located
-        ),
-    )
-    known: set[str] = set()
     repeats = set()
-    for position in order:
-        part, number = places[position]
-        content = parts[part].content(number)
-        if content in known:
+    known: dict[int, set[str]] = {index: set() for index in range(len(parts))}
+    for position, (index, number) in enumerate(places):  # scored items come first in their task
+        content, part = parts[index].content(number), parts[index]
+        scored = number < len(part) - part.located
+        if content in known[index] and not (scored and part.located):
             repeats.add(position)
-        known.add(content)
+        known[index].add(content)
     return frozenset(repeats)

@@ -17,7 +17,7 @@ from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import SUFFIXES, Task
+from broca.tasks.examples import Task, names_file
 from broca.tasks.groups import group_of
 from broca.tasks.in_memory import harness_task, score_with
 from broca.tasks.metrics import choose_metric
@@ -167,7 +167,7 @@ class Catalog:
     def is_own(self, task: str | Task) -> bool:
         """Whether a task consists of the user's examples, which have no other tasks by default."""
         name = self.name_of(task)
-        return name.endswith(SUFFIXES) or self._examples_are_elsewhere(name)
+        return names_file(name) or self._examples_are_elsewhere(name)
 
     def require_names(self, tasks: Iterable[str | Task]) -> None:
         """Refuses names that mean no task; only files of examples are loaded.
@@ -184,7 +184,7 @@ class Catalog:
             for member in PAPER_GROUPS.get(name, (name,)):
                 if self._examples_are_elsewhere(member):
                     continue
-                if member.endswith(SUFFIXES):
+                if names_file(member):
                     self._examples(member, TaskOptions())
                 else:
                     self._origin(member)
@@ -277,7 +277,7 @@ class Catalog:
         group: Any = None
         if examples is not None:
             with refused(f"task '{name}' could not be loaded"):
-                tasks = [harness_task(examples, tokenizer)]
+                tasks = [harness_task(examples, tokenizer, chat=options.chat_template)]
             metric = metric or next(iter(tasks[0].aggregation()))
         else:
             early = name in self._loaded
@@ -307,7 +307,7 @@ class Catalog:
         if name.startswith(PREFIX):
             limit = options.limit or 0
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
-        if name.endswith(SUFFIXES):
+        if names_file(name):
             settings = definition or Task(name)
             return Task.from_file(
                 name,

@@ -1,8 +1,8 @@
 """Tasks from data sets of the hub and from files with known columns.
 
-The data sets of the neurons paper have short names; any other id, folder or JSON-lines file works
-if its columns are known or named by the caller. An example keeps its topic (`content`) and its
-`paraphrases`. An answer is right if greedy decoding gives it.
+The data sets of the neurons paper have short names; any other id, folder or file (see
+`Task.from_examples`) works if its columns are known or named by the caller. An example keeps its
+topic (`content`) and its `paraphrases`. An answer is right if greedy decoding gives it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput, TaskUnusable, first_line, nearest
+from broca.errors import BadInput, BrocaError, TaskUnusable, first_line, nearest
 from broca.models.hub import skip_retries_if_unreachable
-from broca.tasks.examples import Task
+from broca.tasks.examples import Task, read_rows
 
 PREFIX = "data:"
 """Prefix of data sets among the names of tasks."""
@@ -59,7 +59,8 @@ def read_data_set(
     """Reads a data set.
 
     Args:
-        name: With or without `data:`: a short name, a hub id, a folder, or a JSON-lines file.
+        name: With or without `data:`: a short name, a hub id, a folder, or a file (JSON lines,
+            a JSON array of objects, or a table).
         limit: Maximum number of rows to read, from the first.
         fields: The columns of `prompt` and `answer` if they are unknown.
 
@@ -95,19 +96,33 @@ def _rows(data_set: DataSet) -> tuple[Any, list[str] | None]:
     path = Path(data_set.path).expanduser()
     try:
         if path.is_file():
-            rows = datasets.load_dataset("json", data_files=str(path), split="train")
+            rows = datasets.Dataset.from_dict(_columns(path))
         else:
             if not path.is_dir():
                 skip_retries_if_unreachable()
             rows = datasets.load_dataset(data_set.path, data_set.config, split=data_set.split)
+    except BrocaError:
+        raise
     except Exception as error:  # a data set may raise anything
         raise BadInput(
             f"data set '{data_set.path}' could not be read{nearest(data_set.path, DATA_SETS)}: "
             f"{type(error).__name__}: {first_line(error)}; give {', '.join(DATA_SETS)}, a hub id, "
-            "a folder or a JSON-lines file"
+            "a folder or a file of JSON lines"
         ) from error
     label = rows.features.get("label")
     return rows, getattr(label, "names", None)
+
+
+def _columns(path: Path) -> dict[str, list[Any]]:
+    """Returns the columns of a file; what a row has not is None."""
+    rows = []
+    for place, row in read_rows(path):
+        if not isinstance(row, dict):
+            raise BadInput(f"{place} has no names of columns: give JSON objects, or a table")
+        rows.append(row)
+    if not rows:
+        raise TaskUnusable(f"data set '{path}' has no rows")
+    return {key: [row.get(key) for row in rows] for key in dict.fromkeys(chain(*rows))}
 
 
 def _reader(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
@@ -20,11 +19,36 @@ MetricFunction = Callable[[str, Any], float]
 """A function of the model's output and the right answer, or of the output and the whole example if
 its second parameter is called `document`. Higher is better, and 1 is right."""
 
-SUFFIXES = (".jsonl", ".json", ".csv")
-"""Suffixes of files of examples among the names of tasks."""
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+
+_OTHER_FILES = (
+    (
+        b"version https://git-lfs",
+        "a pointer of git-lfs, not the data: run `git lfs pull` in its repository",
+    ),
+    (b"\x1f\x8b", "compressed with gzip: unpack it"),
+    (b"BZh", "compressed with bzip2: unpack it"),
+    (b"\xfd7zXZ", "compressed with xz: unpack it"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it"),
+    (b"PK\x03\x04", "a zip archive or an Excel table: unpack it, or save the table as CSV"),
+    (b"PAR1", "a Parquet file: read it with pandas and give `Task.from_examples` the DataFrame"),
+    (b"<", "HTML or XML, perhaps a page in place of the download: fetch the data themselves"),
+)
+"""First bytes of files that hold no text of examples, and what these files are."""
 
 ANSWER_METRICS = ("exact_match", "exact", "contains", "first-word")
 """Metrics of generated answers: the whole output, the answer within it, or its first word."""
+
+
+def names_file(name: str) -> bool:
+    """Whether the name of a task is the path of a file.
+
+    Suffixes of examples are enough; a file of another suffix is read if it exists, so that the
+    refusal says what it is.
+    """
+    suffix = Path(name).suffix.lower()
+    return suffix in _SUFFIXES or bool(suffix and os.path.isfile(os.path.expanduser(name)))
+
 
 TaskKind = Literal["generate_until", "multiple_choice", "loglikelihood"]
 """lm-eval's output types of examples."""
@@ -38,9 +62,10 @@ class Task:
 
     The prompt and the answer are joined without a delimiter. Answers are decoded greedily up to the
     end of the sequence or `until`, and compared with both sides stripped (`exact_match`, also named
-    `exact`). The metric `contains` asks for the answer anywhere in the output, `first-word`
-    compares first words in lower case, without punctuation at their ends. Choices
-    are compared by their likelihood (`acc`; `acc_norm` divides by their length).
+    `exact`). The metric `contains` asks for the answer anywhere in the output. `first-word` asks
+    whether the output begins with the words of the answer, in any case and without quotes,
+    brackets and punctuation around words. Choices are compared by their likelihood (`acc`;
+    `acc_norm` divides by their length). In a chat template, answers and choices are stripped.
 
     Attributes:
         name: Name in results; without examples the name of a task of the catalog or the path of a
@@ -83,11 +108,7 @@ class Task:
             raise BadInput("`until` must be a string or several, none of them empty")
         if self.max_new_tokens is not None and self.max_new_tokens < 1:
             raise BadInput(f"`max_new_tokens` must be at least 1, not {self.max_new_tokens}")
-        if (
-            not self.examples
-            and not self.name.endswith(SUFFIXES)
-            and (until or self.max_new_tokens)
-        ):
+        if not self.examples and not names_file(self.name) and (until or self.max_new_tokens):
             raise BadInput(
                 f"`until` and `max_new_tokens` are for examples: task '{self.name}' defines "
                 "the end of a generation itself"
@@ -125,7 +146,7 @@ class Task:
         """
         if isinstance(examples, str | os.PathLike):
             name = name or str(examples)
-            placed = _placed(Path(examples).expanduser())
+            placed = read_rows(Path(examples).expanduser())
         elif callable(records := getattr(examples, "to_dict", None)) and hasattr(examples, "iloc"):
             placed = _numbered(records("records"))  # a DataFrame of pandas
         elif callable(records := getattr(examples, "to_dicts", None)):
@@ -177,46 +198,73 @@ def _numbered(examples: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     return ((f"example {number}", content) for number, content in enumerate(examples))
 
 
-def _placed(path: Path) -> Iterator[tuple[str, Any]]:
-    """Returns the examples of a file with their places."""
+def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Returns the rows of a file with their places: JSON lines, a JSON array, or a table.
+
+    Raises:
+        BadInput: The file cannot be read, or is something else; the message says what it is.
+    """
     text = _text_of(path)
-    if path.suffix == ".csv":
-        rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        try:
-            for row in rows:
-                place = f"line {rows.line_num} of '{path}'"
-                if None in row or None in row.values():
-                    raise BadInput(f"{place} has another number of fields than the line of names")
-                yield place, {key: _choices_in(key, value, place) for key, value in row.items()}
-        except csv.Error as error:
-            raise BadInput(f"line {rows.line_num} of '{path}' is not CSV: {error}") from error
+    if path.suffix.lower() in (".csv", ".tsv"):
+        yield from _table(path, text)
         return
-    if text.lstrip().startswith("["):
+    array = text.lstrip().startswith("[")
+    if array or path.suffix.lower() == ".json":
         try:
-            array = json.loads(text)
+            content = json.loads(text)
         except ValueError as error:
-            raise BadInput(f"'{path}' is not a JSON array: {error}; correct it") from error
-        yield from ((f"entry {number} of '{path}'", entry) for number, entry in enumerate(array))
-        return
+            if array:
+                raise BadInput(f"'{path}' is not a JSON array: {error}; correct it") from error
+        else:
+            entries = content if isinstance(content, list) else [content]
+            yield from ((f"entry {n} of '{path}'", entry) for n, entry in enumerate(entries))
+            return
     yield from _lines(path, text)
 
 
-def _choices_in(key: str, value: str, place: str) -> Any:
-    """Reads the choices in a cell, a JSON array, and a label that is a number."""
-    if key == "label" and value.strip().isdecimal():
-        return int(value)
-    if key != "choices" or not value.strip():
-        return None if key in ("choices", "label") and not value.strip() else value
+def _table(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    """Returns the rows of a table; the line of names says what is between its columns."""
+    names = text.lstrip("\r\n").partition("\n")[0]
+    rows = csv.DictReader(
+        io.StringIO(text, newline=""), strict=True, delimiter=max(",;\t", key=names.count)
+    )
     try:
-        return json.loads(value)
+        for row in rows:
+            place = f"line {rows.line_num} of '{path}'"
+            if None in row or None in row.values():
+                raise BadInput(f"{place} has another number of fields than the line of names")
+            yield place, _cells(row, place)
+    except csv.Error as error:
+        raise BadInput(f"line {rows.line_num} of '{path}' is not CSV: {error}") from error
+
+
+def _cells(row: dict[str, Any], place: str) -> dict[str, Any]:
+    """Reads the choices of a row, a JSON array, and a label that is an index."""
+    for key in ("choices", "label"):
+        if key in row and not row[key].strip():
+            row[key] = None
+    if row.get("choices") is None:
+        return row
+    try:
+        row["choices"] = json.loads(row["choices"])
     except ValueError as error:
         raise BadInput(
             f'{place}: `choices` must be a JSON array, such as ["a", "b"]: {error}'
         ) from error
+    label = (row.get("label") or "").strip()
+    if not label.isdecimal():
+        return row
+    texts = [str(choice).strip() for choice in row["choices"]]
+    if label in texts and texts[int(label) : int(label) + 1] != [label]:
+        raise BadInput(
+            f"{place}: `label` {label} is the index of one choice and the text of another: give "
+            'JSON lines, where "label": 1 is an index and "label": "1" a text'
+        )
+    return {**row, "label": int(label)}
 
 
 def _text_of(path: Path) -> str:
-    """Reads a file of examples as UTF-8, or as UTF-16 with a byte order mark.
+    """Reads a file as UTF-8, UTF-16 or UTF-32, whichever its first bytes are.
 
     Raises:
         BadInput: It cannot be read, or is something else; the message says what it is.
@@ -227,19 +275,17 @@ def _text_of(path: Path) -> str:
         raise BadInput(
             f"task file '{path}' cannot be read: {error.strerror}; check the path"
         ) from error
-    if content.startswith(b"version https://git-lfs.github.com"):
-        raise BadInput(
-            f"task file '{path}' is a pointer of git-lfs, not the data: run `git lfs pull` in its "
-            "repository"
-        )
-    marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    first = content[:200].lstrip()
+    for beginning, kind in _OTHER_FILES:
+        if first.startswith(beginning):
+            raise BadInput(f"task file '{path}' is {kind}")
     try:
-        return content.decode("utf-16" if marked else "utf-8-sig")
+        return content.decode(json.detect_encoding(content))
     except UnicodeDecodeError as error:
-        kind = "a compressed file" if content[:2] in (b"\x1f\x8b", b"PK") else "not UTF-8 text"
         raise BadInput(
-            f"task file '{path}' is {kind} (byte {error.start} is {content[error.start]:#04x}): "
-            "save it as UTF-8 (for Latin-1: `iconv -f latin1 -t utf-8`)"
+            f"task file '{path}' is not UTF-8 text (byte {error.start} is "
+            f"{content[error.start]:#04x}): save it as UTF-8 (from Latin-1: `iconv -f latin1 -t "
+            "utf-8`)"
         ) from error
 
 
@@ -265,11 +311,24 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
         content: The example.
         place: Its name in messages.
     """
+    content = _of_python(content)
     if isinstance(content, tuple | list) and len(content) == 2:
         content = dict(zip(("prompt", "answer"), content, strict=True))
     if not isinstance(content, Mapping):
         raise BadInput(f"{place} is neither a pair of prompt and answer nor a dictionary")
-    example = dict(content)
+    # a DataFrame has NaN for nothing
+    example = {
+        key: value
+        for key, value in content.items()
+        if not (_is_number(value) and math.isnan(value))
+    }
+    for key, value in example.items():
+        try:
+            json.dumps(value, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError as error:
+            raise BadInput(
+                f"{place}: `{key}` holds half of a pair of surrogates, which is no text: correct it"
+            ) from error
     example["prompt"] = _text(example, "prompt", place)
     if example.get("choices") is None:
         answer = example.get("answer")
@@ -277,9 +336,7 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
         empty = isinstance(answer, str) and not answer.strip()
         example["answer"] = "" if empty else _text(example, "answer", place)
         return example, "answer"
-    choices = example["choices"]
-    if hasattr(choices, "tolist"):  # an array of NumPy, as DataFrames hold
-        choices = choices.tolist()
+    choices = _of_python(example["choices"])
     if not isinstance(choices, list | tuple) or len(choices) < 2:
         raise BadInput(f"{place}: `choices` must be a list of two or more texts")
     example["choices"] = [_text({"choices": choice}, "choices", place) for choice in choices]
@@ -291,24 +348,23 @@ def _text(example: Mapping[str, Any], key: str, place: str) -> str:
     """Returns a field as text; numbers are converted."""
     value = example.get(key)
     if _is_number(value):
-        value = None if math.isnan(value) else str(value)  # a DataFrame has NaN for nothing
+        value = str(value)
     if value is None:
+        has = ", ".join(str(name) for name, given in example.items() if given is not None)
         raise BadInput(
-            f"{place} has no `{key}`: an example has `prompt` and `answer`, or `prompt`, `choices` "
-            "and `label`"
+            f"{place} has no `{key}` (it has {has[:200]}): an example has "
+            "`prompt` and `answer`, or `prompt`, `choices` and `label`"
         )
     if not isinstance(value, str):
         raise BadInput(f"{place}: `{key}` must be text, not {type(value).__name__}")
     if not value.strip():
         raise BadInput(f"{place} has an empty `{key}`: correct or remove it")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise BadInput(
-            f"{place}: `{key}` holds half of a pair of surrogates (character {error.start}), which "
-            "is no text: correct the file"
-        ) from error
     return str(value)
+
+
+def _of_python(value: Any) -> Any:
+    """Returns a value of NumPy, as DataFrames hold, as one of Python; others as they are."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _is_number(value: Any) -> TypeGuard[int]:
@@ -318,7 +374,7 @@ def _is_number(value: Any) -> TypeGuard[int]:
 
 def _label(example: Mapping[str, Any], place: str) -> int:
     """Returns the index of the right choice, from an index or a choice's text."""
-    label, choices = example.get("label"), example["choices"]
+    label, choices = _of_python(example.get("label")), example["choices"]
     indices = list(range(len(choices)))
     if _is_number(label) and label in indices:
         return indices.index(label)

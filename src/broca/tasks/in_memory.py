@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-import string
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +30,10 @@ _METRICS = {
 }
 
 
+_BEFORE_WORDS = "\"'`*_([{<“‘«"
+_AFTER_WORDS = "\"'`*_)]}>”’».,;:!?。、，！？"
+
+
 class DocumentList(list[dict[str, Any]]):
     """Documents with the columns that lm-eval expects; the values are unchanged."""
 
@@ -38,14 +42,21 @@ class DocumentList(list[dict[str, Any]]):
         self.features = dict.fromkeys(columns)
 
 
-def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
+def harness_task(task: Task, tokenizer: RequestTokenizer, *, chat: bool = False) -> Any:
     """Returns an lm-eval task whose documents are a task's examples.
 
     Args:
         task: A task with examples.
         tokenizer: Tokenizer of the model, which measures the longest answer.
+        chat: Whether prompts are written in a chat template. Answers and choices are then a turn
+            of their own and stripped; only solved examples keep the space before them.
     """
-    documents = DocumentList(task.examples, _FIELDS[task.kind])
+    examples, space = task.examples, ""
+    if chat:
+        first = (examples[0].get("choices") or [examples[0]["answer"]])[0]
+        space = first[: len(first) - len(first.lstrip())]
+        examples = tuple(_stripped(example) for example in examples)
+    documents = DocumentList(examples, _FIELDS[task.kind])
     config: dict[str, Any] = {
         "task": task.name,
         "custom_dataset": lambda **_: {"test": documents},
@@ -54,7 +65,7 @@ def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
         "output_type": task.kind,
         "doc_to_text": "prompt",
         "doc_to_target": _FIELDS[task.kind][-1],
-        "target_delimiter": "",
+        "target_delimiter": space,
         "metric_list": [_listed(name) for name in _METRICS[task.kind]],
         "metadata": {"capability": task.capability or task.name},
     }
@@ -73,22 +84,47 @@ def harness_task(task: Task, tokenizer: RequestTokenizer) -> Any:
 
 
 def matches(document: dict[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Compares an output with the answer, by every metric of `ANSWER_METRICS`."""
+    """Compares an output with the answer, by every metric of `ANSWER_METRICS`.
+
+    An empty answer is compared as a whole by all of them.
+    """
     output, answer = results[0].strip(), document["answer"].strip()
-    equal = float(output == answer)
+    equal = output == answer
+    count = len(answer.split())
+    first = [_bare(word) for word in output.split()[:count]]
     values = (
         equal,
         equal,
-        float(answer in output),
-        float(_first_word(output) == _first_word(answer)),
+        _contains(output, answer) if answer else equal,
+        first == [_bare(word) for word in answer.split()] if answer else equal,
     )
-    return dict(zip(ANSWER_METRICS, values, strict=True))
+    return dict(zip(ANSWER_METRICS, map(float, values), strict=True))
 
 
-def _first_word(text: str) -> str:
-    """Returns the first word in lower case, without punctuation at its ends."""
-    words = text.split()
-    return words[0].strip(string.punctuation).lower() if words else ""
+def _contains(output: str, answer: str) -> bool:
+    """Whether an answer stands in an output, in any case, and not within a word or a number."""
+    begin = r"(?<!\w)" if _spaced(answer[0]) else ""
+    if answer[0].isdigit():
+        begin = r"(?<![\w.,-])"
+    end = r"(?!\w)(?![.,]\d)" if _spaced(answer[-1]) else ""
+    return re.search(f"{begin}{re.escape(answer)}{end}", output, re.IGNORECASE) is not None
+
+
+def _spaced(letter: str) -> bool:
+    """Whether a letter is of a script that writes spaces between words."""
+    return letter.isalnum() and ord(letter) < 0x2E80
+
+
+def _bare(word: str) -> str:
+    """Returns a word in any case as one, without the marks of a sentence; signs of numbers stay."""
+    return (word.lstrip(_BEFORE_WORDS).rstrip(_AFTER_WORDS) or word).casefold()
+
+
+def _stripped(example: dict[str, Any]) -> dict[str, Any]:
+    """Returns an example with its answer or choices stripped."""
+    if example.get("choices") is not None:
+        return {**example, "choices": [choice.strip() for choice in example["choices"]]}
+    return {**example, "answer": example["answer"].strip()}
 
 
 def score_with(task: Any, function: MetricFunction) -> None:

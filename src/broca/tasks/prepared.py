@@ -85,10 +85,17 @@ class PreparedTask:
         return self._instances[number][0].doc
 
     def content(self, number: int) -> str:
-        """Returns what an item asks, without few-shot examples: equal for equal questions."""
+        """Returns what an item asks, without few-shot examples: equal for equal questions.
+
+        Neither white space nor the order of choices makes another question. The answer counts where
+        it is the question: whole texts, and contexts that are chosen.
+        """
         with compiled_once():
             question = self._task.doc_to_text(self.document(number))
-        return repr((question, self.target(number), self.choices(number)))
+        text = " ".join(str(question).split())
+        asks = text and not getattr(self._task, "multiple_input", 0)
+        target = "" if asks else str(self.target(number))
+        return repr((text, sorted(self.choices(number)), target))
 
     def place(self, number: int) -> tuple[str, int]:
         """Returns the split of document `number` and its position there, lm-eval's `doc_id`."""

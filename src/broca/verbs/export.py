@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from broca import exports
@@ -69,11 +68,7 @@ def export(
     folder = exports.claimed_folder(to)
     stages = Stages(run_options.on_progress)
     run_options = replace(run_options, model_options=request.loading(run_options.model_options))
-    with (
-        exports.within_space(folder),
-        TemporaryDirectory(prefix=".broca-export-", dir=folder.parent) as temporary,
-    ):
-        part = Path(temporary)
+    with exports.unpublished(folder) as part:
         with open_session(request.model, run_options, stages, task=checked, warns=check) as opened:
             gated = opened.model
             request.require_same_weights(gated)
