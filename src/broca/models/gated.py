@@ -229,10 +229,12 @@ class GatedModel:
             scale: Factor of their outputs; 0 ablates.
 
         Raises:
-            BadInput: A name is malformed, or `scale` is not a finite number.
+            BadInput: A name is malformed, `scale` is not a finite number, or the model has no
+                weights.
             UnknownName: The model has no such component.
             UnsupportedModel: The model has no components of such a kind.
         """
+        require_weights(self.model, self.name)
         gated = self.gated_parts(components, scale)
         names = [component.name for component in gated.named]
         with (

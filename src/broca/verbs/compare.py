@@ -70,6 +70,8 @@ def compare(
             with open_session(subject.model, options, stages, others=[names]) as opened:
                 subject.require_weights(opened.model)
                 collection.require_components(opened.model, subject.label)
+                for selection in selections:
+                    opened.model.components.columns(selection.components)
                 opened.stages.enter(f"building the tasks of {subject.label}")
                 benchmarks = load_tasks(
                     opened.model, opened.catalog.names_of(names), opened.catalog,
