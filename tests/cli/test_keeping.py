@@ -3,15 +3,19 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from datetime import date, datetime
 
 import pytest
 from cli.running import SMALL, assert_refused, broca
+from transformers.utils import chat_template_utils
 
 from broca.journal import Journal
+from broca.models import shipped_model_folder
 
 ARGUMENTS = ("--task", "sorting", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
 
@@ -131,3 +135,69 @@ def test_read_only_out_folders_are_refused(tmp_path):
     done = broca("localize", "reference", *ARGUMENTS, "--out", tmp_path)
     tmp_path.chmod(0o700)
     assert_refused(done, "cannot be written")
+
+
+@pytest.fixture
+def dated_model(tmp_path):
+    """A model whose chat template begins prompts with the day of the month."""
+    folder = shutil.copytree(shipped_model_folder("reference-small"), tmp_path / "dated")
+    (folder / "chat_template.jinja").write_text(
+        "{{ strftime_now('%d') }} {% for message in messages %}{{ message['content'] }}{% endfor %}"
+    )
+    return folder
+
+
+@pytest.fixture
+def on_day(monkeypatch):
+    """A function that changes the date, of broca and of transformers."""
+
+    def change(day):
+        class Today(date):
+            @classmethod
+            def today(cls):
+                return cls.fromisoformat(day)
+
+        class Now(datetime):
+            @classmethod
+            def now(cls, tz=None):
+                return cls.fromisoformat(day)
+
+        monkeypatch.setattr("broca.runs.setup.date", Today, raising=False)
+        monkeypatch.setattr(chat_template_utils, "datetime", Now)
+
+    return change
+
+
+def first_words(out):
+    """Returns the words with which the prompts of a run begin."""
+    with Journal(out / "journal.sqlite", read_only=True) as journal:
+        return {prompt.split()[0] for (prompt,) in journal.query("SELECT prompt FROM items")}
+
+
+def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path):
+    """A run that goes on, or is repeated, on another day asks what it asked; a new run does not."""
+    command = (
+        "localize", dated_model, "--task", "capitals", "--others", "brackets", "--rows", 700,
+        "--items", 6, "--no-verify", "--chat-template",
+    )  # fmt: skip
+    out = tmp_path / "out"
+    on_day("2026-03-01")
+    assert broca(*command, "--out", out).returncode == 0
+    assert first_words(out) == {"01"}
+    result = (out / "result.json").read_text()
+    (out / "result.json").unlink()
+    on_day("2026-03-02")
+    resumed = broca(*command, "--out", out, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert first_words(out) == {"01"}
+    before, now = json.loads(result), json.loads((out / "result.json").read_text())
+    assert [before.pop("cost"), now.pop("cost")]
+    assert before == now
+    again = broca("rerun", out, "--from-scratch")
+    assert (again.returncode, again.stdout) == (0, "identical\n"), again.stderr
+    assert broca(*command, "--out", tmp_path / "new").returncode == 0
+    assert first_words(tmp_path / "new") == {"02"}
+    on_day("2026-03-03")
+    chosen = broca(*command, "--chat-template-date", "2026-03-02", "--out", tmp_path / "chosen")
+    assert chosen.returncode == 0, chosen.stderr
+    assert first_words(tmp_path / "chosen") == {"02"}

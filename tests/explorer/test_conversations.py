@@ -55,6 +55,18 @@ def test_both_voices_answer_as_transformers_does(model):
     assert not any(module._forward_pre_hooks for module in model.model.modules())
 
 
+def test_an_answer_is_one_text_that_ends_as_the_model_wants(model):
+    """The number of texts of a generation_config does not hold; its stop strings do."""
+    answer = plain_answer(model, "Hello")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(model.model.generation_config, "num_return_sequences", 2)
+        patched.setattr(model.model.generation_config, "stop_strings", [answer[1]])
+        stopped = hear(Conversation(model, ("L0H1",), max_new_tokens=6), "Hello")[INTACT]
+    assert answer.startswith(stopped)
+    assert stopped[-1] == answer[1]
+    assert len(stopped) < len(answer)
+
+
 def test_each_voice_remembers_what_it_said_itself(model):
     """Each voice's next prompt holds its previous answer; without a template texts are joined."""
     conversation = Conversation(model, ("L0H1", "L1H2"), max_new_tokens=6)

@@ -42,6 +42,14 @@ def test_answers_are_those_of_each_prompt_alone():
         assert together.tokens[row, 0] == alone[-1].argmax()
 
 
+def test_settings_of_the_model_do_not_change_its_answers():
+    """Stop strings and the number of texts of a generation_config leave the answers as they are."""
+    model, prompts = tiny_llama(), prompt_tokens(tiny_tokenizer(), 258)[:3]
+    expected = answers(model, prompts)
+    vars(model.generation_config).update(stop_strings=["a"], num_return_sequences=2)
+    assert torch.equal(answers(model, prompts).tokens, expected.tokens)
+
+
 def test_ablated_answers_are_those_of_the_model_with_the_weights_zeroed():
     """Ablated answers equal those of weights zeroed by hand, and the model is intact afterwards."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")

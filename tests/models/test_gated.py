@@ -204,6 +204,34 @@ def test_generate_returns_the_continuation_alone(plain, model):
     assert stopped == text[:2]
 
 
+SETTINGS = [
+    {"stop_strings": ["a", "e"]}, {"num_return_sequences": 2}, {"return_dict_in_generate": True},
+    {"penalty_alpha": 0.6}, {"dola_layers": "high"}, {"force_words_ids": [[3]]},
+    {"guidance_scale": 1.5}, {"min_length": 30}, {"num_beam_groups": 2}, {"max_time": 1e-9},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_no_setting_of_the_model_changes_or_ends_a_greedy_text(plain, settings):
+    """Whatever a model's generation_config says, texts are those of the plain model."""
+    tokens = tiny_tokenizer().encode("ab")
+    expected = plain_generation(plain, tokens, new_tokens=16)
+    vars(plain.generation_config).update(settings)
+    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    text = tiny_tokenizer().decode(expected, skip_special_tokens=True)
+    assert model.generate("ab", max_new_tokens=16) == text
+    new, _ = model.generated(torch.tensor([tokens]), longest=16)
+    assert new == list(expected)
+    assert {name: getattr(plain.generation_config, name) for name in settings} == settings
+
+
+def test_a_sampled_text_is_one_text(plain):
+    """Settings of the model that multiply texts, or wrap them, do not hold for samples either."""
+    vars(plain.generation_config).update(num_return_sequences=2, return_dict_in_generate=True)
+    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    assert isinstance(model.generate("ab", max_new_tokens=4, do_sample=True), str)
+
+
 def test_generate_samples_where_wanted(model):
     """Options of `generate` are passed to transformers."""
     torch.manual_seed(0)

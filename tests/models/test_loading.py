@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,10 @@ import torch
 from independent import plain_generation, plain_loglikelihood
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
 from transformers import (
+    AutoTokenizer,
     BartConfig,
     BartForCausalLM,
     BertConfig,
@@ -599,3 +603,12 @@ def test_a_tokenizer_by_its_name_and_a_model_without_weights_are_refused():
     gated.model.to("meta")
     with pytest.raises(BadInput, match="has no weights"):
         gated.generate("ab")
+    with pytest.raises(BadInput, match="has no weights"), gated.ablated("L0H1"):
+        pass
+
+
+@pytest.mark.parametrize("given", ["gpt2", Path("gpt2"), AutoTokenizer, Tokenizer(BPE()), {}, 3])
+def test_what_is_no_tokenizer_of_transformers_is_refused(given):
+    """Names, classes and tokenizers of other libraries in place of a tokenizer are one line."""
+    with pytest.raises(BadInput, match=r"^`tokenizer` is a \w+: give the object"):
+        load(tiny_llama(), given)

@@ -4,7 +4,9 @@ import inspect
 from dataclasses import fields
 from typing import Annotated
 
+import numpy as np
 import pytest
+import torch
 
 from broca.errors import BadInput
 from broca.options import (
@@ -53,6 +55,34 @@ def test_a_field_or_a_whole_class_can_be_given():
     assert measure("m", search_options=preset)[3] is not None
     assert measure("m", search_options=preset, rows=9)[3] == SearchOptions(rows=9, k=3)
     assert measure("m", search_options=None)[3] == SearchOptions()
+
+
+@pytest.mark.parametrize(
+    "kind", [np.int64, np.int32, np.uint8, np.array, torch.tensor], ids=lambda kind: kind.__name__
+)
+def test_numbers_of_numpy_and_torch_are_numbers_of_python(kind):
+    """Parameters, fields and fields of classes that are given as a whole are Python's numbers."""
+    preset = SearchOptions(k=kind(4))
+    *_, limit, search, task = measure(
+        "m", limit=kind(3), rows=kind(7), num_fewshot=kind(2), search_options=preset
+    )
+    numbers = (limit, search.rows, search.k, task.num_fewshot)
+    assert numbers == (3, 7, 4, 2)
+    assert {type(number) for number in numbers} == {int}
+    task = measure("m", chat_template=np.True_)[4]
+    assert task.chat_template is True
+
+
+@pytest.mark.parametrize("value", ["7", 7.0, np.float32(7), np.array([7]), [7]], ids=repr)
+def test_what_is_no_whole_number_is_refused(value):
+    """Texts, fractions and lists are one line that names the parameter and the type."""
+    for name in ("rows", "limit", "num_fewshot"):
+        with pytest.raises(BadInput, match=rf"^`{name}` must be a whole number, not .* \("):
+            measure("m", **{name: value})
+    with pytest.raises(BadInput, match=r"^`k` must be a whole number, not 4\.0 \(float\)"):
+        measure("m", search_options=SearchOptions(k=4.0))
+    with pytest.raises(BadInput, match=r"^`max_minutes` must be a number, not 'x' \(str\)"):
+        measure("m", max_minutes="x")
 
 
 def test_an_excluded_field_belongs_to_the_verb():

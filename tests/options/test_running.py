@@ -123,6 +123,9 @@ def test_variables_of_the_chat_template_are_read_in_every_form(settings):
         ({"chat_template_kwargs": "a=1"}, "which is not used: add `chat_template`"),
         ({"chat_template_kwargs": "a", "chat_template": True}, "`chat_template_kwargs` 'a' is not"),
         ({"max_length": 1}, "`max_length` must be at least 2, not 1"),
+        ({"chat_template_date": "2026-03-01"}, "which is not used: add `chat_template`"),
+        ({"chat_template_date": "1 March", "chat_template": True}, "must be YYYY-MM-DD"),
+        ({"chat_template_date": 20260301, "chat_template": True}, "must be YYYY-MM-DD"),
     ],
 )
 def test_settings_of_prompts_are_refused(values, message):

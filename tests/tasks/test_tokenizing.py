@@ -1,5 +1,7 @@
 """Requests in tokens, against lm-eval's own model."""
 
+from datetime import datetime
+
 import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
@@ -175,3 +177,19 @@ def test_names_tell_templates_apart():
         RequestTokenizer(tokenizer, max_length=8).name for tokenizer in (plain, templated, plain)
     ]
     assert names[0] == names[2] != names[1]
+
+
+def test_a_chat_template_says_the_given_date():
+    """`strftime_now` formats the given day, and today without one; names tell them apart."""
+    chat = tiny_tokenizer()
+    chat.chat_template = (
+        "{% set form = '%d %b %Y, %H:%M' %}{{ strftime_now(form) }}|{{ messages[-1]['content'] }}"
+    )
+    message = [{"role": "user", "content": "a"}]
+    pinned, later, today = (
+        RequestTokenizer(chat, max_length=64, day=day) for day in ("2024-02-29", "2024-03-01", None)
+    )
+    assert pinned.chat(message) == "29 Feb 2024, 00:00|a"
+    assert later.chat(message) == "01 Mar 2024, 00:00|a"
+    assert today.chat(message).startswith(datetime.now().strftime("%d %b %Y"))
+    assert len({pinned.name, later.name, today.name}) == 3

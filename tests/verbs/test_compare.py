@@ -11,7 +11,7 @@ from models.test_quantized import EightBit, packed
 from verbs.run_folders import localize_into
 
 import broca
-from broca.errors import BadInput
+from broca.errors import BadInput, UnknownName
 from broca.models import GatedModel
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -46,6 +46,13 @@ def compared(small, folder, tmp_path_factory):
         folder, without(small, first.layer, first.head, "lost"), items=40, limit=80,
         journal=journal,
     ), journal  # fmt: skip
+
+
+def test_a_head_that_no_model_has_is_refused_before_tasks_are_built(small, monkeypatch):
+    """Heads that the model lacks are refused once it is loaded."""
+    monkeypatch.setattr("broca.verbs.compare.load_tasks", None)
+    with pytest.raises(UnknownName, match="has no component 'L99H1'"):
+        broca.compare(small, small, tasks="addition", heads="L99H1")
 
 
 def test_the_head_that_was_lost_changed_and_no_other(compared, folder):

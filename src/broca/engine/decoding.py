@@ -136,9 +136,16 @@ class Decoder:
 
         gates, replacement = masking.of([decoding])
         tokens = torch.tensor([decoding.tokens], device=self._model.device)
+        processors = (
+            self._processors(
+                request.settings, len(request.context), request.max_new_tokens, tokens.device
+            )
+            if request.settings
+            else None
+        )
         with self._model.gates(gates, replacement=replacement):
             generated, logits = self._model.generated(
-                tokens, ended=ended, longest=request.max_new_tokens
+                tokens, ended=ended, longest=request.max_new_tokens, logits_processor=processors
             )
         require_finite(logits[:, None], [decoding.position] * len(logits))
         self.tokens += len(decoding.tokens)

@@ -13,7 +13,8 @@ import torch
 from transformers.generation.streamers import TextStreamer
 
 from broca.errors import BadInput, nearest
-from broca.models import GatedModel
+from broca.models import GatedModel, greedy
+from broca.options import APPLIED_SETTINGS
 from broca.tasks import RequestTokenizer
 
 INTACT, ABLATED = "intact", "ablated"
@@ -197,19 +198,18 @@ class Conversation:
         return tokens[-room:]
 
     def _generated(self, tokens: list[int], write: Callable[[str], None]) -> str:
-        tokenizer = self.model.tokenizer
+        model, tokenizer = self.model.model, self.model.tokenizer
         streamer = _Pieces(tokenizer, write)
         padding = tokenizer.pad_token_id
         input_ids = torch.tensor([tokens], device=self.model.device)
         try:
-            with torch.no_grad():
-                output = self.model.model.generate(
+            with torch.no_grad(), greedy(model, keep=(*APPLIED_SETTINGS, "stop_strings")):
+                output = model.generate(
                     input_ids=input_ids,
                     attention_mask=torch.ones_like(input_ids),
                     max_new_tokens=self.max_new_tokens,
-                    do_sample=False,
-                    num_beams=1,
                     pad_token_id=tokenizer.eos_token_id if padding is None else padding,
+                    tokenizer=tokenizer,
                     streamer=streamer,
                 )
         except KeyboardInterrupt:  # ends the answer, not the conversation

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from broca.errors import SelfTestFailed
 from broca.exports.weights import Means
-from broca.models import ActiveGates, GatedModel
+from broca.models import ActiveGates, GatedModel, greedy
 from broca.results.export import ReloadCheck
 
 NEW_TOKENS = 12
@@ -83,19 +83,16 @@ def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -
         attention[row, longest - len(prompt) :] = 1
     # padding on the right does not affect a causal model's earlier logits
     logits = model(input_ids=right.to(device), use_cache=False).logits
-    output = model.generate(
-        input_ids=left.to(device),
-        attention_mask=attention.to(device),
-        max_new_tokens=NEW_TOKENS,
-        min_new_tokens=NEW_TOKENS,
-        pad_token_id=padding,
-        do_sample=False,
-        num_beams=1,
-        repetition_penalty=1.0,
-        no_repeat_ngram_size=0,
-        output_logits=True,
-        return_dict_in_generate=True,
-    )
+    with greedy(model):
+        output = model.generate(
+            input_ids=left.to(device),
+            attention_mask=attention.to(device),
+            max_new_tokens=NEW_TOKENS,
+            min_new_tokens=NEW_TOKENS,
+            pad_token_id=padding,
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
     read = logits.float().log_softmax(-1).cpu()
     return PromptAnswers(
         tuple(read[row, : len(prompt)] for row, prompt in enumerate(prompts)),

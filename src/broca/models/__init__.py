@@ -3,7 +3,7 @@
 from broca.models.adapters import adapter_in as adapter_in
 from broca.models.choosing import KINDS, kinds_of
 from broca.models.fingerprint import fingerprint as fingerprint
-from broca.models.gated import GatedModel, GatedParts
+from broca.models.gated import GatedModel, GatedParts, greedy
 from broca.models.gates import ActiveGates, GatePoint, Replacement, captured
 from broca.models.loading import (
     SHIPPED_MODELS,
@@ -49,6 +49,7 @@ __all__ = [
     "as_gated",
     "captured",
     "find_structure",
+    "greedy",
     "is_transposed",
     "kinds_of",
     "last_token_replaced",

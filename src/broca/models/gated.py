@@ -6,10 +6,11 @@ import copy
 import hashlib
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import RLock
 from typing import Any
 
 import torch
@@ -39,12 +40,46 @@ from broca.models.structure import (
     text_config,
 )
 from broca.models.using import Usage
+from broca.options import APPLIED_SETTINGS
 
-_GREEDY = {
-    "do_sample": False, "num_beams": 1, "temperature": 1.0, "top_k": 50, "top_p": 1.0,
-    "repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "num_return_sequences": 1,
+_ALWAYS_KEPT = {
+    "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "use_cache",
+    "cache_implementation", "cache_config",
 }  # fmt: skip
-"""Settings that make transformers' `generate` greedy, regardless of the model's own settings."""
+"""Settings of a `generation_config` that hold for every text: tokens and the cache."""
+
+_OF_SAMPLING = (
+    "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff",
+    *APPLIED_SETTINGS,
+)  # fmt: skip
+"""Settings of a `generation_config` that hold for sampled texts."""
+
+_generation_configs = RLock()
+
+
+@contextmanager
+def greedy(model: Any, *, keep: Collection[str] = ()) -> Iterator[None]:
+    """A context in which transformers' `generate` decodes one text greedily.
+
+    The model's own `generation_config` does not hold within: its settings, such as
+    `num_return_sequences`, would apply to every call, and some cannot be replaced by arguments.
+
+    Args:
+        model: A model of transformers.
+        keep: Settings that hold nevertheless.
+    """
+    from transformers import GenerationConfig
+
+    with _generation_configs:  # threads may generate with the same model
+        own = model.generation_config
+        model.generation_config = copy.deepcopy(own)
+        for name, value in vars(GenerationConfig()).items():
+            if name not in _ALWAYS_KEPT and name not in keep:
+                setattr(model.generation_config, name, value)
+        try:
+            yield
+        finally:
+            model.generation_config = own
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,10 +229,12 @@ class GatedModel:
             scale: Factor of their outputs; 0 ablates.
 
         Raises:
-            BadInput: A name is malformed, or `scale` is not a finite number.
+            BadInput: A name is malformed, `scale` is not a finite number, or the model has no
+                weights.
             UnknownName: The model has no such component.
             UnsupportedModel: The model has no components of such a kind.
         """
+        require_weights(self.model, self.name)
         gated = self.gated_parts(components, scale)
         names = [component.name for component in gated.named]
         with (
@@ -282,14 +319,14 @@ class GatedModel:
             prompt = [first]
         padding = tokenizer.pad_token_id
         options = {
-            **({} if options.get("do_sample") else _GREEDY),
             "pad_token_id": tokenizer.eos_token_id if padding is None else padding,
             "tokenizer": tokenizer,
             **options,
         }
         self.require_embedded(prompt)
         tokens = torch.tensor([prompt], device=self.device)
-        with self.in_use(), torch.no_grad():
+        sampling = _OF_SAMPLING if options.get("do_sample") else ()
+        with self.in_use(), torch.no_grad(), greedy(self.model, keep=sampling):
             output = self.model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
@@ -320,15 +357,16 @@ class GatedModel:
         from transformers import StoppingCriteriaList
 
         self._reset_rotary_scaling()
-        output = self.model.generate(
-            input_ids=tokens,
-            attention_mask=torch.ones_like(tokens),
-            max_new_tokens=longest,
-            stopping_criteria=StoppingCriteriaList([] if ended is None else [ended]),
-            output_logits=True,
-            return_dict_in_generate=True,
-            **{**_GREEDY, **settings},
-        )
+        with greedy(self.model):
+            output = self.model.generate(
+                input_ids=tokens,
+                attention_mask=torch.ones_like(tokens),
+                max_new_tokens=longest,
+                stopping_criteria=StoppingCriteriaList([] if ended is None else [ended]),
+                output_logits=True,
+                return_dict_in_generate=True,
+                **settings,
+            )
         return output.sequences[0, tokens.shape[1] :].tolist(), torch.cat(output.logits)
 
     @property

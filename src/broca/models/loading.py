@@ -165,7 +165,7 @@ def _wrapped(
         raise BadInput(
             "`tokenizer` is missing: a model in memory needs one, as its second argument"
         )
-    if isinstance(tokenizer, str | os.PathLike) or not hasattr(tokenizer, "decode"):
+    if isinstance(tokenizer, type) or not hasattr(tokenizer, "bos_token_id"):
         raise BadInput(
             f"`tokenizer` is a {type(tokenizer).__name__}: give the object, such as "
             "transformers.AutoTokenizer.from_pretrained(NAME)"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from inspect import Parameter, Signature
-from numbers import Number
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from broca.errors import BadInput, nearest
@@ -80,7 +79,12 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(verb)
     def with_groups(*args: Any, **arguments: Any) -> R:
-        arguments = {name: _of_python(value) for name, value in arguments.items()}
+        arguments = {
+            name: _number(name, value, str(parameters[name].annotation))
+            if name in parameters
+            else value
+            for name, value in arguments.items()
+        }
         unknown = [name for name in arguments if name not in {*names, *groups, *wholes}]
         if unknown:
             raise BadInput(
@@ -98,7 +102,14 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
                 for item in group.fields
                 if item.name in arguments
             }
-            part = replace(part, **values)
+            given = {item.name: getattr(part, item.name) for item in fields(group.cls)} | values
+            part = replace(
+                part,
+                **{
+                    item.name: _number(item.name, given[item.name], str(item.type))
+                    for item in fields(group.cls)
+                },
+            )
             if group.container != name:
                 part = replace(options[group.container], **{name: part})
             options[group.container] = part
@@ -119,9 +130,29 @@ def takes_options(verb: Callable[..., R]) -> Callable[..., R]:
     return with_groups
 
 
-def _of_python(value: Any) -> Any:
-    """Returns a number of NumPy as one of Python, which JSON takes; other values as they are."""
-    return value.item() if isinstance(value, Number) and hasattr(value, "item") else value
+def _number(name: str, value: Any, annotation: str) -> Any:
+    """Returns a number of NumPy or torch as one of Python, which JSON takes.
+
+    Args:
+        name: Name of the parameter.
+        value: Its value.
+        annotation: Its type; only `int`, `float` and `bool`, or None, are looked at.
+
+    Raises:
+        BadInput: The value is no number of this type.
+    """
+    kinds = {kind.strip() for kind in annotation.split("|")}
+    if value is None or kinds - {"None"} not in ({"int"}, {"float"}, {"bool"}):
+        return value
+    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
+    accepted = (int,) if "int" in kinds else (bool,) if "bool" in kinds else (int, float)
+    if not isinstance(plain, accepted):
+        noun = {"int": "a whole number", "float": "a number", "bool": "True or False"}
+        raise BadInput(
+            f"`{name}` must be {noun[(kinds - {'None'}).pop()]}, not {value!r} "
+            f"({type(value).__name__})"
+        )
+    return plain
 
 
 def _instance(name: str, cls: type[Any], options: Any, default: Any = None) -> Any:

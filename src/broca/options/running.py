@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -116,6 +117,10 @@ class TaskOptions:
     """Variables of the chat template, NAME=VALUE joined by commas or JSON, such as
     enable_thinking=false."""
 
+    chat_template_date: str | None = None
+    """Day that a chat template with a date says, YYYY-MM-DD; default: that of the journal's first
+    run that has one, else today."""
+
     system_prompt: str | None = None
     """Text before every prompt; the system message in a chat template."""
 
@@ -161,6 +166,8 @@ class TaskOptions:
                 "`chat_template_kwargs` are variables of the chat template, which is not used: add "
                 "`chat_template`"
             )
+        if self.chat_template_date is not None:
+            _require_day(self.chat_template_date, used=self.chat_template)
         if isinstance(self.reference, str) and not (
             self.reference in ("own", "gold") or ":" in self.reference
         ):
@@ -192,6 +199,22 @@ class TaskOptions:
             function = self.reference
             values["reference"] = f"{function.__module__}:{function.__qualname__}"
         return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def _require_day(day: str, *, used: bool) -> None:
+    """Refuses a `chat_template_date` that is no day, or that no chat template reads.
+
+    Raises:
+        BadInput: It is not of the form YYYY-MM-DD, or the chat template is not used.
+    """
+    try:
+        date.fromisoformat(day)
+    except (TypeError, ValueError):
+        raise BadInput(f"`chat_template_date` must be YYYY-MM-DD, not {day!r}") from None
+    if not used:
+        raise BadInput(
+            "`chat_template_date` is for the chat template, which is not used: add `chat_template`"
+        )
 
 
 def _generation(gen_kwargs: str | Mapping[str, Any]) -> dict[str, Any]:

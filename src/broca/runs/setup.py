@@ -6,12 +6,14 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput
+from broca.journal.reading import read_runs
 from broca.models import GatedModel, load
 from broca.options import (
     AblationOptions,
@@ -36,12 +38,15 @@ from broca.runs.task_sets import (
 )
 from broca.runs.verb_steps import INTACT
 from broca.runs.workspace import Workspace
-from broca.tasks import Catalog, Task, TaskOptions
+from broca.tasks import Catalog, Task, TaskOptions, says_date
 
 IN_MEMORY = (
     "rows are kept in memory, so this run cannot be resumed; `journal` names a file to keep them in"
 )
 """Warning of a run without a journal."""
+
+_DAY = "chat_template_date"
+"""Setting of a run whose chat template says the date."""
 
 
 @contextmanager
@@ -211,6 +216,9 @@ class Session:
 
     def run(self, tasks: TaskSet, **parts: Any) -> Run:
         """A run on some tasks; `parts` are passed to `Run`."""
+        day = self.options.task_options.chat_template_date
+        if day is not None:
+            parts["settings"] = {**parts.get("settings", {}), _DAY: day}
         return Run(
             self.model,
             tasks,
@@ -272,4 +280,18 @@ def open_session(
             stages.enter("looking up the task")
             catalog.require(task, options.task_options)
         with model_in_use(model, options.model_options, stages) as gated:
+            if options.task_options.chat_template and says_date(gated.tokenizer):
+                options = replace(options, task_options=_dated(options.task_options, space))
             yield Session(gated, space, options, stages)
+
+
+def _dated(options: TaskOptions, space: Workspace) -> TaskOptions:
+    """Returns options with a date for the chat template, so that prompts stay what they were.
+
+    It is that of the journal's first run that has one: resumed on another day, a run goes on.
+    """
+    if options.chat_template_date is not None:
+        return options
+    runs = [] if space.path is None or not Path(space.path).exists() else read_runs(space.journal)
+    days = (str(run.settings[_DAY]) for run in runs if _DAY in run.settings)
+    return replace(options, chat_template_date=next(days, date.today().isoformat()))

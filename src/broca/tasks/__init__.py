@@ -8,7 +8,7 @@ from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request
 from broca.tasks.margins import Margin
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
 from broca.tasks.splits import Split, split_items
-from broca.tasks.tokenizing import RequestTokenizer
+from broca.tasks.tokenizing import RequestTokenizer, says_date
 
 __all__ = [
     "PAPER_GROUPS",
@@ -25,6 +25,7 @@ __all__ = [
     "Split",
     "Task",
     "TaskOptions",
+    "says_date",
     "shipped_folder",
     "split_items",
 ]

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from jinja2.exceptions import TemplateError
@@ -22,6 +25,7 @@ from lm_eval.models.utils import (
     normalize_gen_kwargs,
     resolve_max_length,
 )
+from transformers.utils import chat_template_utils
 
 from broca.errors import BadInput, TaskUnusable, first_line
 from broca.options import APPLIED_SETTINGS, REFUSED_SETTINGS, TaskOptions
@@ -45,6 +49,39 @@ _TEMPLATE_FAULTS = (TemplateError, TypeError, ValueError, AttributeError, Lookup
 """What a chat template may raise."""
 
 
+def says_date(tokenizer: Any) -> bool:
+    """Whether the chat template of a tokenizer reads the date."""
+    return "strftime_now" in str(getattr(tokenizer, "chat_template", None))
+
+
+_clock = RLock()
+"""Held while the clock of transformers is replaced."""
+
+
+@contextmanager
+def _today(day: str | None) -> Iterator[None]:
+    """A context in which `strftime_now` of chat templates says a day, as of midnight.
+
+    Templates get no function as a variable, so the clock of transformers is replaced.
+    """
+    if day is None:
+        yield
+        return
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Clock:
+            return cls.fromisoformat(str(day))
+
+    with _clock:
+        before = chat_template_utils.datetime
+        chat_template_utils.datetime = Clock
+        try:
+            yield
+        finally:
+            chat_template_utils.datetime = before
+
+
 class RequestTokenizer:
     """Tokenizes requests for a model.
 
@@ -52,6 +89,7 @@ class RequestTokenizer:
         tokenizer: The model's tokenizer.
         max_length: Maximum number of input tokens of the model.
         template_settings: Variables of the chat template, such as `enable_thinking`.
+        day: Date that the chat template says, YYYY-MM-DD; today if None.
         generation_config: The model's own settings of generations, which a task's replace.
     """
 
@@ -61,11 +99,13 @@ class RequestTokenizer:
         *,
         max_length: int,
         template_settings: Mapping[str, Any] | None = None,
+        day: str | None = None,
         generation_config: Any = None,
     ) -> None:
         self._tokenizer = tokenizer
         self._max_length = max_length
         self._template_settings = dict(template_settings or {})
+        self._day = day if says_date(tokenizer) else None
         self._generation_config = generation_config
         prefix = tokenizer.bos_token_id
         self._prefix = tokenizer.eos_token_id if prefix is None else prefix
@@ -95,6 +135,7 @@ class RequestTokenizer:
             model.tokenizer,
             max_length=options.max_length_of(model.max_length),
             template_settings=options.template_settings,
+            day=options.chat_template_date,
             generation_config=getattr(model.model, "generation_config", None),
         )
 
@@ -105,6 +146,7 @@ class RequestTokenizer:
         template = str(self._tokenizer.chat_template)
         if self._template_settings:
             template += json.dumps(self._template_settings, sort_keys=True)
+        template += self._day or ""
         return f"{origin}-{zlib.crc32(template.encode()):08x}"
 
     @property
@@ -164,15 +206,16 @@ class RequestTokenizer:
         ) from refused
 
     def _rendered(self, messages: Sequence[dict[str, Any]], *, add_generation_prompt: bool) -> str:
-        return str(
-            self._tokenizer.apply_chat_template(
-                messages,
-                tokenize=False,
-                add_generation_prompt=add_generation_prompt,
-                continue_final_message=not add_generation_prompt,
-                **self._template_settings,
+        with _today(self._day):
+            return str(
+                self._tokenizer.apply_chat_template(
+                    messages,
+                    tokenize=False,
+                    add_generation_prompt=add_generation_prompt,
+                    continue_final_message=not add_generation_prompt,
+                    **self._template_settings,
+                )
             )
-        )
 
     @cached_property
     def _reads_parts(self) -> bool:

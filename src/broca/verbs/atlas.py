@@ -60,7 +60,7 @@ def atlas(
         gated, stages = opened.model, opened.stages
         started = time.perf_counter()
         stages.enter("building the tasks")
-        catalog, task_options = opened.catalog, run_options.task_options
+        catalog, task_options = opened.catalog, opened.options.task_options
         names = compared_tasks(tasks, gated, catalog)
         budget = AtlasSearch.budget(options.rows, len(names))
         benchmarks = load_tasks(gated, names, catalog, options=task_options)

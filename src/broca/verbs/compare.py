@@ -70,10 +70,12 @@ def compare(
             with open_session(subject.model, options, stages, others=[names]) as opened:
                 subject.require_weights(opened.model)
                 collection.require_components(opened.model, subject.label)
+                for selection in selections:
+                    opened.model.components.columns(selection.components)
                 opened.stages.enter(f"building the tasks of {subject.label}")
                 benchmarks = load_tasks(
                     opened.model, opened.catalog.names_of(names), opened.catalog,
-                    options=options.task_options,
+                    options=opened.options.task_options,
                 )  # fmt: skip
                 run = opened.run(
                     split_tasks(benchmarks, items=items, seed=seed, limit=limit),
@@ -84,7 +86,7 @@ def compare(
                         "ablation": [ablation.kind, ablation.scale],
                         "components": opened.model.kinds,
                         "selections": [list(chosen.components) for chosen in selections],
-                        "task_options": options.task_options.to_dict(),
+                        "task_options": opened.options.task_options.to_dict(),
                     },
                 )  # fmt: skip
                 collection.measure(run, subject.label, selections, rows, seed, response)

@@ -108,5 +108,5 @@ def localize(
         repeats = [searches.repeat(repeat_seed) for repeat_seed in range(seed + 1, seed + seeds)]
         return localization(
             run, method, searched, baseline, after, examination, shared, pairs, repeats,
-            task_options=run_options.task_options, seed=seed, started=started,
+            task_options=opened.options.task_options, seed=seed, started=started,
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +52,9 @@ def rerun(
         from broca.verbs.localize import localize  # imports torch, which the journal does not need
 
         arguments = run_folder.arguments
+        day = before.task_options.get("chat_template_date")
+        task_options = replace(arguments["task_options"], chat_template_date=day)
+        arguments |= {"task_options": task_options}
         arguments |= asdict(with_recorded(executor_options, arguments))
         with run_folder.scratch(journal_options) as scratch:
             after = localize(**arguments, journal_options=scratch, on_progress=on_progress)
