@@ -1,11 +1,13 @@
 """The entry point: its version, and runs under any locale."""
 
+import errno
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from cli.running import broca
 
 
@@ -43,3 +45,46 @@ def test_closed_streams_are_one_line():
         assert ended.returncode == 1
         assert ended.stderr.startswith(said)
         assert ended.stderr.count(b"\n") == (1 if said else 0)
+
+
+@pytest.mark.parametrize(
+    "words", ["tasks", "tasks --json", "published", "published --json", "--help", "--version"]
+)
+def test_stdout_that_takes_no_more_is_no_traceback(words):
+    """On a full disk a line says so; a reader that has ended is no error to speak of."""
+    command = [sys.executable, "-m", "broca", *words.split()]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith(
+        "broca: stdout cannot be written (No space left"
+    )
+    assert "Traceback" not in ended.stderr
+    assert "Exception" not in ended.stderr
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False, text=True)
+    os.close(writer)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert "Exception" not in ended.stderr
+
+
+def test_a_full_disk_anywhere_is_one_line(monkeypatch):
+    """A file that cannot be written for want of space is named; other faults are raised."""
+
+    def fails(error):
+        def write(*_, **__):
+            raise error
+
+        monkeypatch.setattr("broca.list_tasks", write, raising=False)
+        return broca("tasks")
+
+    done = fails(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/d/report.html"))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "broca: no space is left on the disk of '/d/report.html': free some, and give the command "
+        "again"
+    )
+    with pytest.raises(OSError, match="something else"):
+        fails(OSError(errno.EIO, "something else"))

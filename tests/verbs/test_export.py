@@ -21,6 +21,7 @@ from broca.exports import factors_of, writing
 from broca.journal import Journal
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
+from broca.results.files import write_beside
 from broca.runs.setup import IN_MEMORY
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -374,6 +375,27 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(small, tmp_path, monkeypatch
     with pytest.raises(BadInput, match="no space is left on its disk"):
         broca.export(small, to=tmp_path / "x", heads="L0H1")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("file", ["README.md", "export.json"])
+def test_a_disk_that_is_full_at_the_end_leaves_the_earlier_export(
+    small, tmp_path, monkeypatch, file
+):
+    """An export that is replaced stays as it was until all of the new one is written."""
+    to = tmp_path / "x"
+    broca.export(small, to=to, heads="L0H1")
+    before = {path.name: path.read_bytes() for path in to.iterdir()}
+
+    def full(path, text):
+        if path.name == file:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_beside(path, text)
+
+    monkeypatch.setattr(writing, "write_beside", full)
+    with pytest.raises(BadInput, match="no space is left on its disk"):
+        broca.export(small, to=to, heads="L1H2")
+    assert {path.name: path.read_bytes() for path in to.iterdir()} == before
+    assert list(tmp_path.iterdir()) == [to]
 
 
 def test_a_scale_of_one_is_refused(small, tmp_path):

@@ -301,10 +301,15 @@ def test_more_components_than_there_are_is_refused_before_tasks_are_built():
         broca.localize("reference-small", "addition", k=9999)
 
 
-def test_a_metric_that_is_no_number_is_named():
-    """A metric that returns NaN is refused by its name."""
-    task = broca.Task.from_examples(SUMS, metric=lambda output, answer: float("nan"))
-    with pytest.raises(TaskUnusable, match=r"metric 'lambda' of item 0 .* is NaN"):
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(float("nan"), "NaN"), (float("inf"), "inf"), (-np.inf, "-inf"), (10**400, "not a number")],
+    ids=["nan", "inf", "-inf", "overflow"],
+)
+def test_a_metric_that_is_no_number_is_named(value, said):
+    """A metric that returns NaN, or is not finite, is refused by its name."""
+    task = broca.Task.from_examples(SUMS, metric=lambda output, answer: value)
+    with pytest.raises(TaskUnusable, match=rf"metric 'lambda' of item 0 .* is {said}"):
         broca.localize("reference-small", task, rows=300, items=5)
 
 

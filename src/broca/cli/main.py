@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib.metadata import version
@@ -10,7 +11,7 @@ from typing import NoReturn
 from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from broca.cli.commands import flags_of, make_app
-from broca.cli.output import keep_stdout_for_results
+from broca.cli.output import keep_stdout_for_results, print_text
 from broca.cli.start import show_next_steps
 from broca.cli.wording import in_flags, tell
 from broca.errors import EXIT_CODES, BadInput, BrocaError, NothingToLocalize, nearest
@@ -98,6 +99,7 @@ def main() -> NoReturn:
         run, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
         flags.update(flags_of(run))
         run(*bound.args, **bound.kwargs)
+        print_text("")
     except CycloptsError as error:
         tell(f"broca: {_usage(error)}")
         sys.exit(2)
@@ -110,6 +112,13 @@ def main() -> NoReturn:
         )
         tell(f"broca: {in_flags(text, flags)}")
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        print_text("")  # ends the process if stdout is what cannot be written
+        file = f" of '{error.filename}'" if error.filename else ""
+        tell(f"broca: no space is left on the disk{file}: free some, and give the command again")
+        sys.exit(1)
     except KeyboardInterrupt:
         tell("broca: interrupted")
         sys.exit(130)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+from broca.cli.wording import tell
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -54,10 +56,19 @@ def keep_stdout_for_results(*, json: bool = False) -> None:
 
 
 def print_text(text: str) -> None:
-    """Prints a text on stdout as it is."""
+    """Prints a text on stdout as it is, with what was printed before.
+
+    If stdout takes no more, the process ends with 1: without a word if its reader has ended.
+    """
     stream = _results_stream or sys.stdout
-    stream.write(text)
-    stream.flush()
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # Python flushes it once more
+        if not isinstance(error, BrokenPipeError):
+            tell(f"broca: stdout cannot be written ({error.strerror}): let it go to another file")
+        sys.exit(1)
 
 
 def print_json(data: Any) -> None:

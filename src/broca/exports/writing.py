@@ -176,17 +176,15 @@ def publish(
         The export with the sizes of its files, in bytes.
     """
     (part / PICTURE).write_bytes(picture(done.model, done.components, effects))
+    (part / "README.md").unlink(missing_ok=True)  # PEFT's own card does not describe the ablation
+    files = sorted(path for path in part.rglob("*") if path.is_file())
+    done = replace(done, files={str(file.relative_to(part)): file.stat().st_size for file in files})
+    write_beside(part / "README.md", card(done))
+    write_beside(part / Export.FILE, encode(done))
+    # all is written: what follows needs no space, so that a full disk leaves no half of an export
     for name in Export.read(folder).files if (folder / Export.FILE).is_file() else ():
         (folder / name).unlink(missing_ok=True)
-    files: dict[str, int] = {}
-    for file in sorted(path for path in part.rglob("*") if path.is_file()):
-        name = str(file.relative_to(part))
-        if name == "README.md":
-            continue  # PEFT's own card does not describe the ablation
+    for name in (*done.files, "README.md", Export.FILE):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        file.replace(folder / name)
-        files[name] = (folder / name).stat().st_size
-    done = replace(done, files=files)
-    write_beside(folder / "README.md", card(done))
-    write_beside(folder / Export.FILE, encode(done))
+        (part / name).replace(folder / name)
     return done

@@ -156,13 +156,14 @@ def number_of(metric: Metric, raw: Any, item: str) -> float:
         return -float(total) / float(weight)
     try:
         number = float(raw)
-        if math.isnan(number):
+        if not math.isfinite(number):
             raise TaskUnusable(
-                f"metric '{metric.name}' of {item} is NaN: it must be a number for every output; "
+                f"metric '{metric.name}' of {item} is {'NaN' if math.isnan(number) else number}: "
+                "it must be a finite number for every output; "
                 "return 0 for one that is wrong"
             )
         return number
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TaskUnusable(
             f"metric '{metric.name}' of {item} is not a number for a single item (it is "
             f"{type(raw).__name__}): choose another metric of the task"
