@@ -36,7 +36,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 import broca
-from broca.errors import BrocaError, SelfTestFailed, UnsupportedModel
+from broca.errors import BadInput, BrocaError, SelfTestFailed, UnsupportedModel
 from broca.integrations.lm_eval import BrocaLM
 from broca.models import GatedModel
 from broca.models.sharing import AT_LOAD, WAYS
@@ -406,6 +406,8 @@ def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
     except SelfTestFailed as error:
         return Trial(kind, architecture, "failed", str(error))
     except UnsupportedModel as error:
+        return Trial(kind, architecture, "refused", str(error))
+    except BadInput as error:  # its generations are refused
         return Trial(kind, architecture, "refused", str(error))
     except BrocaError as error:
         return Trial(kind, architecture, "failed", str(error))

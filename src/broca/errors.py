@@ -189,6 +189,12 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
+def is_shortage(error: BaseException) -> bool:
+    """Whether memory ran out: on a CPU, torch raises a RuntimeError that names its allocator."""
+    known = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return known or "DefaultCPUAllocator" in str(error)
+
+
 def all_errors(root: type[BrocaError] = BrocaError) -> list[type[BrocaError]]:
     """Returns the tree of errors, parents before their children."""
     return [root, *(error for child in root.__subclasses__() for error in all_errors(child))]

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import torch
 
-from broca.errors import OutOfMemory
+from broca.errors import OutOfMemory, is_shortage
 from broca.models import GatedModel, text_config
 
 CPU_TOKENS = 4096
@@ -114,7 +114,7 @@ class Budget:
         try:
             return (run(),)
         except (RuntimeError, MemoryError) as error:
-            if not _is_shortage(error):
+            if not is_shortage(error):
                 raise
             if rows <= 1:
                 raise OutOfMemory(
@@ -127,12 +127,6 @@ class Budget:
         self.tokens = max(1, self.tokens // 2)
         _shares[self._device] = share_of(self._device) / 2
         return None
-
-
-def _is_shortage(error: Exception) -> bool:
-    """Whether memory ran out: on a CPU, torch raises a RuntimeError that names its allocator."""
-    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
-    return known or "DefaultCPUAllocator" in str(error)
 
 
 def share_of(device: torch.device) -> float:

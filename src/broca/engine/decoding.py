@@ -96,12 +96,17 @@ class Decoder:
         self._options = options
         self._stop = stop
         self._processors = cache(self._processors_of)
+        self._joins = False
 
     @torch.inference_mode()
     def run(self, work: Sequence[Decoding], masking: Masking, store: Store) -> None:
         """Runs all generations; answers are stored when they are finished."""
+        longest = max((row.length for row in work), default=1)
+        self._joins = self._model.sharing(longest).joining  # of any two rows of this run
         together = [row for row in work if self._runs_with_others(row)]
-        groups, alone = prefix_groups(together, self._options.share_prefixes, self._shares)
+        groups, alone = prefix_groups(
+            together, self._options.share_prefixes, self._model.shares_prefixes
+        )
         pending = sorted(groups, key=lambda group: len(group.prefix), reverse=True)
         while pending:
             shared = len(pending[0].prefix)
@@ -121,9 +126,6 @@ class Decoder:
     def _runs_with_others(self, decoding: Decoding) -> bool:
         sharing = self._model.sharing(decoding.length)
         return sharing.decoding and sharing.padding
-
-    def _shares(self, length: int) -> bool:
-        return self._model.sharing(length).prefixes
 
     def _generate_alone(self, decoding: Decoding, masking: Masking, store: Store) -> None:
         """Generates a row with transformers' own loop: its cache follows the model's own rules."""
@@ -222,9 +224,8 @@ class Decoder:
             )
         self.tokens += batch.read
         require_finite(logits, [decoding.position for decoding in batch.work])
-        joins = self._model.sharing(max(decoding.length for decoding in batch.work)).joining
         newest = self._choose(logits[:, -1], batch.work, {})
-        return _Running(batch, newest, cache, joins=joins)
+        return _Running(batch, newest, cache, joins=self._joins)
 
     def _generate(
         self,

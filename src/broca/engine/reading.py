@@ -66,7 +66,9 @@ class Reader:
     def run(self, work: Sequence[Reading], masking: Masking, store: Store) -> None:
         """Runs all readings; answers are stored batch by batch."""
         first = self._first_layers(masking)
-        groups, alone = prefix_groups(work, self._options.share_prefixes, self._shares)
+        groups, alone = prefix_groups(
+            work, self._options.share_prefixes, self._model.shares_prefixes
+        )
         if self._saves_layers(work, first, otherwise=sum(group.saved for group in groups)):
             self._run_sweep(work, first, masking, store)
             return
@@ -78,9 +80,6 @@ class Reader:
         )
         for _, answers in batches:
             store(answers)
-
-    def _shares(self, length: int) -> bool:
-        return self._model.sharing(length).prefixes
 
     def _run_groups(
         self, groups: Sequence[PrefixGroup[Reading]], masking: Masking, store: Store

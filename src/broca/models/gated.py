@@ -623,22 +623,29 @@ class GatedModel:
                 return result
         return NOTHING
 
+    def shares_prefixes(self, length: int) -> bool:
+        """Returns whether rows of up to `length` tokens may share a cached prefix."""
+        return self.sharing(length).prefixes
+
     def _reset_rotary_scaling(self) -> None:
         """Undoes the growth of rotary embeddings that scale with the longest row so far.
 
         Otherwise an answer would depend on the rows that were run before.
         """
-        for module in self._growing_rotary:
-            module.register_buffer("inv_freq", module.original_inv_freq, persistent=False)
-            module.max_seq_len_cached = module.original_max_seq_len
+        for module, kind in self._growing_rotary:
+            original = getattr(module, f"{kind}original_inv_freq")
+            module.register_buffer(f"{kind}inv_freq", original, persistent=False)
+            setattr(module, f"{kind}max_seq_len_cached", module.original_max_seq_len)
 
     @cached_property
-    def _growing_rotary(self) -> tuple[Any, ...]:
+    def _growing_rotary(self) -> tuple[tuple[Any, str], ...]:
+        """Rotary embeddings that grow, each with the kind of layers in its names, or none."""
         return tuple(
-            module
+            (module, name.removesuffix("original_inv_freq"))
             for module in self.model.modules()
             if "dynamic" in str(getattr(module, "rope_type", ""))
-            and hasattr(module, "original_inv_freq")
+            for name in {**vars(module), **module._buffers}
+            if name.endswith("original_inv_freq")
         )
 
     def forward(

@@ -14,7 +14,15 @@ from typing import Any
 
 from torch import nn
 
-from broca.errors import BadInput, BrocaError, UnknownName, UnsupportedModel, first_line, nearest
+from broca.errors import (
+    BadInput,
+    BrocaError,
+    UnknownName,
+    UnsupportedModel,
+    first_line,
+    is_shortage,
+    nearest,
+)
 from broca.models.adapters import (
     CONFIG,
     AdapterFiles,
@@ -261,9 +269,11 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
             merge = options.merge_adapter or not last
             model, described = with_adapter(model, adapter, merge=merge, **where)
         tokenizer = _tokenizer_of(source, adapters, hub_options)
-    except (BrocaError, torch.OutOfMemoryError):
+    except BrocaError:
         raise
     except Exception as error:  # reading a checkpoint may raise anything
+        if is_shortage(error):
+            raise
         # of a library that is missing transformers 5.0 to 5.2 raises a ValueError
         missing = isinstance(error, ImportError) or "pip install" in str(error)
         advice = (
@@ -296,13 +306,13 @@ def _running(name: str, architecture: str) -> Iterator[None]:
     Raises:
         UnsupportedModel: The model raised an exception.
     """
-    import torch
-
     try:
         yield
-    except (BrocaError, torch.OutOfMemoryError):
+    except BrocaError:
         raise
     except Exception as error:  # the code of a model may raise anything
+        if is_shortage(error):
+            raise
         raise UnsupportedModel(
             f"'{name}' ({architecture}) cannot be run on rows of tokens, with padding and a cache "
             f"({type(error).__name__}: {first_line(error)}): it is not a decoder, or this "
