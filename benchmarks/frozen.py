@@ -30,8 +30,8 @@ RUNS: dict[str, list[str]] = {
         "--items", "10", "--k", "2", "--others", "capitals,rhyming", "--no-verify",
     ],
     "published": [
-        "localize", "{real}/models/stories260K", "--task", "{real}/blimp/pairs.yaml", "--others",
-        "nothing", "--rows", "1200", "--items", "40",
+        "localize", "{real}/models/stories260K", "--task", "first", "--others", "second",
+        "--rows", "1200", "--items", "40",
     ],
     "verify": ["verify", "{out}/pooled", "--ablation", "mean", "--others", "capitals", "--limit",
                "60"],
@@ -55,11 +55,12 @@ VOLATILE = {
 """Keys that differ from run to run or name a place."""
 
 
-def run(folder: Path) -> None:
-    """Runs every command and writes its results without volatile keys."""
+def run(folder: Path, names: list[str]) -> None:
+    """Runs the commands and writes their results."""
     real = os.environ.get("BROCA_REAL")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, arguments in RUNS.items():
+    for name in names:
+        arguments = RUNS[name]
         if name == "published":
             if real is None:
                 print("published: left out, BROCA_REAL is not set")
@@ -74,12 +75,14 @@ def run(folder: Path) -> None:
 
 
 def _with_pairs(arguments: list[str], real: Path, folder: Path) -> list[str]:
-    """Writes a task of sentence pairs, and puts its file into the arguments."""
-    data = sorted((real / "blimp").glob("*.jsonl"))[0]
-    task = folder / "pairs" / "pairs.yaml"
-    task.parent.mkdir(exist_ok=True)
-    task.write_text(
-        f"""task: pairs
+    """Writes two tasks of sentence pairs, and adds their folder to the arguments."""
+    tasks = folder / "pairs"
+    tasks.mkdir(exist_ok=True)
+    for name, data in zip(
+        ("first", "second"), sorted((real / "blimp").glob("*.jsonl")), strict=False
+    ):
+        (tasks / f"{name}.yaml").write_text(
+            f"""task: {name}
 dataset_path: json
 dataset_kwargs: {{data_files: {{train: {data}}}}}
 output_type: multiple_choice
@@ -89,11 +92,8 @@ doc_to_target: 0
 doc_to_choice: "{{{{[sentence_good, sentence_bad]}}}}"
 metric_list: [{{metric: acc}}]
 """
-    )
-    return [
-        *("pairs" if word.endswith("pairs.yaml") else word for word in arguments),
-        "--include-path", str(task.parent),
-    ]  # fmt: skip
+        )
+    return [*arguments, "--include-path", str(tasks)]
 
 
 def stable(value: Any) -> Any:
@@ -105,13 +105,13 @@ def stable(value: Any) -> Any:
     return value
 
 
-def results(folder: Path) -> dict[str, Any]:
+def results(folder: Path, names: list[str]) -> dict[str, Any]:
     """Returns the stable content of every JSON file of the runs."""
     return {
         f"{name}/{file.name}": stable(json.loads(file.read_text()))
-        for name in RUNS
+        for name in names
         for file in sorted((folder / name).glob("*.json"))
-        if file.name not in ("reproduce.json", "tokenizer.json", "config.json")
+        if file.name not in ("finished.json", "reproduce.json", "tokenizer.json", "config.json")
     }
 
 
@@ -140,11 +140,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("verb", choices=["run", "compare"])
     parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument(
+        "--only", default=",".join(RUNS), help="Names of runs, separated by commas."
+    )
     arguments = parser.parse_args()
+    names = [name for name in RUNS if name in arguments.only.split(",")]
     if arguments.verb == "run":
-        run(arguments.folders[0].absolute())
+        run(arguments.folders[0].absolute(), names)
         return 0
-    before, after = (results(folder) for folder in arguments.folders)
+    before, after = (results(folder, names) for folder in arguments.folders)
     lines = differences(before, after)
     print("\n".join(lines) or f"{len(before)} results are equal")
     return bool(lines)
