@@ -19,7 +19,7 @@ from broca.results.localization import (
 )
 from broca.runs.provenance import model_info, verification_of
 from broca.runs.run import Run
-from broca.runs.searching import Searched
+from broca.runs.search import Searched
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.verification import QUICK, Examination

@@ -19,20 +19,13 @@ SELECTION = "selection"
 """The name of the set that a conversation begins with."""
 
 
-@takes_options
 def chat(
-    model: str | Path | GatedModel | Localization,
+    options: ChatOptions,
     lines: Iterable[str],
     *,
-    heads: str | Sequence[str] | Localization | None = None,
-    scale: float = 0.0,
-    system_prompt: str = "",
-    chat_template_kwargs: str | Mapping[str, Any] | None = None,
-    max_new_tokens: int = 200,
     write: Callable[[str, str], None] = lambda voice, text: None,
     on_start: Callable[[Conversation], None] = lambda conversation: None,
     on_progress: Report | None = None,
-    model_options: Annotated[ModelOptions, without("components")],
 ) -> tuple[Exchange, ...]:
     """Lets a model answer line by line, intact and with some components ablated or scaled.
 
@@ -40,15 +33,8 @@ def chat(
     An invalid command gets an answer and changes nothing.
 
     Args:
-        model: A shipped model, a local folder, a hub id, what `broca.load` returned, or a
-            localization or the folder of its run, which stand for their model.
+        options: The model, its components and how it answers.
         lines: What the user says, line by line.
-        heads: Components, as names joined by `+`, a list of names, a published list or a
-            localization; by default those of `model`, which is a localization then.
-        scale: Factor of their outputs; 0 ablates.
-        system_prompt: Text before everything else.
-        chat_template_kwargs: Variables of the chat template, NAME=VALUE joined by commas or JSON.
-        max_new_tokens: Maximum number of tokens of an answer.
         write: Receives pieces of answers as they are generated, each with its voice, `intact` or
             `ablated`; the conversation's own lines have an empty voice.
         on_start: Receives the conversation before the first line is read.

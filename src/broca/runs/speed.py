@@ -1,4 +1,4 @@
-"""Times rows of a run, and counts those that a search would measure."""
+"""Times rows of a run."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import resource
 import secrets
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from broca import searches
-from broca.errors import BadInput, TaskUnusable
-from broca.measurement import Measurement, Plan, Response
+from broca.errors import TaskUnusable
+from broca.measurement import Plan
 from broca.models import GatedModel
-from broca.results.cost_estimate import MethodCost
 from broca.runs.run import Run, tokens_of
-from broca.searches import Problem
 from broca.verification.trial import Places
 
 WARM_UP = 4
@@ -29,72 +26,10 @@ _TIMED = 32
 """Number of rows that are timed in each response for a search with a time limit."""
 _SURE = 0.8
 """Share of the time that is used for rows: speeds vary, and searches compute between plans."""
-_COUNTED = 1000
-"""Number of rows that are counted of a search with a budget; its cost is extrapolated."""
-
-
-def count_rows(
-    method: str,
-    problem: Problem,
-    lengths: NDArray[np.int64],
-    speeds: dict[str, float],
-    *,
-    contrast: float = 0.0,
-) -> MethodCost:
-    """Asks a search for its plans and counts their rows without measuring them.
-
-    Args:
-        method: Name of the method.
-        problem: The problem that it would solve.
-        lengths: Number of tokens of a row of each bank item.
-        speeds: Tokens per second in `accuracy`, and in `probability` if the tasks have margins.
-        contrast: The option of methods that look at the task alone.
-    """
-    record = searches.require_method(method)
-    options = dict(record.counting)
-    if not record.measures_others and contrast:
-        options["contrast"] = contrast
-    default: Response = record.response if "probability" in speeds else "accuracy"
-    continuous = default != "accuracy"
-    others = problem.others if record.weighs_others(options) else ()
-    problem = replace(problem, others=others, continuous=continuous, differentiable=continuous)
-    times = 1.0
-    if record.most is not None:
-        most = problem.rows or record.most(problem)
-        times = max(1.0, most / _COUNTED)
-        problem = replace(problem, rows=min(most, _COUNTED))
-    counted = {"accuracy": [0, 0], "probability": [0, 0]}
-    slope = 1e-3 if record.counted_losses == "additive" else 0.0
-    random = record.counted_losses == "random"
-    noise = np.random.default_rng(problem.seed).random if random else np.zeros
-    directions = np.random.default_rng(problem.seed)
-    try:
-        search = record.search(problem, options)
-    except BadInput as error:
-        return MethodCost(method, 0, 0, 0.0, "accuracy", str(error))
-    while (plan := search.ask()) is not None:
-        # a margin takes as long as its probability
-        response: Response = (
-            "accuracy" if (plan.response or default) == "accuracy" else "probability"
-        )
-        counted[response][0] += plan.cost
-        counted[response][1] += int(lengths[plan.item_index].sum()) * (plan.cost // len(plan))
-        losses = slope * plan.masks.sum(axis=1)[plan.mask_index]
-        shape = (len(plan), plan.masks.shape[1])
-        gradients = directions.normal(size=shape).astype(np.float32) if plan.gradients else None
-        search.tell(Measurement(plan, 1 - losses - noise(len(plan)), gradients))
-    return MethodCost(
-        method=method,
-        rows=round(times * sum(rows for rows, _ in counted.values())),
-        tokens=round(times * sum(tokens for _, tokens in counted.values())),
-        seconds=times
-        * sum(tokens / speeds[name] for name, (_, tokens) in counted.items() if tokens),
-        response=max(counted, key=lambda name: counted[name][0]),
-    )
 
 
 @dataclass(frozen=True)
-class Timing:
+class Speed:
     """The speed of a run, from timed rows.
 
     Attributes:
@@ -109,7 +44,7 @@ class Timing:
     memory_bytes: int
 
 
-def timing_of(run: Run, *, sample: int) -> Timing:
+def speed_of(run: Run, *, sample: int) -> Speed:
     """Returns the speed at which a run measures rows of its task.
 
     The journal keeps it: a run that is resumed or repeated has the speed of its first process.
@@ -121,7 +56,7 @@ def timing_of(run: Run, *, sample: int) -> Timing:
     vector = run.once("timing", lambda: _timed(run, sample))
     accuracy, probability, rows, kibibytes = vector.tolist()
     speeds = {"accuracy": accuracy, "probability": probability}
-    return Timing(
+    return Speed(
         {name: speed for name, speed in speeds.items() if speed}, int(rows), int(1024 * kibibytes)
     )
 
@@ -134,7 +69,7 @@ def rows_within(run: Run, seconds: float, places: Places) -> int:
         seconds: The time.
         places: Positions of each measured task's items.
     """
-    speed = min(timing_of(run, sample=_TIMED).tokens_per_second.values())
+    speed = min(speed_of(run, sample=_TIMED).tokens_per_second.values())
     tokens = [tokens_of(run.bank[place][1]) for items in places.values() for place in items]
     return int(_SURE * seconds * speed / float(np.mean(tokens)))
 
@@ -151,22 +86,17 @@ def _timed(run: Run, sample: int) -> NDArray[np.float32]:
     items = located[np.arange(sample) % len(located)]
     masks = rng.random((sample, len(run.model.components))) < _SHARE
     accuracy = _tokens_a_second(run, Plan(masks, np.arange(sample), items), rng)
-    usable = np.isin(items, _with_margins(run, located))
+    try:
+        referenced = run.referenced("probability", {run.tasks.task: located}, otherwise=None)
+        usable = np.isin(items, referenced.places[run.tasks.task])
+    except TaskUnusable:
+        usable = np.zeros(sample, dtype=bool)
     probability, rows = 0.0, int(usable.sum())
     if rows:
         plan = Plan(masks[usable], np.arange(rows), items[usable], response="probability")
         probability = _tokens_a_second(run, plan, rng)
     memory = peak_memory(run.model) / 1024
     return np.array([accuracy, probability, sample + rows, memory], dtype=np.float32)
-
-
-def _with_margins(run: Run, located: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Returns the positions of the items that have a margin."""
-    try:
-        referenced = run.referenced("probability", {run.tasks.task: located}, otherwise=None)
-    except TaskUnusable:
-        return located[:0]
-    return referenced.places[run.tasks.task]
 
 
 def _tokens_a_second(run: Run, plan: Plan, rng: np.random.Generator) -> float:
