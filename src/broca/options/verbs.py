@@ -25,7 +25,10 @@ from broca.options.running import (
     VerifyRun,
 )
 
-POSITION = Parameter(group=Group("Arguments", sort_key=0))
+ARGUMENTS = Group("Arguments", sort_key=0)
+"""The heading of positional arguments in `--help`."""
+
+POSITION = Parameter(group=ARGUMENTS)
 """A positional argument of the command line."""
 
 
@@ -440,7 +443,7 @@ class ReproduceOptions(Options):
     run_options: PaperRun = field(default_factory=PaperRun)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.model, list):
-            several = self.model if isinstance(self.model, tuple) else [self.model]
-            object.__setattr__(self, "model", list(several))
+        models: Any = self.model
+        if not isinstance(models, list):
+            object.__setattr__(self, "model", [*models] if isinstance(models, tuple) else [models])
         super().__post_init__()

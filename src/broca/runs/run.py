@@ -135,7 +135,7 @@ class Run:
         return replace(tasks, notes=notes)
 
     def on(self, tasks: TaskSet, *, settings: Mapping[str, Any], **parts: Any) -> Run:
-        """Returns the run on some tasks, whose verb has these settings; `parts` are other fields."""
+        """Returns the run on some tasks with the settings of a verb; `parts` are other fields."""
         day = self.options.task_options.chat_template_date
         dated = {} if day is None else {DATE: day}
         return replace(self, tasks=tasks, settings={**settings, **dated}, **parts)

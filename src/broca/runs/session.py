@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from broca.components import Component
 from broca.engine import Ablation

@@ -9,14 +9,20 @@ from pathlib import Path
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import AblationOptions, LocalizeOptions, RunOptions, SearchOptions, VerifyOptions, verb
+from broca.options import (
+    AblationOptions,
+    LocalizeOptions,
+    SearchOptions,
+    VerifyOptions,
+    verb,
+)
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Crossing, Verification
 from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.provenance import crossings_of, model_info, verification_of
-from broca.runs.session import ablation_of, named_heads, open_run, require_names
 from broca.runs.search import proof_rows
+from broca.runs.session import ablation_of, named_heads, open_run, require_names
 from broca.runs.task_sets import listed
 from broca.tasks import Task
 from broca.verbs.localize import localize
@@ -37,7 +43,7 @@ class _Claim:
     """
 
     options: VerifyOptions
-    run_options: RunOptions
+    run_options: VerifyRun
     fingerprint: str | None = None
 
 
@@ -86,12 +92,13 @@ def verify(options: VerifyOptions) -> Verification:
         examination = examiner.examine(names, order=options.order, report=stages.enter)
         crossings = crossings_of(names, tasks.task, examination.drops)
         for other in tasks.same_skill if options.both_ways else ():
-            within = claim.run_options.within(opened.workspace)
+            report = stages.within_verb(f"localizing {other}")
+            within = replace(claim.run_options.within(opened.workspace), on_progress=report)
             found = localize(
-                options=LocalizeOptions(
+                settings=LocalizeOptions(
                     gated, task=other, others=[], seed=seed, verify=False,
                     search_options=SearchOptions(k=len(names)),
-                    run_options=replace(within, on_progress=stages.within_verb(f"localizing {other}")),
+                    run_options=within,
                 )
             )  # fmt: skip
             if found.selected:
@@ -166,7 +173,7 @@ def _claim_of(options: VerifyOptions) -> _Claim:
     )
 
 
-def _ablated(run_options: RunOptions, ablation: str | None) -> RunOptions:
+def _ablated(run_options: VerifyRun, ablation: str | None) -> VerifyRun:
     """Returns the options with the kind of ablation, if it is given."""
     if ablation is None:
         return run_options
@@ -177,8 +184,8 @@ def _ablated(run_options: RunOptions, ablation: str | None) -> RunOptions:
 def _with_neurons(
     heads: str | Sequence[str] | None,
     neurons: str | Path | NeuronSet,
-    run_options: RunOptions,
-) -> tuple[str, RunOptions]:
+    run_options: VerifyRun,
+) -> tuple[str, VerifyRun]:
     """Returns heads and neurons as one list of names, and options with the kinds of both."""
     if isinstance(neurons, NeuronSet) or Path(neurons).exists():
         selection = neurons if isinstance(neurons, NeuronSet) else NeuronSet.read(neurons)
