@@ -14,6 +14,7 @@ from broca.options import (
     LocalizeOptions,
     SearchOptions,
     VerifyOptions,
+    VerifyRun,
     verb,
 )
 from broca.results.localization import Localization
