@@ -5,11 +5,9 @@ import errno
 import json
 from dataclasses import replace
 
-import huggingface_hub
 import pytest
 import torch
 import transformers as hf
-from exports.hub import fake_hub
 from independent import zeroed_by_hand
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
@@ -25,7 +23,7 @@ from broca.results.files import write_beside
 from broca.runs.session import IN_MEMORY
 from broca.testing import tiny_llama, tiny_tokenizer
 
-FORMS = ("adapter", "weights", "heads", "patch")
+FORMS = ("adapter", "weights", "heads")
 TOKENS = torch.tensor([[5, 6, 7, 8]])
 
 
@@ -139,10 +137,7 @@ def merged_and_zeroed(model):
 @pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
 @pytest.mark.parametrize("merge", [True, False])
 def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, monkeypatch):
-    """The export of an adapter's folder, given by a relative path, answers as PEFT's zeroed model.
-
-    A patch of it is refused.
-    """
+    """The export of an adapter's folder, given by a relative path, answers as PEFT's zeroed model."""
     _, model = adapted
     monkeypatch.chdir(tmp_path)
     options = {"heads": "L0H1+L1H2", "device": "cpu", "merge_adapter": merge}
@@ -159,8 +154,6 @@ def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, mo
         assert torch.allclose(logits(again.model), expected, atol=1e-4)
         with pytest.raises(UnsupportedModel, match="it is an adapter of an adapter; use `kind`"):
             broca.export(str(tmp_path / "out"), tmp_path / "more", heads="L0H2", device="cpu")
-    with pytest.raises(UnsupportedModel, match="a patch holds weights of a model without"):
-        broca.export(str(tmp_path / "lora"), tmp_path / "patch", kind="patch", **options)
 
 
 @pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
@@ -272,18 +265,6 @@ def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):
     assert IN_MEMORY not in caplog.messages
     broca.export(small, tmp_path, heads="L0H1", kind="heads", check=True, task="capitals", limit=5)
     assert IN_MEMORY in caplog.messages
-
-
-def test_an_export_is_pushed(small, tmp_path, monkeypatch):
-    """A local stand-in for the hub receives every file and the card."""
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("HF_TOKEN", "hf_test")
-    with fake_hub() as hub:
-        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.address)
-        monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", hub.address)
-        done = broca.export(small, tmp_path, heads="L0H1", push="me/without")
-    assert done.pushed == f"{hub.address}/me/without" == broca.read(tmp_path).pushed
-    assert {*done.files, "README.md", "export.json"} == set(hub.repositories["me/without"])
 
 
 def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
