@@ -115,7 +115,9 @@ def _on_projection(point: GatePoint, values: Tensor) -> Factors:
     # packed weights of quantized layers have another shape than their layer
     inputs, outputs = getattr(module, "in_features", None), getattr(module, "out_features", None)
     if inputs is None or outputs is None:
-        inputs, outputs = module.weight.shape if is_transposed(module) else module.weight.shape[::-1]
+        inputs, outputs = (
+            module.weight.shape if is_transposed(module) else module.weight.shape[::-1]
+        )
     if getattr(module, "bias", None) is None:
         return Factors(point, "input", values.expand(inputs).clone())
     return Factors(point, "output", values.expand(outputs).clone())
