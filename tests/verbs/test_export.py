@@ -139,7 +139,7 @@ def merged_and_zeroed(model):
 @pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
 @pytest.mark.parametrize("merge", [True, False])
 def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, monkeypatch):
-    """The export of an adapter's folder, given by a relative path, answers as PEFT's zeroed model."""
+    """The export of an adapter's folder, at a relative path, answers as PEFT's zeroed model."""
     _, model = adapted
     monkeypatch.chdir(tmp_path)
     options = {"heads": "L0H1+L1H2", "device": "cpu", "merge_adapter": merge}
