@@ -15,7 +15,9 @@ from verbs.run_folders import localize_into
 
 import broca
 from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
-from broca.exports import factors_of, writing
+from broca.exports import folder as export_folder
+from broca.exports import forms
+from broca.exports.factors import factors_of
 from broca.journal import Journal
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
@@ -57,7 +59,7 @@ def logits(model):
 
 
 def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
-    """An export has selection, held-out drops, card and picture, and PEFT loads the adapter."""
+    """An export has selection, held-out drops and a card, and PEFT loads the adapter."""
     localization = broca.read(run)
     assert localization.selected
     done = broca.export(run, tmp_path / "out")
@@ -68,7 +70,7 @@ def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
     assert done.reloaded.same_continuations == 32
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {*done.files, "README.md", "export.json"}
-    assert set(done.files) == {"adapter_config.json", "adapter_model.safetensors", "components.png"}
+    assert set(done.files) == {"adapter_config.json", "adapter_model.safetensors"}
     heads = [(int(name[1]), int(name[3:])) for name in localization.selected]
     base = hf.AutoModelForCausalLM.from_pretrained(
         shipped_model_folder("reference-small"), dtype=torch.float32
@@ -76,7 +78,7 @@ def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
     adapted = PeftModel.from_pretrained(base, tmp_path / "out").eval()
     assert torch.allclose(logits(adapted), logits(zeroed(heads)), atol=1e-4)
     again = broca.export(localization, tmp_path / "out", kind="heads")
-    assert set(again.files) == {"heads.json", "components.png"}
+    assert set(again.files) == {"heads.json"}
     assert not (tmp_path / "out" / "adapter_config.json").exists()
     nodes = json.loads((tmp_path / "out" / "heads.json").read_text())["mib"]["nodes"]
     line = localization.ranking[0]
@@ -137,7 +139,7 @@ def merged_and_zeroed(model):
 @pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
 @pytest.mark.parametrize("merge", [True, False])
 def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, monkeypatch):
-    """The export of an adapter's folder, given by a relative path, answers as PEFT's zeroed model."""
+    """The export of an adapter's folder, at a relative path, answers as PEFT's zeroed model."""
     _, model = adapted
     monkeypatch.chdir(tmp_path)
     options = {"heads": "L0H1+L1H2", "device": "cpu", "merge_adapter": merge}
@@ -339,7 +341,7 @@ def test_folders_of_others_and_other_weights_are_refused(run, small, tmp_path):
 
 def test_an_export_that_answers_otherwise_is_not_left(small, tmp_path, monkeypatch):
     """An export that differs from the ablated model is refused and leaves no file."""
-    monkeypatch.setattr(writing, "factors_of", lambda *_: factors_of(small, "L1H1"))
+    monkeypatch.setattr(forms, "factors_of", lambda *_: factors_of(small, "L1H1"))
     with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
         broca.export(small, tmp_path / "out", heads="L0H1")
     assert not list((tmp_path / "out").iterdir())
@@ -352,7 +354,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(small, tmp_path, monkeypatch
     def full(*_arguments, **_options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writing, "write_adapter", full)
+    monkeypatch.setattr(forms, "write_adapter", full)
     with pytest.raises(BadInput, match="no space is left on its disk"):
         broca.export(small, to=tmp_path / "x", heads="L0H1")
     assert list(tmp_path.iterdir()) == []
@@ -372,7 +374,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_the_earlier_export(
             raise OSError(errno.ENOSPC, "No space left on device")
         write_beside(path, text)
 
-    monkeypatch.setattr(writing, "write_beside", full)
+    monkeypatch.setattr(export_folder, "write_beside", full)
     with pytest.raises(BadInput, match="no space is left on its disk"):
         broca.export(small, to=to, heads="L1H2")
     assert {path.name: path.read_bytes() for path in to.iterdir()} == before

@@ -1,17 +1,16 @@
-"""The request of an export: a model, components, a form, and their result."""
+"""The request of an export: a model, components, a form, and the result that selected them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
 
 import torch
 
 from broca.components import Component
 from broca.engine import Ablation
-from broca.errors import BadInput, UnsupportedModel, nearest
+from broca.errors import BadInput, UnsupportedModel
 from broca.models import GatedModel, fingerprint, kinds_of
 from broca.options import ModelOptions
 from broca.published import is_published, published_heads
@@ -47,7 +46,7 @@ class ExportRequest:
     @classmethod
     def of(
         cls,
-        model: str | Path | GatedModel | Exportable,
+        target: str | Path | GatedModel | Exportable,
         heads: str | Sequence[str] | Exportable | None,
         form: Form,
         scale: float | None,
@@ -55,43 +54,34 @@ class ExportRequest:
         """Returns the request of a call of `broca.export`.
 
         Args:
-            model: A model, its name, or a result or its folder, which stand for their model.
-            heads: Components, or a result that selected some; by default those of `model`.
+            target: A model, its name, or a result or its folder, which stand for their model.
+            heads: Components, or a result that selected some; by default those of `target`.
             form: Form of the export.
             scale: Factor of the components' outputs; by default the scale of the result, else 0.
 
         Raises:
-            BadInput: No components are named, or the model, a file or the form does not exist.
+            BadInput: No components are named, or the run has none.
             UnsupportedModel: The form cannot express the ablation.
         """
-        if form not in get_args(Form):
-            raise BadInput(
-                f"`kind` '{form}' is unknown{nearest(form, get_args(Form))}; use "
-                f"{', '.join(get_args(Form))}"
-            )
-        result = model if isinstance(model, Exportable) else None
-        if isinstance(heads, Exportable):
-            result = heads
-        elif heads is None and not isinstance(model, Exportable):
-            if isinstance(model, GatedModel):
+        if heads is None:
+            if isinstance(target, GatedModel):
                 raise BadInput("no components are named: give `heads` such as L0H4+L1H8")
-            result = _read(model)
-        if result is not None and not isinstance(heads, str | list | tuple):
-            components: str | tuple[str, ...] = _selected(result)
-        elif isinstance(heads, str):
-            components = heads
-        else:
-            components = tuple(heads)  # type: ignore[arg-type]  # a list of names
-        ablation = _ablation_of(result, form, scale)
-        if isinstance(model, Exportable) or (result is not None and result is not heads):
-            assert result is not None
-            model = result.model.name
-        assert not isinstance(model, Exportable)
+            target = heads = target if isinstance(target, Exportable) else _read(target)
+        results = [given for given in (heads, target) if isinstance(given, Exportable)]
+        result = results[0] if results else None
+        if isinstance(heads, Exportable):
+            if not heads.selected:
+                raise BadInput(
+                    f"the run on task '{heads.task}' selected nothing: name components in `heads`"
+                )
+            heads = [one if isinstance(one, str) else one.name for one in heads.selected]
+        if isinstance(target, Exportable):
+            target = target.model.name
         return cls(
-            model if isinstance(model, GatedModel) else str(model),
-            components,
+            target if isinstance(target, GatedModel) else str(target),
+            heads if isinstance(heads, str) else tuple(heads),
             form,
-            ablation,
+            _ablation_of(result, form, scale),
             result,
         )
 
@@ -103,13 +93,11 @@ class ExportRequest:
     @property
     def kinds(self) -> str:
         """The kinds of the components."""
-        if isinstance(self.components, str):
-            if is_published(self.components):
-                return "heads"
-            words: Sequence[str] = [word for word in self.components.split("+") if word.strip()]
-        else:
-            words = self.components
-        return kinds_of(Component.parse(word) for word in words) or "heads"
+        if is_published(self.components):
+            return "heads"
+        given = self.components
+        words = given.split("+") if isinstance(given, str) else list(given)
+        return kinds_of(Component.parse(word) for word in words if word.strip()) or "heads"
 
     @property
     def effects(self) -> dict[str, float] | None:
@@ -124,13 +112,7 @@ class ExportRequest:
         Raises:
             BrocaError: There are no components, or the model lacks one.
         """
-        components = self.components
-        if is_published(components):
-            assert isinstance(components, str)
-            components = published_heads(
-                components, layers=model.structure.layers, heads=model.heads
-            )
-        named = model.gated_parts(components).named
+        named = model.gated_parts(published_heads(self.components, model)).named
         if not named:
             raise BadInput("no components are named: give `heads` such as L0H4+L1H8")
         return tuple(component.name for component in named)
@@ -143,35 +125,25 @@ class ExportRequest:
         """
         if self.result is None:
             return
-        result_model = self.result.model
-        dtype = getattr(torch, result_model.dtype, None) if result_model.dtype else None
-        same = result_model.dtype in ("", model.dtype)
+        measured = self.result.model
+        dtype = getattr(torch, measured.dtype, None) if measured.dtype else None
+        same = measured.dtype in ("", model.dtype)
         digest = model.fingerprint if same else fingerprint(model.model, dtype=dtype)
-        if digest != result_model.fingerprint:
+        if digest != measured.fingerprint:
             raise BadInput(
                 f"the weights of '{model.name}' are not those of the result (fingerprint "
-                f"{digest}, not {result_model.fingerprint}): give the model that it is of, or name "
+                f"{digest}, not {measured.fingerprint}): give the model that it is of, or name "
                 "the components in `heads`"
             )
 
     def held_out(self, names: tuple[str, ...]) -> HeldOut | None:
         """Returns the measurements of exactly these components under this ablation."""
-        verification = (
-            self.result.verification if isinstance(self.result, Localization) else self.result
-        )
-        if (
-            not isinstance(verification, Verification)
-            or set(verification.heads) != set(names)
-            or verification.ablation != self.ablation
-        ):
+        found = self.result.verification if isinstance(self.result, Localization) else self.result
+        if not isinstance(found, Verification) or set(found.heads) != set(names):
             return None
-        return HeldOut(
-            verification.task,
-            verification.verdict,
-            verification.drops,
-            verification.baseline,
-            verification.after,
-        )
+        if found.ablation != self.ablation:
+            return None
+        return HeldOut(found.task, found.verdict, found.drops, found.baseline, found.after)
 
     def loading(self, options: ModelOptions) -> ModelOptions:
         """Returns options that load the components' kinds, with an adapter in weights to write.
@@ -184,10 +156,10 @@ class ExportRequest:
         """
         if isinstance(self.model, GatedModel):
             return options
-        dtype, merge = options.dtype, options.merge_adapter
-        if self.form in ("weights", "patch"):
-            dtype, merge = "stored" if dtype == "auto" else dtype, True
-        return replace(options, components=self.kinds, dtype=dtype, merge_adapter=merge)
+        if self.form == "weights":
+            dtype = "stored" if options.dtype == "auto" else options.dtype
+            options = replace(options, dtype=dtype, merge_adapter=True)
+        return replace(options, components=self.kinds)
 
     def call(self, names: tuple[str, ...]) -> str:
         """Returns the call of `broca.export` that repeats the export.
@@ -218,10 +190,10 @@ def _ablation_of(result: Exportable | None, form: Form, scale: float | None) -> 
             f"{how.kind} ablation cannot be exported: what stands in for an output differs from "
             "prompt to prompt; give a `scale`, such as 0"
         )
-    if how.needs_donors and form in ("adapter", "heads"):
+    if how.needs_donors and form != "weights":
         raise UnsupportedModel(
             f"`kind` {form} multiplies outputs and cannot hold {how.kind} ablation: use `kind` "
-            "weights or patch, or give a `scale`, such as 0"
+            "weights, or give a `scale`, such as 0"
         )
     return ablation
 
@@ -244,25 +216,9 @@ def _read(path: str | Path) -> Exportable:
             f"{result.described()} names no components to export: give a localization, a "
             "verification or a neuron set"
         )
-    verified = place.is_dir() and (place / Verification.FILE).is_file()
-    if isinstance(result, Localization) and verified:
+    if isinstance(result, Localization) and (place / Verification.FILE).is_file():
         later = Verification.read(place)
         same = later.model.fingerprint == result.model.fingerprint and later.task == result.task
         if same and set(later.heads) == set(result.selected):
             return replace(result, verification=later)
     return result
-
-
-def _selected(result: Exportable) -> tuple[str, ...]:
-    """Returns the names of the components that a result selected.
-
-    Raises:
-        BadInput: The result selected none.
-    """
-    if not result.selected:
-        raise BadInput(
-            f"the run on task '{result.task}' selected nothing: name components in `heads`"
-        )
-    if isinstance(result, NeuronSet):
-        return tuple(neuron.name for neuron in result.selected)
-    return result.selected

@@ -1,19 +1,32 @@
-"""Compares the answers of an export in other libraries with those of broca's ablated model."""
+"""Compares an export, loaded by other libraries, with the model that broca ablates.
+
+Its answers to some prompts must be equal, and its score by lm-eval's own `hf` model if requested.
+"""
 
 from __future__ import annotations
 
+import copy
+import logging
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib.metadata import version
+from io import StringIO
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from broca.errors import SelfTestFailed
+from broca.engine import Ablation
+from broca.errors import BadInput, SelfTestFailed
+from broca.exports.request import ExportRequest
 from broca.exports.weights import Means
 from broca.models import ActiveGates, GatedModel, greedy
-from broca.results.export import ReloadCheck
+from broca.options import TaskOptions
+from broca.results.export import ReloadCheck, ScoreCheck
+from broca.runs.run import Run
+from broca.runs.task_sets import load_tasks, whole_tasks
+from broca.tasks import Benchmark, Task
 
 NEW_TOKENS = 12
 """Number of tokens of each continuation."""
@@ -166,3 +179,114 @@ def compare_answers(
         tolerance=tolerance,
         same_continuations=int(same.all(dim=1).sum()),
     )
+
+
+def checked_task(request: ExportRequest, task: str | Task | None) -> str | Task:
+    """Returns the task whose score is compared, by default that of the export's result.
+
+    Raises:
+        BadInput: Neither a task nor a result is given, or the ablation is neither zero ablation nor
+            scaling.
+    """
+    if Ablation(request.ablation.kind).needs_donors:
+        raise BadInput(
+            f"`check` compares scores under zero ablation or a scale; under {request.ablation.kind}"
+            " ablation the outputs alone are compared"
+        )
+    if task is not None:
+        return task
+    if request.result is None:
+        raise BadInput("`check` needs a `task` to compare scores on")
+    return request.result.task
+
+
+def ablated_score(
+    opened: Run, names: Sequence[str], scale: float, task: str | Task
+) -> tuple[Benchmark, float]:
+    """Loads a task with the options of the call; returns it and broca's score on all items.
+
+    Args:
+        opened: The model and the journal.
+        names: Names of the ablated components.
+        scale: Factor of their outputs.
+        task: The task.
+
+    Raises:
+        BadInput: The task is a group.
+    """
+    catalog, options = opened.catalog, opened.options.task_options
+    name = catalog.name_of(task)
+    benchmark = load_tasks(opened.model, [name], catalog, task=name, options=options)[name]
+    if len(benchmark.task_names) > 1:
+        raise BadInput(
+            f"`check` compares the score of one task, and '{benchmark.name}' is a group: name one "
+            f"of {', '.join(benchmark.task_names[:3])}, ... in `task`"
+        )
+    run = opened.on(
+        whole_tasks({name: benchmark}),
+        ablation=Ablation(scale=scale),
+        settings={"measures": name, "checks": list(names)},
+    )
+    scores = run.scores(opened.model.components.columns(names))
+    run.finish()
+    return benchmark, scores[name]
+
+
+def harness_score(
+    model: Any, tokenizer: Any, benchmark: Benchmark, *, options: TaskOptions
+) -> float:
+    """Scores a model of transformers or PEFT with lm-eval's `hf` model and evaluator.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer.
+        benchmark: The task in broca.
+        options: Task options.
+    """
+    from lm_eval import simple_evaluate
+    from lm_eval.models.huggingface import HFLM
+    from lm_eval.tasks import TaskManager
+
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    (task,) = benchmark.harness_tasks
+    if (tokenizer.pad_token_id or 0) >= model.get_input_embeddings().num_embeddings:
+        tokenizer = copy.deepcopy(tokenizer)
+        tokenizer.pad_token = tokenizer.eos_token  # hf embeds its padding
+    with redirect_stderr(StringIO()):  # it draws bars that cannot be switched off
+        results = simple_evaluate(
+            HFLM(
+                pretrained=model,
+                tokenizer=tokenizer,
+                batch_size=8,
+                max_length=options.max_length,
+                chat_template_args=options.template_settings,
+            ),
+            tasks=[task],
+            task_manager=TaskManager(include_defaults=False),  # which would take seconds
+            num_fewshot=options.num_fewshot,
+            limit=options.limit,
+            apply_chat_template=options.chat_template,
+            system_instruction=options.system_prompt,
+            fewshot_as_multiturn=options.fewshot_as_multiturn and options.chat_template,
+            bootstrap_iters=0,
+            log_samples=False,
+        )
+    name, _, filtered = benchmark.metric.partition(",")
+    return float(results["results"][task.task_name][f"{name},{filtered or 'none'}"])
+
+
+def compare_scores(benchmark: Benchmark, broca: float, hf: float, *, dtype: str) -> ScoreCheck:
+    """Compares lm-eval's score of an export with broca's of the ablated model.
+
+    Raises:
+        SelfTestFailed: The scores differ by more than the number format explains: relative to the
+            score, or to 1, by 1e-4, and by 0.02 where near-ties may be decided differently.
+    """
+    allowed = 1e-4 if dtype in ("float32", "float64") else 0.02
+    if not abs(broca - hf) <= allowed * max(abs(broca), 1.0):
+        raise SelfTestFailed(
+            f"lm-eval's `hf` model scores {hf:.4f} with the export on '{benchmark.name}' and "
+            f"broca's ablated model {broca:.4f}: do not use the export, and please report the "
+            "architecture"
+        )
+    return ScoreCheck(benchmark.name, benchmark.metric, len(benchmark.items), broca, hf)
