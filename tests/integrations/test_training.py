@@ -12,7 +12,7 @@ from broca.errors import BadInput
 from broca.integrations import Log, TrainerCallback
 from broca.journal import Journal
 from broca.models import GatedModel
-from broca.runs.setup import claimed
+from claims import claimed
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 

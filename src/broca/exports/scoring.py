@@ -61,9 +61,7 @@ def checked_benchmark(opened: Run, task: str | Task) -> Benchmark:
     return benchmark
 
 
-def ablated_score(
-    opened: Run, names: Sequence[str], scale: float, benchmark: Benchmark
-) -> float:
+def ablated_score(opened: Run, names: Sequence[str], scale: float, benchmark: Benchmark) -> float:
     """Returns broca's score of the ablated model on all items.
 
     Args:

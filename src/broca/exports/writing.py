@@ -74,9 +74,7 @@ def unpublished(folder: Path) -> Iterator[Path]:
         ) from error
 
 
-def mean_outputs(
-    opened: Run, names: tuple[str, ...], request: ExportRequest, items: int
-) -> Means:
+def mean_outputs(opened: Run, names: tuple[str, ...], request: ExportRequest, items: int) -> Means:
     """Returns what replaces the components' outputs, from the run's `locate` items.
 
     Args:
@@ -99,7 +97,8 @@ def mean_outputs(
     tasks = opened.claimed(
         result.task, others=[], items=items, seed=result.search.seed, searched="task"
     )
-    run = opened.on(tasks, settings={}, ablation=Ablation(request.ablation.kind), donors=tasks.located)
+    ablation = Ablation(request.ablation.kind)
+    run = opened.on(tasks, settings={}, ablation=ablation, donors=tasks.located)
     return run.stand_ins(opened.model.gated_parts(names).points)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from transformers import TrainerCallback as Base
 
@@ -163,7 +163,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         """Measures an atlas; returns how many components each task needs more than the others."""
         try:
             result = atlas(
-                options=AtlasOptions(
+                settings=AtlasOptions(
                     model, tasks=[self._task, *self._others], rows=self._atlas_rows,
                     items=self._limit, seed=self._seed, run_options=self._options,
                 )

@@ -1,6 +1,7 @@
 """Options as frozen data classes, which need no torch: flags, keywords, and JSON in a folder."""
 
 from broca.options.base import Options as Options
+from broca.options.base import flat as flat
 from broca.options.base import leaves as leaves
 from broca.options.base import names_of as names_of
 from broca.options.base import verb as verb

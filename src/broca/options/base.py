@@ -5,12 +5,23 @@ are flags and keywords like the verb's own.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
-from functools import cache, wraps
+from functools import wraps
 from inspect import Parameter as Keyword
 from inspect import Signature
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from cyclopts import Group, Parameter
@@ -53,7 +64,7 @@ def shown_as(title: str, sentence: str, order: int) -> Callable[[type[T]], type[
 
 
 @Parameter(name="*")
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Options:
     """Base of all option classes; it checks the types of their fields.
 
@@ -67,8 +78,8 @@ class Options:
     """Fields that determine only how a result is computed: another value is the same run."""
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            object.__setattr__(self, item.name, _checked(item, getattr(self, item.name)))
+        for name, hint in _hints(type(self)).items():
+            object.__setattr__(self, name, _checked(name, hint, getattr(self, name)))
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any], base: Self | None = None) -> Self:
@@ -86,18 +97,17 @@ class Options:
         if left:
             name = next(iter(left))
             verb_name = cls.__name__.removesuffix("Options").lower()
-            raise BadInput(
-                f"`{verb_name}` has no parameter '{name}'{nearest(name, names_of(cls))}"
-            )
+            raise BadInput(f"`{verb_name}` has no parameter '{name}'{nearest(name, names_of(cls))}")
         return options
 
     @classmethod
     def _taken_from(cls, keywords: dict[str, Any], base: Self | None) -> Self:
         values = {}
         for item in fields(cls):
-            group = _group(item)
+            hint = _hints(cls)[item.name]
+            group = _group(hint)
             if group is None:
-                if item.name in keywords and not _hidden(item):
+                if item.name in keywords and not _hidden(hint):
                     values[item.name] = keywords.pop(item.name)
                 elif base is not None:
                     values[item.name] = getattr(base, item.name)
@@ -111,7 +121,7 @@ class Options:
                 )
             if whole is None and base is not None:
                 whole = getattr(base, item.name)
-            inner: dict[str, Any] = {} if _hidden(item) else keywords
+            inner: dict[str, Any] = {} if _hidden(hint) else keywords
             values[item.name] = group._taken_from(inner, whole)
         return cls(**values)
 
@@ -127,6 +137,15 @@ class Options:
         return plain
 
 
+def flat(options: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Returns plain options of all groups by name; the groups of one verb share no name."""
+    values: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in without:
+            values |= flat(value) if name.endswith("_options") else {name: value}
+    return values
+
+
 R = TypeVar("R")
 
 
@@ -134,15 +153,16 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
     """Makes a function of options a verb, which takes their fields as keywords.
 
     Positional arguments are the first fields, or all belong to the first one if that is a list;
-    `options` gives all fields as a whole.
+    `settings` gives all fields as a whole.
     """
 
     def decorated(function: Callable[[Any], R]) -> Callable[..., R]:
         first = [item.name for item in fields(cls)]
-        listed = get_origin(_within(fields(cls)[0].type)[0]) is list
+        origin: Any = get_origin(_within(_hints(cls)[first[0]])[0])
+        listed = origin is list
 
         @wraps(function)
-        def with_keywords(*arguments: Any, options: Any = None, **keywords: Any) -> R:
+        def with_keywords(*arguments: Any, settings: Any = None, **keywords: Any) -> R:
             if listed and not (len(arguments) == 1 and isinstance(arguments[0], list | tuple)):
                 arguments = (list(arguments),) if arguments else ()
             if len(arguments) > len(first):
@@ -150,12 +170,12 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
             named = dict(zip(first, arguments, strict=False))
             if both := sorted({*named} & {*keywords}):
                 raise BadInput(f"`{both[0]}` is given twice")
-            return function(cls.of(named | keywords, options))
+            return function(cls.of(named | keywords, settings))
 
         with_keywords.__signature__ = Signature(  # type: ignore[attr-defined]
             [
                 *_parameters(cls),
-                Keyword("options", Keyword.KEYWORD_ONLY, default=None),
+                Keyword("settings", Keyword.KEYWORD_ONLY, default=None),
             ]
         )
         return with_keywords
@@ -166,8 +186,9 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
 def leaves(cls: type[Options]) -> Iterator[tuple[type[Options], Field[Any]]]:
     """Yields every field that is a flag or a keyword, with the class that it belongs to."""
     for item in fields(cls):
-        group = _group(item)
-        if _hidden(item):
+        hint = _hints(cls)[item.name]
+        group = _group(hint)
+        if _hidden(hint):
             continue
         if group is None:
             yield cls, item
@@ -175,52 +196,77 @@ def leaves(cls: type[Options]) -> Iterator[tuple[type[Options], Field[Any]]]:
             yield from leaves(group)
 
 
-@cache
 def names_of(cls: type[Options]) -> tuple[str, ...]:
     """Returns the keywords of an option class, with those of its groups."""
     return tuple(item.name for _, item in leaves(cls))
 
 
 def _parameters(cls: type[Options]) -> Iterator[Keyword]:
-    for _, item in leaves(cls):
+    for owner, item in leaves(cls):
         default: Any = item.default
         if default is MISSING:
-            made = item.default_factory
+            made: Any = item.default_factory
             default = Keyword.empty if made is MISSING else made()
         kind = Keyword.KEYWORD_ONLY if item.kw_only else Keyword.POSITIONAL_OR_KEYWORD
-        yield Keyword(item.name, kind, default=default, annotation=item.type)
+        yield Keyword(item.name, kind, default=default, annotation=_hints(owner)[item.name])
 
 
-def _group(item: Field[Any]) -> type[Options] | None:
-    hint: Any = get_args(item.type)[0] if get_origin(item.type) is Annotated else item.type
-    return hint if isinstance(hint, type) and issubclass(hint, Options) else None
+_HINTS: dict[type[Options], dict[str, Any]] = {}
 
 
-def _hidden(item: Field[Any]) -> bool:
-    return HIDDEN in get_args(item.type)
+def _hints(cls: type[Options]) -> dict[str, Any]:
+    """Returns the types of the fields of a class, computed once."""
+    if cls not in _HINTS:
+        hints = get_type_hints(cls, include_extras=True)
+        _HINTS[cls] = {item.name: hints[item.name] for item in fields(cls)}
+    return _HINTS[cls]
 
 
-def _checked(item: Field[Any], value: Any) -> Any:
+def _group(hint: Any) -> type[Options] | None:
+    inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return inner if isinstance(inner, type) and issubclass(inner, Options) else None
+
+
+def _hidden(hint: Any) -> bool:
+    return HIDDEN in get_args(hint)
+
+
+def _checked(name: str, hint: Any, value: Any) -> Any:
     """Returns the value of a field as its type has it.
 
     Raises:
         BadInput: The value is of another type, or out of range.
     """
-    if _group(item) is not None:
+    if _group(hint) is not None:
         return value
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
     elif isinstance(value, os.PathLike):
         value = os.fspath(value)
     try:
-        return msgspec.convert(value, item.type)
+        return msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
-        known = [choice for hint in _within(item.type) for choice in _choices(hint)]
+        known = [choice for part in _within(hint) for choice in _choices(part)]
         if known:
             says = f"is unknown{nearest(str(value), known)}: use {', '.join(known)}"
-            raise BadInput(f"`{item.name}` '{value}' {says}") from None
-        says = str(error).replace("Expected", "expected").replace("`", "")
-        raise BadInput(f"`{item.name}` cannot be {value!r}: {says}") from None
+            raise BadInput(f"`{name}` '{value}' {says}") from None
+        kind = type(value).__name__
+        raise BadInput(
+            f"`{name}` must be {_expected(str(error))}, not {value!r} ({kind})"
+        ) from None
+
+
+_NOUNS = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "a text"}
+_BOUNDS = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
+
+
+def _expected(message: str) -> str:
+    """Returns in words what a message of msgspec expects, such as Expected `int` >= 1."""
+    match = re.match(r"Expected `(\w+)[^`]*`(?: ([<>]=?) ([\d.]+))?", message)
+    if match is None:
+        return message.replace("`", "")
+    kind, sign, bound = match.groups()
+    return f"{_BOUNDS[sign]} {float(bound):g}" if sign else _NOUNS.get(kind, f"a {kind}")
 
 
 def _within(hint: Any) -> tuple[Any, ...]:

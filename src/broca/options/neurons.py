@@ -59,12 +59,6 @@ class MethodOptions(Options):
     knowledge_share: float = 0.4
     """Knowledge neurons: share of items that must select a neuron."""
 
-    search: str = "masked-gradient"
-    """Search of sensing: masked-gradient, or a method of localize."""
-
-    rows: Annotated[Count | None, WHOLE] = None
-    """Rows of sensing; default: as many as cost the same as integrated gradients."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class SeedOptions(Options):

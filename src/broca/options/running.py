@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from msgspec import Meta
 
@@ -369,7 +369,7 @@ class RunOptions(Options):
     on_progress: Annotated[Any, PYTHON_ONLY] = None
     """Receives the current stage and the progress of the run."""
 
-    def within(self, workspace: Any) -> "RunOptions":
+    def within(self, workspace: Any) -> Self:
         """Returns the options for a call within the verb, in an open workspace, not reported."""
         journal_options = replace(self.journal_options, journal=workspace)
         return replace(self, journal_options=journal_options, on_progress=None)

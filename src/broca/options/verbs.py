@@ -25,8 +25,14 @@ from broca.options.running import (
     VerifyRun,
 )
 
-POSITION = Parameter(group=Group("Arguments", sort_key=0))
+ARGUMENTS = Group("Arguments", sort_key=0)
+"""The heading of positional arguments in `--help`."""
+
+POSITION = Parameter(group=ARGUMENTS)
 """A positional argument of the command line."""
+
+WORDS = Parameter(group=ARGUMENTS, converter=lambda _, tokens: [token.value for token in tokens])
+"""Positional arguments of the command line, all of them."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +192,7 @@ class StressOptions(Options):
 class CompareOptions(Options):
     """The options of `compare`."""
 
-    models: Annotated[list[Any], POSITION]
+    models: Annotated[list[Any], WORDS]
     """Models, or out folders of runs or atlases; the first is the reference."""
 
     _: KW_ONLY
@@ -415,7 +421,7 @@ class ReproduceOptions(Options):
     name: Annotated[Any, POSITION]
     """One of {studies}, several as A,B, or all."""
 
-    model: Annotated[list[Any], POSITION]
+    model: Annotated[list[Any], WORDS]
     """Models, whose rows share one table."""
 
     _: KW_ONLY
@@ -440,7 +446,7 @@ class ReproduceOptions(Options):
     run_options: PaperRun = field(default_factory=PaperRun)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.model, list):
-            several = self.model if isinstance(self.model, tuple) else [self.model]
-            object.__setattr__(self, "model", list(several))
+        models: Any = self.model
+        if not isinstance(models, list):
+            object.__setattr__(self, "model", [*models] if isinstance(models, tuple) else [models])
         super().__post_init__()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ from broca.options import (
     LocalizeOptions,
     Options,
     RunOptions,
+    flat,
 )
 from broca.results.base import SCHEMA
 from broca.results.files import write_beside
@@ -149,7 +150,7 @@ class RunFolder:
     @property
     def decisive(self) -> dict[str, Any]:
         """The options that determine the result, by name, and the verb."""
-        return {"verb": self.record.verb, **_flat(self.options.decisive())}
+        return {"verb": self.record.verb, **flat(self.options.decisive())}
 
     @contextmanager
     def scratch(self, options: JournalOptions) -> Iterator[JournalOptions]:
@@ -277,7 +278,10 @@ def journal_workspace(
             ) from error
 
 
-def options_of_run(folder: str | Path, run_options: RunOptions) -> RunOptions:
+RunT = TypeVar("RunT", bound=RunOptions)
+
+
+def options_of_run(folder: str | Path, run_options: RunT) -> RunT:
     """Returns the options with which a run's model and tasks are loaded again.
 
     Args:
@@ -311,8 +315,7 @@ def with_recorded(options: Any, recorded: Any) -> Any:
         **{
             item.name: getattr(recorded, item.name)
             for item in fields(options)
-            if item.name in names
-            and getattr(options, item.name) == getattr(defaults, item.name)
+            if item.name in names and getattr(options, item.name) == getattr(defaults, item.name)
         },
     )
 
@@ -336,7 +339,7 @@ def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...
     result. Models and data of the hub count as unchanged.
     """
     entry = _finished(folder).get(verb)
-    if not isinstance(entry, dict) or not entry.get("files"):
+    if not isinstance(entry, dict) or not isinstance(entry.get("files"), list):
         return ()
     files = tuple(folder / name for name in entry["files"])
     same = {
@@ -448,14 +451,6 @@ def _read(folder: Path) -> RunFolderRecord | None:
             "`fresh` to replace it"
         ) from error
     return record
-
-
-def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of all groups by name; the groups of one verb share no name."""
-    flat = {}
-    for name, value in options.items():
-        flat |= _flat(value) if name.endswith("_options") else {name: value}
-    return flat
 
 
 def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

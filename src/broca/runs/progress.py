@@ -102,7 +102,8 @@ class Stages:
         """Begins a chunk of `rows` after `done` of `total` rows of the plan."""
         if not self._chunk[1]:  # rows before the first chunk were known and took no time
             self._done = self._known + done * self._weight
-        self._tokens, self._chunk_tokens, self._chunk = self._tokens + self._chunk_tokens, 0, (done, rows)
+        self._tokens, self._chunk_tokens = self._tokens + self._chunk_tokens, 0
+        self._chunk = (done, rows)
         self._reach(self._known + done * self._weight)
 
     def within(self, progress: Progress) -> None:

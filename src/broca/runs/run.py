@@ -75,10 +75,10 @@ class Run:
 
     Attributes:
         model: The model whose components are ablated.
+        tasks: The tasks and their items; none until they are known.
         workspace: The journal and the workers, which other runs may share.
         options: How tasks are asked, and how rows are measured.
         stages: Receives the current stage and the progress of the run.
-        tasks: The tasks and their items.
         ablation: How components are ablated.
         donors: Bank positions of the items whose activations replace ablated ones.
         settings: The options of the verb, which identify the run together with the weights and the
@@ -88,10 +88,10 @@ class Run:
     """
 
     model: GatedModel
+    tasks: TaskSet
     workspace: Workspace
     options: RunOptions = field(default_factory=RunOptions)
     stages: Stages = field(default_factory=Stages)
-    tasks: TaskSet = field(default_factory=TaskSet)
     ablation: Ablation = field(default_factory=Ablation)
     donors: Sequence[int] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class Run:
         return replace(tasks, notes=notes)
 
     def on(self, tasks: TaskSet, *, settings: Mapping[str, Any], **parts: Any) -> Run:
-        """Returns the run on some tasks, whose verb has these settings; `parts` are other fields."""
+        """Returns the run on some tasks with the settings of a verb; `parts` are other fields."""
         day = self.options.task_options.chat_template_date
         dated = {} if day is None else {DATE: day}
         return replace(self, tasks=tasks, settings={**settings, **dated}, **parts)

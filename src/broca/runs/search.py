@@ -91,7 +91,9 @@ def searching_run(
     return run.on(tasks, settings=settings, ablation=ablation, donors=tasks.located, noted=noted)
 
 
-def search(run: Run, method: str, options: SearchOptions, *, seed: int, stage: str = "") -> Searched:
+def search(
+    run: Run, method: str, options: SearchOptions, *, seed: int, stage: str = ""
+) -> Searched:
     """Finds the reference answers that a search needs, and searches.
 
     Args:

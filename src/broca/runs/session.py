@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from broca.components import Component
 from broca.engine import Ablation
@@ -27,6 +26,7 @@ from broca.published import is_published, published_heads
 from broca.results.localization import Localization
 from broca.runs.progress import Stages
 from broca.runs.run import DATE, Run
+from broca.runs.task_sets import TaskSet
 from broca.runs.workspace import Workspace
 from broca.tasks import Task, says_date
 
@@ -74,7 +74,7 @@ def open_run(
         with model_in_use(model, options.model_options, stages) as gated:
             if options.task_options.chat_template and says_date(gated.tokenizer):
                 options = replace(options, task_options=_dated(options.task_options, space))
-            yield Run(gated, space, options, stages)
+            yield Run(gated, TaskSet(), space, options, stages)
 
 
 @contextmanager

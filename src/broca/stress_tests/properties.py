@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from broca.engine.ablation import ABLATIONS
 from broca.errors import SelfTestFailed
 from broca.measurement import Observation
 from broca.results.base import Interval

@@ -85,6 +85,4 @@ def atlas(options: AtlasOptions) -> Atlas:
         run.note_search("atlas", problem, {})
         chart = searches.run(AtlasSearch(problem), run.responding(referenced.response))
         stages.enter("reading the matrix")
-        return assembled(
-            run, chart, scores, referenced, k=options.k, seed=seed, started=started
-        )
+        return assembled(run, chart, scores, referenced, k=options.k, seed=seed, started=started)

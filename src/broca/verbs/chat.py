@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable
 
 from broca.errors import BadInput
 from broca.explorer.conversations import Conversation, Exchange
-from broca.models import GatedModel
-from broca.options import ModelOptions, TaskOptions, takes_options, without
+from broca.options import ChatOptions, TaskOptions
 from broca.published import is_published, published_heads
-from broca.results.localization import Localization
 from broca.runs.progress import Report, Stages
-from broca.runs.setup import model_and_heads, model_in_use
+from broca.runs.session import model_and_heads, model_in_use
 
 SELECTION = "selection"
 """The name of the set that a conversation begins with."""
@@ -46,18 +42,19 @@ def chat(
     Raises:
         BrocaError: The model or a component does not exist.
     """
-    template = TaskOptions(chat_template=True, chat_template_kwargs=chat_template_kwargs)
-    model, named = model_and_heads(model, heads)
-    with model_in_use(model, model_options, Stages(on_progress)) as gated:
+    template = TaskOptions(chat_template=True, chat_template_kwargs=options.chat_template_kwargs)
+    model, named = model_and_heads(options.target, options.heads)
+    with model_in_use(model, options.model_options, Stages(on_progress)) as gated:
         if is_published(named):
             assert isinstance(named, str)
             named = published_heads(
                 named, layers=gated.structure.layers, heads=gated.structure.projections[0].heads
             )
-        parts = gated.gated_parts(named, scale)
+        parts = gated.gated_parts(named, options.scale)
         names = tuple(component.name for component in parts.named)
         conversation = Conversation(
-            gated, names, scale, {SELECTION: names}, system_prompt, max_new_tokens,
+            gated, names, options.scale, {SELECTION: names}, options.system_prompt,
+            options.max_new_tokens,
             template_settings=template.template_settings,
         )  # fmt: skip
         on_start(conversation)

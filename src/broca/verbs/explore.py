@@ -87,7 +87,9 @@ def explore(options: ExploreOptions) -> LivePage:
         exports=options.exports,
     )
     try:
-        server = Server(explorer, host=options.host, port=options.port, token=token, public=options.public)
+        server = Server(
+            explorer, host=options.host, port=options.port, token=token, public=options.public
+        )
     except BadInput:
         explorer.close()
         raise

@@ -7,7 +7,7 @@ from dataclasses import replace
 from broca import exports
 from broca.engine import Ablation
 from broca.exports import ExportRequest, Origin
-from broca.options import ExportOptions, verb
+from broca.options import ExportOptions, RunOptions, verb
 from broca.results.export import BaseModel, Export
 from broca.runs.progress import Stages
 from broca.runs.provenance import model_info
@@ -26,7 +26,8 @@ def export(options: ExportOptions) -> Export:
             what to do.
         SelfTestFailed: The export does not equal the ablated model; its files are removed.
     """
-    kind, run_options = options.kind, options.run_options
+    kind = options.kind
+    run_options: RunOptions = options.run_options
     request = ExportRequest.of(options.target, options.heads, kind, options.scale)
     if kind == "adapter":
         exports.require_peft()
@@ -35,7 +36,9 @@ def export(options: ExportOptions) -> Export:
     stages = Stages(run_options.on_progress)
     run_options = replace(run_options, model_options=request.loading(run_options.model_options))
     with exports.unpublished(folder) as part:
-        with open_run(request.model, run_options, stages, task=checked, warns=options.check) as opened:
+        with open_run(
+            request.model, run_options, stages, task=checked, warns=options.check
+        ) as opened:
             gated = opened.model
             request.require_same_weights(gated)
             names = request.names(gated)

@@ -70,9 +70,7 @@ def plan(options: PlanOptions) -> CostEstimate:
         )
 
 
-def _cost(
-    method: Method, problem: Problem, tokens: float, speeds: dict[str, float]
-) -> MethodCost:
+def _cost(method: Method, problem: Problem, tokens: float, speeds: dict[str, float]) -> MethodCost:
     """Returns the cost of a method: the given budget, or the rows that it usually measures."""
     response = method.response if "probability" in speeds else "accuracy"
     try:

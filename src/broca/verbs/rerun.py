@@ -42,7 +42,7 @@ def rerun(options: RerunOptions) -> Repetition:
                 journal_options=scratch,
                 on_progress=options.on_progress,
             )
-            after = localize(options=replace(again, run_options=run_options))
+            after = localize(settings=replace(again, run_options=run_options))
         return compare_results(before, after)
     with Journal(run_folder.journal, read_only=True) as journal:
         run = find_run(journal, run_folder.record.digests.get("run"))

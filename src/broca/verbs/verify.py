@@ -9,14 +9,21 @@ from pathlib import Path
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import AblationOptions, LocalizeOptions, RunOptions, SearchOptions, VerifyOptions, verb
+from broca.options import (
+    AblationOptions,
+    LocalizeOptions,
+    SearchOptions,
+    VerifyOptions,
+    VerifyRun,
+    verb,
+)
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Crossing, Verification
 from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.provenance import crossings_of, model_info, verification_of
-from broca.runs.session import ablation_of, named_heads, open_run, require_names
 from broca.runs.search import proof_rows
+from broca.runs.session import ablation_of, named_heads, open_run, require_names
 from broca.runs.task_sets import listed
 from broca.tasks import Task
 from broca.verbs.localize import localize
@@ -27,7 +34,7 @@ LOCATED = 100
 
 
 @dataclass(frozen=True)
-class _Claim:
+class Claim:
     """What is claimed: the options of the call, completed by those of the run.
 
     Attributes:
@@ -37,7 +44,7 @@ class _Claim:
     """
 
     options: VerifyOptions
-    run_options: RunOptions
+    run_options: VerifyRun
     fingerprint: str | None = None
 
 
@@ -51,7 +58,7 @@ def verify(options: VerifyOptions) -> Verification:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    claim = _claim_of(options)
+    claim = claim_of(options)
     options, seed = claim.options, claim.options.seed or 0
     scope = replace(options.scope or Scope(controls=options.controls), seed=seed)
     require_names(options.heads)
@@ -86,12 +93,13 @@ def verify(options: VerifyOptions) -> Verification:
         examination = examiner.examine(names, order=options.order, report=stages.enter)
         crossings = crossings_of(names, tasks.task, examination.drops)
         for other in tasks.same_skill if options.both_ways else ():
-            within = claim.run_options.within(opened.workspace)
+            report = stages.within_verb(f"localizing {other}")
+            within = replace(claim.run_options.within(opened.workspace), on_progress=report)
             found = localize(
-                options=LocalizeOptions(
+                settings=LocalizeOptions(
                     gated, task=other, others=[], seed=seed, verify=False,
                     search_options=SearchOptions(k=len(names)),
-                    run_options=replace(within, on_progress=stages.within_verb(f"localizing {other}")),
+                    run_options=within,
                 )
             )  # fmt: skip
             if found.selected:
@@ -109,7 +117,7 @@ def verify(options: VerifyOptions) -> Verification:
         )  # fmt: skip
 
 
-def _claim_of(options: VerifyOptions) -> _Claim:
+def claim_of(options: VerifyOptions) -> Claim:
     """Returns the claim that a call makes; what it leaves out comes from the run.
 
     Raises:
@@ -127,7 +135,7 @@ def _claim_of(options: VerifyOptions) -> _Claim:
             raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
         if options.neurons is not None:
             heads, run_options = _with_neurons(heads, options.neurons, run_options)
-        return _Claim(replace(options, heads=heads), _ablated(run_options, options.ablation))
+        return Claim(replace(options, heads=heads), _ablated(run_options, options.ablation))
     if isinstance(target, GatedModel):
         raise BadInput("nothing to verify: give the out folder of a run, or name `heads`")
     found = target if isinstance(target, Localization) else Localization.read(target)
@@ -159,14 +167,14 @@ def _claim_of(options: VerifyOptions) -> _Claim:
         same_skill=[*same_skill, *options.same_skill],
         seed=found.search.seed if options.seed is None else options.seed,
     )
-    return _Claim(
+    return Claim(
         claimed,
         _ablated(replace(run_options, model_options=loading), options.ablation),
         found.model.fingerprint,
     )
 
 
-def _ablated(run_options: RunOptions, ablation: str | None) -> RunOptions:
+def _ablated(run_options: VerifyRun, ablation: str | None) -> VerifyRun:
     """Returns the options with the kind of ablation, if it is given."""
     if ablation is None:
         return run_options
@@ -177,8 +185,8 @@ def _ablated(run_options: RunOptions, ablation: str | None) -> RunOptions:
 def _with_neurons(
     heads: str | Sequence[str] | None,
     neurons: str | Path | NeuronSet,
-    run_options: RunOptions,
-) -> tuple[str, RunOptions]:
+    run_options: VerifyRun,
+) -> tuple[str, VerifyRun]:
     """Returns heads and neurons as one list of names, and options with the kinds of both."""
     if isinstance(neurons, NeuronSet) or Path(neurons).exists():
         selection = neurons if isinstance(neurons, NeuronSet) else NeuronSet.read(neurons)

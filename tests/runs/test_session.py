@@ -11,7 +11,7 @@ from broca.measurement import Plan
 from broca.options import ExecutorOptions, JournalOptions, RunOptions, SourceOptions
 from broca.results.codec import encode
 from broca.runs.progress import Stages
-from broca.runs.setup import IN_MEMORY, model_and_heads, open_session, open_workspace
+from broca.runs.session import IN_MEMORY, model_and_heads, open_run, open_workspace
 from broca.runs.workspace import Workspace
 from broca.verbs.localize import localize
 
@@ -48,13 +48,13 @@ def test_a_run_in_memory_says_that_it_cannot_be_resumed(tmp_path, caplog):
     assert caplog.messages == [IN_MEMORY]
 
 
-def test_a_session_measures_with_the_options_of_its_verb(tiny):
-    """The session has the given model, workspace and options, and reports its stages."""
+def test_a_run_measures_with_the_options_of_its_verb(tiny):
+    """The run has the given model, workspace and options, and reports its stages."""
     stages = []
     options = RunOptions(source_options=SourceOptions(allow_code=True))
     with (
         Workspace() as space,
-        open_session(
+        open_run(
             tiny, options.within(space), Stages(lambda text, _: stages.append(text))
         ) as opened,
     ):
@@ -62,14 +62,14 @@ def test_a_session_measures_with_the_options_of_its_verb(tiny):
         assert opened.model is tiny
         assert opened.catalog is space.catalog(options.source_options)
         tasks = opened.claimed("addition", others=[], items=10, seed=0, limit=8)
-        run = opened.run(tasks, settings={"seed": 0})
+        run = opened.on(tasks, settings={"seed": 0})
         assert run.tasks is tasks
-        assert run.engine_options is options.engine_options
+        assert run.options.engine_options is options.engine_options
         plan = Plan.crossed(designs.intact(len(tiny.components)), np.array([0]))
         assert len(run.measure(plan).responses) == 1
         assert space.journal.query("SELECT count(*) FROM rows")[0] == (1,)
         with pytest.raises(NothingToLocalize):  # random weights solve no task
-            opened.intact_scores(run)
+            run.intact()
     assert list(dict.fromkeys(stages))[-2:] == [
         "building task 1 of 1: addition",
         "scoring the intact model",
