@@ -147,30 +147,32 @@ class _Evaluate(ModuleType):
     def __init__(self, isolation: Isolation | None, what: str) -> None:
         super().__init__("evaluate")
         self._isolation, self._what = isolation, what
+        self._package = sys.modules.get("evaluate")
 
     def load(self, path: str, *args: Any, **kwargs: Any) -> Any:
         """Returns broca's `code_eval`, if code may be executed, or another metric."""
         if path != "code_eval":
-            return _genuine().load(path, *args, **kwargs)
+            return self.__getattr__("load")(path, *args, **kwargs)
         if self._isolation is None:
             raise BadInput(_REFUSAL.format(task=self._what))
         _metric.enter(self._isolation)
         return _metric
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(_genuine(), name)
+        if self._package is None:
+            stands_here = sys.modules.get("evaluate") is self
+            if stands_here:
+                del sys.modules["evaluate"]
+            self._package = import_module("evaluate")
+            if stands_here:
+                sys.modules["evaluate"] = self
+        return getattr(self._package, name)
 
-
-def _genuine() -> ModuleType:
-    """Returns the package `evaluate`, and imports it if necessary."""
-    stand_in = sys.modules.get("evaluate")
-    if not isinstance(stand_in, _Evaluate):
-        return import_module("evaluate")
-    del sys.modules["evaluate"]
-    try:
-        return import_module("evaluate")
-    finally:
-        sys.modules["evaluate"] = stand_in
+    def leave(self) -> None:
+        """Makes `import evaluate` find the package again."""
+        del sys.modules["evaluate"]
+        if self._package is not None:
+            sys.modules["evaluate"] = self._package
 
 
 @contextmanager
@@ -185,14 +187,11 @@ def code_tasks(isolation: Isolation | None, *, what: str = "this task") -> Itera
         BadInput: A task needs the metric, and code may not be executed or cannot be isolated on
             this machine.
     """
-    before = sys.modules.get("evaluate")
-    sys.modules["evaluate"] = _Evaluate(isolation, what)
+    stand_in = sys.modules["evaluate"] = _Evaluate(isolation, what)
     try:
         yield
     finally:
-        del sys.modules["evaluate"]
-        if before is not None:
-            sys.modules["evaluate"] = before
+        stand_in.leave()
 
 
 _REFUSAL = (
