@@ -34,7 +34,7 @@ LOCATED = 100
 
 
 @dataclass(frozen=True)
-class _Claim:
+class Claim:
     """What is claimed: the options of the call, completed by those of the run.
 
     Attributes:
@@ -58,7 +58,7 @@ def verify(options: VerifyOptions) -> Verification:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    claim = _claim_of(options)
+    claim = claim_of(options)
     options, seed = claim.options, claim.options.seed or 0
     scope = replace(options.scope or Scope(controls=options.controls), seed=seed)
     require_names(options.heads)
@@ -117,7 +117,7 @@ def verify(options: VerifyOptions) -> Verification:
         )  # fmt: skip
 
 
-def _claim_of(options: VerifyOptions) -> _Claim:
+def claim_of(options: VerifyOptions) -> Claim:
     """Returns the claim that a call makes; what it leaves out comes from the run.
 
     Raises:
@@ -135,7 +135,7 @@ def _claim_of(options: VerifyOptions) -> _Claim:
             raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
         if options.neurons is not None:
             heads, run_options = _with_neurons(heads, options.neurons, run_options)
-        return _Claim(replace(options, heads=heads), _ablated(run_options, options.ablation))
+        return Claim(replace(options, heads=heads), _ablated(run_options, options.ablation))
     if isinstance(target, GatedModel):
         raise BadInput("nothing to verify: give the out folder of a run, or name `heads`")
     found = target if isinstance(target, Localization) else Localization.read(target)
@@ -167,7 +167,7 @@ def _claim_of(options: VerifyOptions) -> _Claim:
         same_skill=[*same_skill, *options.same_skill],
         seed=found.search.seed if options.seed is None else options.seed,
     )
-    return _Claim(
+    return Claim(
         claimed,
         _ablated(replace(run_options, model_options=loading), options.ablation),
         found.model.fingerprint,
