@@ -7,7 +7,7 @@ leaves these columns out of the row, and adds the model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from broca.atlases import keep_to_groups
@@ -19,60 +19,51 @@ PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
 """The methods that the paper compares, which precede broca's own."""
 
 
-def top_heads(study: Study) -> list[Row]:
+def top_heads(study: Study) -> Iterator[Row]:
     """Table 2: drops of the task and of the general tasks without the selected heads."""
-    rows, top5 = [], study.published.top5
+    top5 = study.published.top5
     for task in study.localized:
         heads = study.list_of(task).heads
-        row = {
+        yield {
             "task": task, "heads": " ".join(heads), **study.scores(task, heads),
             "published_intact": top5("", task), "published_ablated": top5(task, task),
             "published_general_intact": top5("", "general"),
             "published_general_ablated": top5(task, "general"),
         }  # fmt: skip
-        rows.append(row)
-    return rows
 
 
-def same_skill(study: Study) -> list[Row]:
+def same_skill(study: Study) -> Iterator[Row]:
     """Table 3: heads of a task, measured on it and on the other tasks of its skill."""
-    rows = []
-    for task in study.localized:
-        same = study.same_skill(task)
-        for measured_on in (task, *same) if same else ():
-            row = {
-                "skill": study.skill(task), "found_on": task, "measured_on": measured_on,
-                **study.scores(measured_on, study.list_of(task).heads),
-                "published_ablated": study.published.top5(task, measured_on),
-            }  # fmt: skip
-            rows.append(row)
-    if not rows:
+    same = {task: study.same_skill(task) for task in study.localized}
+    if not any(same.values()):
         raise BadInput(
             "no two tasks have the same skill, which table3 compares: name some, such as "
             "addition,addition_words or gsm8k,arithmetic"
         )
-    return rows
+    for task in filter(same.get, same):
+        for measured_on in (task, *same[task]):
+            yield {
+                "skill": study.skill(task), "found_on": task, "measured_on": measured_on,
+                **study.scores(measured_on, study.list_of(task).heads),
+                "published_ablated": study.published.top5(task, measured_on),
+            }  # fmt: skip
 
 
-def methods(study: Study) -> list[Row]:
+def methods(study: Study) -> Iterator[Row]:
     """Table 4: the paper's methods and broca's, with the rows of each search."""
-    rows = []
     for task in study.localized:
         for method in (*PAPER_METHODS, DEFAULT_METHOD):
             listed = study.list_of(task, method)
-            row = {
+            yield {
                 "task": task, "method": method, "heads": " ".join(listed.heads),
                 "rows": listed.rows, **study.scores(task, listed.heads),
                 "published_heads": " ".join(study.published.heads(task, method)),
                 "published_evaluations": study.published.evaluations(method),
             }  # fmt: skip
-            rows.append(row)
-    return rows
 
 
-def sweep(study: Study, *, largest: int) -> list[Row]:
+def sweep(study: Study, *, largest: int) -> Iterator[Row]:
     """Table 6 and figure 2: the first k heads, from k = 0 on."""
-    rows = []
     for task in study.localized:
         order = study.list_of(task).order[:largest]
         for k in range(len(order) + 1):
@@ -84,29 +75,25 @@ def sweep(study: Study, *, largest: int) -> list[Row]:
             row["published"] = study.published.sweep(task, k)
             if row["published"] is not None:
                 row["published_general"] = study.published.sweep("general", k)
-            rows.append(row)
-    return rows
+            yield row
 
 
-def universal_by_skill(study: Study) -> list[Row]:
+def universal_by_skill(study: Study) -> Iterator[Row]:
     """Table 5: drop without each universal head, mean over the tasks of a skill."""
     skills = {task: study.skill(task) for task in study.tasks}
-    rows = []
     for head in _universal(study):
         drops = study.drops([head], study.tasks)
-        row: Row = {"head": head}
-        for skill in dict.fromkeys(skills.values()):
-            row[skill] = mean(drops[task].drop.value for task in drops if skills[task] == skill)
-        rows.append(row)
-    return rows
+        means = {
+            skill: mean(drops[task].drop.value for task in drops if skills[task] == skill)
+            for skill in dict.fromkeys(skills.values())
+        }
+        yield {"head": head, **means}
 
 
-def universal_by_task(study: Study) -> list[Row]:
+def universal_by_task(study: Study) -> Iterator[Row]:
     """Table 7: every task's score without each universal head, the intact model first."""
-    return [
-        {"head": head or "none", **_scores(study, head, study.tasks, "mean")}
-        for head in ("", *_universal(study))
-    ]
+    for head in ("", *_universal(study)):
+        yield {"head": head or "none", **_scores(study, head, study.tasks, "mean")}
 
 
 def _universal(study: Study) -> tuple[str, ...]:
@@ -122,17 +109,15 @@ def _scores(study: Study, head: str, tasks: Sequence[str], total: str) -> Row:
     return {**scores, total: mean(scores.values())} if tasks else {}
 
 
-def shared_knowledge(study: Study) -> list[Row]:
+def shared_knowledge(study: Study) -> Iterator[Row]:
     """Table 8: every task's score without each head that knowledge tasks share."""
     others = [task for task in study.tasks if task not in study.knowledge]
-    return [
-        {
+    for head in ("", *_shared_heads(study)):
+        yield {
             "head": head or "none",
             **_scores(study, head, study.knowledge, "knowledge_mean"),
             **_scores(study, head, others, "other_mean"),
         }
-        for head in ("", *_shared_heads(study))
-    ]
 
 
 def _shared_heads(study: Study) -> tuple[str, ...]:
@@ -168,9 +153,9 @@ def _knowledge(study: Study) -> list[str]:
     return tasks
 
 
-def head_lists(study: Study) -> list[Row]:
+def head_lists(study: Study) -> Iterator[Row]:
     """Table 9: the heads of every task, beside the published ones."""
-    rows, method = [], study.options.method
+    method = study.options.method
     for task in study.localized:
         listed, published = study.list_of(task), study.published.heads(task, method)
         row: Row = {
@@ -179,45 +164,37 @@ def head_lists(study: Study) -> list[Row]:
         }  # fmt: skip
         if published:
             row["shared"] = len(set(listed.heads) & set(published))
-        rows.append(row)
-    return rows
+        yield row
 
 
-def radar(study: Study) -> list[Row]:
+def radar(study: Study) -> Iterator[Row]:
     """Figure 1: every task, intact and without the heads of the first task of each skill."""
     firsts = {study.skill(task): task for task in reversed(study.localized)}
     listed = [task for task in study.localized if task in firsts.values()]
-    return [
-        {
-            "heads_of": task or "none", "measured_on": name,
-            "intact": drop.before, "ablated": drop.after,
-            "published": study.published.top5(task, name),
-        }
-        for task in ("", *listed)
-        for name, drop in study.drops(
-            study.list_of(task).heads if task else (), study.tasks
-        ).items()
-    ]  # fmt: skip
+    for task in ("", *listed):
+        drops = study.drops(study.list_of(task).heads if task else (), study.tasks)
+        for name, drop in drops.items():
+            yield {
+                "heads_of": task or "none", "measured_on": name,
+                "intact": drop.before, "ablated": drop.after,
+                "published": study.published.top5(task, name),
+            }  # fmt: skip
 
 
-def shared_bars(study: Study) -> list[Row]:
+def shared_bars(study: Study) -> Iterator[Row]:
     """Figure 3: the heads that knowledge tasks share, on each of them and on the other tasks."""
-    heads = ("", *_shared_heads(study))
-    return [row for head in heads for row in _bars(study, head, (head,) if head else ())]
+    for head in ("", *_shared_heads(study)):
+        yield from _bars(study, head, (head,) if head else ())
 
 
-def own_bars(study: Study) -> list[Row]:
+def own_bars(study: Study) -> Iterator[Row]:
     """Figure 4: each knowledge task's own heads, on each of them and on the other tasks."""
-    tasks = ("", *_knowledge(study))
-    return [
-        row
-        for task in tasks
-        for row in _bars(study, task, study.list_of(task).heads if task else ())
-    ]
+    for task in ("", *_knowledge(study)):
+        yield from _bars(study, task, study.list_of(task).heads if task else ())
 
 
-def _bars(study: Study, name: str, heads: Sequence[str]) -> list[Row]:
-    """Returns scores of the knowledge tasks and of the general tasks without some heads.
+def _bars(study: Study, name: str, heads: Sequence[str]) -> Iterator[Row]:
+    """Yields scores of the knowledge tasks and of the general tasks without some heads.
 
     Args:
         study: The study.
@@ -226,25 +203,20 @@ def _bars(study: Study, name: str, heads: Sequence[str]) -> list[Row]:
     """
     general = study.general(study.knowledge[0])
     drops = study.drops(heads, [*study.knowledge, *general])
-    measured = {task: (drops[task].before, drops[task].after) for task in study.knowledge}
+    measured = {task: [drops[task]] for task in study.knowledge}
     if general:
-        before, after = (
-            sum(getattr(drops[task], when) for task in general) / len(general)
-            for when in ("before", "after")
-        )
-        measured["general"] = before, after
-    return [
-        {
-            "heads": name or "none", "measured_on": task, "intact": intact, "ablated": ablated,
-            "published": study.published.knowledge(
-                name, "general_without_mmlu" if task == "general" else task
-            ),
-        }
-        for task, (intact, ablated) in measured.items()
-    ]  # fmt: skip
+        measured["general"] = [drops[task] for task in general]
+    for task, of_task in measured.items():
+        published_as = "general_without_mmlu" if task == "general" else task
+        yield {
+            "heads": name or "none", "measured_on": task,
+            "intact": sum(drop.before for drop in of_task) / len(of_task),
+            "ablated": sum(drop.after for drop in of_task) / len(of_task),
+            "published": study.published.knowledge(name, published_as),
+        }  # fmt: skip
 
 
-def groups(study: Study) -> list[Row]:
+def groups(study: Study) -> Iterator[Row]:
     """Pairs of heads of a skill in the same key/value group, and their number under permutations.
 
     Raises:
@@ -254,51 +226,46 @@ def groups(study: Study) -> list[Row]:
     for task in study.localized:
         heads = measured.setdefault(study.skill(task), {})
         heads |= dict.fromkeys(study.list_of(task).heads)
-    rows = _pairs(study, "measured", {skill: tuple(heads) for skill, heads in measured.items()})
-    published = study.published.lists()
-    return rows + (_pairs(study, "published", published) if published else [])
+    yield from _pairs(study, "measured", {name: tuple(heads) for name, heads in measured.items()})
+    if published := study.published.lists():
+        yield from _pairs(study, "published", published)
 
 
-def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> list[Row]:
-    """Returns a row for each set of heads, and a row for all of them."""
+def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> Iterator[Row]:
+    """Yields a row for each set of heads, and a row for all of them."""
     sizes = {
         projection.layer: projection.heads // projection.kv_heads
         for projection in study.model.structure.projections
     }
-    names, rows = study.model.components.names, []
+    names = study.model.components.names
     for label, members in (*((name, {name: heads}) for name, heads in sets.items()), ("all", sets)):
         test, why_not = keep_to_groups(members, sizes, names, seed=study.options.seed)
         if test is None:
             if label == "all":
                 raise BadInput(f"gqa does not apply to {study.model.name}: {why_not}")
             continue
-        row = {
+        yield {
             "source": source, "skill": label,
             "heads": " ".join(head for heads in members.values() for head in heads),
             "group_size": test.group_size, "pairs_in_one_group": test.pairs,
             "expected": test.expected, "p": test.p, "permutations": test.permutations,
         }  # fmt: skip
-        rows.append(row)
-    return rows
 
 
-def scale(study: Study) -> list[Row]:
+def scale(study: Study) -> Iterator[Row]:
     """Drops without the selected heads, with the size of the model."""
     model = study.model
     size = {
         "parameters": sum(weights.numel() for weights in model.model.parameters()),
         "layers": model.structure.layers, "heads": len(model.components),
     }  # fmt: skip
-    rows = []
     for task in study.localized:
         heads = study.list_of(task).heads
         row: Row = {**size, "task": task, "k": len(heads), **study.scores(task, heads)}
-        row["relative_drop"] = row["drop"] / row["intact"]
-        rows.append(row)
-    return rows
+        yield row | {"relative_drop": row["drop"] / row["intact"]}
 
 
-EXPERIMENTS: Mapping[str, Callable[[Study], list[Row]]] = {
+EXPERIMENTS: Mapping[str, Callable[[Study], Iterator[Row]]] = {
     "table2": top_heads,
     "table3": same_skill,
     "table4": methods,

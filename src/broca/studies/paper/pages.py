@@ -135,29 +135,38 @@ def _drops(rows: Rows, *, label: str) -> Chart:
     series = [Series("task", "harm", tuple((n, _drop(row)) for n, row in enumerate(rows)))]
     if general := _values(rows, "general_drop", 100):
         series.append(Series("general", "intact", general, "ring"))
-    return IntervalChart(
-        tuple(label.format(**row) for row in rows), tuple(series), "points lost"
-    )
+    return IntervalChart(tuple(label.format(**row) for row in rows), tuple(series), "points lost")
 
 
 def _cost(rows: Rows) -> Chart:
     """Draws the specific drop against the rows of the search, by method."""
+
+    def point(row: Row) -> Point:
+        specific = 100 * (row["drop"] - row.get("general_drop", 0.0))
+        return Point(specific, title=f"{row['task']}: {row['heads']}")
+
+    searched = [row for row in rows if row["rows"] > 0]
+    lines = _lines(searched, "method", "rows", point, joined=False)
+    return LineChart(lines, "rows of the search", "points lost beyond the others", logarithmic=True)
+
+
+def _by_size(rows: Rows) -> Chart:
+    """Draws drops against the number of parameters, a line for each task."""
+    rows = sorted(rows, key=lambda row: int(row["parameters"]))
+    lines = _lines(rows, "task", "parameters", lambda row: _drop(row, str(row["model"])))
+    return LineChart(lines, "parameters", "points lost", logarithmic=True)
+
+
+def _lines(
+    rows: Rows, by: str, across: str, point: Callable[[Row], Point], *, joined: bool = True
+) -> tuple[Line, ...]:
+    """Returns a line for each value of a column, its points at those of another."""
     lines = []
-    for number, method in enumerate(_unique(rows, "method")):
-        chosen = [row for row in rows if row["method"] == method and row["rows"] > 0]
-        points = tuple(
-            Point(
-                100 * (row["drop"] - row.get("general_drop", 0.0)),
-                title=f"{row['task']}: {row['heads']}",
-            )
-            for row in chosen
-        )
-        across = tuple(float(row["rows"]) for row in chosen)
-        role = SERIES[number % len(SERIES)]
-        lines.append(Line(method, across, points, role, number, joined=False))
-    return LineChart(
-        tuple(lines), "rows of the search", "points lost beyond the others", logarithmic=True
-    )
+    for number, name in enumerate(_unique(rows, by)):
+        chosen = [row for row in rows if row[by] == name]
+        x, points = tuple(float(row[across]) for row in chosen), tuple(map(point, chosen))
+        lines.append(Line(name, x, points, SERIES[number % len(SERIES)], number, joined=joined))
+    return tuple(lines)
 
 
 def _by_k(rows: Rows) -> Chart:
@@ -247,19 +256,6 @@ def _pairs(rows: Rows) -> Chart:
         Series("expected", "intact", _values(rows, "expected"), "ring"),
     )
     return IntervalChart(tuple(map(str, labels)), series, "pairs of heads", joined=True)
-
-
-def _by_size(rows: Rows) -> Chart:
-    """Draws drops against the number of parameters, a line for each task."""
-    lines = []
-    for number, task in enumerate(_unique(rows, "task")):
-        chosen = sorted(
-            (row for row in rows if row["task"] == task), key=lambda row: int(row["parameters"])
-        )
-        across = tuple(float(row["parameters"]) for row in chosen)
-        points = tuple(_drop(row, str(row["model"])) for row in chosen)
-        lines.append(Line(task, across, points, SERIES[number % len(SERIES)], number))
-    return LineChart(tuple(lines), "parameters", "points lost", logarithmic=True)
 
 
 _HEADS = (_by_head, "points lost without each head")

@@ -49,7 +49,9 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
                     stages.enter(f"{name} of {studied[-1]} ({number} of {len(requested)})")
                     general = len(study.notes)
                     try:
-                        rows[name] += [_published(row, studied[-1]) for row in EXPERIMENTS[name](study)]
+                        rows[name] += [
+                            _published(row, studied[-1]) for row in EXPERIMENTS[name](study)
+                        ]
                     except BadInput as error:
                         if len(requested) == 1:
                             raise
