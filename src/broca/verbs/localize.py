@@ -17,8 +17,8 @@ from broca.runs.setup import ablation_of, open_session
 from broca.runs.verb_steps import localization_steps
 from broca.tasks import Task
 from broca.verification import QUICK
+from broca.verification.effects import ablate_alone
 from broca.verification.interactions import pairwise, require_count
-from broca.verification.universal import ablate_alone
 
 
 @takes_options
@@ -92,10 +92,10 @@ def localize(
         selected = tuple(gated.components.names[column] for column in ranking.selected)
         if selected:
             stages.enter("verifying on the report items")
-        after, examination = run.scores(ranking.selected) if selected else baseline, None
+        after, verification = run.scores(ranking.selected) if selected else baseline, None
         if verify and selected:
             examiner = run.examiner(replace(QUICK, seed=seed))
-            examination = examiner.examine(selected, report=stages.enter)
+            verification = examiner.examine(selected, report=stages.enter)
         universal = ranking.universal if selected else ()
         if universal:
             stages.enter("ablating alone what the others need too")
@@ -107,6 +107,6 @@ def localize(
         pairs = pairwise(gated.components.names, leading, confirm, run.measure)
         repeats = [searches.repeat(repeat_seed) for repeat_seed in range(seed + 1, seed + seeds)]
         return localization(
-            run, method, searched, baseline, after, examination, shared, pairs, repeats,
+            run, method, searched, baseline, after, verification, shared, pairs, repeats,
             task_options=opened.options.task_options, seed=seed, started=started,
         )  # fmt: skip

@@ -12,14 +12,13 @@ from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions, takes_options, without
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
-from broca.results.verification import Crossing, Verification
+from broca.results.verification import Verification
 from broca.runs import verb_steps
 from broca.runs.claims import claim_of
-from broca.runs.provenance import crossings_of, model_info, verification_of
 from broca.runs.setup import named_heads, open_session, require_names
 from broca.tasks import Task
 from broca.verbs.localize import localize
-from broca.verification import Scope
+from broca.verification import Scope, crossings_of
 
 
 @takes_options
@@ -90,8 +89,8 @@ def verify(
             stages.expect(verb_steps.both_ways_steps(gated, tasks, search_options, seed=claim.seed))
         _, at_chance = opened.intact_scores(measured)
         examiner = measured.examiner(scope, kinds=kinds)
-        examination = examiner.examine(names, order=claim.order, report=stages.enter)
-        crossings = crossings_of(names, tasks.task, examination.drops)
+        verification = examiner.examine(names, order=claim.order, report=stages.enter)
+        crossings = crossings_of(tasks.task, names, verification.roles("same_skill"))
         for other in tasks.same_skill if both_ways else ():
             selected = localize(
                 gated, other, others=[], seed=claim.seed, verify=False,
@@ -101,14 +100,12 @@ def verify(
             ).selected  # fmt: skip
             if selected:
                 stages.enter(verb_steps.crossing_stage(other))
-                (drop,) = examiner.drops_of(selected, [tasks.task])
-                crossings.append(Crossing(other, tasks.task, selected, drop.drop, drop.p))
+                crossed = examiner.drops_of(selected, [tasks.task])
+                crossings += crossings_of(other, selected, crossed)
         rows = measured.scoring_rows
         measured.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
-        return verification_of(
-            model_info(gated), names, claim.ablation, examiner.trial, examination.before,
-            examination.after, examination=examination, level=scope.level, rows=rows,
-            crossings=crossings, documents=tasks.documents,
-            notes=[*tasks.notes, *task_notes, *at_chance],
+        return replace(
+            verification, rows=rows, crossings=tuple(crossings), documents=tasks.documents,
+            notes=(*tasks.notes, *task_notes, *at_chance),
         )  # fmt: skip

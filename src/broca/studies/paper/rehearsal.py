@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from broca.errors import BadInput
+from broca.results.verification import TaskDrop
 from broca.runs import Step, claim_tasks, localization_steps
 from broca.searches import METHODS, AtlasSearch
 from broca.studies.paper.reproduction import Row
@@ -18,7 +19,6 @@ from broca.studies.paper.study import (
     atlas_rows,
     search_stage,
 )
-from broca.verification import MeasuredDrop
 
 Experiment = Callable[[Study], list[Row]]
 """A function that makes the rows of a table or figure."""
@@ -108,7 +108,7 @@ class _Rehearsal:
         order = tuple(dict.fromkeys((self._names[0], *others_of)))
         return HeadList(order[: settings.search.k], order[:LONGEST], (), 0)
 
-    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
+    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, TaskDrop]:
         """Returns the intact scores."""
         self.scored[self._current] += 2 * sum(self._intact[task].items for task in tasks)
         return {task: self._intact[task] for task in tasks}

@@ -16,12 +16,13 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS
 from broca.options import SearchOptions
 from broca.published import model_like
+from broca.results.verification import TaskDrop
 from broca.runs import Report, Session, claim_tasks, load_tasks, other_tasks
 from broca.searches import FEWEST_ROWS, METHODS
 from broca.studies.paper import published_figures
 from broca.studies.paper.reproduction import Row
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Task
-from broca.verification import Examiner, MeasuredDrop, Scope
+from broca.verification import Examiner, Scope
 
 PAPER = (*PAPER_TASKS, "rhyme", "profanity")
 """The paper's tasks, which `auto` stands for on models that are not shipped."""
@@ -93,7 +94,7 @@ class Source(Protocol):
     def search(self, study: Study, task: str, method: str) -> HeadList:
         """Returns the heads that a method selects for a task, without universal heads."""
 
-    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
+    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, TaskDrop]:
         """Returns the drops of tasks without some heads."""
 
 
@@ -222,7 +223,7 @@ class Study:
             self._lists[task, method] = self._source.search(self, task, method)
         return self._lists[task, method]
 
-    def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, MeasuredDrop]:
+    def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, TaskDrop]:
         """Returns the drops of tasks without some heads; no row is measured twice."""
         names = list(tasks)
         return self._source.drops(heads, names) if names else {}
@@ -232,14 +233,15 @@ class Study:
         general = self.general(task)
         drops = self.drops(heads, [task, *general])
         lost = drops.pop(task)
+        low, high = lost.ci or (None, None)
         row: Row = {
-            "intact": lost.before, "ablated": lost.after, "drop": lost.drop.value,
-            "drop_low": lost.drop.low, "drop_high": lost.drop.high, "p": lost.p,
+            "intact": lost.before, "ablated": lost.after, "drop": lost.drop,
+            "drop_low": low, "drop_high": high, "p": lost.p,
         }  # fmt: skip
         if drops:
             row["general_intact"] = mean(drop.before for drop in drops.values())
             row["general_ablated"] = mean(drop.after for drop in drops.values())
-            row["general_drop"] = mean(drop.drop.value for drop in drops.values())
+            row["general_drop"] = mean(drop.drop for drop in drops.values())
         return row
 
 
@@ -296,7 +298,7 @@ class _Measured:
             rows=result.cost.rows,
         )
 
-    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
+    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, TaskDrop]:
         """Measures on the report items; see `Source`."""
         return {drop.task: drop for drop in self.examiner.drops_of(heads, tasks)}
 

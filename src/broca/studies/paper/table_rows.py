@@ -83,7 +83,7 @@ def sweep(study: Study, *, largest: int = 5) -> list[Row]:
             row.update(study.scores(task, order[:k]))
             same = study.drops(order[:k], study.same_skill(task)).values()
             if same:
-                row["same_skill_drop"] = mean(drop.drop.value for drop in same)
+                row["same_skill_drop"] = mean(drop.drop for drop in same)
             row["published"] = published.sweep(study.published, task, k)
             if row["published"] is not None:
                 row["published_general"] = published.sweep(study.published, "general", k)
@@ -107,7 +107,7 @@ def universal_by_skill(study: Study) -> list[Row]:
         drops = study.drops([head], study.tasks)
         row: Row = {"head": head}
         for skill in dict.fromkeys(skills.values()):
-            row[skill] = mean(drops[task].drop.value for task in drops if skills[task] == skill)
+            row[skill] = mean(drops[task].drop for task in drops if skills[task] == skill)
         rows.append(row)
     return rows
 
