@@ -17,7 +17,7 @@ import numpy as np
 
 import broca
 from broca.options import SourceOptions
-from broca.runs.setup import claimed
+from broca.runs.session import claimed
 from broca.verification import Scope
 from broca.verification.verdict import SPILL
 

@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     localize_into(
         folder, model="reference-small", task="capitals", method="cs-stratified", rows=200,
-        items=8, verify=False, task_options={"limit": 40},
+        items=8, verify=False, limit=40,
     )  # fmt: skip
     return folder
 

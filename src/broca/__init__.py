@@ -35,11 +35,8 @@ if TYPE_CHECKING:
     from broca.results.verification import Verification as Verification
     from broca.runs.run import Run as Run
     from broca.runs.workspace import Workspace as Workspace
-    from broca.studies.methods import compare_methods as compare_methods
-    from broca.studies.methods import simulate_methods as simulate_methods
     from broca.studies.paper import reproduce as reproduce
     from broca.tasks import Task as Task
-    from broca.verbs.apply import apply as apply
     from broca.verbs.atlas import atlas as atlas
     from broca.verbs.chat import chat as chat
     from broca.verbs.compare import compare as compare
@@ -85,11 +82,9 @@ _HOME = {
     "TaskOptions": "broca.options",
     "Verification": "broca.results.verification",
     "Workspace": "broca.runs.workspace",
-    "apply": "broca.verbs.apply",
     "atlas": "broca.verbs.atlas",
     "chat": "broca.verbs.chat",
     "compare": "broca.verbs.compare",
-    "compare_methods": "broca.studies.methods",
     "describe_task": "broca.verbs.describe_task",
     "doctor": "broca.verbs.doctor",
     "export": "broca.verbs.export",
@@ -102,7 +97,6 @@ _HOME = {
     "published_lists": "broca.published",
     "read": "broca.results.reading",
     "reproduce": "broca.studies.paper",
-    "simulate_methods": "broca.studies.methods",
     "refit": "broca.verbs.refit",
     "report": "broca.verbs.report",
     "rerun": "broca.verbs.rerun",
@@ -113,21 +107,12 @@ _HOME = {
 }
 """Where each public name is defined."""
 
-_RENAMED = {"Evidence": "Verification", "Result": "Localization", "verify_heads": "verify"}
-"""Names of version 0.1, which warn for one version."""
-
 __all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name == "neurons":  # a namespace of functions
         return import_module("broca.neurons")
-    if name in ("save", "save_atlas"):
-        _warn(name, "result.save(folder)")
-        return lambda result, folder: result.save(folder)
-    if name in _RENAMED:
-        _warn(name, f"broca.{_RENAMED[name]}")
-        name = _RENAMED[name]
     if name not in _HOME:
         raise AttributeError(f"module 'broca' has no attribute '{name}'")
     if "torch" not in sys.modules:
@@ -135,14 +120,6 @@ def __getattr__(name: str) -> Any:
 
         spin_briefly()
     return getattr(import_module(_HOME[name]), name)
-
-
-def _warn(name: str, instead: str) -> None:
-    import warnings
-
-    warnings.warn(
-        f"broca.{name} ends with version 0.3: use {instead}", DeprecationWarning, stacklevel=3
-    )
 
 
 def __dir__() -> list[str]:

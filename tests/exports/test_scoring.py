@@ -13,7 +13,7 @@ from broca.exports import scoring
 from broca.exports.requests import ExportRequest
 from broca.options import RunOptions, SourceOptions, TaskOptions
 from broca.results.base import AblationInfo
-from broca.runs.setup import open_session
+from broca.runs.session import open_run
 from broca.tasks import Catalog, RequestTokenizer
 
 
@@ -30,7 +30,7 @@ def opened(catalog, tiny):
         source_options=SourceOptions(include_path=catalog.include_path),
         task_options=TaskOptions(limit=7),
     )
-    with open_session(tiny, options, warns=False) as session:
+    with open_run(tiny, options, warns=False) as session:
         yield session
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from claims import claimed
 from reports.test_page import make_result
 from safetensors.torch import load_file
 
@@ -18,7 +19,7 @@ from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.results.base import AblationInfo
 from broca.results.export import BaseModel, Export, ReloadCheck
-from broca.runs.setup import claimed, open_session
+from broca.runs.session import open_run
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -60,7 +61,7 @@ def test_means_are_those_of_the_runs_locate_items(tmp_path):
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
     run = replace(make_result(), task=str(task), ablation=AblationInfo("mean", 0.0))
     request = ExportRequest.of(model, run, "weights", None)
-    with open_session(model, RunOptions(), warns=False) as opened:
+    with open_run(model, RunOptions(), warns=False) as opened:
         means = mean_outputs(opened, ("L0H1",), request, 4)
         with pytest.raises(BadInput, match="zero ablation needs the items of a run"):
             mean_outputs(opened, ("L0H1",), ExportRequest.of(model, "L0H1", "weights", None), 4)

@@ -23,7 +23,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     result = localize_into(
         folder, model="reference-small", task="capitals", others=["sorting"], rows=240,
-        method="cs-stratified", items=8, verify=False, task_options={"limit": 40},
+        method="cs-stratified", items=8, verify=False, limit=40,
     )  # fmt: skip
     return folder, result
 

@@ -22,7 +22,7 @@ from broca.journal import Journal
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
 from broca.results.files import write_beside
-from broca.runs.setup import IN_MEMORY
+from broca.runs.session import IN_MEMORY
 from broca.testing import tiny_llama, tiny_tokenizer
 
 FORMS = ("adapter", "weights", "heads", "patch")
@@ -35,7 +35,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     localize_into(
         folder, model="reference-small", task="capitals", method="cs-stratified", rows=600,
-        items=12, verify=False, k=2, task_options={"limit": 40},
+        items=12, verify=False, k=2, limit=40,
     )  # fmt: skip
     return folder
 

@@ -16,7 +16,7 @@ from broca.verbs.rerun import rerun
 
 SMALL = {
     "model": "reference-small", "task": "capitals", "method": "cs-stratified", "rows": 200,
-    "items": 8, "task_options": {"limit": 40}, "verify": False,
+    "items": 8, "limit": 40, "verify": False,
 }  # fmt: skip
 
 

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from simulated import COMPONENTS, SimulatedModel, SimulatedTask, five_tasks
 
+from broca.engine import Ablation
 from broca.measurement import Measurement, Plan
-from broca.verification import Trial, roles
+from broca.results.base import ModelInfo
+from broca.verification import Trial, plain_verification, roles
 
+INFO = ModelInfo("toy", "abc")
 TASK_HEADS = [f"L{layer}H0" for layer in range(4)]
 
 
@@ -148,6 +151,24 @@ def test_drops_are_those_of_the_responses():
     mean = np.mean([drop.drop for drop in others])
     assert verification.off_target.value == pytest.approx(mean)
     assert verification.specific.value == pytest.approx(claimed.drop - mean)
+
+
+def test_without_statistics_there_are_only_drops():
+    """Drops and specific drop are differences of scores; without others, the drop is specific."""
+    trial = five_tasks().examiner().trial
+    before, after = dict.fromkeys(trial.names, 0.9), dict.fromkeys(trial.names, 0.8)
+    after |= {"adding": 0.1}
+    plain = plain_verification(INFO, TASK_HEADS, Ablation(seed=4), trial, before, after)
+    assert {line.task: line.drop for line in plain.drops} == pytest.approx(
+        {"adding": 0.8, **dict.fromkeys(trial.others, 0.1)}
+    )
+    assert (plain.off_target_drop, plain.specific_drop) == pytest.approx((0.1, 0.7))
+    assert (plain.heads, plain.seed, plain.verdict) == (tuple(TASK_HEADS), 4, None)
+    assert all(line.p is None for line in plain.drops)
+    perplexity = Trial("a", (), (), {"a": SimulatedTask(higher_is_better=False)}, {"a": [0, 1]})
+    plain = plain_verification(INFO, [], Ablation(), perplexity, {"a": 3.0}, {"a": 5.0})
+    assert plain.specific_drop == plain.drop == pytest.approx(2.0)
+    assert plain.off_target_drop is plain.worst_other is None
 
 
 def test_random_sets_are_rarely_called_specific():

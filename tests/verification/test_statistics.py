@@ -159,7 +159,7 @@ def test_power_is_the_share_of_simulated_rejections(drop, gained):
 
 
 def test_items_needed_reach_the_power_and_fewer_do_not():
-    """The number of items reaches a power of 0.8, one less does not; impossible drops are refused."""
+    """The number reaches a power of 0.8, one less does not; impossible drops are refused."""
     for drop in (0.05, 0.1, 0.2):
         needed = items_needed(drop, gained=0.02)
         assert power(needed, drop, gained=0.02) >= 0.8

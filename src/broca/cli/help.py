@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
+from collections.abc import Iterable
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
     from rich.console import Console, ConsoleOptions
 
-MENUS = {
-    "methods": "broca.searches:METHODS",
-    "neuron_methods": "broca.neurons.methods:NEURON_METHODS",
-    "recoveries": "broca.recovery:RECOVERIES",
-    "studies": "broca.studies.paper:NAMES",
+SHIPPED = {
+    "components": ("heads", "kv-groups", "attention", "mlp", "layers", "experts", "neurons"),
+    "ablations": ("zero", "mean", "resample"),
+    "executors": ("local", "ray"),
+    "trackers": ("trackio", "wandb", "mlflow"),
 }
-"""The names that placeholders such as `{methods}` stand for; read when they are shown."""
+"""Names of records whose modules load torch; a test compares them with the records."""
 
 NAMES = 30
 """Maximum width of the column of names."""
@@ -37,13 +38,17 @@ class Layout:
         table.add_column(max_width=NAMES, overflow="fold")
         table.add_column()
         for entry in panel.entries:
-            text = _filled(_plain(entry.description))
-            if entry.default is not None:
+            text = " ".join(filled(_plain(entry.description)).split())
+            if entry.default not in (None, "False", "True", "", "[]"):
                 text += f" [default: {entry.default}]"
             if entry.required:
                 text += " [required]"
-            names = ", ".join(entry.display_labels_with_metavar)
-            table.add_row(Text(names), Text(text.strip()))
+            labels = list(entry.display_labels_with_metavar)
+            if panel.title == "Arguments":
+                labels = [labels[0].removeprefix("--").upper()]
+            elif any(label.startswith("--no-") for label in labels):
+                labels = [label for label in labels if label.startswith("--no-")]
+            table.add_row(Text(", ".join(labels)), Text(text))
         about = _plain(panel.description)
         console.print(Text(f"{panel.title}: {about}" if about else f"{panel.title}:", style="bold"))
         console.print(Padding(table, (0, 0, 0, 2)))
@@ -54,17 +59,37 @@ class Layout:
         console.print(f"Usage: {_plain(usage)}\n", markup=False, highlight=False)
 
 
+def filled(text: str) -> str:
+    """Replaces placeholders such as `{methods}` by names, and option names by their flags."""
+    text = re.sub(r"\{(\w+)\}", lambda match: ", ".join(_names(match[1])), text)
+    return re.sub(r"`([a-z_]+)`", lambda match: "--" + match[1].replace("_", "-"), text)
+
+
+def _names(menu: str) -> Iterable[str]:
+    """Returns the names that a placeholder stands for, those of other packages too."""
+    if menu in SHIPPED:
+        return [
+            *SHIPPED[menu],
+            *sorted(entry.name for entry in entry_points(group=f"broca.{menu}")),
+        ]
+    if menu == "methods":
+        from broca.searches import METHODS
+
+        return METHODS
+    if menu == "recoveries":
+        from broca.recovery import RECOVERIES
+
+        return RECOVERIES
+    if menu == "neuron_methods":
+        from broca.neurons.methods import NEURON_METHODS
+
+        return NEURON_METHODS
+    from broca.studies.paper import NAMES as STUDIES
+
+    return STUDIES
+
+
 def _plain(text: Any) -> str:
     """Returns the characters of a text of cyclopts or rich."""
     text = getattr(text, "primary_renderable", text)
     return str(getattr(text, "plain", text) or "").strip()
-
-
-def _filled(text: str) -> str:
-    """Replaces the placeholders of menus by their names."""
-
-    def names(match: re.Match[str]) -> str:
-        module, _, menu = MENUS[match[1]].partition(":")
-        return ", ".join(getattr(import_module(module), menu))
-
-    return re.sub(r"\{(\w+)\}", names, text)

@@ -10,50 +10,48 @@ from typing import NoReturn
 
 from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
-from broca.cli.commands import flags_of, make_app
+from broca.cli import again, before, find, neurons, use
+from broca.cli.commands import Commands, flags_of, make_app
 from broca.cli.output import keep_stdout_for_results, print_text
+from broca.cli.reproduce import reproduce
 from broca.cli.start import show_next_steps
 from broca.cli.wording import in_flags, tell
 from broca.errors import EXIT_CODES, BadInput, BrocaError, NothingToLocalize, nearest
 from broca.executors.process import tune_process
 from broca.options import OFFLINE
 
-COMMANDS = {
+COMMANDS: dict[str, Commands] = {
     "Find and prove": {
-        "localize": "broca.cli.localize:localize",
-        "verify": "broca.cli.verify:verify",
-        "stress": "broca.cli.stress:stress",
-        "atlas": "broca.cli.atlas:atlas",
-        "compare": "broca.cli.compare:compare",
-        "neurons": "broca.cli.neurons:app",
+        "localize": find.localize,
+        "verify": find.verify,
+        "stress": find.stress,
+        "atlas": find.atlas,
+        "compare": find.compare,
+        "neurons": neurons.app,
     },
     "Before a run": {
-        "doctor": "broca.cli.doctor:doctor",
-        "tasks": "broca.cli.tasks:tasks",
-        "scan": "broca.cli.scan:scan",
-        "plan": "broca.cli.plan:plan",
-        "published": "broca.cli.published:published",
+        "doctor": before.doctor,
+        "tasks": before.tasks,
+        "scan": before.scan,
+        "plan": before.plan,
+        "published": before.published,
     },
     "Look at results and use them": {
-        "explore": "broca.cli.explore:explore",
-        "chat": "broca.cli.chat:chat",
-        "report": "broca.cli.report:report",
-        "view": "broca.cli.view:view",
-        "export": "broca.cli.export:export",
-        "apply": "broca.cli.apply:apply",
-        "lm-eval": "broca.cli.lm_eval:app",
+        "explore": use.explore,
+        "chat": use.chat,
+        "report": use.report,
+        "view": use.view,
+        "export": use.export,
+        "lm-eval": use.lm_eval_app,
     },
     "Use measured rows again": {
-        "journal": "broca.cli.journal:journal",
-        "rerun": "broca.cli.rerun:rerun",
-        "refit": "broca.cli.refit:refit",
+        "journal": again.journal,
+        "rerun": again.rerun,
+        "refit": again.refit,
     },
-    "Studies": {
-        "reproduce": "broca.cli.reproduce:reproduce",
-        "bench": "broca.cli.bench:app",
-    },
+    "Studies": {"reproduce": reproduce},
 }
-"""The places of the commands under the headings of the menu; imported on first use."""
+"""The commands under the headings of the menu."""
 
 app = make_app(
     "broca",
@@ -95,9 +93,8 @@ def main() -> NoReturn:
         words = words[1:]
     flags: dict[str, str] = {}
     try:
-        _require_command(words)
+        flags.update(_require_command(words))
         run, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
-        flags.update(flags_of(run))
         run(*bound.args, **bound.kwargs)
         print_text("")
     except CycloptsError as error:
@@ -125,8 +122,11 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _require_command(words: list[str]) -> None:
+def _require_command(words: list[str]) -> dict[str, str]:
     """Refuses words that name no command; without words, it shows the next steps.
+
+    Returns:
+        The flags of the command by the names of options.
 
     Raises:
         BadInput: No command has this name.
@@ -134,7 +134,7 @@ def _require_command(words: list[str]) -> None:
     chain, apps, unused = app.parse_commands([word for word in words if word not in _HELP])
     menu = apps[-1]
     if menu.default_command is not None:
-        return
+        return flags_of(menu.default_command)
     names = [name for name in menu if not name.startswith("-")]
     if unused and not unused[0].startswith("-"):
         raise BadInput(f"command '{unused[0]}' is unknown{nearest(unused[0], names)}")
@@ -146,6 +146,7 @@ def _require_command(words: list[str]) -> None:
 
         app.help_print(list(chain), console=Console(stderr=True))
         sys.exit(2)
+    return {}
 
 
 def _usage(error: CycloptsError) -> str:

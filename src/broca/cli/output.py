@@ -14,7 +14,7 @@ from broca.cli.wording import tell
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from broca.cli.commands import PrintOptions
+    from broca.cli.progress import PrintOptions
     from broca.reports.tables import Table
     from broca.results.base import Interval
 

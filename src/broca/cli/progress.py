@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from broca.cli.wording import duration
+from broca.options import Options
+from broca.options.base import HIDDEN, shown_as
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
-    from broca.cli.commands import PrintOptions
     from broca.engine import Progress
 
 FIRST = "loading libraries"
@@ -31,6 +32,28 @@ BAR = 30
 
 EVERY_S = 60.0
 """Minimum seconds between two plain lines of a step."""
+
+
+@shown_as("Print", "How results and progress are printed.", 13)
+@dataclass(frozen=True, kw_only=True)
+class PrintOptions(Options):
+    """How results and progress are printed."""
+
+    json: bool = False
+    """Print the result as JSON on stdout, as in its file."""
+
+    plain: bool = False
+    """Print progress as plain lines, the default where stderr is not a terminal."""
+
+    quiet: bool = False
+    """Print no progress, only the result, warnings and errors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressPrint(PrintOptions):
+    """Of a command without JSON."""
+
+    json: Annotated[bool, HIDDEN] = False
 
 
 @dataclass
@@ -130,7 +153,7 @@ class ProgressDisplay:
         unicode = (self._console.encoding or "").lower().startswith("utf")
         lines = []
         latest = next((s for s in reversed(self._steps) if s.progress is not None), None)
-        if latest is not None and latest.progress is not None and _of_run(latest.progress):
+        if latest is not None and latest.progress is not None:
             figures = _figures(latest.progress, now - latest.heard)
             share = latest.progress.done / max(1, latest.progress.total)
             lines.append(_bar(share, figures, width=width, unicode=unicode))
@@ -139,8 +162,6 @@ class ProgressDisplay:
             mark = ("✓" if ended else "▸") if unicode else ("*" if ended else ">")
             spent = (now if step.ended is None else step.ended) - step.began
             text = f"{mark} {step.name}  {duration(spent)}"
-            if not ended and step.progress is not None and not _of_run(step.progress):
-                text += f"  {_figures(step.progress, 0.0)}"
             lines.append(Text(text, style="dim" if ended else ""))
         for line in lines:
             line.truncate(width, overflow="ellipsis" if unicode else "crop")
@@ -163,15 +184,10 @@ def _bar(share: float, figures: str, *, width: int, unicode: bool) -> Text:
     )
 
 
-def _of_run(progress: Progress) -> bool:
-    """Whether the figures refer to the whole run."""
-    return progress.guessed or progress.seconds_left is not None
-
-
 def _figures(progress: Progress, passed: float) -> str:
     """Formats the rows and the time left, `passed` seconds after the report."""
     text = f"{progress.done:,} of {progress.total:,} rows"
     if progress.seconds_left is None:
         return text
     remaining = duration(max(0.0, progress.seconds_left - passed))
-    return f"{text}  {'roughly ' if progress.guessed else ''}{remaining} left"
+    return f"{text}  {remaining} left"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from broca.cli.commands import LogOptions
+from broca.options import Options, flat
+from broca.options.base import shown_as
 
 if TYPE_CHECKING:
     from broca.engine import Progress
@@ -15,6 +17,18 @@ if TYPE_CHECKING:
     from broca.results.base import Result
 
 Report = Callable[[str, "Progress | None"], None]
+
+
+@shown_as("Log", "Where the command is logged.", 12)
+@dataclass(frozen=True, kw_only=True)
+class LogOptions(Options):
+    """Where the command is logged."""
+
+    log: str | None = None
+    """Log settings, progress, scores and the result: {trackers}."""
+
+    log_project: str = "broca"
+    """The tracker's project or experiment."""
 
 
 class Logged:
@@ -35,15 +49,13 @@ class Logged:
 
 
 @contextmanager
-def logged(
-    options: LogOptions, verb: str, settings: Mapping[str, Any], progress: Report
-) -> Iterator[Logged]:
+def logged(options: LogOptions, verb: str, settings: Options, progress: Report) -> Iterator[Logged]:
     """Logs a command within the context, if a tracker is named.
 
     Args:
         options: Name and project of the tracker, if any.
         verb: The command's first word.
-        settings: The settings of the command.
+        settings: The options of the verb.
         progress: Receives progress, with and without a tracker.
 
     Raises:
@@ -54,6 +66,6 @@ def logged(
         return
     from broca.integrations.tracking import Log
 
-    settings = {"verb": verb, **settings}
-    with Log(options.log, project=options.log_project, settings=settings, also=progress) as log:
+    plain = {"verb": verb, **flat(settings.decisive())}
+    with Log(options.log, project=options.log_project, settings=plain, also=progress) as log:
         yield Logged(progress, log)

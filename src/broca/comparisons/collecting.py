@@ -24,7 +24,6 @@ from broca.results.comparison import (
     TaskDifferences,
     TaskEffects,
 )
-from broca.runs.forecast import Step
 from broca.runs.references import Referenced
 from broca.runs.run import Run
 from broca.runs.task_sets import TaskSet
@@ -92,7 +91,7 @@ class Collection:
         if self.design is None:
             self.response, self.selections = referenced.response, selections
             self.tasks = run.tasks
-            run.stages.expect(self._steps(referenced.places))
+            run.stages.expect(len(self.labels) * self._expected(referenced.places))
             self.design = draw_design(
                 run, rows=self.rows, seed=seed, response=self.response, places=referenced.places
             )
@@ -115,12 +114,11 @@ class Collection:
         ]
         self.models.append((label, measured))
 
-    def _steps(self, places: Mapping[str, NDArray[np.intp]]) -> list[Step]:
-        """Returns the steps of every model: masks on the tasks' items, and selections on others."""
+    def _expected(self, places: Mapping[str, NDArray[np.intp]]) -> int:
+        """Returns the rows of a model: masks on the tasks' items, and selections on others."""
         searched = sum(len(positions) + self.rows for positions in places.values())
         reported = sum(len(positions) for positions in self.tasks.places["report"].values())
-        rows = searched + (1 + len(self.selections)) * reported
-        return [Step(_stage(label), rows) for label in self.labels]
+        return searched + (1 + len(self.selections)) * reported
 
     def _referenced(self, run: Run, response: str | None) -> Referenced:
         """Returns the response of rows; a model's own answers are not comparable between models.

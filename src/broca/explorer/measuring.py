@@ -20,7 +20,7 @@ from broca.results.base import Interval
 from broca.results.export import Export, Form
 from broca.results.verification import Verification
 from broca.runs.run import Run
-from broca.runs.setup import Session, open_session
+from broca.runs.session import open_run
 from broca.runs.task_sets import auto_tasks
 from broca.verification import QUICK
 from broca.verification.statistics import bootstrap_drops, interval_of
@@ -107,7 +107,7 @@ class Measurer:
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
         self._listed: tuple[str, ...] = ()
         self._running = ""
-        self._session: Session | None = None
+        self._session: Run | None = None
         self._runs: dict[str, Run] = {}
         self._usable: dict[str, np.ndarray] = {}
         self._thread = threading.Thread(target=self._work, name="broca measurer", daemon=True)
@@ -189,7 +189,7 @@ class Measurer:
         return done.result()
 
     def _work(self) -> None:
-        with open_session(self._model, self._options) as self._session:
+        with open_run(self._model, self._options) as self._session:
             while (entry := self._jobs.get()) is not None:
                 self._running, job, done = entry
                 try:
@@ -203,7 +203,7 @@ class Measurer:
                 entry[2].set_exception(BrocaError("the page is closing"))
 
     @property
-    def _opened(self) -> Session:
+    def _opened(self) -> Run:
         assert self._session is not None, "the thread has it open"
         return self._session
 
@@ -219,7 +219,7 @@ class Measurer:
                 task, others=(), items=_LOCATE, seed=0, limit=ITEMS, searched="task"
             )
             settings = {"measures": task, "verb": "explore", "components": self._model.kinds}
-            self._runs[task] = self._opened.run(tasks, settings=settings)
+            self._runs[task] = self._opened.on(tasks, settings=settings)
         return self._runs[task]
 
     def _score(self, task: str, names: Sequence[str], scale: float) -> Score:

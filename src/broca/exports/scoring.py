@@ -14,7 +14,7 @@ from broca.errors import BadInput, SelfTestFailed
 from broca.exports.requests import ExportRequest
 from broca.options import TaskOptions
 from broca.results.export import ScoreCheck
-from broca.runs.setup import Session
+from broca.runs.run import Run
 from broca.runs.task_sets import load_tasks, whole_tasks
 from broca.tasks import Benchmark, Task
 
@@ -44,7 +44,7 @@ def checked_task(request: ExportRequest, task: str | Task | None) -> str | Task:
     return request.result.task
 
 
-def checked_benchmark(opened: Session, task: str | Task) -> Benchmark:
+def checked_benchmark(opened: Run, task: str | Task) -> Benchmark:
     """Loads the task of the check with the options of the call.
 
     Raises:
@@ -61,9 +61,7 @@ def checked_benchmark(opened: Session, task: str | Task) -> Benchmark:
     return benchmark
 
 
-def ablated_score(
-    opened: Session, names: Sequence[str], scale: float, benchmark: Benchmark
-) -> float:
+def ablated_score(opened: Run, names: Sequence[str], scale: float, benchmark: Benchmark) -> float:
     """Returns broca's score of the ablated model on all items.
 
     Args:
@@ -72,7 +70,7 @@ def ablated_score(
         scale: Factor of their outputs.
         benchmark: The task.
     """
-    run = opened.run(
+    run = opened.on(
         whole_tasks({benchmark.name: benchmark}),
         ablation=Ablation(scale=scale),
         settings={"measures": benchmark.name, "checks": list(names)},

@@ -34,7 +34,7 @@ from broca.results.codec import encode
 from broca.results.export import Export
 from broca.results.files import check_out_folder, write_beside
 from broca.results.localization import Localization
-from broca.runs.setup import Session, claimed
+from broca.runs.run import Run
 
 
 def claimed_folder(to: str | Path) -> Path:
@@ -74,9 +74,7 @@ def unpublished(folder: Path) -> Iterator[Path]:
         ) from error
 
 
-def mean_outputs(
-    opened: Session, names: tuple[str, ...], request: ExportRequest, items: int
-) -> Means:
+def mean_outputs(opened: Run, names: tuple[str, ...], request: ExportRequest, items: int) -> Means:
     """Returns what replaces the components' outputs, from the run's `locate` items.
 
     Args:
@@ -94,12 +92,13 @@ def mean_outputs(
             f"{request.ablation.kind} ablation needs the items of a run: give its folder"
         )
     changes = opened.options.task_options.to_dict()
-    tasks = claimed(
-        opened.model, result.task, opened.catalog, others=[], items=items,
-        task_options=replace(TaskOptions(**result.task_options), **changes),
-        seed=result.search.seed, searched="task",
-    )  # fmt: skip
-    run = opened.run(tasks, ablation=Ablation(request.ablation.kind), donors=tasks.located)
+    asked = replace(TaskOptions(**result.task_options), **changes)
+    opened = replace(opened, options=replace(opened.options, task_options=asked))
+    tasks = opened.claimed(
+        result.task, others=[], items=items, seed=result.search.seed, searched="task"
+    )
+    ablation = Ablation(request.ablation.kind)
+    run = opened.on(tasks, settings={}, ablation=ablation, donors=tasks.located)
     return run.stand_ins(opened.model.gated_parts(names).points)
 
 

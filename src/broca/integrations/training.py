@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from transformers import TrainerCallback as Base
 
 from broca.engine import Ablation
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import GatedModel
-from broca.options import RunOptions, takes_options, without
+from broca.options import AtlasOptions, RunOptions
 from broca.results.atlas import Atlas
-from broca.runs.setup import open_session, open_workspace
+from broca.runs.session import open_run, open_workspace
 from broca.runs.workspace import Workspace
 from broca.tasks import Task
 from broca.verbs.atlas import atlas
@@ -53,7 +53,8 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         journal: File that keeps every measured row under the digest of the step's weights; a
             training that is repeated or resumed does not measure its steps again. With None rows
             are kept in memory until the training ends.
-        run_options: The other options of a verb that measures, or any of them by its name.
+        run_options: How rows are measured and kept.
+        keywords: Any of these options by its name, such as `include_path`.
 
     Attributes:
         history: The values of each measurement, with `step`.
@@ -63,7 +64,6 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         BadInput: Neither a set nor `atlas_rows` is given, or a number is out of range.
     """
 
-    @takes_options
     def __init__(
         self,
         task: str | Task,
@@ -78,9 +78,8 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         components: str = "heads",
         seed: int = 0,
         log: Log | None = None,
-        run_options: Annotated[
-            RunOptions, without("limit", "ablation_options", "model_options", "progress_options")
-        ],
+        run_options: RunOptions | None = None,
+        **keywords: Any,
     ) -> None:
         if not heads and atlas_rows is None:
             raise BadInput("nothing to measure: give `heads` or `atlas_rows`")
@@ -93,7 +92,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         self._tokenizer, self._every, self._limit = tokenizer, every, limit
         self._atlas_rows, self._scale, self._components = atlas_rows, scale, components
         self._seed, self._log = seed, log
-        self._run_options, self._opened = run_options, ExitStack()
+        self._run_options, self._opened = RunOptions.of(keywords, run_options), ExitStack()
         self._space: Workspace | None = None
 
     def on_step_end(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
@@ -135,12 +134,12 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
 
     def _drops(self, model: GatedModel) -> dict[str, float]:
         """Measures scores, drop and specific drop of the set."""
-        with open_session(model, self._options) as opened:
+        with open_run(model, self._options) as opened:
             tasks = opened.claimed(
                 self._task, others=self._others, items=_LOCATED, seed=self._seed,
                 limit=self._limit, searched="task",
             )  # fmt: skip
-            run = opened.run(
+            run = opened.on(
                 tasks,
                 ablation=Ablation(scale=self._scale),
                 settings={"measures": tasks.task, "verb": "training"},
@@ -164,8 +163,10 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         """Measures an atlas; returns how many components each task needs more than the others."""
         try:
             result = atlas(
-                model, [self._task, *self._others], rows=self._atlas_rows, items=self._limit,
-                seed=self._seed, run_options=self._options,
+                settings=AtlasOptions(
+                    model, tasks=[self._task, *self._others], rows=self._atlas_rows,
+                    items=self._limit, seed=self._seed, run_options=self._options,
+                )
             )  # fmt: skip
         except NothingToLocalize:  # the model can do no task yet
             return {}

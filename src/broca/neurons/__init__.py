@@ -23,7 +23,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'broca.neurons' has no attribute '{name}'")
-    return getattr(import_module(f"broca.verbs.neurons.{name}"), name)
+    return getattr(import_module("broca.verbs.neurons"), name)
 
 
 def __dir__() -> list[str]:

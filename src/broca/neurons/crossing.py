@@ -10,11 +10,9 @@ from broca.neurons.erasing import erased
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.selection import Columns
 from broca.neurons.sets import RandomSets
-from broca.neurons.verb_steps import arm_names, erasing_steps, training_steps
 from broca.options import TrainingOptions
 from broca.results.base import Interval
 from broca.results.neurons import Arm, Crossed
-from broca.runs.forecast import Step
 from broca.tasks import Benchmark
 
 ACTIONS = ("erase", "tune")
@@ -73,25 +71,6 @@ def crossed(
                 )
             )
     return tuple(results)
-
-
-def crossed_steps(
-    run: NeuronRun,
-    names: Sequence[str],
-    chance: RandomSets,
-    *,
-    action: str,
-    options: TrainingOptions,
-) -> list[Step]:
-    """Returns the steps of `crossed` if neurons are located on every task."""
-    steps: list[Step] = []
-    for name in names:
-        if action == "erase":
-            steps += erasing_steps(run, names, sets=1, chance=chance, stage=_erasing(name))
-        else:
-            arms = arm_names(TUNED, chance)
-            steps += training_steps(run, name, names, arms, options=options, of=_of(name))
-    return steps
 
 
 def _erasing(name: str) -> str:

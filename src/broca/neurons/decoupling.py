@@ -13,7 +13,6 @@ import numpy as np
 from broca.errors import BadInput
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.sets import shared
-from broca.neurons.verb_steps import scoring_stage
 from broca.results.neurons import Decoupled
 from broca.tasks.examples import Task
 
@@ -80,7 +79,7 @@ def decoupled(run: NeuronRun, pairs: Sequence[ItemPair]) -> tuple[Decoupled, ...
         pairs: The pairs to compare.
     """
     places = run.places(NAME)
-    run.stages.enter(scoring_stage(NAME))
+    run.stages.enter(f"scoring neurons on {NAME}")
     items = map(_key, run.documents(places))
     sets = dict(zip(items, run.item_sets(places), strict=True))
     results = []

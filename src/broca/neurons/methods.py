@@ -14,13 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.errors import BadInput
+from broca.errors import BadInput, nearest
 from broca.neurons.selection import Columns, commonality_set, data_set_scores, standardized
-from broca.neurons.sensing import SensingOptions, sense, sensed_rows
-from broca.neurons.sets import require_one_of
-from broca.neurons.verb_steps import INTEGRATED, scoring_stage
 from broca.options import MethodOptions, RuleOptions
-from broca.runs.forecast import Step
 
 if TYPE_CHECKING:
     from broca.neurons.neuron_run import ItemPlaces, ItemScores, NeuronRun
@@ -38,19 +34,13 @@ class NeuronMethod:
         select: Returns the scores of all neurons, `(neurons,)`, the selected neurons, sorted, and
             the scores of the items, if it has any. It takes the run, the items, the items of other
             tasks and the options of the methods.
-        measures: Kind of its rows, for the time left; empty if it measures nothing.
-        rows: Returns its number of rows from run, items and options; None: a row for each item.
         compares: Whether it compares with other tasks.
-        require: Refuses options, before anything is loaded.
     """
 
     name: str
     help: str
     select: Callable[[NeuronRun, ItemPlaces, Sequence[ItemPlaces], MethodOptions], Selected]
-    measures: str = ""
-    rows: Callable[[NeuronRun, ItemPlaces, MethodOptions], int] | None = None
     compares: bool = False
-    require: Callable[[MethodOptions], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -70,16 +60,17 @@ class Choice:
     items: ItemScores | None = None
 
 
-def require_neuron_method(method: str, options: MethodOptions | None = None) -> NeuronMethod:
-    """Returns the record of a method; options of all methods are checked, whatever the method.
+def require_neuron_method(method: str) -> NeuronMethod:
+    """Returns the record of a method.
 
     Raises:
-        BadInput: The method does not exist, or an option is refused.
+        BadInput: The method does not exist.
     """
-    require_one_of("method", method, tuple(NEURON_METHODS))
-    for record in NEURON_METHODS.values():
-        if options is not None and record.require is not None:
-            record.require(options)
+    if method not in NEURON_METHODS:
+        raise BadInput(
+            f"`method` '{method}' is unknown{nearest(method, NEURON_METHODS)}; use "
+            f"{', '.join(NEURON_METHODS)}"
+        )
     return NEURON_METHODS[method]
 
 
@@ -106,29 +97,9 @@ def choose_neurons(
     record = require_neuron_method(method)
     if record.compares and not contrast:
         raise BadInput(f"`method` {method} compares with other tasks: name some in `others`")
-    if record.measures:
-        run.stages.enter(scoring_stage(task))
+    run.stages.enter(f"scoring neurons on {task}")
     others = _others(run, record, contrast)
     return Choice(method, *record.select(run, run.places(task), others, options or MethodOptions()))
-
-
-def choice_steps(
-    run: NeuronRun,
-    task: str,
-    *,
-    method: str,
-    options: MethodOptions | None = None,
-    contrast: Sequence[str] = (),
-) -> list[Step]:
-    """Returns the steps of `choose_neurons`, whose arguments it takes."""
-    record, places = NEURON_METHODS[method], run.places(task)
-    if not record.measures:
-        return []
-    if record.rows is not None:
-        rows = record.rows(run, places, options or MethodOptions())
-    else:
-        rows = sum(map(len, (places, *_others(run, record, contrast))))
-    return [Step(scoring_stage(task), rows, record.measures)]
 
 
 def _others(run: NeuronRun, record: NeuronMethod, contrast: Sequence[str]) -> list[ItemPlaces]:
@@ -212,49 +183,29 @@ def _random(
     return scores, _best(scores, neurons.layers, run.rule), None
 
 
-def _sensing(
-    run: NeuronRun, places: ItemPlaces, _others: Sequence[ItemPlaces], options: MethodOptions
-) -> Selected:
-    sensed = sense(run, places, SensingOptions.of(options))
-    return sensed.scores, sensed.columns, None
-
-
 _RECORDS = (
     NeuronMethod(
         name="cnl",
         help="commonality neurons: the integrated gradient of p(answer)",
         select=_commonality,
-        measures=INTEGRATED,
     ),
     NeuronMethod(
         name="knowledge-neurons",
         help="the share of items whose integrated gradient exceeds a share of the item's highest",
         select=_knowledge,
-        measures=INTEGRATED,
     ),
     NeuronMethod(
         name="activation",
         help="the difference of its mean activation from other tasks, in standard deviations",
         select=_activation,
-        measures="gradients",
         compares=True,
     ),
     NeuronMethod(
         name="gradient",
         help="gradient x activation: the integrated gradient in one step",
         select=partial(_commonality, integrated=False),
-        measures="gradients",
     ),
     NeuronMethod(name="random", help="a random number; draws a given number", select=_random),
-    NeuronMethod(
-        name="sensing",
-        help="the mean gradient of its gate while random neurons are ablated; or by groups, with a "
-        "search of `localize`",
-        select=_sensing,
-        measures="searched rows",
-        rows=lambda run, places, options: sensed_rows(run, places, SensingOptions.of(options)),
-        require=SensingOptions.of,
-    ),
 )
 
 NEURON_METHODS = {record.name: record for record in _RECORDS}

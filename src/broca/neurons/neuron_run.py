@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,18 @@ from broca.errors import BadInput
 from broca.executors.base import WeightDelta
 from broca.measurement import Plan
 from broca.neurons.gradients import IntegratedGradients, steps_of
+from broca.neurons.items import left_out, neuron_tasks
 from broca.neurons.neuron_model import NeuronModel
-from broca.neurons.selection import Columns, item_set
-from broca.options import RuleOptions
-from broca.results.base import Interval
+from broca.neurons.selection import Columns, item_set, standardized
+from broca.options import DataOptions, RuleOptions, flat
+from broca.results.base import Interval, ModelInfo
+from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet, Shape
 from broca.runs.progress import Stages
+from broca.runs.provenance import model_info
 from broca.runs.run import Run
-from broca.runs.task_sets import Part
-from broca.tasks import Benchmark, Request
+from broca.runs.session import open_run
+from broca.runs.task_sets import Part, TaskSet, other_tasks
+from broca.tasks import Benchmark, Request, Task
 from broca.verification import Trial
 from broca.verification.statistics import bootstrap_interval, interval_of
 
@@ -31,6 +37,39 @@ Values = NDArray[np.float64]
 
 _INTERVALS = 11
 """Distinguishes the random numbers of intervals from others of the same seed."""
+
+
+@contextmanager
+def open_neurons(
+    options: Any, named: Sequence[str | Task | Sequence[str | Task]] = (), **settings: Any
+) -> Iterator[NeuronRun]:
+    """Opens a model whose components are its neurons.
+
+    Args:
+        options: The options of the verb.
+        named: The tasks that the verb will load, whose names are checked before the model is
+            loaded.
+        settings: Settings of the run in place of the options of the same name.
+
+    Raises:
+        BrocaError: The model cannot be loaded, or it has no neurons that can be ablated.
+    """
+    run_options = options.run_options
+    loading = replace(run_options.model_options, components="neurons")
+    plain = flat(options.decisive(), without=("model", "task", "tasks", "others", "run_options"))
+    settings = {**plain, **settings}
+    data = getattr(options, "data_options", None)
+    with open_run(
+        options.model, replace(run_options, model_options=loading), others=named
+    ) as opened:
+        yield NeuronRun(
+            opened,
+            NeuronModel(opened.model),
+            options.rule_options,
+            settings["seed"],
+            data if isinstance(data, DataOptions) else DataOptions(),
+            settings,
+        )
 
 
 @dataclass(frozen=True)
@@ -72,12 +111,59 @@ class NeuronRun:
         neurons: The model's neurons.
         rule: The rule by which neurons are selected.
         seed: Seed of all random draws.
+        data: How data sets are read.
+        settings: The options that identify the verb's run, besides weights and items.
     """
 
     run: Run
     neurons: NeuronModel
     rule: RuleOptions = field(default_factory=RuleOptions)
     seed: int = 0
+    data: DataOptions = field(default_factory=DataOptions)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def deltas(self) -> Path | None:
+        """The folder of trained weights, beside the journal; None for a journal in memory."""
+        journal = self.run.workspace.path
+        return None if journal is None else Path(journal).parent / "deltas"
+
+    def names(
+        self, task: str | Task, others: str | Sequence[str | Task] = ()
+    ) -> tuple[str, tuple[str, ...]]:
+        """Returns the names of a task and of others, which become settings.
+
+        Raises:
+            BadInput: The task itself is named among the others.
+        """
+        catalog = self.run.catalog
+        name = catalog.name_of(task)
+        names = other_tasks(name, others, self.run.model, catalog)
+        self.settings["task_options"] = self.run.options.task_options.to_dict()
+        self.settings.update(
+            {"task": name, "others": list(names)} if name else {"tasks": list(names)}
+        )
+        return name, names
+
+    def on(self, verb: str, tasks: TaskSet | Mapping[Part, Sequence[str]]) -> NeuronRun:
+        """Returns the run of a verb on some tasks.
+
+        Args:
+            verb: Name of the verb.
+            tasks: Tasks with their items; or, for each part, the names of the tasks that need it.
+        """
+        if not isinstance(tasks, TaskSet):
+            self.stages.enter("building the tasks")
+            tasks = neuron_tasks(
+                self.run.model,
+                tasks,
+                self.run.catalog,
+                report_items=self.settings.get("report_items", 0),
+                task_options=self.run.options.task_options,
+                data_options=self.data,
+            )
+        settings = {"verb": f"neurons {verb}", **self.settings}
+        return replace(self, run=self.run.on(tasks, settings=settings))
 
     @property
     def stages(self) -> Stages:
@@ -238,6 +324,68 @@ class NeuronRun:
         draws = [rng.integers(len(values), size=len(values)) for _ in range(2000)]
         scores = np.array([sign * aggregate(values[drawn], drawn) for drawn in draws])
         return interval_of(self.trial.score(name, values), scores)
+
+
+def neuron_set(run: NeuronRun, task: str, choice: Any) -> NeuronSet:
+    """Makes the result of the neurons that were selected on a task, and ends the run."""
+    neurons, items, columns = run.neurons, choice.items, choice.columns
+    standard = standardized(choice.scores, neurons.layers, run.rule.scope)
+    order = sorted(columns.tolist(), key=lambda column: (-choice.scores[column], column))
+    notes = left_out(run.run.tasks)
+    if not len(columns):
+        notes = (*notes, "no neuron stands out: lower `sigma` or give `count`")
+    return NeuronSet(
+        model=_model_info(neurons),
+        task=task,
+        capability=run.benchmark(task).capability,
+        method=choice.method,
+        settings=_ended(run)[1],
+        items=len(run.places(task)),
+        probability=None if items is None else float(items.probability.mean()),
+        residual=None if items is None else float(items.residual.mean()),
+        selected=tuple(
+            LocatedNeuron(
+                name=neurons.name(column),
+                layer=int(neurons.layers[column]),
+                index=neurons.index(column),
+                score=float(choice.scores[column]),
+                sigmas=float(standard[column]),
+            )
+            for column in order
+        ),
+        by_layer={
+            str(block.layer): int((neurons.layers[columns] == block.layer).sum())
+            for block in neurons.blocks
+        },
+        share_of_neurons=len(columns) / len(neurons),
+        share_of_parameters=int(neurons.parameter_counts()[columns].sum()) / neurons.parameters,
+        notes=notes,
+    )
+
+
+def experiment(
+    run: NeuronRun, result: Shape, *, notes: Sequence[str] = (), **settings: Any
+) -> NeuronExperiment[Shape]:
+    """Makes the result of an experiment with its settings, and ends the run."""
+    verb, run_settings = _ended(run)
+    return NeuronExperiment(
+        command=f"broca {verb}",
+        model=_model_info(run.neurons),
+        settings={**run_settings, **settings},
+        result=result,
+        notes=(*left_out(run.run.tasks), *notes),
+    )
+
+
+def _model_info(neurons: NeuronModel) -> ModelInfo:
+    return replace(model_info(neurons.model), neurons=len(neurons), parameters=neurons.parameters)
+
+
+def _ended(run: NeuronRun) -> tuple[str, dict[str, Any]]:
+    """Ends a run, and returns its verb and its settings."""
+    run.run.finish()
+    settings = dict(run.run.settings)
+    return settings.pop("verb"), settings
 
 
 def _scale(factor: float) -> float:

@@ -10,7 +10,6 @@ from broca.neurons.crossing import relation_of
 from broca.neurons.neuron_run import ItemPlaces, NeuronRun
 from broca.neurons.selection import Columns, commonality_set
 from broca.neurons.sets import shared
-from broca.neurons.verb_steps import scoring_stage
 from broca.results.neurons import ComparedHalves, Overlaps
 
 _MEASURES = ("of_first", "of_second", "of_larger", "iou", "expected_of_larger", "expected_iou")
@@ -28,7 +27,7 @@ def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
     """
     located: list[tuple[str, int, Columns]] = []
     for name in names:
-        run.stages.enter(scoring_stage(name))
+        run.stages.enter(f"scoring neurons on {name}")
         for number, half in enumerate(halves(run.places(name), seed=run.seed), start=1):
             scores = run.item_scores(half).scores
             located.append((name, number, commonality_set(scores, run.neurons.layers, run.rule)))

@@ -10,7 +10,6 @@ import numpy as np
 from broca.errors import BadInput
 from broca.neurons.neuron_run import NeuronRun
 from broca.neurons.sets import shared
-from broca.neurons.verb_steps import scoring_stage
 from broca.results.neurons import Agreement, Fidelity, Overlap
 
 RELATIONS = ("same item, other wording", "other item, same wording", "other item, other wording")
@@ -42,7 +41,7 @@ def reworded(run: NeuronRun, task: str) -> Fidelity:
             f"task '{task}' has no paraphrases: fidelity needs two contents or more, each in two "
             "wordings or more (`broca neurons fidelity --help` names data that has)"
         )
-    run.stages.enter(scoring_stage(task))
+    run.stages.enter(f"scoring neurons on {task}")
     sets = run.item_sets(places)
     agreements = []
     for relation, pairs in _pairs(several, contents, wordings, run.seed).items():

@@ -11,8 +11,8 @@ from broca.errors import BadInput
 from broca.neurons.neuron_run import ItemPlaces, NeuronRun
 from broca.neurons.selection import EMPTY
 from broca.neurons.sets import RandomSets
-from broca.neurons.verb_steps import INTACT_STAGE, scaling_stage, scoring_stage
 from broca.results.neurons import Moved, Reliability
+from broca.runs.run import INTACT
 
 
 def factors_of(factors: str | Sequence[float]) -> tuple[float, ...]:
@@ -49,7 +49,7 @@ def move(
         BadInput: No item has located neurons.
     """
     places, draws = run.places(task), chance.draws
-    run.stages.enter(scoring_stage(task))
+    run.stages.enter(f"scoring neurons on {task}")
     every = run.item_sets(places)
     chosen = [index for index, columns in enumerate(every) if len(columns)]
     if not chosen:
@@ -59,7 +59,7 @@ def move(
     places, sets = places[chosen], [every[index] for index in chosen]
     others = unrelated[np.arange(len(sets)) % len(unrelated)] if len(unrelated) else EMPTY
     all_places = np.concatenate([places, others])
-    run.stages.enter(INTACT_STAGE)
+    run.stages.enter(INTACT)
     before = np.exp(
         run.log_probability(all_places, [EMPTY], np.zeros(len(all_places), dtype=np.intp))
     )
@@ -72,7 +72,7 @@ def move(
     index = np.concatenate([np.arange(len(arms)), located])
     moved = []
     for factor in factors:
-        run.stages.enter(scaling_stage(factor))
+        run.stages.enter(f"scaling by {factor:g}")
         after = np.exp(run.log_probability(rows, arms, index, factor=factor))
         by_item = after[: len(arms)].reshape(len(places), draws + 1)
         elsewhere = (after[len(arms) :], before[len(places) :])

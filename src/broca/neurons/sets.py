@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput
 from broca.neurons.selection import Columns
 from broca.results.neurons import Overlap
 
@@ -21,18 +20,10 @@ class RandomSets:
     Attributes:
         draws: Number of sets.
         matching: `size` draws from all neurons, `layer` draws as many from each layer.
-
-    Raises:
-        BadInput: `draws` is below 1, or `matching` is unknown.
     """
 
     draws: int = 5
     matching: str = "size"
-
-    def __post_init__(self) -> None:
-        if self.draws < 1:
-            raise BadInput(f"`draws` must be at least 1, not {self.draws}")
-        require_one_of("matching", self.matching, ("size", "layer"))
 
     def like(self, columns: Columns, layers: NDArray[np.intp], *, seed: int) -> list[Columns]:
         """Draws random sets that are disjoint from a set and of its size.
@@ -67,18 +58,6 @@ class RandomSets:
             drawn = [rng.choice(pool, count, replace=False) for pool, count in pools]
             sets.append(np.sort(np.concatenate(drawn)))
         return sets
-
-
-def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
-    """Refuses an unknown value of a parameter.
-
-    Raises:
-        BadInput: The value is not one of the choices.
-    """
-    if value not in choices:
-        raise BadInput(
-            f"`{name}` '{value}' is unknown{nearest(value, choices)}; use {', '.join(choices)}"
-        )
 
 
 def shared(first: Columns, second: Columns, *, neurons: int) -> Overlap:

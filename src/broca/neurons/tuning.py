@@ -26,11 +26,14 @@ from broca.models import GatedModel
 from broca.models.caches import left_padded
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.selection import Columns
-from broca.neurons.verb_steps import PASSES, training_rows
 from broca.options import TrainingOptions
 from broca.results.files import check_out_folder
 from broca.runs.progress import Stages, silent
 from broca.tasks import Request
+
+PASSES = 3
+"""Cost in rows of an item of a training step: a backward pass takes as long as two forward
+passes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +281,8 @@ def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
         shares.append(_Share(parameter, part.dim, part.positions.to(parameter.device), weights))
     optimizer = torch.optim.Adam([share.weights for share in shares], lr=options.lr)
     rng = np.random.default_rng([training.seed, 7])
-    rows = training_rows(len(training.train), len(training.validation), options.epochs)
+    validation = len(training.validation)
+    rows = options.epochs * (PASSES * len(training.train) + validation) + validation
     done = len(training.validation)
     stages.begin(rows)
     stages.at(0, done, rows)

@@ -1,106 +1,69 @@
-"""Frozen option classes: the sentence under a field is its help, in Python and in a shell.
+"""Options as frozen data classes, which need no torch: flags, keywords, and JSON in a folder."""
 
-A verb takes the classes as parameters `..._options` and is decorated with `takes_options`; its
-callers give a class as a whole, or any field as a keyword of its own. A class may consist of other
-classes, as `RunOptions` does: each of these is a group of keywords too.
-"""
-
-from broca.options.keywords import (
-    Group,
-    groups_of,
-    parts_of,
-    takes_options,
-    without,
-)
-from broca.options.neurons import (
-    DataOptions,
-    ItemRuleOptions,
-    ItemSelectingOptions,
-    LocatingOptions,
-    MethodOptions,
-    RuleOptions,
-    SelectingOptions,
-    TrainingOptions,
-    TuningOptions,
-    WordingSelectingOptions,
-)
-from broca.options.running import (
-    APPLIED_SETTINGS,
-    DEFAULT_METHOD,
-    LENGTH_NAMES,
-    NEW_TOKENS,
-    OFFLINE,
-    REFUSED_SETTINGS,
-    RESPONSES,
-    AblationOptions,
-    CompareRunOptions,
-    EngineOptions,
-    ExampleRunOptions,
-    ExecutorOptions,
-    JournalOptions,
-    MethodsRunOptions,
-    ModelOptions,
-    NeuronRunOptions,
-    PaperRunOptions,
-    ProgressOptions,
-    Reference,
-    RunOptions,
-    SearchOptions,
-    SourceOptions,
-    StressRunOptions,
-    Switch,
-    TaskOptions,
-    require_workers,
-)
-from broca.options.sentences import (
-    field_help,
-    filled,
-    parameter_help,
-)
-
-__all__ = [
-    "APPLIED_SETTINGS",
-    "DEFAULT_METHOD",
-    "AblationOptions",
-    "CompareRunOptions",
-    "DataOptions",
-    "EngineOptions",
-    "ExampleRunOptions",
-    "ExecutorOptions",
-    "Group",
-    "ItemRuleOptions",
-    "ItemSelectingOptions",
-    "JournalOptions",
-    "LENGTH_NAMES",
-    "LocatingOptions",
-    "MethodOptions",
-    "MethodsRunOptions",
-    "ModelOptions",
-    "NEW_TOKENS",
-    "NeuronRunOptions",
-    "OFFLINE",
-    "PaperRunOptions",
-    "ProgressOptions",
-    "REFUSED_SETTINGS",
-    "RESPONSES",
-    "Reference",
-    "RuleOptions",
-    "RunOptions",
-    "SearchOptions",
-    "SelectingOptions",
-    "SourceOptions",
-    "StressRunOptions",
-    "Switch",
-    "TaskOptions",
-    "TrainingOptions",
-    "TuningOptions",
-    "WordingSelectingOptions",
-    "field_help",
-    "filled",
-    "groups_of",
-    "parameter_help",
-    "parts_of",
-    "require_workers",
-    "takes_options",
-    "without",
-]
+from broca.options.base import Options as Options
+from broca.options.base import flat as flat
+from broca.options.base import leaves as leaves
+from broca.options.base import names_of as names_of
+from broca.options.base import verb as verb
+from broca.options.generation import APPLIED_SETTINGS as APPLIED_SETTINGS
+from broca.options.generation import LENGTH_NAMES as LENGTH_NAMES
+from broca.options.generation import NEW_TOKENS as NEW_TOKENS
+from broca.options.generation import REFUSED_SETTINGS as REFUSED_SETTINGS
+from broca.options.neurons import CrossOptions as CrossOptions
+from broca.options.neurons import DataOptions as DataOptions
+from broca.options.neurons import DecoupleOptions as DecoupleOptions
+from broca.options.neurons import DrawOptions as DrawOptions
+from broca.options.neurons import EnhanceOptions as EnhanceOptions
+from broca.options.neurons import EraseOptions as EraseOptions
+from broca.options.neurons import FidelityOptions as FidelityOptions
+from broca.options.neurons import ItemRule as ItemRule
+from broca.options.neurons import LocateOptions as LocateOptions
+from broca.options.neurons import MethodOptions as MethodOptions
+from broca.options.neurons import OverlapOptions as OverlapOptions
+from broca.options.neurons import ReliabilityOptions as ReliabilityOptions
+from broca.options.neurons import RuleOptions as RuleOptions
+from broca.options.neurons import SeedOptions as SeedOptions
+from broca.options.neurons import TrainingOptions as TrainingOptions
+from broca.options.running import DEFAULT_METHOD as DEFAULT_METHOD
+from broca.options.running import OFFLINE as OFFLINE
+from broca.options.running import AblationOptions as AblationOptions
+from broca.options.running import BudgetOptions as BudgetOptions
+from broca.options.running import ComparedModels as ComparedModels
+from broca.options.running import ComparedTasks as ComparedTasks
+from broca.options.running import CompareRun as CompareRun
+from broca.options.running import EngineOptions as EngineOptions
+from broca.options.running import ExecutorOptions as ExecutorOptions
+from broca.options.running import FixedComponents as FixedComponents
+from broca.options.running import GivenAblation as GivenAblation
+from broca.options.running import HeadsRun as HeadsRun
+from broca.options.running import JournalOptions as JournalOptions
+from broca.options.running import ModelOptions as ModelOptions
+from broca.options.running import NeuronRunOptions as NeuronRunOptions
+from broca.options.running import NeuronTasks as NeuronTasks
+from broca.options.running import PaperRun as PaperRun
+from broca.options.running import PromptsRun as PromptsRun
+from broca.options.running import Reference as Reference
+from broca.options.running import ReportedTasks as ReportedTasks
+from broca.options.running import Response as Response
+from broca.options.running import RunOptions as RunOptions
+from broca.options.running import ScaleOptions as ScaleOptions
+from broca.options.running import SearchOptions as SearchOptions
+from broca.options.running import SourceOptions as SourceOptions
+from broca.options.running import Switch as Switch
+from broca.options.running import TaskOptions as TaskOptions
+from broca.options.running import VerifyRun as VerifyRun
+from broca.options.running import require_workers as require_workers
+from broca.options.verbs import AtlasOptions as AtlasOptions
+from broca.options.verbs import ChatOptions as ChatOptions
+from broca.options.verbs import CompareOptions as CompareOptions
+from broca.options.verbs import DescribeTaskOptions as DescribeTaskOptions
+from broca.options.verbs import ExploreOptions as ExploreOptions
+from broca.options.verbs import ExportOptions as ExportOptions
+from broca.options.verbs import LocalizeOptions as LocalizeOptions
+from broca.options.verbs import PlanOptions as PlanOptions
+from broca.options.verbs import RefitOptions as RefitOptions
+from broca.options.verbs import ReproduceOptions as ReproduceOptions
+from broca.options.verbs import RerunOptions as RerunOptions
+from broca.options.verbs import ScanOptions as ScanOptions
+from broca.options.verbs import StressOptions as StressOptions
+from broca.options.verbs import VerifyOptions as VerifyOptions

@@ -1,63 +1,56 @@
-"""The options of locating, selecting and training neurons."""
-
-from __future__ import annotations
+"""The options of the verbs about neurons."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any, Literal
 
-from broca.errors import BadInput, nearest
-from broca.options.keywords import without
+from msgspec import Meta
+
+from broca.errors import BadInput
+from broca.options.base import HIDDEN, WHOLE, Count, Options, shown_as
+from broca.options.running import NeuronRunOptions, PromptsRun
+from broca.options.verbs import POSITION
 
 
+@shown_as("Rule", "Which neurons are selected.", 3)
 @dataclass(frozen=True, kw_only=True)
-class RuleOptions:
-    """Which neurons are selected, on an item or on a data set.
+class RuleOptions(Options):
+    """Which neurons are selected, on an item or on a data set."""
 
-    Raises:
-        BadInput: A value that does not exist.
-    """
-
-    steps: int = 19
+    steps: Annotated[Count, WHOLE] = 19
     """Steps of the integrated gradients."""
 
     sigma: float = 6.0
     """Standard deviations above the mean that a score must exceed."""
 
-    scope: str = "global"
+    scope: Literal["global", "layer"] = "global"
     """Mean and deviation over all neurons, global, or over those of each layer."""
 
-    aggregate: str = "mean"
+    aggregate: Literal["mean", "vote"] = "mean"
     """How to combine items: mean of their scores, or vote of their sets."""
 
-    share: float = 0.5
+    share: Annotated[float, Meta(gt=0, le=1)] = 0.5
     """With vote: minimum share of items that must select a neuron."""
 
-    count: int | None = None
+    count: Annotated[Count | None, WHOLE] = None
     """Select this many top-scoring neurons instead of using `sigma`."""
 
     def __post_init__(self) -> None:
-        if self.scope not in ("global", "layer"):
-            raise BadInput(
-                f"`scope` '{self.scope}' is unknown{nearest(self.scope, ('global', 'layer'))}: use "
-                "global or layer"
-            )
-        if self.aggregate not in ("mean", "vote"):
-            raise BadInput(
-                f"`aggregate` '{self.aggregate}' is unknown"
-                f"{nearest(self.aggregate, ('mean', 'vote'))}: use mean or vote"
-            )
+        super().__post_init__()
         if not math.isfinite(self.sigma):
             raise BadInput(f"`sigma` must be a number, not {self.sigma}")
-        if not 0 < self.share <= 1:
-            raise BadInput(f"`share` must lie above 0 and at most at 1, not at {self.share:g}")
-        for name, value in (("steps", self.steps), ("count", self.count)):
-            if value is not None and value < 1:
-                raise BadInput(f"`{name}` must be at least 1, not {value}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodOptions:
+class ItemRule(RuleOptions):
+    """Of neurons of single items."""
+
+    aggregate: Annotated[Literal["mean", "vote"], HIDDEN] = "mean"
+    share: Annotated[float, HIDDEN] = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions(Options):
     """Options of individual methods of locating neurons."""
 
     threshold: float = 0.2
@@ -66,34 +59,30 @@ class MethodOptions:
     knowledge_share: float = 0.4
     """Knowledge neurons: share of items that must select a neuron."""
 
-    search: str = "masked-gradient"
-    """Search of sensing: masked-gradient, or a method of localize."""
 
-    rows: int | None = None
-    """Rows of sensing; default: as many as cost the same as integrated gradients."""
+@dataclass(frozen=True, kw_only=True)
+class SeedOptions(Options):
+    """The random draws of a verb, and the tokens that it counts."""
+
+    seed: Annotated[int, WHOLE] = 0
+    """Seed of the item split, of all random draws and of the intervals."""
+
+    answer_tokens: Annotated[Count | None, WHOLE] = None
+    """Count only this many first tokens of an answer (data: sets)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions:
-    """How many items of the data sets are used, and how they are read and split.
+class DataOptions(SeedOptions):
+    """How many items of the data sets are used, and how they are read and split."""
 
-    Raises:
-        BadInput: Names of columns that are not of the form prompt=COLUMN,answer=COLUMN.
-    """
-
-    items: int = 100
+    items: Annotated[Count, WHOLE] = 100
     """Maximum number of items of each task to locate and train on, and of validation items."""
-
-    seed: int = 0
-    """Seed of the item split, of all random draws and of the intervals."""
-
-    answer_tokens: int | None = None
-    """Count only this many first tokens of an answer (data: sets)."""
 
     fields: str = ""
     """Columns of a data: set, prompt=COLUMN,answer=COLUMN."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for pair in self._pairs():
             if not all(pair):
                 raise BadInput(
@@ -110,80 +99,212 @@ class DataOptions:
         return [(name.strip(), column.strip()) for name, _, column in parts]
 
 
+@shown_as("Training", "How neurons are trained.", 3)
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
-    """How neurons are trained.
+class TrainingOptions(Options):
+    """How neurons are trained."""
 
-    Raises:
-        BadInput: A number out of range.
-    """
-
-    lr: float = 1e-5
+    lr: Annotated[float, Meta(gt=0)] = 1e-5
     """Learning rate of Adam."""
 
-    epochs: int = 20
+    epochs: Annotated[Count, WHOLE] = 20
     """Maximum number of passes over the training items."""
 
-    batch: int = 8
+    batch: Annotated[Count, WHOLE] = 8
     """Items of a training step."""
 
-    patience: int = 3
+    patience: Annotated[Count, WHOLE] = 3
     """Epochs without lower validation loss before training stops."""
 
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "patience"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"`{name}` must be at least 1, not {getattr(self, name)}")
-        if not self.lr > 0:
-            raise BadInput(f"`lr` must be above 0, not {self.lr:g}")
-
 
 @dataclass(frozen=True, kw_only=True)
-class SelectingOptions:
-    """How neurons are selected on a data set."""
+class DrawOptions(Options):
+    """The random sets that located neurons are compared with."""
 
-    rule_options: RuleOptions = field(default_factory=RuleOptions)
-    """Which neurons are selected."""
+    draws: Annotated[Count, WHOLE] = 5
+    """Number of random sets to compare with each located set."""
+
+    matching: Literal["size", "layer"] = "size"
+    """Random sets match the size, or the number in every layer."""
+
+
+@dataclass(frozen=True)
+class _OfModel(Options):
+    """What every verb about neurons has."""
+
+    model: Annotated[Any, POSITION]
+    """reference, reference-small, planted, a model folder or a hub id."""
+
+
+@dataclass(frozen=True)
+class _OnTask(_OfModel):
+    """What the verbs about one task have."""
+
+    _: KW_ONLY
+
+    task: Any
+    """A task (shipped, own or lm-eval's), or data:NAME (a hub id, folder or JSON-lines file)."""
 
     data_options: DataOptions = field(default_factory=DataOptions)
-    """Which items are used, and how they are read."""
+    run_options: NeuronRunOptions = field(default_factory=NeuronRunOptions)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LocatingOptions:
-    """How neurons are located, by any method."""
+@dataclass(frozen=True)
+class _OnTasks(_OfModel):
+    """What the verbs about several tasks have."""
+
+    _: KW_ONLY
+
+    tasks: Any = "auto"
+    """Data sets, T1,T2,..., or auto: all shipped tasks."""
+
+    data_options: DataOptions = field(default_factory=DataOptions)
+    run_options: NeuronRunOptions = field(default_factory=NeuronRunOptions)
+
+
+@dataclass(frozen=True)
+class LocateOptions(_OnTask):
+    """The options of `neurons locate`."""
+
+    _: KW_ONLY
+
+    method: str = "cnl"
+    """{neuron_methods}."""
+
+    others: Any = "auto"
+    """Tasks that a method such as activation compares with: T1,T2, auto, or nothing."""
 
     rule_options: RuleOptions = field(default_factory=RuleOptions)
-    """Which neurons are selected."""
-
     method_options: MethodOptions = field(default_factory=MethodOptions)
-    """Options of individual methods."""
-
-    data_options: DataOptions = field(default_factory=DataOptions)
-    """Which items are used, and how they are read."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TuningOptions:
-    """How neurons are selected and trained."""
+@dataclass(frozen=True)
+class EraseOptions(_OnTask):
+    """The options of `neurons erase`."""
 
+    _: KW_ONLY
+
+    methods: Any = "cnl"
+    """Methods to compare, joined by commas, with sets of the first method's size:
+    {neuron_methods}."""
+
+    others: Any = "auto"
+    """Other data sets to measure on: T1,T2, auto, or nothing."""
+
+    factor: float = 0.0
+    """Factor of the neurons' activations; 0 erases."""
+
+    report_items: Annotated[Count, WHOLE] = 100
+    """Maximum number of items of each task to measure on."""
+
+    draw_options: DrawOptions = field(default_factory=DrawOptions)
+    rule_options: RuleOptions = field(default_factory=RuleOptions)
+    method_options: MethodOptions = field(default_factory=MethodOptions)
+
+
+@dataclass(frozen=True)
+class EnhanceOptions(_OnTask):
+    """The options of `neurons enhance`."""
+
+    _: KW_ONLY
+
+    method: str = "cnl"
+    """{neuron_methods}."""
+
+    others: Any = ""
+    """Other data sets to measure on: T1,T2, auto, or nothing."""
+
+    without: Literal["zeroed", "frozen"] = "zeroed"
+    """State of the located neurons while all others are trained: zeroed or frozen."""
+
+    report_items: Annotated[Count, WHOLE] = 300
+    """Maximum number of items of each task to measure on."""
+
+    draw_options: DrawOptions = field(default_factory=lambda: DrawOptions(draws=3))
+    rule_options: RuleOptions = field(default_factory=RuleOptions)
     training_options: TrainingOptions = field(default_factory=TrainingOptions)
-    """How they are trained."""
+
+
+@dataclass(frozen=True)
+class CrossOptions(_OnTasks):
+    """The options of `neurons cross`."""
+
+    _: KW_ONLY
+
+    action: Literal["erase", "tune"] = "erase"
+    """What to do with the located neurons: erase or tune."""
+
+    method: str = "cnl"
+    """{neuron_methods}."""
+
+    report_items: Annotated[Count, WHOLE] = 100
+    """Maximum number of items of each task to measure on."""
+
+    draw_options: DrawOptions = field(default_factory=lambda: DrawOptions(draws=3))
+    rule_options: RuleOptions = field(default_factory=RuleOptions)
+    training_options: TrainingOptions = field(default_factory=TrainingOptions)
+
+
+@dataclass(frozen=True)
+class OverlapOptions(_OnTasks):
+    """The options of `neurons overlap`."""
+
+    _: KW_ONLY
 
     rule_options: RuleOptions = field(default_factory=RuleOptions)
-    """Which neurons are selected."""
-
-    data_options: DataOptions = field(default_factory=DataOptions)
-    """Which items are used, and how they are read."""
 
 
-ItemRuleOptions = Annotated[RuleOptions, without("aggregate", "share")]
-"""Neurons of single items."""
+@dataclass(frozen=True)
+class ReliabilityOptions(_OnTask):
+    """The options of `neurons reliability`."""
 
-ItemSelectingOptions = Annotated[SelectingOptions, without("aggregate", "share")]
-"""Neurons of single items of a data set."""
+    _: KW_ONLY
 
-WordingSelectingOptions = Annotated[
-    SelectingOptions, without("aggregate", "share", "fields", "items")
-]
-"""Neurons of single items, each in several wordings."""
+    others: Any = "auto"
+    """Tasks of other capabilities, which should not change: T1,T2, auto, or nothing."""
+
+    factors: Any = "0,2"
+    """Factors of the located neurons' activations, joined by commas."""
+
+    draw_options: DrawOptions = field(default_factory=DrawOptions)
+    rule_options: ItemRule = field(default_factory=ItemRule)
+
+
+@dataclass(frozen=True)
+class DecoupleOptions(_OfModel):
+    """The options of `neurons decouple`."""
+
+    _: KW_ONLY
+
+    pairs: str | None = None
+    """JSON lines with relation, first and second (prompt, answer); default: shipped pairs."""
+
+    items: Annotated[Count, WHOLE] = 60
+    """Number of shipped pairs of every relation."""
+
+    seed: Annotated[int, WHOLE] = 0
+    """Seed of the shipped pairs and the intervals."""
+
+    rule_options: ItemRule = field(default_factory=ItemRule)
+    run_options: PromptsRun = field(default_factory=PromptsRun)
+
+
+@dataclass(frozen=True)
+class FidelityOptions(_OfModel):
+    """The options of `neurons fidelity`."""
+
+    _: KW_ONLY
+
+    task: Any
+    """A shipped task with paraphrases (addition, capitals, mc_biology, mc_chemistry), or data:NAME
+    whose rows have paraphrases: counterfact, or JSON lines with prompt, answer and paraphrases."""
+
+    contents: Annotated[Count, WHOLE] = 50
+    """Maximum number of items, each in several paraphrases."""
+
+    wordings: Annotated[Count, WHOLE] = 4
+    """Maximum number of paraphrases of an item."""
+
+    rule_options: ItemRule = field(default_factory=ItemRule)
+    data_options: SeedOptions = field(default_factory=SeedOptions)
+    run_options: PromptsRun = field(default_factory=PromptsRun)

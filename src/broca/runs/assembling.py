@@ -20,7 +20,7 @@ from broca.results.localization import (
 from broca.results.verification import Verification
 from broca.runs.provenance import model_info
 from broca.runs.run import Run
-from broca.runs.searching import Searched
+from broca.runs.search import Searched
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.verification import plain_verification

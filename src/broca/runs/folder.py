@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
 import shlex
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
 from broca.journal.files import WriterLock
-from broca.options import ExecutorOptions, JournalOptions, RunOptions, TaskOptions
+from broca.options import (
+    AtlasOptions,
+    ExecutorOptions,
+    JournalOptions,
+    LocalizeOptions,
+    Options,
+    RunOptions,
+    flat,
+)
+from broca.results.base import SCHEMA
 from broca.results.files import write_beside
 from broca.results.reading import KINDS
-from broca.runs.finish_stamps import NAME as FINISHED
-from broca.runs.finish_stamps import as_read, stamps_of, unchanged, versions
+from broca.results.run_record import RunFolderRecord
 from broca.runs.interrupts import Stopper
 
 if TYPE_CHECKING:
     from broca.runs.workspace import Workspace
 
-SCHEMA = 1
 NAME = "reproduce.json"
+FINISHED = "finished.json"
 JOURNAL = "journal.sqlite"
 SCRATCH = "journal.rerun.sqlite"
 """Rows of a repetition from scratch, until it ends."""
 
+OWNERS: dict[str, type[Options]] = {"localize": LocalizeOptions, "atlas": AtlasOptions}
+"""The verbs that own their folder, with the options that it records."""
+
+PLACES = {"model", "target", "models", "include_path", "neurons", "family", "control", "pairs"}
+"""Options that may name a file or a folder."""
+
 _JOURNALS = re.compile(r"journal(\.old\d+|\.rerun)?\.sqlite(-wal|-shm|\.lock)?")
+_PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 
 @dataclass
@@ -46,7 +64,7 @@ class RunFolder:
     """
 
     path: Path
-    record: dict[str, Any] = field(repr=False)
+    record: RunFolderRecord
     resumed: bool
 
     @classmethod
@@ -55,8 +73,7 @@ class RunFolder:
         folder: Path,
         *,
         verb: str,
-        options: Mapping[str, Any],
-        how: Mapping[str, Any],
+        options: Options,
         command: Sequence[str],
         journal: str | None = None,
         fresh: bool = False,
@@ -66,9 +83,8 @@ class RunFolder:
 
         Args:
             folder: The folder, which exists and can be written.
-            verb: The command's first word.
-            options: The options that determine the result: another value is another run.
-            how: The options that determine only how the result is computed.
+            verb: The verb, one of `OWNERS`.
+            options: Its options.
             command: The command line.
             journal: A shared journal; the folder's journal if None.
             fresh: Whether to start again: removes everything that a run writes here, its journal
@@ -81,31 +97,29 @@ class RunFolder:
         """
         if fresh and resume:
             raise BadInput("`fresh` and `resume` exclude each other: give one of them")
-        options = as_read({"verb": verb, **options})
-        previous = None if fresh else _read(folder)
         if fresh:
             _clear(folder)
-        elif previous is None and resume:
+        record = RunFolderRecord(
+            verb=verb,
+            command=shlex.join(command),
+            options=_placed(msgspec.to_builtins(options)),
+            journal=JOURNAL if journal is None else str(Path(journal).absolute()),
+            versions=versions(),
+            machine=machine(),
+        )
+        previous = _read(folder)
+        if previous is None and resume:
             raise BadInput(f"`resume`: '{folder}' holds no run to resume; leave `resume` out")
-        elif previous is None and (folder / "result.json").exists():
+        if previous is None and (folder / "result.json").exists():
             raise OutFolderTaken(
                 f"'{folder}' holds a result.json of unknown origin: choose another `out`, or "
                 "`fresh` to replace it"
             )
-        elif previous is not None:
-            _require_same(folder, previous["options"], options)
-        record = {
-            "schema": SCHEMA,
-            "command": shlex.join(command),
-            "options": options,
-            "how": dict(how),
-            "journal": JOURNAL if journal is None else str(Path(journal).absolute()),
-            "versions": versions(),
-            "machine": machine(),
-            "digests": {} if previous is None else previous["digests"],
-            "finished": {},
-        }
         claimed = cls(folder, record, previous is not None)
+        if previous is not None:
+            before = cls(folder, previous, True)
+            _require_same(folder, before.decisive, claimed.decisive)
+            record.digests = previous.digests
         claimed._write()
         return claimed
 
@@ -126,12 +140,17 @@ class RunFolder:
     @property
     def journal(self) -> Path:
         """The run's journal."""
-        return self.path / str(self.record["journal"])
+        return self.path / self.record.journal
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """The keywords of the verb whose run the folder contains; see `arguments_of`."""
-        return arguments_of(self.record)
+    def options(self) -> Any:
+        """The options of the verb whose run the folder contains."""
+        return msgspec.convert(self.record.options, OWNERS[self.record.verb])
+
+    @property
+    def decisive(self) -> dict[str, Any]:
+        """The options that determine the result, by name, and the verb."""
+        return {"verb": self.record.verb, **flat(self.options.decisive())}
 
     @contextmanager
     def scratch(self, options: JournalOptions) -> Iterator[JournalOptions]:
@@ -143,7 +162,7 @@ class RunFolder:
         Raises:
             BadInput: The given journal is the run's.
         """
-        journal: Any = options.journal
+        journal = options.journal
         if journal is not None:
             path = getattr(journal, "path", journal)  # a workspace has a path, or none in memory
             if path is not None and Path(path).absolute() == self.journal.absolute():
@@ -164,8 +183,7 @@ class RunFolder:
         Raises:
             OutFolderTaken: The run in this folder has other digests.
         """
-        self.record["finished"] = {}
-        before = self.record["digests"]
+        before = self.record.digests
         for name, value in digests.items():
             if name != "run" and before.get(name, value) != value:
                 raise OutFolderTaken(
@@ -173,63 +191,32 @@ class RunFolder:
                     f"now {_short(value)}): they changed since; choose another `out`, or `fresh` "
                     "to replace it"
                 )
-        self.record["digests"] = dict(digests)
+        self.record.digests = dict(digests)
         self._write()
-
-    def finish(self, sources: Sequence[Path] | None, written: Sequence[Path]) -> None:
-        """Records that the run has finished, so that the same command need not run again.
-
-        Args:
-            sources: The files that the result was computed from; None if they are unknown.
-            written: The files of the result.
-        """
-        if sources is None:
-            return
-        self.record["finished"] = stamps_of(self.path, sources, written)
-        self._write()
-
-    @classmethod
-    def is_finished(cls, folder: Path, *, verb: str, options: Mapping[str, Any]) -> bool:
-        """Whether a folder contains the result of the same command, and nothing has changed since.
-
-        Only the record, and the sizes and times of the files that it names, are read.
-        """
-        try:
-            record = _read(folder)
-        except BadInput:
-            return False
-        options = as_read({"verb": verb, **options})
-        if record is None or record["options"] != options or record["versions"] != versions():
-            return False
-        return unchanged(folder, record.get("finished") or {})
 
     def release(self) -> None:
         """Removes the files of a run that was refused before it began."""
-        if not self.resumed and not self.record["digests"]:
+        if not self.resumed and not self.record.digests:
             (self.path / NAME).unlink(missing_ok=True)
 
     def _write(self) -> None:
-        text = json.dumps(self.record, indent=2, ensure_ascii=False) + "\n"
-        write_beside(self.path / NAME, text)
+        write_beside(self.path / NAME, msgspec.json.format(_encoded(self.record)).decode() + "\n")
+
+
+def _encoded(value: Any) -> bytes:
+    return msgspec.json.encode(value)
 
 
 @contextmanager
 def folder_workspace(
-    folder: RunFolder,
-    *,
-    goes_on: str,
-    executor: ExecutorOptions | None = None,
-    keep_outputs: float = 0.0,
-    say: Callable[[str], None] = lambda text: None,
+    folder: RunFolder, *, say: Callable[[str], None] = lambda text: None, **parts: Any
 ) -> Iterator[Workspace]:
     """A workspace that keeps its rows in a claimed folder; Ctrl+C ends after the batch.
 
     Args:
         folder: The folder; it is released if its run is refused before it begins.
-        goes_on: The command that resumes an interrupted run.
-        executor: Where rows are measured.
-        keep_outputs: Share of the rows whose raw output is kept.
         say: Receives messages for the user, line by line.
+        parts: As for `journal_workspace`.
 
     Raises:
         Interrupted: The user interrupted the run; the message names the command that resumes it.
@@ -238,14 +225,7 @@ def folder_workspace(
     if folder.resumed:
         say(f"going on with the run in {folder.path}")
     try:
-        with journal_workspace(
-            folder.journal,
-            goes_on=goes_on,
-            executor=executor,
-            keep_outputs=keep_outputs,
-            on_begin=folder.note,
-            say=say,
-        ) as workspace:
+        with journal_workspace(folder.journal, on_begin=folder.note, say=say, **parts) as workspace:
             yield workspace
     except Interrupted:
         raise
@@ -280,10 +260,9 @@ def journal_workspace(
     # imports torch, which reading a folder does not need
     from broca.runs.workspace import Workspace
 
-    def announce() -> None:
-        say("broca: stopping after this batch; Ctrl+C again stops at once")
-
-    with Stopper(announce) as stopper:
+    with Stopper(
+        lambda: say("broca: stopping after this batch; Ctrl+C again stops at once")
+    ) as stopper:
         try:
             with Workspace(
                 journal,
@@ -299,21 +278,10 @@ def journal_workspace(
             ) from error
 
 
-def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the keywords of a verb that `reproduce.json` records.
-
-    Args:
-        record: Contains `options` and `how`; a run of an older version has fewer options.
-
-    Raises:
-        BadInput: An option of a task has a value that does not exist.
-    """
-    decisive = {name: value for name, value in record["options"].items() if name != "verb"}
-    options = TaskOptions(**decisive.pop("task_options", {}))
-    return {**decisive, **record["how"], "task_options": options}
+RunT = TypeVar("RunT", bound=RunOptions)
 
 
-def options_of_run(folder: str | Path, run_options: RunOptions) -> RunOptions:
+def options_of_run(folder: str | Path, run_options: RunT) -> RunT:
     """Returns the options with which a run's model and tasks are loaded again.
 
     Args:
@@ -328,29 +296,128 @@ def options_of_run(folder: str | Path, run_options: RunOptions) -> RunOptions:
     record = _read(Path(folder))
     if record is None:
         return run_options
-    arguments = arguments_of(record)
+    recorded: RunOptions = msgspec.convert(record.options, OWNERS[record.verb]).run_options  # type: ignore[attr-defined]
     groups = {
-        name: with_recorded(getattr(run_options, name), arguments)
-        for name in ("source_options", "model_options")
+        name: with_recorded(getattr(run_options, name), getattr(recorded, name))
+        for name in ("source_options", "task_options", "model_options")
     }
-    task_options = {**asdict(arguments["task_options"]), **run_options.task_options.to_dict()}
     journal = run_options.journal_options
-    if journal.journal is None and record["journal"] != JOURNAL:
-        journal = replace(journal, journal=record["journal"])
+    if journal.journal is None and record.journal != JOURNAL:
+        journal = replace(journal, journal=record.journal)
+    return replace(run_options, **groups, journal_options=journal)
+
+
+def with_recorded(options: Any, recorded: Any) -> Any:
+    """Replaces the fields of an option class that have their defaults by their recorded values."""
+    defaults, names = type(options)(), {item.name for item in fields(recorded)}
     return replace(
-        run_options, **groups, task_options=TaskOptions(**task_options), journal_options=journal
+        options,
+        **{
+            item.name: getattr(recorded, item.name)
+            for item in fields(options)
+            if item.name in names and getattr(options, item.name) == getattr(defaults, item.name)
+        },
     )
 
 
-def with_recorded(options: Any, recorded: Mapping[str, Any]) -> Any:
-    """Replaces the fields of an option class that have their defaults by their recorded values."""
-    defaults = type(options)()
-    replacements = {
-        field.name: recorded[field.name]
-        for field in fields(options)
-        if field.name in recorded and getattr(options, field.name) == getattr(defaults, field.name)
+def note_finished(folder: Path, verb: str, options: Options, files: Sequence[Path]) -> None:
+    """Records that a command in a folder has finished, with the files that it read and wrote."""
+    entries = _finished(folder)
+    entries[verb] = {
+        "options": _placed(options.decisive()),
+        "versions": versions(),
+        "files": [os.path.relpath(file, folder) for file in files],
+        "stamps": _stamps(folder, options, files[0]),
     }
-    return replace(options, **replacements)
+    write_beside(folder / FINISHED, msgspec.json.format(_encoded(entries)).decode() + "\n")
+
+
+def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...]:
+    """Returns the files that the same command wrote if nothing that it read has changed, else none.
+
+    Files are compared by size and time: those that the options name, those of broca, and the
+    result. Models and data of the hub count as unchanged.
+    """
+    entry = _finished(folder).get(verb)
+    if not isinstance(entry, dict) or not isinstance(entry.get("files"), list):
+        return ()
+    files = tuple(folder / name for name in entry["files"])
+    same = {
+        "options": _encoded(_placed(options.decisive())) == _encoded(entry.get("options")),
+        "versions": entry.get("versions") == versions(),
+        "stamps": entry.get("stamps") == _stamps(folder, options, files[0]),
+    }
+    return files if all(same.values()) and all(file.is_file() for file in files) else ()
+
+
+def _finished(folder: Path) -> dict[str, Any]:
+    try:
+        entries = msgspec.json.decode((folder / FINISHED).read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.MsgspecError, RecursionError):
+        return {}
+    return entries
+
+
+def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]]:
+    """Returns size and time of the files that the options name, of broca's, and of the result."""
+    places = [result, Path(__file__).parent.parent]
+    for place in map(Path, _named(_placed(options.decisive()))):
+        results = [place / kind.FILE for kind in KINDS[:3] if (place / kind.FILE).is_file()]
+        places += results or [place]
+    files = {
+        file
+        for place in places
+        for file in ([place] if place.is_file() else place.rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts and not _JOURNALS.match(file.name)
+    }
+    stamps = {os.path.relpath(file, folder): file.stat() for file in sorted(files)}
+    written = {FINISHED, NAME, *(kind.PAGE for kind in KINDS)}
+    return {
+        name: [stat.st_size, stat.st_mtime_ns]
+        for name, stat in stamps.items()
+        if Path(name).name not in written
+    }
+
+
+def _named(value: Any) -> Iterator[str]:
+    """Yields every text within plain options that names a file or a folder."""
+    if isinstance(value, str) and value.startswith(os.sep) and Path(value).exists():
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _named(inner)
+
+
+def _placed(options: Any) -> Any:
+    """Returns plain options in which files and folders have absolute paths."""
+    if not isinstance(options, dict):
+        return options
+    return {
+        name: [_absolute(word) for word in value]
+        if name in PLACES and isinstance(value, list | tuple)
+        else _absolute(value)
+        if name in PLACES or name == "task"
+        else _placed(value)
+        for name, value in options.items()
+    }
+
+
+def _absolute(word: Any) -> Any:
+    if not isinstance(word, str) or not word:
+        return word
+    place = Path(word).expanduser()
+    return str(place.absolute()) if place.exists() else word
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that a result depends on."""
+    numbers = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    for package in _PACKAGES:
+        try:
+            numbers[package] = version(package)
+        except PackageNotFoundError:
+            numbers[package] = "not installed"
+    return numbers
 
 
 def machine() -> dict[str, Any]:
@@ -364,51 +431,36 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _read(folder: Path) -> dict[str, Any] | None:
+def _read(folder: Path) -> RunFolderRecord | None:
     """Returns the contents of `reproduce.json`; None if it does not exist.
 
     Raises:
-        BadInput: The file was not written by broca.
+        BadInput: The file was not written by this broca.
     """
     file = folder / NAME
     if not file.is_file():
         return None
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
-        if record["schema"] != SCHEMA:
-            raise BadInput(
-                f"'{file}' has schema {record['schema']}, this broca reads {SCHEMA}: use the broca "
-                "that wrote it, or another `out`"
-            )
-        if "asked" in record:  # its name before 0.2.0
-            record["options"] = record.pop("asked")
-        kinds = (("options", dict), ("how", dict), ("digests", dict), ("journal", str))
-        for name, kind in kinds:
-            if not isinstance(record[name], kind):
-                raise TypeError(f"{name} is no {kind.__name__}")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        record = msgspec.json.decode(file.read_bytes(), type=RunFolderRecord)
+        if record.schema != SCHEMA or record.verb not in OWNERS:
+            raise ValueError(f"schema {record.schema}, verb '{record.verb}'")
+        msgspec.convert(record.options, OWNERS[record.verb])
+    except (msgspec.MsgspecError, ValueError, BadInput, RecursionError) as error:
         raise BadInput(
             f"'{file}' cannot be read ({type(error).__name__}: {error}): choose another `out`, or "
             "`fresh` to replace it"
         ) from error
-    return dict(record)
+    return record
 
 
 def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for name in dict.fromkeys([*now, *before]):
-        if not _equal(before.get(name), now.get(name)):
+        if before.get(name) != now.get(name):
             label = "the command" if name == "verb" else f"`{name}`"
             raise OutFolderTaken(
                 f"'{folder}' holds another run: there {label} is {before.get(name)!r}, here "
                 f"{now.get(name)!r}; choose another `out`, or `fresh` to replace it"
             )
-
-
-def _equal(before: Any, now: Any) -> bool:
-    """Whether two values are equal; an option that an older version lacks has its default."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        return all(_equal(before.get(name), now.get(name)) for name in {*before, *now})
-    return before == now or (before is None and now is False)
 
 
 def _clear(folder: Path) -> None:

@@ -44,7 +44,7 @@ def localized_in(folder: str | Path) -> RunFolder:
         BadInput: The folder contains no such run.
     """
     run_folder = RunFolder.read(folder)
-    if run_folder.record["options"].get("verb") != "localize":
+    if run_folder.record.verb != "localize":
         raise BadInput(f"'{folder}' holds no run of `broca localize`: give the folder of one")
     return run_folder
 

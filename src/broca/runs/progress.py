@@ -1,22 +1,22 @@
-"""Reports the progress of a run: the stage, and the rows of the run or of its plan."""
+"""Reports the progress of a run: the stage, the measured rows, and the time that is left."""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from broca.engine import Progress
-from broca.runs.forecast import Forecast, Step
-from broca.runs.notebook import NotebookBar, in_notebook
 
 Report = Callable[[str, Progress | None], None]
-"""Receives the stage, and the progress if it is known. If the run knows the rows of its steps, the
-figures refer to the whole run and include the time left; otherwise they refer to the current
-plan."""
+"""Receives the stage, and the progress of the whole run if it is known."""
 
 NOTE = "note: "
 """Beginning of a report that is a line for the reader instead of a stage."""
+
+HALF_LIFE_S = 60.0
+"""Seconds after which a measured speed counts half: rows of one kind differ in length."""
 
 
 def silent(stage: str, progress: Progress | None) -> None:
@@ -24,12 +24,26 @@ def silent(stage: str, progress: Progress | None) -> None:
 
 
 def usual_report() -> Report:
-    """Returns the default report: a bar in a notebook, and `silent` elsewhere."""
-    return NotebookBar() if in_notebook() else silent
+    """Returns the default report: tqdm's bar in a notebook, and `silent` elsewhere."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if getattr(shell, "kernel", None) is None:
+        return silent
+    from tqdm.auto import tqdm
+
+    bar = tqdm(unit="rows", leave=False)
+
+    def show(stage: str, progress: Progress | None) -> None:
+        bar.set_description(stage, refresh=progress is None)
+        if progress is not None:
+            bar.total = progress.total
+            bar.update(progress.done - bar.n)
+
+    return show
 
 
 class Stages:
-    """Reports progress with the stage of a run that it belongs to.
+    """Counts the rows of a run against those that it expects, and reports them with the stage.
 
     Args:
         report: Receives the stage and the progress; with None a notebook shows a bar.
@@ -41,127 +55,78 @@ class Stages:
     ) -> None:
         self._report = report or usual_report()
         self._clock = clock
-        self._forecast: Forecast | None = None
-        self._name = ""
-        self._tokens = self._chunk_tokens = 0  # before the chunk, and in it
-        self.begin(0)
-
-    def expect(self, steps: Sequence[Step], *, instead_of: str = "") -> None:
-        """Adds the coming steps; from now on the figures of every report refer to the whole run.
-
-        Args:
-            steps: They follow the steps that were added before, or replace one of them.
-            instead_of: The stage of the step that they replace.
-        """
-        if self._forecast is None:
-            self._forecast = Forecast((), clock=self._clock)
-        self._forecast.add(steps, instead_of=instead_of)
-
-    @property
-    def name(self) -> str:
+        self.name = ""
         """The current stage."""
-        return self._name
+        self._expected = 0
+        self._done = 0.0  # rows of all plans so far
+        self._plan = self._known = 0.0  # rows of the plan at its end, and when it began
+        self._weight = 1.0  # cost of a row of the plan, in rows
+        self._chunk = (0, 0)  # rows of the plan before the chunk, and in it
+        self._tokens = self._chunk_tokens = 0
+        self._speed = (0.0, 0.0)  # rows and seconds, older ones discounted
+        self._last = clock()
+
+    def expect(self, rows: int) -> None:
+        """Adds rows that the run is going to measure at most, or about."""
+        self._expected += rows
 
     def enter(self, name: str) -> None:
         """Begins another stage."""
-        self._name = name
-        if self._forecast is not None:
-            self._forecast.enter(name)
+        self.name, self._last = name, self._clock()
         self._report(name, None)
-
-    def enter_verb(self, name: str) -> Report:
-        """Begins a stage in which a verb runs.
-
-        Returns:
-            The report to pass to the verb. Its figures refer to the whole run, or to the verb alone
-            if the run's steps are unknown. It leaves out the verb's stages.
-        """
-        self.enter(name)
-
-        def follow(_: str, progress: Progress | None) -> None:
-            if progress is None:
-                return
-            if self._forecast is not None:
-                self._forecast.follow(
-                    progress.done, progress.total, progress.seconds_left, guessed=progress.guessed
-                )
-            self._report(name, self._of_run(progress))
-
-        return follow
-
-    def complete(self, name: str) -> None:
-        """Ends a stage to whose step the run returned."""
-        if self._forecast is not None:
-            self._forecast.complete(name)
 
     def note(self, text: str) -> None:
         """Reports a line for the reader; the stage continues."""
         self._report(f"{NOTE}{text}", None)
 
-    def begin(self, rows: int, *, cost: int | None = None) -> None:
-        """Begins a plan.
+    def within_verb(self, name: str) -> Report:
+        """Begins a stage in which another verb runs, and returns the report to pass to it."""
+        self.enter(name)
+        before = self._done
 
-        Args:
-            rows: Number of its rows.
-            cost: Its cost in rows if that differs, as with gradients.
-        """
-        self._remaining = rows if cost is None else cost  # rows that are not counted as done
-        self._weight = self._remaining / max(1, rows)
-        if self._forecast is not None:
-            self._forecast.plan(self._remaining)
-        self._measuring = False  # rows before the first chunk were known
-        self._begin_part(rows)
+        def follow(_: str, progress: Progress | None) -> None:
+            if progress is not None:
+                self._plan = before + progress.total
+                self._reach(before + progress.done)
+
+        return follow
+
+    def begin(self, rows: int, *, cost: int | None = None) -> None:
+        """Begins a plan of some rows; `cost` counts them where gradients make them dearer."""
+        self._known = self._done
+        self._weight = 1.0 if not rows or cost is None else cost / rows
+        self._plan = self._done + rows * self._weight
+        self._chunk, self._last = (0, 0), self._clock()
 
     def at(self, done: int, rows: int, total: int) -> None:
-        """Begins a chunk of `rows` after `done` of `total` rows of the plan, or of a part of it."""
-        if total != self._total:
-            self._begin_part(total)
-        self._tokens += self._chunk_tokens
-        self._done, self._rows, self._chunk_tokens = done, rows, 0
-        self._reach(done)
-        self._measuring = True
-        self._tell(done)
+        """Begins a chunk of `rows` after `done` of `total` rows of the plan."""
+        if not self._chunk[1]:  # rows before the first chunk were known and took no time
+            self._done = self._known + done * self._weight
+        self._tokens, self._chunk_tokens = self._tokens + self._chunk_tokens, 0
+        self._chunk = (done, rows)
+        self._reach(self._known + done * self._weight)
 
     def within(self, progress: Progress) -> None:
-        """Turns the engine's progress within the chunk into progress within the plan."""
+        """Turns the engine's progress within the chunk into progress of the run."""
+        before, rows = self._chunk
         self._chunk_tokens = progress.tokens
-        done = self._done + int(progress.done / max(1, progress.total) * self._rows)
-        self._reach(done)
-        self._tell(done)
+        share = progress.done / max(1, progress.total)
+        self._reach(self._known + (before + int(share * rows)) * self._weight)
 
     def end(self) -> None:
         """Ends the plan."""
-        self._count(self._remaining)
-        self._tokens += self._chunk_tokens
-        self._chunk_tokens = 0
+        self._done = self._plan
 
-    def _begin_part(self, rows: int) -> None:
-        self._total, self._done, self._rows, self._reached = rows, 0, 0, 0
-
-    def _reach(self, done: int) -> None:
-        reached = round(done * self._weight)
-        self._count(reached - self._reached)
-        self._reached = reached
-
-    def _count(self, rows: int) -> None:
-        """Passes the rows since the last report to the forecast."""
-        self._remaining -= rows
-        if self._forecast is not None:
-            (self._forecast.measure if self._measuring else self._forecast.skip)(rows)
-
-    def _tell(self, done: int) -> None:
-        progress = Progress(done, self._total, self._tokens + self._chunk_tokens)
-        self._report(self._name, self._of_run(progress))
-
-    def _of_run(self, progress: Progress) -> Progress:
-        """Returns the figures of the whole run if its steps are known."""
-        if self._forecast is None:
-            return progress
-        outlook = self._forecast.outlook()
-        return replace(
-            progress,
-            done=outlook.done,
-            total=outlook.total,
-            seconds_left=outlook.seconds_left,
-            guessed=outlook.guessed,
-        )
+    def _reach(self, done: float) -> None:
+        """Counts rows up to `done`, and reports them with the time that the others take."""
+        now = self._clock()
+        passed, self._last = now - self._last, now
+        rows, seconds = self._speed
+        weight = 0.5 ** (passed / HALF_LIFE_S)
+        self._speed = rows * weight + max(0.0, done - self._done), seconds * weight + passed
+        self._done = max(self._done, done)
+        total = max(self._expected, self._plan)
+        rows, seconds = self._speed
+        left = seconds / rows * (total - self._done) if rows else None
+        progress = Progress(int(self._done), int(total), self._tokens + self._chunk_tokens)
+        self._report(self.name, replace(progress, seconds_left=left))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import Ablation, EngineOptions, OutputNorms, donor_activations
+from broca.engine import Ablation, OutputNorms, donor_activations
 from broca.executors.asking import Asker
 from broca.executors.base import Executor, Setting, WeightDelta
 from broca.executors.journaled import OUTPUTS, JournaledExecutor, Recording
@@ -29,15 +29,26 @@ from broca.journal.keys import components_digest
 from broca.journal.store import now
 from broca.measurement import Execute, Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
-from broca.options import ModelOptions
+from broca.options import RunOptions
 from broca.runs.progress import Stages
 from broca.runs.provenance import model_info
 from broca.runs.references import Referenced, with_references
-from broca.runs.task_sets import Bank, Part, TaskSet
+from broca.runs.task_sets import (
+    Bank,
+    Part,
+    TaskSet,
+    chance_notes,
+    claim_tasks,
+    load_tasks,
+    other_tasks,
+    require_ability,
+    require_controls,
+    sampling_note,
+)
 from broca.runs.workspace import Workspace
 from broca.searches import Problem, Ranking
 from broca.searches.atlas import AtlasProblem
-from broca.tasks import Benchmark, Generation, Item, Output
+from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
 from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
 from broca.verification.trial import Places
@@ -49,35 +60,43 @@ NOMINAL_FLOPS = {"cpu": 1e11, "cuda": 1e14}
 """Assumed operations per second of a device; a wrong value changes only the work that is lost."""
 
 
+INTACT = "scoring the intact model"
+"""The first stage of most verbs."""
+
+DATE = "chat_template_date"
+"""Setting of a run whose chat template says the date."""
+
+
 @dataclass(eq=False)
 class Run:
-    """A run. All verbs measure their rows with `measure`.
+    """An open model with a journal and workers, and tasks cut into items, once they are known.
+
+    `runs.opening.open_run` opens one without tasks; `on` gives it tasks. All verbs measure their
+    rows with `measure`, so that every verb resumes, shares a journal and runs on Ray.
 
     Attributes:
         model: The model whose components are ablated.
-        tasks: The tasks and their items.
+        tasks: The tasks and their items; none until they are known.
         workspace: The journal and the workers, which other runs may share.
+        options: How tasks are asked, and how rows are measured.
+        stages: Receives the current stage and the progress of the run.
         ablation: How components are ablated.
         donors: Bank positions of the items whose activations replace ablated ones.
         settings: The options of the verb, which identify the run together with the weights and the
             items.
-        engine_options: Size of batches and sharing of work.
-        model_options: How workers load the model.
         delta: Weights that are changed while the run measures.
-        stages: Receives the current stage and the progress of the run.
         noted: Whether the out folder records the digests of this run.
     """
 
     model: GatedModel
     tasks: TaskSet
     workspace: Workspace
+    options: RunOptions = field(default_factory=RunOptions)
+    stages: Stages = field(default_factory=Stages)
     ablation: Ablation = field(default_factory=Ablation)
     donors: Sequence[int] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    engine_options: EngineOptions | None = None
-    model_options: ModelOptions = field(default_factory=ModelOptions)
     delta: WeightDelta | None = None
-    stages: Stages = field(default_factory=Stages)
     noted: bool = True
     search_response: Response = field(init=False, repr=False, default="accuracy")
     """Response of the search's last plan, and of its intervals."""
@@ -87,6 +106,54 @@ class Run:
     def __post_init__(self) -> None:
         self.model.require_intact()
         self._bank = list(self.tasks.bank)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The tasks that can be named."""
+        return self.workspace.catalog(self.options.source_options)
+
+    def claimed(
+        self,
+        task: str | Task,
+        *,
+        others: str | Sequence[str | Task],
+        same_skill: str | Sequence[str | Task] = (),
+        **cut: Any,
+    ) -> TaskSet:
+        """Loads the tasks of a claim and cuts their items; `cut` is passed to `claim_tasks`."""
+        catalog = self.catalog
+        name, skill = catalog.name_of(task), catalog.names_of(same_skill)
+        other_names = other_tasks(name, others, self.model, catalog)
+        benchmarks = load_tasks(
+            self.model, (name, *skill, *other_names), catalog, task=name,
+            options=self.options.task_options, report=self.stages.enter,
+        )  # fmt: skip
+        require_controls(name, benchmarks)
+        tasks = claim_tasks(name, benchmarks, same_skill=skill, **cut)
+        notes = sampling_note(name, others, other_names, catalog)
+        for note in notes:
+            self.stages.note(note)
+        return replace(tasks, notes=notes)
+
+    def on(self, tasks: TaskSet, *, settings: Mapping[str, Any], **parts: Any) -> Run:
+        """Returns the run on some tasks with the settings of a verb; `parts` are other fields."""
+        day = self.options.task_options.chat_template_date
+        dated = {} if day is None else {DATE: day}
+        return replace(self, tasks=tasks, settings={**settings, **dated}, **parts)
+
+    def intact(self) -> tuple[dict[str, float], tuple[str, ...]]:
+        """Returns the scores of the intact model, and notes on tasks near chance.
+
+        Raises:
+            NothingToLocalize: The model cannot do the task of the claim.
+        """
+        self.stages.enter(INTACT)
+        scores = self.scores(())
+        require_ability(self.tasks, scores, self.texts)
+        notes = chance_notes(self.tasks, scores)
+        for note in notes:
+            self.stages.note(note)
+        return scores, notes
 
     @property
     def bank(self) -> Bank:
@@ -356,8 +423,8 @@ class Run:
             model=self.model,
             asker=self._asker,
             setting=setting,
-            engine_options=self.engine_options,
-            model_options=self.model_options,
+            engine_options=self.options.engine_options,
+            model_options=self.options.model_options,
             on_progress=self.stages.within,
         )
         return self.workspace.host.executor(spec)

@@ -95,8 +95,8 @@ METHOD = Method(
     measures="every head alone, then together with the leaders, which reveals backups",
     answers="which heads back each other up",
     rows="2 x heads x items",
+    usual_rows=lambda p: 2 * p.components * len(p.items),
     source="conditional co-ablation (Gong et al., arXiv 2607.01940); it differs in measuring the "
     "task's response where the paper measures the distance between output distributions, and in "
     "finding its leaders itself",
-    counted_losses="additive",
 )  # fmt: skip

@@ -89,5 +89,6 @@ METHOD = Method(
     measures="a linear regression on random ablations for every item, averaged",
     answers="which heads matter to the average item",
     rows="2 x heads x items",
+    usual_rows=lambda p: 2 * p.components * len(p.items),
     source="COAR (Shah et al., arXiv 2404.11534), on the components of a language model",
 )  # fmt: skip

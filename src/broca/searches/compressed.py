@@ -111,9 +111,9 @@ BERNOULLI = Method(
     measures="random groups of heads, then a Lasso",
     answers="which heads matter together with other ablated heads",
     rows="200 masks x items",
+    usual_rows=lambda p: 200 * len(p.items),
     source="Bair et al., arXiv 2603.03335",
     tuning={"design": "bernoulli"},
-    counting={"recovery": "lasso", "resamples": 0},
 )  # fmt: skip
 STRATIFIED = replace(
     BERNOULLI,

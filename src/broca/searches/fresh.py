@@ -220,5 +220,5 @@ METHOD = Method(
     measures="a new random group in every row, its size from a pilot",
     answers="which heads matter together with other ablated heads, with fewer rows",
     rows="2,000",
-    counting={"recovery": "lasso", "resamples": 0},
+    usual_rows=lambda p: 2000,
 )  # fmt: skip

@@ -69,6 +69,7 @@ METHOD = Method(
     measures="the gradient of the gates of the intact model",
     answers="which heads change the answer to first order",
     rows="3 x items",
+    usual_rows=lambda p: 3 * len(p.items),
     source="first-order ablation saliency, as in attribution patching (Nanda 2023; Syed et al., "
     "arXiv 2310.10348) with zero in the place of the other activation",
 )  # fmt: skip

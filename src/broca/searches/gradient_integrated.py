@@ -67,5 +67,6 @@ METHOD = Method(
     measures="the gradient of the gates integrated while all gates close",
     answers="how the loss of all heads is shared among them",
     rows="24 x items",
+    usual_rows=lambda p: 24 * len(p.items),
     source="Sundararajan et al., arXiv 1703.01365, with gates in the place of inputs",
 )  # fmt: skip

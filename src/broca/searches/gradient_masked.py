@@ -70,4 +70,5 @@ METHOD = Method(
     measures="the gradient of the gates averaged over rows with 5 to 15 % of the heads off",
     answers="which heads change the answer when others are ablated",
     rows="12 x items",
+    usual_rows=lambda p: 12 * len(p.items),
 )  # fmt: skip

@@ -67,5 +67,5 @@ METHOD = Method(
     measures="every head together with those already selected, k times",
     answers="which head matters most after those selected",
     rows="about k x heads x items",
-    counted_losses="additive",
+    usual_rows=lambda p: p.k * p.components * len(p.items),
 )  # fmt: skip

@@ -174,5 +174,6 @@ METHOD = Method(
     measures="gates trained under a push to open and one to close",
     answers="which heads are needed, harmful or irrelevant",
     rows="2,352",
+    usual_rows=lambda p: 2352,
     source="Nam et al., arXiv 2505.13737; it differs in its binary gates and its optimizer",
 )  # fmt: skip

@@ -43,4 +43,5 @@ METHOD = Method(
     measures="every head alone",
     answers="which heads matter when ablated alone",
     rows="(heads + 1) x items",
+    usual_rows=lambda p: (p.components + 1) * len(p.items),
 )  # fmt: skip

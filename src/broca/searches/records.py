@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any
 
 from broca.errors import BadInput, nearest
 from broca.measurement import Response
 from broca.searches.base import GeneratorSearch, Problem, Ranking, Strategy
 from broca.searches.contrasted import Contrasted
-
-Losses = Literal["none", "additive", "random"]
-"""Simulated losses for counting the rows of a search: `none` loses nothing, `additive` a little for
-each ablated component, `random` is noise."""
 
 _NO_OPTIONS: Mapping[str, Any] = {}
 
@@ -29,6 +25,7 @@ class Method:
         measures: The masks that it measures, for the menu and the docs.
         answers: The question that it answers, for the menu and the docs.
         rows: Its number of rows without a budget, for the menu and the docs.
+        usual_rows: Returns about that number for a problem.
         make: Makes its `Strategy` from options.
         order: Position on the menu; equal positions are ordered by name.
         source: Source of the method; empty for broca's own methods.
@@ -39,18 +36,13 @@ class Method:
         tuning: Options with which `cs-tuned` tries settings of this method; None if it has none.
         one_mask_size: Whether a regression uses only masks of the most frequent size; the others
             come from a pilot, which also tries sizes that destroy the task.
-        counting: Options for estimates, with which it requests the maximum number of rows and skips
-            slow computations.
-        most: Returns the maximum number of rows for a problem without a budget; None if its plans
-            are counted instead.
-        counted_losses: Simulated losses for estimates, with which it requests the maximum number of
-            rows.
     """
 
     name: str
     measures: str
     answers: str
     rows: str
+    usual_rows: Callable[[Problem], int]
     make: Callable[..., Strategy]
     order: int = 100
     source: str = ""
@@ -59,9 +51,6 @@ class Method:
     measures_others: bool = False
     tuning: Mapping[str, Any] | None = None
     one_mask_size: bool = False
-    counting: Mapping[str, Any] = field(default_factory=dict)
-    most: Callable[[Problem], int] | None = None
-    counted_losses: Losses = "none"
 
     @property
     def help(self) -> str:

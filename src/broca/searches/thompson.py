@@ -154,6 +154,7 @@ METHOD = Method(
     measures="adaptive groups: the worst heads of a draw from the posterior",
     answers="which heads matter, with few rows on the others",
     rows="20 x heads",
+    usual_rows=lambda p: 20 * p.components,
     source="the method that the released code of arXiv 2603.03335 calls Thompson sampling; the "
     "posterior, the groups and the batches are broca's own",
 )  # fmt: skip

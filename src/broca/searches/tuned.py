@@ -158,8 +158,7 @@ METHOD = Method(
     measures="`cs-stratified` at 16 settings; uses the setting whose heads harm most together",
     answers="which heads matter together with other ablated heads, at the best setting",
     rows="about 1,600 masks x items",
+    usual_rows=lambda p: 1600 * len(p.items),
     source="the search over settings of Bair et al., arXiv 2603.03335",
     tuning={},
-    counting={"recovery": "lasso", "resamples": 0},
-    counted_losses="random",
 )  # fmt: skip

@@ -7,12 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from broca.engine.ablation import ABLATIONS
 from broca.errors import SelfTestFailed
 from broca.measurement import Observation
 from broca.results.base import Interval
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift
-from broca.runs.forecast import Step
 from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch, Vector
 from broca.stress_tests.probing import probe
 from broca.stress_tests.prompts import Prompt, PromptPair
@@ -33,21 +31,6 @@ SUBSPACE = 4
 
 Observe = Callable[[Sequence[Observation]], list[Vector]]
 """Measures observations of one class; returns their vectors, in their order."""
-
-
-def stress_steps(subject: StressSubject) -> list[Step]:
-    """Returns the steps of a stress test with their observations."""
-    sets = 1 + len(subject.random_sets)
-    return [
-        *(
-            Step(f"necessity under {kind} ablation", (1 + len(subject.controls)) * (1 + sets))
-            for kind in ABLATIONS
-        ),
-        Step("decodability", 1, "outputs"),
-        Step("reversal", 2 + len(_restored_parts(subject))),
-        Step("transfer", 2 + len(_writes(subject))),
-        Step("positive control", 3),
-    ]
 
 
 def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:

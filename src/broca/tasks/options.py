@@ -14,7 +14,8 @@ def reference_function(options: TaskOptions) -> Reference | None:
     """
     named = options.reference
     if not isinstance(named, str):
-        return named
+        function: Reference = named
+        return function
     if named in ("own", "gold"):
         return None
     from importlib.util import module_from_spec, spec_from_file_location
@@ -34,7 +35,7 @@ def reference_function(options: TaskOptions) -> Reference | None:
         raise BadInput(
             f"`reference` '{named}': the file could not be run: {type(error).__name__}: {error}"
         ) from error
-    function = getattr(module, name, None)
-    if not callable(function):
+    found = getattr(module, name, None)
+    if not callable(found):
         raise BadInput(f"`reference` '{named}': '{file}' has no function '{name}'")
-    return function  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]

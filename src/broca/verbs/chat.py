@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable
 
 from broca.errors import BadInput
 from broca.explorer.conversations import Conversation, Exchange
-from broca.models import GatedModel
-from broca.options import ModelOptions, TaskOptions, takes_options, without
+from broca.options import ChatOptions, TaskOptions
 from broca.published import is_published, published_heads
-from broca.results.localization import Localization
 from broca.runs.progress import Report, Stages
-from broca.runs.setup import model_and_heads, model_in_use
+from broca.runs.session import model_and_heads, model_in_use
 
 SELECTION = "selection"
 """The name of the set that a conversation begins with."""
 
 
-@takes_options
 def chat(
-    model: str | Path | GatedModel | Localization,
+    options: ChatOptions,
     lines: Iterable[str],
     *,
-    heads: str | Sequence[str] | Localization | None = None,
-    scale: float = 0.0,
-    system_prompt: str = "",
-    chat_template_kwargs: str | Mapping[str, Any] | None = None,
-    max_new_tokens: int = 200,
     write: Callable[[str, str], None] = lambda voice, text: None,
     on_start: Callable[[Conversation], None] = lambda conversation: None,
     on_progress: Report | None = None,
-    model_options: Annotated[ModelOptions, without("components")],
 ) -> tuple[Exchange, ...]:
     """Lets a model answer line by line, intact and with some components ablated or scaled.
 
@@ -40,15 +29,8 @@ def chat(
     An invalid command gets an answer and changes nothing.
 
     Args:
-        model: A shipped model, a local folder, a hub id, what `broca.load` returned, or a
-            localization or the folder of its run, which stand for their model.
+        options: The model, its components and how it answers.
         lines: What the user says, line by line.
-        heads: Components, as names joined by `+`, a list of names, a published list or a
-            localization; by default those of `model`, which is a localization then.
-        scale: Factor of their outputs; 0 ablates.
-        system_prompt: Text before everything else.
-        chat_template_kwargs: Variables of the chat template, NAME=VALUE joined by commas or JSON.
-        max_new_tokens: Maximum number of tokens of an answer.
         write: Receives pieces of answers as they are generated, each with its voice, `intact` or
             `ablated`; the conversation's own lines have an empty voice.
         on_start: Receives the conversation before the first line is read.
@@ -60,18 +42,19 @@ def chat(
     Raises:
         BrocaError: The model or a component does not exist.
     """
-    template = TaskOptions(chat_template=True, chat_template_kwargs=chat_template_kwargs)
-    model, named = model_and_heads(model, heads)
-    with model_in_use(model, model_options, Stages(on_progress)) as gated:
+    template = TaskOptions(chat_template=True, chat_template_kwargs=options.chat_template_kwargs)
+    model, named = model_and_heads(options.target, options.heads)
+    with model_in_use(model, options.model_options, Stages(on_progress)) as gated:
         if is_published(named):
             assert isinstance(named, str)
             named = published_heads(
                 named, layers=gated.structure.layers, heads=gated.structure.projections[0].heads
             )
-        parts = gated.gated_parts(named, scale)
+        parts = gated.gated_parts(named, options.scale)
         names = tuple(component.name for component in parts.named)
         conversation = Conversation(
-            gated, names, scale, {SELECTION: names}, system_prompt, max_new_tokens,
+            gated, names, options.scale, {SELECTION: names}, options.system_prompt,
+            options.max_new_tokens,
             template_settings=template.template_settings,
         )  # fmt: skip
         on_start(conversation)

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from broca.models import GatedModel, load_tokenizer
-from broca.options import SourceOptions, TaskOptions, takes_options
+from broca.options import DescribeTaskOptions, verb
 from broca.results.tasks import TaskDescription
-from broca.tasks import Catalog, RequestTokenizer, Task
+from broca.tasks import Catalog, RequestTokenizer
 
 
-@takes_options
-def describe_task(
-    task: str | Task,
-    *,
-    model: str | GatedModel = "reference",
-    source_options: SourceOptions,
-    task_options: TaskOptions,
-) -> TaskDescription:
+@verb(DescribeTaskOptions)
+def describe_task(options: DescribeTaskOptions) -> TaskDescription:
     """Builds a task and describes its prompts and metrics; no weights are loaded.
-
-    Args:
-        task: A task or group: shipped, in `include_path`, any of lm-eval, a JSON-lines file, or a
-            `broca.Task`.
-        model: Model whose tokenizer and context length are used.
 
     Raises:
         BrocaError: The task is unknown or cannot be used.
     """
+    task, model, task_options = options.task, options.model, options.task_options
+    source_options = options.source_options
     catalog = Catalog(source_options.include_path, allow_code=source_options.allow_code)
     catalog.require(task, task_options)
     if isinstance(model, GatedModel):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Annotated
 
 from broca.errors import BadInput
 from broca.explorer import Explorer, ExplorerSubject
-from broca.explorer.server import LOCAL, Server, require_token
+from broca.explorer.server import Server, require_token
 from broca.models import GatedModel, load
-from broca.options import RunOptions, takes_options, without
+from broca.options import ExploreOptions, verb
 from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages
 from broca.runs.workspace import Workspace
@@ -46,30 +44,9 @@ class LivePage(AbstractContextManager["LivePage"]):
         self.explorer.close()
 
 
-@takes_options
-def explore(
-    model: str | Path | GatedModel,
-    *,
-    tasks: str = "auto",
-    host: str = LOCAL[0],
-    port: int = 7860,
-    token: str = "",
-    public: bool = False,
-    exports: str | Path | None = None,
-    run_options: Annotated[RunOptions, without("ablation_options")],
-) -> LivePage:
+@verb(ExploreOptions)
+def explore(options: ExploreOptions) -> LivePage:
     """Serves a live page on a model, with the sets of a run if a run is given.
-
-    Args:
-        model: A shipped model, a local folder, a hub id, what `broca.load` returned, or the out
-            folder of `localize`, `verify` or `atlas`, whose model and sets are used.
-        tasks: Tasks with a live score: T1,T2, or `auto`: the run's tasks, else the tasks that
-            `auto` stands for elsewhere. A run's `include_path` and task options are used too.
-        host: Address to serve on; one that other machines reach needs a `token`.
-        port: Port; 0 chooses a free one.
-        token: Token that the address must contain; empty for none.
-        public: Whether anyone may use the page at an open address, without a token.
-        exports: Folder for exports from the page; by default a temporary folder.
 
     Returns:
         The page, which threads serve until it is closed.
@@ -77,12 +54,15 @@ def explore(
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
+    target, tasks, run_options = options.target, options.tasks, options.run_options
     subject = (
-        ExplorerSubject(model.name) if isinstance(model, GatedModel) else ExplorerSubject.of(model)
+        ExplorerSubject(target.name)
+        if isinstance(target, GatedModel)
+        else ExplorerSubject.of(target)
     )
-    if not isinstance(model, GatedModel):
+    if not isinstance(target, GatedModel):
         journal_options = run_options.journal_options
-        run_options = replace(options_of_run(model, run_options), journal_options=journal_options)
+        run_options = replace(options_of_run(target, run_options), journal_options=journal_options)
     if tasks != "auto":
         sources = run_options.source_options
         catalog = Catalog(sources.include_path, allow_code=sources.allow_code)
@@ -90,23 +70,26 @@ def explore(
         catalog.require_names(subject.tasks)
     if isinstance(run_options.journal_options.journal, Workspace):
         raise BadInput("`journal` must be a file: the page measures on a thread of its own")
-    require_token(host, token, public)
+    token = options.token or ""
+    require_token(options.host, token, options.public)
     stages = Stages(run_options.on_progress)
-    if isinstance(model, GatedModel):
-        gated = model
+    if isinstance(target, GatedModel):
+        gated = target
     else:
         stages.enter("loading the model")
         gated = load(subject.model, **asdict(run_options.model_options))
     explorer = Explorer(
         gated,
         subject,
-        run_options=run_options.unreported(),
+        run_options=replace(run_options, on_progress=None),
         verify=verify,
         export=export,
-        exports=exports,
+        exports=options.exports,
     )
     try:
-        server = Server(explorer, host=host, port=port, token=token, public=public)
+        server = Server(
+            explorer, host=options.host, port=options.port, token=token, public=options.public
+        )
     except BadInput:
         explorer.close()
         raise

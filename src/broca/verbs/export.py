@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated
 
 from broca import exports
 from broca.engine import Ablation
-from broca.exports import Exportable, ExportRequest, Origin
-from broca.models import GatedModel
-from broca.options import RunOptions, takes_options, without
-from broca.results.codec import encode
-from broca.results.export import BaseModel, Export, Form
-from broca.results.files import write_beside
+from broca.exports import ExportRequest, Origin
+from broca.options import ExportOptions, RunOptions, verb
+from broca.results.export import BaseModel, Export
 from broca.runs.progress import Stages
 from broca.runs.provenance import model_info
-from broca.runs.setup import open_session
-from broca.tasks import Task
+from broca.runs.session import open_run
 
 
-@takes_options
-def export(
-    model: str | Path | GatedModel | Exportable,
-    to: str | Path,
-    *,
-    heads: str | Sequence[str] | Exportable | None = None,
-    kind: Form = "adapter",
-    scale: float | None = None,
-    check: bool = False,
-    task: str | Task | None = None,
-    items: int = 100,
-    push: str | None = None,
-    private: bool = False,
-    run_options: Annotated[RunOptions, without("ablation_options")],
-) -> Export:
+@verb(ExportOptions)
+def export(options: ExportOptions) -> Export:
     """Exports a model without some components, and checks the export with other libraries.
-
-    Args:
-        model: A shipped model, a local folder, a hub id, what `broca.load` returned, or a result or
-            the folder of a run, which stand for their model.
-        to: Folder for the export; a new folder, or the folder of an earlier export.
-        heads: Components, as names joined by `+`, a list of names, a published list or a result; by
-            default those of `model`, which is a result then.
-        kind: `adapter` (PEFT), `weights` (a checkpoint), `heads` (a list) or `patch` (the changed
-            tensors, for `broca.apply`).
-        scale: Factor of the components' outputs; by default that of the run, else 0.
-        check: Whether to compare lm-eval's score of the export with that of broca's ablated model.
-        task: The task of `check`; by default that of the run.
-        items: Under mean ablation, the number of the run's items over which outputs are averaged.
-        push: Id of the hub repository that receives the export.
-        private: Whether a new repository is private.
 
     Returns:
         A record of the files and the checks; the folder also contains it, and a model card.
@@ -61,22 +26,26 @@ def export(
             what to do.
         SelfTestFailed: The export does not equal the ablated model; its files are removed.
     """
-    request = ExportRequest.of(model, heads, kind, scale)
+    kind = options.kind
+    run_options: RunOptions = options.run_options
+    request = ExportRequest.of(options.target, options.heads, kind, options.scale)
     if kind == "adapter":
         exports.require_peft()
-    checked = exports.checked_task(request, task) if check else None
-    folder = exports.claimed_folder(to)
+    checked = exports.checked_task(request, options.task) if options.check else None
+    folder = exports.claimed_folder(options.to)
     stages = Stages(run_options.on_progress)
     run_options = replace(run_options, model_options=request.loading(run_options.model_options))
     with exports.unpublished(folder) as part:
-        with open_session(request.model, run_options, stages, task=checked, warns=check) as opened:
+        with open_run(
+            request.model, run_options, stages, task=checked, warns=options.check
+        ) as opened:
             gated = opened.model
             request.require_same_weights(gated)
             names = request.names(gated)
             origin, means = Origin.of(gated), None
             if Ablation(request.ablation.kind).needs_donors:
                 stages.enter("averaging the outputs that are replaced")
-                means = exports.mean_outputs(opened, names, request, items)
+                means = exports.mean_outputs(opened, names, request, options.items)
             stages.enter(f"writing the {kind}")
             exports.write_form(request, gated, names, part, origin, means)
             stages.enter("running the ablated model")
@@ -108,8 +77,4 @@ def export(
             files={}, reloaded=same, scored=scored, command=request.call(names),
         )  # fmt: skip
         done = exports.publish(done, part, folder, effects=request.effects)
-    if push is not None:
-        stages.enter("uploading the export to the hub")
-        done = replace(done, pushed=exports.upload(folder, push, private=private))
-        write_beside(folder / Export.FILE, encode(done))
     return done

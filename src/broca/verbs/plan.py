@@ -3,89 +3,81 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
 
 import numpy as np
 
 from broca import searches
 from broca.errors import BadInput
-from broca.models import GatedModel
-from broca.options import RunOptions, SearchOptions, takes_options, without
-from broca.results.cost_estimate import CostEstimate
-from broca.runs.problems import problem_of, require_selection
+from broca.options import PlanOptions, verb
+from broca.results.cost_estimate import CostEstimate, MethodCost
 from broca.runs.provenance import model_info
 from broca.runs.run import tokens_of
-from broca.runs.setup import open_session
-from broca.runs.timing import count_rows, timing_of
-from broca.tasks import Task
+from broca.runs.search import problem_of, require_selection
+from broca.runs.session import open_run
+from broca.runs.speed import speed_of
+from broca.searches import Method, Problem
 
 
-@takes_options
-def plan(
-    model: str | GatedModel,
-    task: str | Task,
-    *,
-    others: str | Sequence[str | Task] = "auto",
-    seed: int = 0,
-    sample: int = 32,
-    search_options: Annotated[
-        SearchOptions, without("method", "response", "options", "max_minutes")
-    ],
-    run_options: Annotated[RunOptions, without("ablation_options", "keep_outputs")],
-) -> CostEstimate:
+@verb(PlanOptions)
+def plan(options: PlanOptions) -> CostEstimate:
     """Times some rows of the task and estimates the cost of each method.
 
-    Each method's search is run without a model, and its rows are counted.
-
-    Args:
-        model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        task: The task.
-        others: The tasks that the heads should not affect, as in `localize`.
-        seed: Seed of the item split, and of the searches whose rows are counted.
-        sample: Number of rows to time for each response.
-        journal: File that keeps the timing: the same call gives the same estimate. With None
-            nothing is kept.
+    A journal keeps the timing: the same call gives the same estimate.
 
     Raises:
         BrocaError: Bad input.
     """
-    if sample < 1:
-        raise BadInput(f"`sample` must be at least 1, not {sample}")
-    with open_session(model, run_options, task=task, others=[others], warns=False) as opened:
-        gated, stages = opened.model, opened.stages
-        require_selection(search_options.k, gated)
-        tasks = opened.claimed(task, others=others, items=search_options.items, seed=seed)
-        run = opened.run(
+    with open_run(
+        options.model, options.run_options, task=options.task, others=[options.others], warns=False
+    ) as opened:
+        gated, stages, budget = opened.model, opened.stages, options.search_options
+        require_selection(budget.k, gated)
+        tasks = opened.claimed(
+            options.task, others=options.others, items=budget.items, seed=options.seed
+        )
+        run = opened.on(
             tasks,
             settings={
-                "verb": "plan", "task": tasks.task, "seed": seed, "sample": sample,
+                "verb": "plan", "task": tasks.task, "seed": options.seed, "sample": options.sample,
                 "machine": platform.node(), "device": str(gated.device),
-                "engine": asdict(run_options.engine_options),
-                "executor": str(run_options.executor_options),
+                "engine": asdict(opened.options.engine_options),
+                "executor": str(opened.options.executor_options),
             },
         )  # fmt: skip
         stages.enter("timing some rows")
-        timing = timing_of(run, sample=sample)
+        speed = speed_of(run, sample=options.sample)
         run.finish()
-        speeds = timing.tokens_per_second
-        continuous = "probability" in speeds
+        continuous = "probability" in speed.tokens_per_second
         problem = problem_of(
-            gated, tasks, tasks.places["locate"], search_options, seed=seed, continuous=continuous
+            gated, tasks, tasks.places["locate"], budget, seed=options.seed, continuous=continuous
         )
-        lengths = np.array([tokens_of(item) for _, item in tasks.bank], dtype=np.int64)
-        stages.enter("counting the rows of every method")
+        tokens = float(np.mean([tokens_of(tasks.bank[place][1]) for place in problem.items]))
+        costs = (
+            _cost(method, problem, tokens, speed.tokens_per_second)
+            for method in searches.METHODS.values()
+        )
         return CostEstimate(
             model=model_info(gated),
             task=tasks.task,
-            items=len(tasks.places["locate"][tasks.task]),
+            items=len(problem.items),
             components=len(gated.components),
-            timed_rows=timing.rows,
-            tokens_per_second=speeds,
-            memory_bytes=timing.memory_bytes,
+            timed_rows=speed.rows,
+            tokens_per_second=speed.tokens_per_second,
+            memory_bytes=speed.memory_bytes,
             proof_rows=2 * sum(len(places) for places in tasks.places["report"].values()),
-            methods=tuple(
-                count_rows(method, problem, lengths, speeds) for method in searches.METHODS
-            ),
+            methods=tuple(costs),
         )
+
+
+def _cost(method: Method, problem: Problem, tokens: float, speeds: dict[str, float]) -> MethodCost:
+    """Returns the cost of a method: the given budget, or the rows that it usually measures."""
+    response = method.response if "probability" in speeds else "accuracy"
+    try:
+        method.require(problem)
+    except BadInput as error:
+        return MethodCost(method.name, 0, 0, 0.0, "accuracy", str(error))
+    rows = problem.rows or method.usual_rows(problem)
+    # a margin takes as long as its probability
+    kind = "accuracy" if response == "accuracy" else "probability"
+    return MethodCost(method.name, rows, round(rows * tokens), rows * tokens / speeds[kind], kind)

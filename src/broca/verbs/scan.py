@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from broca.models import GatedModel, self_test, sharing_checks
-from broca.options import ModelOptions, takes_options
+from broca.models import self_test, sharing_checks
+from broca.options import ScanOptions, verb
 from broca.results.scan import Scan
-from broca.runs.progress import Report, Stages
-from broca.runs.setup import model_in_use
+from broca.runs.progress import Stages
+from broca.runs.session import model_in_use
 
 
-@takes_options
-def scan(
-    model: str | GatedModel, *, on_progress: Report | None = None, model_options: ModelOptions
-) -> Scan:
+@verb(ScanOptions)
+def scan(options: ScanOptions) -> Scan:
     """Lists the components of a model and tests that its gates are exact.
-
-    Args:
-        model: A shipped model, a local folder, a hub id, or what `broca.load` returned.
-        on_progress: Receives the current stage and the progress of the run.
 
     Raises:
         BrocaError: The model cannot be loaded, or its architecture is not covered.
     """
-    with model_in_use(model, model_options, Stages(on_progress)) as gated:
+    stages = Stages(options.on_progress)
+    with model_in_use(options.model, options.model_options, stages) as gated:
         structure, (length, sharing) = gated.structure, sharing_checks(gated)
         return Scan(
             model=gated.name,

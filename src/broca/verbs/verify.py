@@ -3,109 +3,211 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
 from broca.engine.ablation import ablations_of
+from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import RunOptions, SearchOptions, takes_options, without
+from broca.options import (
+    AblationOptions,
+    LocalizeOptions,
+    SearchOptions,
+    VerifyOptions,
+    VerifyRun,
+    verb,
+)
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification
-from broca.runs import verb_steps
-from broca.runs.claims import claim_of
-from broca.runs.setup import named_heads, open_session, require_names
+from broca.runs.folder import options_of_run, with_recorded
+from broca.runs.search import proof_rows
+from broca.runs.session import ablation_of, named_heads, open_run, require_names
+from broca.runs.task_sets import listed
 from broca.tasks import Task
 from broca.verbs.localize import localize
 from broca.verification import Scope, crossings_of
 
+LOCATED = 100
+"""Maximum number of `locate` items, from which donors and output norms are computed."""
 
-@takes_options
-def verify(
-    model: str | GatedModel | None = None,
-    task: str | Task | None = None,
-    heads: str | Sequence[str] | None = None,
-    *,
-    run: str | Path | Localization | None = None,
-    neurons: str | Path | NeuronSet | None = None,
-    order: Sequence[str] = (),
-    others: str | Sequence[str | Task] = "auto",
-    same_skill: str | Sequence[str | Task] = (),
-    seed: int | None = None,
-    both_ways: bool = False,
-    limit: int | None = None,
-    ablation: str | None = None,
-    scope: Scope | None = None,
-    run_options: Annotated[RunOptions, without("limit", "ablation")],
-) -> Verification:
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed: the options of the call, completed by those of the run.
+
+    Attributes:
+        options: The model is `target`; task, heads and seed are known.
+        run_options: How the model and the tasks are loaded, ablated and measured.
+        fingerprint: Digest of the weights for which the claim was made; None if any.
+    """
+
+    options: VerifyOptions
+    run_options: VerifyRun
+    fingerprint: str | None = None
+
+
+@verb(VerifyOptions)
+def verify(options: VerifyOptions) -> Verification:
     """Tests the claim that a task needs a set of components and other tasks do not.
 
-    Args:
-        model: A shipped model, a local folder, a hub id, or what `broca.load` returned; with `run`,
-            its model by default.
-        task: The task that the components are claimed for; with `run`, its task by default.
-        heads: Names such as `L0H4`, as a list or joined by `+`, or a published list such as
-            `published:llama-3.1-8b/gsm8k/css`.
-        run: A localization or its out folder, whose selection is verified as the run was measured.
-        neurons: Neurons to ablate too, as names, a result of `broca.neurons.locate` or its folder.
-        order: Components in the order in which the curve ablates them; by default the ranking of
-            the run, or `heads`.
-        others: Tasks that should not suffer, as in `localize`; with `run`, its others by default.
-        same_skill: Tasks of the same capability, in addition to those whose metadata say so.
-        seed: Seed of the item split, the random sets and the resampling; default: the run's, or 0.
-            The seed of the search excludes the items of the search from the verification.
-        both_ways: Whether to localize every same-skill task too, and measure its heads on `task`.
-        limit: Maximum number of report items of each task; all by default.
-        ablation: Kind of ablation, as in `localize`; default: the run's, or zero.
-        scope: Which tests are made, and on how many items; all by default.
+    Without `heads` and `neurons`, `target` is a localization or its out folder, whose selection is
+    verified as the run was measured; its seed excludes the items of the search.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    claim = claim_of(
-        run, model=model, task=task, heads=heads, neurons=neurons, order=order, others=others,
-        same_skill=same_skill, seed=seed, limit=limit, ablation=ablation,
-        run_options=run_options,
-    )  # fmt: skip
-    scope = replace(scope or Scope(), seed=claim.seed)
-    require_names(claim.heads)
-    unloaded = [claim.others, claim.same_skill]
-    with open_session(claim.model, claim.run_options, task=claim.task, others=unloaded) as opened:
+    claim = claim_of(options)
+    options, seed = claim.options, claim.options.seed or 0
+    scope = replace(options.scope or Scope(controls=options.controls), seed=seed)
+    require_names(options.heads)
+    ablation = ablation_of(claim.run_options.ablation_options, seed)
+    with open_run(
+        options.target, claim.run_options, task=options.task,
+        others=[options.others, options.same_skill],
+    ) as opened:  # fmt: skip
         gated, stages = opened.model, opened.stages
-        claim.require_weights(gated)
-        names = named_heads(gated, claim.heads)
-        tasks = claim.tasks(opened)
-        measured = opened.run(
-            tasks, ablation=claim.ablation, donors=tasks.located,
-            settings=claim.settings(tasks, gated),
+        if claim.fingerprint not in (None, gated.fingerprint):
+            raise BadInput(
+                f"the weights of '{gated.name}' are not those of the run (fingerprint "
+                f"{gated.fingerprint}, not {claim.fingerprint}): name the run's in `model`"
+            )
+        names = named_heads(gated, options.heads)
+        tasks = opened.claimed(
+            options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
+            seed=seed, limit=options.limit, searched="task",
         )  # fmt: skip
+        settings = {
+            "measures": tasks.task,
+            "others": [*tasks.same_skill, *tasks.others],
+            "ablation": [ablation.kind, ablation.scale],
+            "components": gated.kinds,
+            "seed": seed,
+        }
+        run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
         kinds = ablations_of(gated) if scope.curve else ()
-        stages.expect(
-            verb_steps.verification_steps(tasks, scope, names, claim.order or names, kinds)
-        )
-        search_options = SearchOptions(k=len(names))
-        if both_ways:
-            stages.expect(verb_steps.both_ways_steps(gated, tasks, search_options, seed=claim.seed))
-        _, at_chance = opened.intact_scores(measured)
-        examiner = measured.examiner(scope, kinds=kinds)
-        verification = examiner.examine(names, order=claim.order, report=stages.enter)
+        stages.expect(proof_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds)))
+        _, at_chance = run.intact()
+        examiner = run.examiner(scope, kinds=kinds)
+        verification = examiner.examine(names, order=options.order, report=stages.enter)
         crossings = crossings_of(tasks.task, names, verification.roles("same_skill"))
-        for other in tasks.same_skill if both_ways else ():
-            selected = localize(
-                gated, other, others=[], seed=claim.seed, verify=False,
-                on_progress=stages.enter_verb(verb_steps.localizing_stage(other)),
-                search_options=search_options,
-                run_options=claim.run_options.within(opened.workspace),
-            ).selected  # fmt: skip
-            if selected:
-                stages.enter(verb_steps.crossing_stage(other))
-                crossed = examiner.drops_of(selected, [tasks.task])
-                crossings += crossings_of(other, selected, crossed)
-        rows = measured.scoring_rows
-        measured.finish()
+        for other in tasks.same_skill if options.both_ways else ():
+            report = stages.within_verb(f"localizing {other}")
+            within = replace(claim.run_options.within(opened.workspace), on_progress=report)
+            found = localize(
+                settings=LocalizeOptions(
+                    gated, task=other, others=[], seed=seed, verify=False,
+                    search_options=SearchOptions(k=len(names)),
+                    run_options=within,
+                )
+            )  # fmt: skip
+            if found.selected:
+                stages.enter(f"verifying: the selection for {other}")
+                crossed = examiner.drops_of(found.selected, [tasks.task])
+                crossings += crossings_of(other, found.selected, crossed)
+        rows = run.scoring_rows
+        run.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
         return replace(
             verification, rows=rows, crossings=tuple(crossings), documents=tasks.documents,
             notes=(*tasks.notes, *task_notes, *at_chance),
         )  # fmt: skip
+
+
+def claim_of(options: VerifyOptions) -> Claim:
+    """Returns the claim that a call makes; what it leaves out comes from the run.
+
+    Raises:
+        BadInput: The task is missing, or the run or the neurons selected nothing.
+    """
+    target, heads, run_options = options.target, options.heads, options.run_options
+    options = replace(options, same_skill=_tasks(options.same_skill))
+    if heads is not None or options.neurons is not None:
+        if isinstance(target, Localization):
+            raise BadInput(
+                "the run names the components that it selected: leave out `heads` and `neurons`, "
+                "or give a model"
+            )
+        if options.task is None:
+            raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
+        if options.neurons is not None:
+            heads, run_options = _with_neurons(heads, options.neurons, run_options)
+        return Claim(replace(options, heads=heads), _ablated(run_options, options.ablation))
+    if isinstance(target, GatedModel):
+        raise BadInput("nothing to verify: give the out folder of a run, or name `heads`")
+    found = target if isinstance(target, Localization) else Localization.read(target)
+    if not found.selected:
+        place = "" if isinstance(target, Localization) else f" in '{target}'"
+        raise BadInput(
+            f"the run{place} selected nothing: there is nothing to verify; name some in `heads`"
+        )
+    settings = {**found.task_options, **run_options.task_options.to_dict()}
+    run_options = replace(
+        run_options,
+        task_options=type(run_options.task_options)(**settings),
+        ablation_options=with_recorded(
+            run_options.ablation_options,
+            AblationOptions(ablation=found.ablation.kind, scale=found.ablation.scale),
+        ),
+    )
+    if not isinstance(target, Localization):
+        run_options = options_of_run(target, run_options)
+    loading = replace(run_options.model_options, components=found.components)
+    same_skill = found.same_skill if options.task is None else ()
+    claimed = replace(
+        options,
+        target=options.model or found.model.name,
+        task=options.task or found.task,
+        heads=found.selected,
+        order=options.order or _order(found),
+        others=list(found.others) if options.others == "auto" else options.others,
+        same_skill=[*same_skill, *options.same_skill],
+        seed=found.search.seed if options.seed is None else options.seed,
+    )
+    return Claim(
+        claimed,
+        _ablated(replace(run_options, model_options=loading), options.ablation),
+        found.model.fingerprint,
+    )
+
+
+def _ablated(run_options: VerifyRun, ablation: str | None) -> VerifyRun:
+    """Returns the options with the kind of ablation, if it is given."""
+    if ablation is None:
+        return run_options
+    given = replace(run_options.ablation_options, ablation=ablation)
+    return replace(run_options, ablation_options=given)
+
+
+def _with_neurons(
+    heads: str | Sequence[str] | None,
+    neurons: str | Path | NeuronSet,
+    run_options: VerifyRun,
+) -> tuple[str, VerifyRun]:
+    """Returns heads and neurons as one list of names, and options with the kinds of both."""
+    if isinstance(neurons, NeuronSet) or Path(neurons).exists():
+        selection = neurons if isinstance(neurons, NeuronSet) else NeuronSet.read(neurons)
+        names = "+".join(neuron.name for neuron in selection.selected)
+        if not names:
+            place = "" if isinstance(neurons, NeuronSet) else f" '{neurons}'"
+            raise BadInput(f"`neurons`{place} selected no neuron: there is nothing to verify")
+    else:
+        names = str(neurons)
+    kinds = run_options.model_options.components.split("+") if heads is not None else []
+    components = "+".join([*(kind for kind in kinds if kind != "neurons"), "neurons"])
+    models = replace(run_options.model_options, components=components)
+    options = replace(run_options, model_options=models)
+    if heads is None:
+        return names, options
+    return f"{heads if isinstance(heads, str) else '+'.join(heads)}+{names}", options
+
+
+def _order(run: Localization) -> list[str]:
+    """Returns the curve's heads: the selection, then the ranking while effects are harmful."""
+    harmful = [head.name for head in run.ranking if head.effect < 0]
+    return list(dict.fromkeys([*run.selected, *harmful]))
+
+
+def _tasks(names: str | Sequence[str | Task]) -> list[str | Task]:
+    """Returns tasks as a list; a string joins names by commas."""
+    return [*listed(names)] if isinstance(names, str) else [*names]

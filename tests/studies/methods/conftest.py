@@ -3,7 +3,7 @@
 import pytest
 
 from broca.options import RunOptions, TaskOptions
-from broca.runs.setup import open_session
+from broca.runs.session import open_run
 from broca.runs.task_sets import load_tasks, whole_tasks
 from broca.runs.workspace import Workspace
 from broca.studies.methods import Cell, CellKey
@@ -24,7 +24,7 @@ def workspace():
 def setup(reference, workspace):
     """Three tasks of 60 documents each on `reference`."""
     options = RunOptions(task_options=FEW).within(workspace)
-    with open_session(reference, options) as opened:
+    with open_run(reference, options) as opened:
         benchmarks = load_tasks(reference, TASKS, opened.catalog, options=FEW)
         yield CellSetup(opened, benchmarks, {})
 

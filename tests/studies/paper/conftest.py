@@ -7,7 +7,7 @@ from studies.paper.own_answers import TASKS, local_data, own_labels
 
 from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions
-from broca.runs.setup import open_session
+from broca.runs.session import open_run
 from broca.studies.paper import Study, StudySettings, reproduce
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -44,5 +44,5 @@ def study(planted):
     """A study of four tasks of three capabilities, one multiple choice; no row is measured."""
     tasks = ["addition", "addition_words", "capitals", "mc_biology"]
     search = SearchOptions(method="cs-stratified", rows=400, items=10)
-    with open_session(planted, RunOptions()) as opened:
+    with open_run(planted, RunOptions()) as opened:
         yield Study(opened, StudySettings(tasks=tasks, limit=16, search=search))

@@ -6,7 +6,7 @@ import pytest
 
 from broca.errors import TaskUnusable
 from broca.options import RunOptions, SearchOptions, SourceOptions
-from broca.runs.setup import open_session
+from broca.runs.session import open_run
 from broca.studies.paper import Study, StudySettings
 from broca.studies.paper.study import PAPER
 
@@ -60,7 +60,7 @@ def test_what_one_skill_needs_is_not_universal(planted):
     settings = StudySettings(
         tasks=["addition", "addition_words"], limit=8, search=SearchOptions(rows=400, items=10)
     )
-    with open_session(planted, RunOptions()) as opened:
+    with open_run(planted, RunOptions()) as opened:
         assert Study(opened, settings).universal == ()
 
 
@@ -77,7 +77,7 @@ def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch)
 
     for allow in (False, True):
         options = RunOptions(source_options=SourceOptions(allow_code=allow))
-        with open_session(random_model, options) as opened, pytest.raises(TaskUnusable):
+        with open_run(random_model, options) as opened, pytest.raises(TaskUnusable):
             Study(opened, StudySettings())
     assert requested[1] == PAPER
     assert set(PAPER) - set(requested[0]) == {"mbpp", "humaneval_instruct"}

@@ -222,6 +222,5 @@ METHOD = Method(
     measures="random groups on the task and the others, then small sets together",
     answers="which set this task needs and the others do not",
     rows="at most 800 for each task measured",
-    most=lambda problem: ROWS_PER_TASK * (1 + len(problem.others)),
-    counting={"stop": False},
+    usual_rows=lambda problem: ROWS_PER_TASK * (1 + len(problem.others)),
 )  # fmt: skip

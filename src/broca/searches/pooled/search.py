@@ -538,5 +538,5 @@ METHOD = Method(
     measures="random groups, then sets that may be the best, all rows in one regression",
     answers="which set this task needs and the others do not, many weak heads or few strong ones",
     rows="800 for each task measured, at most 3,200",
-    most=lambda problem: GOING_ON * ROWS_PER_TASK * (1 + len(problem.others)),
+    usual_rows=lambda problem: GOING_ON * ROWS_PER_TASK * (1 + len(problem.others)),
 )  # fmt: skip

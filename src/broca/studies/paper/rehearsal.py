@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from broca.errors import BadInput
-from broca.results.verification import TaskDrop
 from broca.runs import Step, claim_tasks, localization_steps
 from broca.searches import METHODS, AtlasSearch
 from broca.studies.paper.reproduction import Row
@@ -19,6 +18,7 @@ from broca.studies.paper.study import (
     atlas_rows,
     search_stage,
 )
+from broca.verification import TaskDrop
 
 Experiment = Callable[[Study], list[Row]]
 """A function that makes the rows of a table or figure."""

@@ -16,13 +16,12 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS
 from broca.options import SearchOptions
 from broca.published import model_like
-from broca.results.verification import TaskDrop
 from broca.runs import Report, Session, claim_tasks, load_tasks, other_tasks
 from broca.searches import FEWEST_ROWS, METHODS
 from broca.studies.paper import published_figures
 from broca.studies.paper.reproduction import Row
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Task
-from broca.verification import Examiner, Scope
+from broca.verification import Examiner, Scope, TaskDrop
 
 PAPER = (*PAPER_TASKS, "rhyme", "profanity")
 """The paper's tasks, which `auto` stands for on models that are not shipped."""

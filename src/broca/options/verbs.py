@@ -1,0 +1,452 @@
+"""The options of every verb but those about neurons: the verb's own, and the groups that it has."""
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any, Literal
+
+from cyclopts import Group, Parameter
+from msgspec import Meta
+
+from broca.options.base import ON, PYTHON_ONLY, WHOLE, Count, Options
+from broca.options.running import (
+    BudgetOptions,
+    CompareRun,
+    ExecutorOptions,
+    GivenAblation,
+    HeadsRun,
+    JournalOptions,
+    ModelOptions,
+    PaperRun,
+    PromptsRun,
+    Response,
+    RunOptions,
+    SearchOptions,
+    SourceOptions,
+    TaskOptions,
+    VerifyRun,
+)
+
+ARGUMENTS = Group("Arguments", sort_key=0)
+"""The heading of positional arguments in `--help`."""
+
+POSITION = Parameter(group=ARGUMENTS)
+"""A positional argument of the command line."""
+
+WORDS = Parameter(group=ARGUMENTS, converter=lambda _, tokens: [token.value for token in tokens])
+"""Positional arguments of the command line, all of them."""
+
+
+@dataclass(frozen=True)
+class LocalizeOptions(Options):
+    """The options of `localize`."""
+
+    model: Annotated[Any, POSITION]
+    """reference, reference-small, planted, a model folder or a hub id."""
+
+    _: KW_ONLY
+
+    task: Any
+    """The task to localize: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
+
+    others: Any = "auto"
+    """Tasks that the heads should not affect: T1,T2, nothing, or auto: all other shipped tasks for
+    a shipped model, else those of `include_path`. Tasks whose metadata state the capability of the
+    task are reported separately."""
+
+    same_skill: Any = ""
+    """More tasks of the same capability, T1,T2: reported separately."""
+
+    report_items: Annotated[Count | None, WHOLE] = None
+    """Maximum number of report items of the task, and of all others together; default: all."""
+
+    seed: Annotated[int, WHOLE] = 0
+    """Seed of the item split, the masks and all other random draws."""
+
+    verify: Annotated[bool, ON] = True
+    """End with statistics, random sets and a verdict."""
+
+    interactions: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 0
+    """Number of leading heads to ablate in pairs on fresh items; 0: none."""
+
+    seeds: Annotated[Count, WHOLE] = 1
+    """Number of searches, each on different items and masks: the first one's selection is verified,
+    the others measure how stable it is."""
+
+    search_options: SearchOptions = field(default_factory=SearchOptions)
+    run_options: RunOptions = field(default_factory=RunOptions)
+
+
+@dataclass(frozen=True)
+class VerifyOptions(Options):
+    """The options of `verify`."""
+
+    target: Annotated[Any, POSITION]
+    """The out folder of a run; with `heads` or `neurons`, a model."""
+
+    _: KW_ONLY
+
+    task: Any = None
+    """The task for which they are claimed; default: the run's."""
+
+    heads: Any = None
+    """Heads to verify, L0H4+L1H8, or published:MODEL/TASK/METHOD; default: the run's selection."""
+
+    neurons: Any = None
+    """Neurons to ablate too, L2N17+L3N4, or a folder of `broca neurons locate`."""
+
+    model: Any = None
+    """The model, if the run's model has moved."""
+
+    order: Annotated[Any, PYTHON_ONLY] = ()
+    """Components in the order in which the curve ablates them; default: the run's ranking."""
+
+    others: Any = "auto"
+    """Tasks that should not suffer, as in localize; default: the run's."""
+
+    same_skill: Any = ""
+    """More tasks of the same capability, T1,T2."""
+
+    seed: Annotated[int | None, WHOLE] = None
+    """Seed; default: the run's, which splits the items as the run did, or 0."""
+
+    both_ways: bool = False
+    """Localize the same-skill tasks too, and measure their heads on the task."""
+
+    limit: Annotated[Annotated[int, Meta(ge=8)] | None, WHOLE] = None
+    """Maximum number of report items of each task; default: all."""
+
+    ablation: str | None = None
+    """Kind of ablation: {ablations}; default: the run's, or zero."""
+
+    controls: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 20
+    """Number of random sets of each kind; about twice as many if few reach the set; 0: none."""
+
+    scope: Annotated[Any, PYTHON_ONLY] = None
+    """Which tests are made, and on how many items: `broca.Scope`; it replaces `controls`."""
+
+    run_options: VerifyRun = field(default_factory=VerifyRun)
+
+
+@dataclass(frozen=True)
+class AtlasOptions(Options):
+    """The options of `atlas`."""
+
+    model: Annotated[Any, POSITION]
+    """reference, reference-small, planted, a model folder or a hub id."""
+
+    _: KW_ONLY
+
+    tasks: Any = "auto"
+    """T1,T2,...; auto: all shipped ones for a shipped model, else those of `include_path`."""
+
+    seed: Annotated[int, WHOLE] = 0
+    """Seed of the items, the masks and all other random draws."""
+
+    rows: Annotated[Count | None, WHOLE] = None
+    """Maximum number of (mask, item) rows over all tasks; default: 800 for each."""
+
+    k: Annotated[Count, WHOLE] = 5
+    """Maximum number of heads to select for a task."""
+
+    items: Annotated[Count, WHOLE] = 100
+    """Maximum number of items of each task."""
+
+    response: Response | None = None
+    """accuracy, margin or probability; default: probability if every task has items with a
+    margin."""
+
+    run_options: RunOptions = field(default_factory=RunOptions)
+
+
+@dataclass(frozen=True)
+class StressOptions(Options):
+    """The options of `stress`."""
+
+    target: Annotated[Any, POSITION]
+    """The out folder of a run; with `heads`, a model."""
+
+    _: KW_ONLY
+
+    heads: Any = None
+    """Heads, L0H4+L1H8, or published:MODEL/TASK/METHOD; default: the run's selection."""
+
+    family: str = "letters"
+    """Prompts with two operations on the same operands: letters, or a YAML file. The selection of a
+    run is tested on a family that names the run's task in its `tasks`."""
+
+    control: list[str] = field(default_factory=lambda: ["sums"])
+    """A family for which the heads should not matter: sums, or a YAML file; may be repeated."""
+
+    pairs: Annotated[Annotated[int, Meta(ge=16)], WHOLE] = 48
+    """Number of pairs of a source and a target, and maximum number of operands of each family."""
+
+    sets: Annotated[Count, WHOLE] = 20
+    """Number of random sets from the same layers."""
+
+    seed: Annotated[int, WHOLE] = 0
+    """Seed of pairs, random sets and resampling."""
+
+    run_options: PromptsRun = field(default_factory=PromptsRun)
+
+
+@dataclass(frozen=True)
+class CompareOptions(Options):
+    """The options of `compare`."""
+
+    models: Annotated[list[Any], WORDS]
+    """Models, or out folders of runs or atlases; the first is the reference."""
+
+    _: KW_ONLY
+
+    tasks: Any = ""
+    """T1,T2,...; default: those of the runs."""
+
+    heads: Any = ""
+    """Components to ablate together in every model, L0H4+L1H8."""
+
+    revisions: Annotated[list[str], Parameter(name="--revision")] = field(default_factory=list)
+    """A revision of a single model; may be repeated."""
+
+    rows: Annotated[Count | None, WHOLE] = None
+    """Rows with random masks for each model and task; default: six for each component, at least
+    1,000."""
+
+    items: Annotated[Count, WHOLE] = 100
+    """Maximum number of items of a task for these rows."""
+
+    limit: Annotated[Count | None, WHOLE] = None
+    """Maximum number of report items of a task, on which scores are measured; default: all."""
+
+    response: Response | None = None
+    """accuracy, margin or probability; default: probability if the models share right answers."""
+
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.05
+    """Level of tests and intervals, and the false discovery rate."""
+
+    seed: Annotated[int | None, WHOLE] = None
+    """Seed of all random draws; default: the first run's, or 0."""
+
+    run_options: CompareRun = field(default_factory=CompareRun)
+
+
+@dataclass(frozen=True)
+class PlanOptions(Options):
+    """The options of `plan`."""
+
+    model: Annotated[Any, POSITION]
+    """reference, reference-small, planted, a model folder or a hub id."""
+
+    _: KW_ONLY
+
+    task: Any
+    """The task: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
+
+    others: Any = "auto"
+    """Tasks that the heads should not affect, as in localize."""
+
+    seed: Annotated[int, WHOLE] = 0
+    """Seed of the item split, and of the timed rows."""
+
+    sample: Annotated[Count, WHOLE] = 32
+    """Number of rows to time for each response."""
+
+    search_options: BudgetOptions = field(default_factory=BudgetOptions)
+    run_options: GivenAblation = field(default_factory=GivenAblation)
+
+
+@dataclass(frozen=True)
+class RefitOptions(Options):
+    """The options of `refit`."""
+
+    run: Annotated[str, POSITION]
+    """The out folder of a run of `broca localize`, finished or not."""
+
+    _: KW_ONLY
+
+    recovery: Any = "lasso"
+    """{recoveries}; in Python also a scikit-learn regressor with `coef_`."""
+
+    k: Annotated[Count | None, WHOLE] = None
+    """Maximum number of heads to select; default: the run's."""
+
+    resamples: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 100
+    """Number of resamples for intervals and frequencies; 0: none."""
+
+
+@dataclass(frozen=True)
+class RerunOptions(Options):
+    """The options of `rerun`."""
+
+    folder: Annotated[str, POSITION]
+    """The out folder of a finished run of `broca localize`."""
+
+    _: KW_ONLY
+
+    from_scratch: bool = False
+    """Load the model and measure every row again; by default the search is repeated with the rows
+    of the journal, without a model."""
+
+    executor_options: ExecutorOptions = field(default_factory=ExecutorOptions)
+    journal_options: JournalOptions = field(default_factory=JournalOptions)
+
+    on_progress: Annotated[Any, PYTHON_ONLY] = None
+    """Receives the current stage and the progress of the run."""
+
+
+@dataclass(frozen=True)
+class ScanOptions(Options):
+    """The options of `scan`."""
+
+    model: Annotated[Any, POSITION]
+    """reference, reference-small, planted, a model folder or a hub id."""
+
+    _: KW_ONLY
+
+    model_options: ModelOptions = field(default_factory=ModelOptions)
+
+    on_progress: Annotated[Any, PYTHON_ONLY] = None
+    """Receives the current stage."""
+
+
+@dataclass(frozen=True)
+class DescribeTaskOptions(Options):
+    """The options of `describe_task`."""
+
+    task: Annotated[Any, POSITION]
+    """A task or group to show: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
+
+    _: KW_ONLY
+
+    model: Any = "reference"
+    """Model whose tokenizer and context length are used."""
+
+    source_options: SourceOptions = field(default_factory=SourceOptions)
+    task_options: TaskOptions = field(default_factory=TaskOptions)
+
+
+@dataclass(frozen=True)
+class ExploreOptions(Options):
+    """The options of `explore`."""
+
+    target: Annotated[Any, POSITION]
+    """A model, or the out folder of a run, whose model and sets are used."""
+
+    _: KW_ONLY
+
+    tasks: Any = "auto"
+    """Tasks with a live score, T1,T2; auto: the run's, or the shipped tasks or those of
+    `include_path`."""
+
+    host: str = "127.0.0.1"
+    """Address to serve on; 0.0.0.0 admits other machines, with a token."""
+
+    port: Annotated[int, WHOLE] = 7860
+    """Port; 0 chooses a free one."""
+
+    token: str | None = None
+    """Token of the address; default: none on this machine, else a random one."""
+
+    public: bool = False
+    """Let anyone use the page at an open address, without a token, as a Space does."""
+
+    exports: str | None = None
+    """Folder for exports from the page; default: a temporary folder."""
+
+    run_options: GivenAblation = field(default_factory=GivenAblation)
+
+
+@dataclass(frozen=True)
+class ExportOptions(Options):
+    """The options of `export`."""
+
+    target: Annotated[Any, POSITION]
+    """The out folder of a run; with `heads`, a model."""
+
+    _: KW_ONLY
+
+    to: str
+    """Folder for the export; a new one, or that of an earlier export."""
+
+    heads: Any = None
+    """Components, L0H4+L1M, or published:MODEL/TASK/METHOD; default: the run's selection."""
+
+    kind: Literal["adapter", "weights", "heads"] = "adapter"
+    """adapter (PEFT), weights (a checkpoint) or heads (a list)."""
+
+    scale: float | None = None
+    """Factor of their outputs; default: the run's, or 0."""
+
+    check: bool = False
+    """Compare lm-eval's score of the export with broca's."""
+
+    task: Any = None
+    """The task of `check`; default: the run's."""
+
+    items: Annotated[Count, WHOLE] = 100
+    """Under mean ablation, the run's number of items."""
+
+    run_options: HeadsRun = field(default_factory=HeadsRun)
+
+
+@dataclass(frozen=True)
+class ChatOptions(Options):
+    """The options of `chat`."""
+
+    target: Annotated[Any, POSITION]
+    """The out folder of a run; with `heads`, a model."""
+
+    _: KW_ONLY
+
+    heads: Any = None
+    """Components, L0H4+L1M, or published:MODEL/TASK/METHOD; default: the run's selection."""
+
+    scale: float = 0.0
+    """Factor of their outputs; 0 ablates."""
+
+    system_prompt: str = ""
+    """Text before everything else."""
+
+    chat_template_kwargs: Any = None
+    """Variables of the chat template, NAME=VALUE joined by commas or JSON."""
+
+    max_new_tokens: Annotated[Count, WHOLE] = 200
+    """Maximum number of tokens of an answer."""
+
+    model_options: ModelOptions = field(default_factory=ModelOptions)
+
+
+@dataclass(frozen=True)
+class ReproduceOptions(Options):
+    """The options of `reproduce`."""
+
+    name: Annotated[Any, POSITION]
+    """One of {studies}, several as A,B, or all."""
+
+    model: Annotated[list[Any], WORDS]
+    """Models, whose rows share one table."""
+
+    _: KW_ONLY
+
+    tasks: Any = "auto"
+    """Tasks to measure, T1,T2, or auto: the shipped ones for a shipped model, else those of
+    `include_path`, else the paper's."""
+
+    method: str = "cs-stratified"
+    """Search method of the lists; default: the paper's."""
+
+    limit: Annotated[Annotated[int, Meta(ge=8)] | None, WHOLE] = None
+    """Maximum number of report items of each task."""
+
+    keep_universal: bool = False
+    """Leave universal heads in the lists."""
+
+    seed: Annotated[int, WHOLE] = 0
+    """Seed of all random draws."""
+
+    search_options: BudgetOptions = field(default_factory=BudgetOptions)
+    run_options: PaperRun = field(default_factory=PaperRun)
+
+    def __post_init__(self) -> None:
+        models: Any = self.model
+        if not isinstance(models, list):
+            object.__setattr__(self, "model", [*models] if isinstance(models, tuple) else [models])
+        super().__post_init__()

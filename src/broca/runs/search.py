@@ -1,0 +1,267 @@
+"""The searches of a localization: their problem, their budget, and the repetitions of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from broca import searches
+from broca.engine import Ablation
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.options import BudgetOptions, LocalizeOptions, SearchOptions
+from broca.results.localization import Repeat
+from broca.runs.references import Referenced
+from broca.runs.run import Run, shared_tokens
+from broca.runs.speed import rows_within
+from broca.runs.task_sets import TaskSet
+from broca.searches import OtherTask, Problem, Ranking
+from broca.verification import Scope, Trial
+from broca.verification.trial import Places
+
+REFERENCES = "looking for right answers"
+"""The stage that several verbs have before they measure margins."""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search of a run.
+
+    Attributes:
+        referenced: Its items and their response.
+        problem: The problem that it solved.
+        ranking: The ranking that it returned.
+    """
+
+    referenced: Referenced
+    problem: Problem
+    ranking: Ranking
+
+
+def method_of(options: SearchOptions) -> str:
+    """Returns the method of a search; the recovery determines it if no method is named.
+
+    Raises:
+        UnknownName: No method has this name.
+        BadInput: The method has no such option, or the option has an invalid value.
+    """
+    method = options.method
+    if method is None:
+        method = "cs-stratified" if "recovery" in options.options else searches.DEFAULT_METHOD
+    searches.require_method(method).strategy(options.options)
+    return method
+
+
+def searching_run(
+    run: Run, options: LocalizeOptions, method: str, *, seed: int, noted: bool = True
+) -> Run:
+    """Returns the run of a seed, with its items.
+
+    Args:
+        run: The open model.
+        options: The options of the localization.
+        method: Name of the method.
+        seed: Seed of the items and of all other random draws.
+        noted: Whether the out folder records the digests of the run.
+    """
+    search, ablated = options.search_options, options.run_options.ablation_options
+    tasks = run.claimed(
+        options.task, others=options.others, same_skill=options.same_skill, items=search.items,
+        seed=seed, report_items=options.report_items,
+    )  # fmt: skip
+    settings = {
+        "task": tasks.task,
+        "others": tuple(tasks.benchmarks)[1:],
+        "same_skill": list(tasks.same_skill),
+        "method": method,
+        "options": {name: searches.written(value) for name, value in search.options.items()},
+        "rows": search.rows,
+        **({} if search.max_minutes is None else {"max_minutes": search.max_minutes}),
+        "k": search.k,
+        "items": search.items,
+        "seed": seed,
+        "response": search.response,
+        "ablation": [ablated.ablation, ablated.scale],
+        "components": run.model.kinds,
+        "task_options": run.options.task_options.to_dict(),
+        "interactions": options.interactions,
+    }
+    ablation = Ablation(ablated.ablation, ablated.scale, options.seed)
+    return run.on(tasks, settings=settings, ablation=ablation, donors=tasks.located, noted=noted)
+
+
+def search(
+    run: Run, method: str, options: SearchOptions, *, seed: int, stage: str = ""
+) -> Searched:
+    """Finds the reference answers that a search needs, and searches.
+
+    Args:
+        run: The run to search on.
+        method: Name of the method.
+        options: Its budget and settings.
+        seed: Seed of the search.
+        stage: Stage of its progress; by default it names the method.
+
+    Raises:
+        TaskUnusable: No item has a reference answer, and the method or the user requires one.
+    """
+    run.stages.enter(REFERENCES)
+    record, response = searches.require_method(method), options.response
+    accuracy_will_do = response is None and not record.needs_gradients
+    referenced = run.referenced(
+        response or record.response,
+        measured_places(method, run.tasks, options),
+        otherwise="the search measures the tasks' own metrics" if accuracy_will_do else None,
+    )
+    budget = replace(options, rows=_rows(run, method, options, referenced))
+    problem = problem_of(
+        run.model, run.tasks, referenced.places, budget, seed=seed,
+        continuous=referenced.continuous,
+    )  # fmt: skip
+    run.stages.enter(stage or f"searching ({method})")
+    ranking = run.search(method, problem, referenced.response, options.options)
+    return Searched(referenced, problem, ranking)
+
+
+def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Repeat:
+    """Returns the selection of a search with another seed, on other items and masks."""
+    again = searching_run(run, options, method, seed=seed, noted=False)
+    ranking = search(
+        again, method, options.search_options, seed=seed, stage="searching again, on other items"
+    ).ranking
+    rows = again.search_rows
+    again.finish()
+    return Repeat(
+        seed=seed,
+        selected=tuple(run.model.components.names[column] for column in ranking.selected),
+        answer=None if ranking.answer is None else ranking.answer.says,
+        rows=rows,
+    )
+
+
+def _rows(run: Run, method: str, options: SearchOptions, referenced: Referenced) -> int | None:
+    """Returns the budget in rows: the given one, or fewer if the time allows fewer."""
+    if options.max_minutes is None:
+        return options.rows
+    run.stages.enter("timing some rows")
+    allowed = rows_within(run, 60 * options.max_minutes, referenced.places)
+    usual = search_rows(run.model, run.tasks, method, options)
+    if allowed >= usual:
+        return options.rows
+    run.stages.note(
+        f"{options.max_minutes:g} minutes allow about {allowed:,} of at most {usual:,} rows"
+    )
+    try:
+        require_search(method, replace(options, rows=allowed), run.model, run.tasks)
+    except BadInput as error:
+        raise BadInput(
+            f"`max_minutes` {options.max_minutes:g} allow about {allowed} rows here: {error}"
+        ) from None
+    return allowed
+
+
+def measured_places(method: str, tasks: TaskSet, options: SearchOptions) -> Places:
+    """Positions of the `locate` items that a method measures, by task; the task's own first."""
+    weighs = searches.require_method(method).weighs_others(options.options)
+    names = (tasks.task, *(tasks.others if weighs else ()))
+    return {name: tasks.places["locate"][name] for name in names}
+
+
+def require_selection(k: int, model: GatedModel) -> None:
+    """Refuses to select more components than a model has.
+
+    Raises:
+        BadInput: `k` is larger than their number.
+    """
+    if k > len(model.components):
+        raise BadInput(
+            f"`k` {k} is more than the {len(model.components)} {model.kinds} of the model"
+        )
+
+
+def problem_of(
+    model: GatedModel,
+    tasks: TaskSet,
+    places: Mapping[str, Any],
+    options: BudgetOptions,
+    *,
+    seed: int,
+    continuous: bool,
+) -> Problem:
+    """Returns the problem that a search solves.
+
+    Args:
+        model: The model whose components are searched.
+        tasks: The tasks and their items.
+        places: Positions of each measured task's usable `locate` items.
+        options: The budget and the size of the selection.
+        seed: Seed of the search.
+        continuous: Whether every one of these items has a margin.
+    """
+    require_selection(options.k, model)
+    confirm = tasks.places["confirm"]
+    task, *others = (OtherTask(name, items, confirm[name]) for name, items in places.items())
+    given = options.response if isinstance(options, SearchOptions) else None
+    return Problem(
+        components=len(model.components),
+        items=task.items,
+        k=options.k,
+        rows=options.rows,
+        seed=seed,
+        confirm=task.confirm,
+        others=tuple(others),
+        continuous=continuous and (len(places) > 1 or given is None),
+        differentiable=continuous and model.differentiable,
+        **shared_tokens([tasks.bank[position][1] for position in task.items]),
+    )
+
+
+def require_search(
+    method: str, options: SearchOptions, model: GatedModel, tasks: TaskSet
+) -> Problem:
+    """Refuses a budget or options that the method would refuse, before anything is measured.
+
+    Properties that only measuring shows, such as whether every item has a margin, are assumed to
+    hold.
+
+    Returns:
+        The problem under these assumptions.
+
+    Raises:
+        BadInput: The method refuses them.
+    """
+    places = measured_places(method, tasks, options)
+    problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
+    searches.require_method(method).require(problem, options.options)
+    return problem
+
+
+def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchOptions) -> int:
+    """Returns the maximum number of rows of a search: its budget, or the method's usual one."""
+    if options.rows is not None:
+        return options.rows
+    problem = require_search(method, options, model, tasks)
+    return searches.require_method(method).usual_rows(problem)
+
+
+def proof_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> int:
+    """Returns about how many rows a verification measures; it may double its random sets.
+
+    Args:
+        trial: The tasks and their report items.
+        scope: Which tests are made, and on how many items.
+        members: Number of components of the set.
+        kinds: Number of kinds of ablation under which the claim is tested.
+    """
+    every = sum(map(len, trial.places.values()))
+    smaller = trial.smaller(scope.control_items or len(trial.places[trial.task]))
+    few = sum(map(len, smaller.values()))
+    outputs = sum(map(len, trial.at_most(scope.failure_items).values()))
+    alone = 2 * (scope.member_items or len(trial.places[trial.task])) + few
+    return (
+        2 * every
+        + few * (2 * scope.controls + (scope.curve + 1 if scope.curve else 0) + 2 * kinds)
+        + (members * alone if members > 1 else 0)
+        + 2 * outputs
+    )

@@ -1,0 +1,198 @@
+"""Opens the model, the journal and the workers of a verb."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import date
+from pathlib import Path
+
+from broca.components import Component
+from broca.engine import Ablation
+from broca.errors import BadInput
+from broca.journal.reading import read_runs
+from broca.models import GatedModel, load
+from broca.options import (
+    AblationOptions,
+    ExecutorOptions,
+    JournalOptions,
+    ModelOptions,
+    RunOptions,
+    TaskOptions,
+)
+from broca.published import is_published, published_heads
+from broca.results.localization import Localization
+from broca.runs.progress import Stages
+from broca.runs.run import DATE, Run
+from broca.runs.task_sets import TaskSet
+from broca.runs.workspace import Workspace
+from broca.tasks import Task, says_date
+
+IN_MEMORY = (
+    "rows are kept in memory, so this run cannot be resumed; `journal` names a file to keep them in"
+)
+"""Warning of a run without a journal."""
+
+
+@contextmanager
+def open_run(
+    model: str | GatedModel,
+    options: RunOptions,
+    stages: Stages | None = None,
+    *,
+    task: str | Task | None = None,
+    others: Iterable[str | Task | Iterable[str | Task]] = (),
+    warns: bool = True,
+) -> Iterator[Run]:
+    """Opens a journal, workers and a model for one call of a verb, and closes what it opened.
+
+    Misspelt names are refused before the model is loaded.
+
+    Args:
+        model: The model or its name.
+        options: The options of the verb.
+        stages: The stages of a verb that opens several models; by default new ones, which report to
+            `on_progress` of the options.
+        task: The task of the verb, which is loaded, and whose options are checked.
+        others: Lists of more tasks that the verb will load; their names are looked up.
+        warns: Whether a run that is kept in memory warns that it cannot be resumed.
+
+    Raises:
+        BrocaError: A task is unknown or has no such metric, the model cannot be loaded, or the
+            journal or the executor cannot be used.
+    """
+    stages = stages or Stages(options.on_progress)
+    with open_workspace(options.journal_options, options.executor_options, warns=warns) as space:
+        catalog = space.catalog(options.source_options)
+        names = [name for tasks in others for name in catalog.names_of(tasks)]
+        catalog.require_names(name for name in names if name != "auto")
+        if task is not None:
+            stages.enter("looking up the task")
+            catalog.require(task, options.task_options)
+        with model_in_use(model, options.model_options, stages) as gated:
+            if options.task_options.chat_template and says_date(gated.tokenizer):
+                options = replace(options, task_options=_dated(options.task_options, space))
+            yield Run(gated, TaskSet(), space, options, stages)
+
+
+@contextmanager
+def open_workspace(
+    journal_options: JournalOptions, executor_options: ExecutorOptions, *, warns: bool = True
+) -> Iterator[Workspace]:
+    """A workspace for one call, or the caller's own, which stays open.
+
+    Args:
+        journal_options: Where rows are kept.
+        executor_options: Where rows are measured.
+        warns: Whether the logger `broca` warns, without a journal, that the run cannot be resumed.
+
+    Raises:
+        BadInput: The executor differs from that of the caller's workspace.
+    """
+    journal = journal_options.journal
+    if isinstance(journal, Workspace):
+        if executor_options not in (ExecutorOptions(), journal.executor):
+            raise BadInput("`executor` belongs to the workspace that is given as `journal`")
+        yield journal
+        return
+    with Workspace(
+        journal, executor=executor_options, keep_outputs=journal_options.keep_outputs
+    ) as opened:
+        if warns and opened.in_memory:
+            logging.getLogger("broca").warning(IN_MEMORY)
+        yield opened
+
+
+@contextmanager
+def model_in_use(
+    model: str | GatedModel, options: ModelOptions, stages: Stages
+) -> Iterator[GatedModel]:
+    """Loads a model by its name, or uses a loaded one, whose state is restored afterwards.
+
+    Raises:
+        BadInput: Components of the model are ablated now.
+    """
+    if not isinstance(model, GatedModel):
+        stages.enter("loading the model")
+        model = load(model, **asdict(options))
+    model.require_intact()
+    with model.in_use():
+        stages.enter(model.describe())
+        yield model
+
+
+def _dated(options: TaskOptions, space: Workspace) -> TaskOptions:
+    """Returns options with a date for the chat template, so that prompts stay what they were.
+
+    It is that of the journal's first run that has one: resumed on another day, a run goes on.
+    """
+    if options.chat_template_date is not None:
+        return options
+    runs = [] if space.path is None or not Path(space.path).exists() else read_runs(space.journal)
+    days = (str(run.settings[DATE]) for run in runs if DATE in run.settings)
+    return replace(options, chat_template_date=next(days, date.today().isoformat()))
+
+
+def ablation_of(options: AblationOptions, seed: int) -> Ablation:
+    """Returns the ablation that the options describe.
+
+    Raises:
+        BadInput: The kind is unknown, or the scale ablates nothing.
+    """
+    return Ablation(options.ablation, options.scale, seed)
+
+
+def model_and_heads(
+    model: str | Path | GatedModel | Localization,
+    heads: str | Sequence[str] | Localization | None,
+) -> tuple[str | GatedModel, str | Sequence[str]]:
+    """Returns the model and the heads of a verb; a localization can stand for both.
+
+    Args:
+        model: A model, its name, or a localization or its folder, which stand for its model.
+        heads: Names, a localization, which stands for its selection, or None for that of `model`.
+
+    Raises:
+        BadInput: No heads are named, or the localization selected none or does not exist.
+    """
+    if heads is None:
+        if isinstance(model, GatedModel):
+            raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
+        model = heads = model if isinstance(model, Localization) else Localization.read(model)
+    if isinstance(heads, Localization):
+        if not heads.selected:
+            raise BadInput(f"the run on task '{heads.task}' selected nothing: name some in `heads`")
+        heads = heads.selected
+    if isinstance(model, Localization):
+        model = model.model.name
+    return str(model) if isinstance(model, Path) else model, heads
+
+
+def require_names(heads: str | Sequence[str]) -> None:
+    """Refuses names that no component of any model has, before a model is loaded.
+
+    Raises:
+        BadInput: None is named, or a name cannot be read; see `Component.parse`.
+        UnknownName: The published list does not exist.
+    """
+    if is_published(heads):
+        return
+    names = [name for name in heads.split("+") if name] if isinstance(heads, str) else heads
+    if not names:
+        raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
+    for name in names:
+        Component.parse(name)
+
+
+def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns the heads by the model's own names, in their order; looks up published lists."""
+    require_names(heads)
+    if is_published(heads):
+        assert isinstance(heads, str)
+        heads = published_heads(heads, layers=model.structure.layers, heads=model.heads)
+    columns = model.components.columns(heads)
+    if len(set(columns)) < len(columns):
+        raise BadInput(f"a head is named twice in `heads` {heads}")
+    return tuple(model.components.names[column] for column in columns)

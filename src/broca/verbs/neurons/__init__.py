@@ -1,1 +1,0 @@
-"""The verbs of `broca.neurons`, one file each."""
