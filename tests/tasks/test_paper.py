@@ -19,9 +19,9 @@ from broca.executors import Asker, LocalExecutor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
-from broca.tasks.task_index import harness_entries
 from broca.tasks.code import code_tasks
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, paper_metric
+from broca.tasks.task_index import harness_entries
 from broca.testing import tiny_llama, tiny_tokenizer
 
 GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")

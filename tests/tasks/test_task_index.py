@@ -3,6 +3,7 @@
 import logging
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import lm_eval.tasks
 import pytest
@@ -94,12 +95,9 @@ def test_names_over_several_folders():
 def test_members_of_groups_are_found_however_deep():
     """Members are names, tasks with settings and the members of inner groups."""
 
-    class Entry:
-        cfg = {
-            "task": ["a", {"task": "b", "repeats": 1}, {"group": "c", "task": ["d", {"task": "e"}]}]
-        }
-
-    assert sorted(members_of(Entry)) == ["a", "b", "c", "d", "e"]
+    nested = {"group": "c", "task": ["d", {"task": "e"}]}
+    entry = SimpleNamespace(cfg={"task": ["a", {"task": "b", "repeats": 1}, nested]})
+    assert sorted(members_of(entry)) == ["a", "b", "c", "d", "e"]
     assert members_of(None) == []
 
 

@@ -17,10 +17,9 @@ from broca.tasks.benchmark import Benchmark
 from broca.tasks.code import code_tasks, isolation_of, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.examples import Task, names_file
-from broca.tasks.groups import group_of
 from broca.tasks.in_memory import harness_task, score_with
-from broca.tasks.metrics import choose_metric
-from broca.tasks.options import reference_function
+from broca.tasks.margins import reference_of
+from broca.tasks.metrics import choose_metric, scored_group
 from broca.tasks.paper import PAPER_GROUPS, paper_metric
 from broca.tasks.prepared import require_locate_split
 from broca.tasks.task_index import (
@@ -173,7 +172,7 @@ class Catalog:
         """
         options = options or TaskOptions()
         self.require_names([task])
-        reference_function(options)
+        reference_of(options)
         name = self.name_of(task)
         if self.is_own(name):
             return
@@ -184,7 +183,7 @@ class Catalog:
             if group is None and len(tasks) == 1:
                 choose_metric(tasks[0], metric)
             else:
-                group_of(name, group, tasks, metric=metric)
+                scored_group(name, group, tasks, metric=metric)
         if options.locate_split is not None:
             for member in tasks:
                 require_locate_split(member, options.locate_split)
@@ -262,9 +261,10 @@ class Catalog:
             return Benchmark.build(
                 tasks,
                 tokenizer,
+                name=None if alone else name,
+                group=group,
                 metric=metric,
                 options=options,
-                group=None if alone else group_of(name, group, tasks, metric=metric),
                 require_split=require_split,
             )
 
