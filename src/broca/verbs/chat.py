@@ -101,7 +101,7 @@ class _Conversation:
         self._scale = options.scale
         variables = options.chat_template_kwargs
         self._template = TaskOptions(chat_template=True, chat_template_kwargs=variables)
-        self._voices = (INTACT, ABLATED)
+        self._voices: tuple[str, ...] = (INTACT, ABLATED)
 
     def state(self) -> str:
         """Describes the ablated components."""
