@@ -22,8 +22,7 @@ prepare()
 import numpy as np
 from pages import write_section
 
-from broca.searches import measuring
-from broca.searches.pooled import deviations, posterior, search
+from broca.searches.pooled import beliefs, measurer, posterior, search
 from broca.studies.methods import SimulatedKey, simulate
 from broca.studies.methods.simulated_tasks import TASK_SCENARIOS
 
@@ -56,10 +55,10 @@ CONSTANTS: tuple[tuple[ModuleType, str], ...] = (
     (posterior, "_LEAST_NOISE"),
     (posterior, "_WIDTHS"),
     (posterior, "_PRIOR"),
-    (deviations, "_ENOUGH"),
-    (deviations, "_LEAST_NOISE"),
-    (measuring, "_DOUBT"),
-    (measuring, "_IMAGINED"),
+    (beliefs, "_ENOUGH"),
+    (beliefs, "_LEAST_NOISE"),
+    (measurer, "_DOUBT"),
+    (measurer, "_IMAGINED"),
 )
 """Constants of the search, without those that only affect the wording of an answer."""
 SHARES = {"_SCREEN", "_ROUNDS", "_SHARED", "_MEMBERS", "_LASTING"}

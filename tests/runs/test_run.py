@@ -15,6 +15,7 @@ import numpy as np
 import peft
 import pytest
 import torch
+from broca.runs.setup import claimed
 
 import broca
 from broca.engine import Ablation, EngineOptions
@@ -28,7 +29,6 @@ from broca.results.codec import encode
 from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
 from broca.runs.run import chunk_tokens
-from broca.runs.setup import claimed
 from broca.runs.workspace import Workspace
 from broca.tasks import TaskOptions
 from broca.testing import tiny_llama
@@ -178,7 +178,7 @@ def require_equal(first, second):
                 "model": "reference-small",
                 "task": "sorting",
                 "others": ["capitals"],
-                "method": "focus",
+                "method": "pooled",
                 "rows": 700,
                 "response": None,
                 "items": 20,
@@ -186,7 +186,7 @@ def require_equal(first, second):
             marks=pytest.mark.long,
         ),
     ],
-    ids=["margin", "text", "focus"],
+    ids=["margin", "text", "pooled"],
 )
 def test_batch_sizes_change_no_ranking(reference, arguments):
     """The batch size changes neither rankings by margins nor rankings by generated answers."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 
 from broca.engine import Progress
 from broca.errors import BadInput, UnknownName, nearest
-from broca.recovery.menu import offered
+from broca.plugins import Plugins
 from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.comparison import Comparison
@@ -176,7 +176,7 @@ def make_tracker(name: str) -> Tracker:
         UnknownName: No tracker has this name.
         BadInput: The package of the tracker is not installed.
     """
-    kinds = {**TRACKERS, **offered(GROUP, TrackerKind, existing=TRACKERS)}
+    kinds = Plugins(TrackerKind, *TRACKERS.values(), group=GROUP)
     if name not in kinds:
         raise UnknownName(
             f"`log` '{name}' is unknown{nearest(name, kinds)}; use one of {', '.join(kinds)}"

@@ -43,5 +43,5 @@ def test_unpublished_figures_are_none(model):
     assert figures.sweep(model, "gsm8k", 1) is None
     assert figures.sweep(LARGE, "gsm8k", 11) is None
     assert figures.knowledge(LARGE, "L0H22", "mmlu") is None
-    assert figures.heads(model, "gsm8k", "focus") == ()
+    assert figures.heads(model, "gsm8k", "pooled") == ()
     assert figures.evaluations(model, "greedy") == ""

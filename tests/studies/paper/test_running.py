@@ -86,7 +86,7 @@ def test_heads_of_one_wording_hurt_the_other(planted):
         ("scale", {}, BadInput, "scale compares models: name two or more"),
         ("table2", {"limit": 3}, BadInput, "`limit` must be at least 8, not 3"),
         ("table2", {"k": 0}, BadInput, "`k` must be at least 1, not 0"),
-        ("table2", {"method": "focsu"}, UnknownName, "did you mean 'focus'"),
+        ("table2", {"method": "poold"}, UnknownName, "did you mean 'pooled'"),
         ("table2", {"tasks": "additon"}, UnknownName, "did you mean 'addition'"),
         ("table3", {"tasks": "addition,capitals"}, BadInput, "no two tasks have the same skill"),
         ("table8", {"tasks": "addition,capitals"}, BadInput, "fewer than two tasks ask for know"),

@@ -48,7 +48,7 @@ def test_heads_are_crossed_within_a_skill(everything):
 def test_methods_are_the_papers_and_ours(everything):
     """Table 4 has every method, the package's default among them, within the rows."""
     rows = rows_of(everything, "table4")
-    methods = {"greedy", "one-shot", "cs-bernoulli", "cs-stratified", DEFAULT_METHOD, "focus"}
+    methods = {"greedy", "one-shot", "cs-bernoulli", "cs-stratified", DEFAULT_METHOD}
     for task in ("wmdp_bio", "wmdp_chem"):
         assert {row["method"] for row in rows if row["task"] == task} == methods
     assert all(0 < row["rows"] <= 600 for row in rows)

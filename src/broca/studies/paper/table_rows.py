@@ -60,7 +60,7 @@ def methods(study: Study) -> list[Row]:
     """Table 4: the paper's methods and broca's, with the rows of each search."""
     rows = []
     for task in study.localized:
-        for method in dict.fromkeys((*PAPER_METHODS, DEFAULT_METHOD, "focus")):
+        for method in (*PAPER_METHODS, DEFAULT_METHOD):
             listed = study.list_of(task, method)
             rows.append(
                 {
