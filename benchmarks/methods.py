@@ -415,7 +415,7 @@ def section(
         "## Methods\n",
         f"{MEASURED}\n",
         "A budget is rows for each measured task: `pooled` measures the other tasks too "
-        "and have as many for each of them; *rows* is what a search spent in all. A search that "
+        "and has as many for each of them; *rows* is what a search spent in all. A search that "
         "selects nothing counts with drops of 0. Seconds are as they came, on 2 cores or 4, "
         "with other work on the machine or without. `methods-cells.csv` and "
         "`methods-simulations.csv` hold the figures of the cells: "

@@ -14,7 +14,7 @@ from broca.searches.problem import Problem, Ranking, Search, Strategy
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrasted:
     """Estimates effects on the difference between the task's loss and the other tasks' losses.
 
     Every item of the task has a partner, an item of one of the other tasks in turn. If the method

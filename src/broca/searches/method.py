@@ -10,7 +10,7 @@ from typing import Any
 
 from broca.errors import BadInput, nearest
 from broca.measurement import Response
-from broca.searches.contrast import Contrast
+from broca.searches.contrast import Contrasted
 from broca.searches.problem import Problem, Ranking, Search, Strategy
 
 _NO_OPTIONS: Mapping[str, Any] = {}
@@ -85,7 +85,7 @@ class Method:
         if self.measures_others or "contrast" not in options:
             return self.make(**options)
         alone = self.make(**{name: options[name] for name in options if name != "contrast"})
-        return Contrast(alone, options["contrast"]) if options["contrast"] != 0 else alone
+        return Contrasted(alone, options["contrast"]) if options["contrast"] != 0 else alone
 
     def require(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
         """Refuses a problem that `search` would refuse, without measuring or drawing anything.

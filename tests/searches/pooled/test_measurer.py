@@ -6,7 +6,7 @@ from task_problems import problem_of
 
 from broca import searches
 from broca.measurement import Measurement
-from broca.searches.pooled.measurer import Measurer
+from broca.searches.pooled.measurer import LossMeasurer
 
 COMPONENTS = 6
 
@@ -40,7 +40,7 @@ STAGES = {
 def test_what_is_observed_is_what_each_mask_lost_on_each_item(stage, others):
     """The task's rows come before those of the others on the first masks, and rows are counted."""
     problem = problem_of(1 + others, COMPONENTS, items=10, k=3, continuous=True)
-    measurer, plans = Measurer(problem, 1000, 1.0), []
+    measurer, plans = LossMeasurer(problem, 1000, 1.0), []
     answered(measurer.measure_intact("items", 1000), plans)
     assert not measurer.knows_confirm
     answered(measurer.measure_intact("confirm", 1000), plans)

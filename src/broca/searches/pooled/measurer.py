@@ -120,7 +120,7 @@ class _Level:
         return predicted
 
 
-class Measurer:
+class LossMeasurer:
     """Measures masks on the task and on the others, as losses from the intact model.
 
     Args:

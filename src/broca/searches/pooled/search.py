@@ -33,7 +33,7 @@ from broca.results.localization import AnswerInfo
 from broca.searches.method import Method
 from broca.searches.pilot import MOST_MASKS, Bools, Floats, growing_size, pilot, random_masks
 from broca.searches.pooled.beliefs import Beliefs, Features
-from broca.searches.pooled.measurer import Measurer, SetDrops
+from broca.searches.pooled.measurer import LossMeasurer, SetDrops
 from broca.searches.problem import Problem, Ranking, Search
 
 _ROWS_PER_TASK = 800
@@ -177,7 +177,7 @@ class Pooled:
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Screens, proposes sets, decides on the answer, and ranks."""
         budget = self.require(problem)
-        measurer = Measurer(problem, budget, self.contrast)
+        measurer = LossMeasurer(problem, budget, self.contrast)
         yield from measurer.measure_intact("items", budget // 20)
         _, lost = yield from pilot(
             measurer.drops,
@@ -201,7 +201,7 @@ class _Search:
         size: Approximate number of components that a mask of the screen ablates.
     """
 
-    def __init__(self, strategy: Pooled, measurer: Measurer, size: int) -> None:
+    def __init__(self, strategy: Pooled, measurer: LossMeasurer, size: int) -> None:
         problem = measurer.problem
         self._strategy, self._measurer, self._size = strategy, measurer, size
         self._masks = np.zeros((0, problem.components), dtype=bool)
