@@ -72,7 +72,7 @@ def test_same_command_gives_the_same_bytes_apart_from_times(finished_command, tm
             "did you mean 'sparsity'",
         ),
         (
-            ["reference", "--task", "addition", "--method", "focus", "--option", "gradients=no"],
+            ["reference", "--task", "addition", "--method", "cs-fresh", "--option", "both=no"],
             "true or false, not no",
         ),
         (["reference", "--task", "addition", "--metric", "acc"], "no metric 'acc'"),

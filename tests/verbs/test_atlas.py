@@ -12,7 +12,7 @@ from broca.journal import Journal, Replay
 from broca.journal.encoding import decoded
 from broca.journal.reading import find_run
 from broca.searches import run
-from broca.searches.atlas import AtlasProblem, AtlasSearch
+from broca.searches.atlas import AtlasProblem, measure_atlas
 
 FEW = {"tasks": "rhyming,capitals", "rows": 400, "items": 20}
 
@@ -80,7 +80,7 @@ def test_journal_answers_the_second_time(planted, tmp_path):
     with Journal(journal, read_only=True) as opened:
         assert opened.query("SELECT count(*) FROM rows") == [rows]
         recorded = find_run(opened, None)
-        search = AtlasSearch(AtlasProblem(**decoded(recorded.search["problem"])))
+        search = measure_atlas(AtlasProblem(**decoded(recorded.search["problem"])))
         chart = run(search, Replay(opened, recorded.id, components=recorded.components).run)
     assert untimed(second) == untimed(first)
     column = planted.components.names.index(first.components[0])

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 from broca.errors import BadInput, nearest
 from broca.measurement import Response
-from broca.searches.base import GeneratorSearch, Problem, Ranking, Strategy
-from broca.searches.contrasted import Contrasted
+from broca.searches.contrast import Contrasted
+from broca.searches.problem import Problem, Ranking, Search, Strategy
 
 _NO_OPTIONS: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """The record of a method. A new method is a file that defines its record.
+    """The record of a method.
 
     Attributes:
         name: Name of the method in `method`.
-        measures: The masks that it measures, for the menu and the docs.
-        answers: The question that it answers, for the menu and the docs.
-        rows: Its number of rows without a budget, for the menu and the docs.
+        measures: The masks that it measures, for the help and the docs.
+        answers: The question that it answers, for the help and the docs.
+        rows: Its number of rows without a budget, for the docs.
         usual_rows: Returns about that number for a problem.
         make: Makes its `Strategy` from options.
-        order: Position on the menu; equal positions are ordered by name.
         source: Source of the method; empty for broca's own methods.
         response: Default response of its rows; `accuracy` is the task's own metric.
         needs_gradients: Whether it needs gradients of the response.
@@ -44,7 +43,6 @@ class Method:
     rows: str
     usual_rows: Callable[[Problem], int]
     make: Callable[..., Strategy]
-    order: int = 100
     source: str = ""
     response: Response = "accuracy"
     needs_gradients: bool = False
@@ -71,35 +69,23 @@ class Method:
         """Whether it measures the other tasks with these options, of which `contrast` is one."""
         return self.measures_others or bool(options.get("contrast"))
 
-    def require_options(self, names: Iterable[str]) -> None:
-        """Refuses options that the method does not have.
-
-        Raises:
-            BadInput: The method has no such option.
-        """
-        for name in names:
-            if name not in self.options:
-                has = f"it has {', '.join(sorted(self.options))}" if self.options else "it has none"
-                raise BadInput(
-                    f"method '{self.name}' has no option '{name}'{nearest(name, self.options)}; "
-                    f"{has}"
-                )
-
     def strategy(self, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
         """Returns the method with its options.
 
         Raises:
             BadInput: The method has no such option, or the option has an invalid value.
         """
-        self.require_options(options)
+        for name in options:
+            if name not in self.options:
+                has = f"it has {', '.join(sorted(self.options))}" if self.options else "it has none"
+                raise BadInput(
+                    f"method '{self.name}' has no option '{name}'{nearest(name, self.options)}; "
+                    f"{has}"
+                )
         if self.measures_others or "contrast" not in options:
             return self.make(**options)
-        without_contrast = {name: options[name] for name in options if name != "contrast"}
-        weight = options["contrast"]
-        if not isinstance(weight, (int, float)) or not 0 <= weight < float("inf"):
-            raise BadInput(f"contrast must be 0 or more, not {weight!r}")
-        alone = self.make(**without_contrast)
-        return Contrasted(strategy=alone, weight=float(weight)) if weight else alone
+        alone = self.make(**{name: options[name] for name in options if name != "contrast"})
+        return Contrasted(alone, options["contrast"]) if options["contrast"] != 0 else alone
 
     def require(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
         """Refuses a problem that `search` would refuse, without measuring or drawing anything.
@@ -120,12 +106,10 @@ class Method:
         strategy.require(problem)
         return strategy
 
-    def search(
-        self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS
-    ) -> GeneratorSearch[Ranking]:
+    def search(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Search[Ranking]:
         """Returns the search for the solution of a problem.
 
         Raises:
             BadInput: As in `require`.
         """
-        return GeneratorSearch(self.require(problem, options).generate(problem))
+        return self.require(problem, options).generate(problem)

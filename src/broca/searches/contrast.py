@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan, Response
-from broca.searches.base import GeneratorSearch, Problem, SearchGenerator, Strategy
+from broca.searches.problem import Problem, Ranking, Search, Strategy
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Contrasted:
     """Estimates effects on the difference between the task's loss and the other tasks' losses.
 
@@ -35,6 +34,10 @@ class Contrasted:
     strategy: Strategy
     weight: float
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.weight, (int, float)) or not 0 <= self.weight < float("inf"):
+            raise BadInput(f"contrast must be 0 or more, not {self.weight!r}")
+
     def require(self, problem: Problem) -> object:
         """Refuses a problem that the method refuses with the remaining rows."""
         if not problem.others:
@@ -44,30 +47,44 @@ class Contrasted:
             )
         return self.strategy.require(self._alone(problem))
 
-    def generate(self, problem: Problem) -> SearchGenerator:
+    def generate(self, problem: Problem) -> Search[Ranking]:
         """Runs the method on responses from which the partners' losses are subtracted."""
         partners = _partners(problem)
         intact: dict[tuple[Response | None, int], float] = {}
-        search = GeneratorSearch(self.strategy.generate(self._alone(problem)))
+        search = self.strategy.generate(self._alone(problem))
+        measurement: Any = None
         rows = 0
-        while (plan := search.ask()) is not None:
+        while True:
+            try:
+                plan = search.send(measurement)
+            except StopIteration as end:
+                ranking: Ranking = end.value
+                break
             paired = np.array([partners[item] for item in plan.item_index.tolist()], dtype=np.intp)
-            unknown = {
-                partner for partner in paired.tolist() if (plan.response, partner) not in intact
-            }
-            measured = yield from _on_intact(plan, sorted(unknown))
-            intact.update(((plan.response, partner), value) for partner, value in measured.items())
+            unknown = sorted(
+                item for item in set(paired.tolist()) if (plan.response, item) not in intact
+            )
+            if unknown:
+                none = designs.intact(problem.components)
+                alone = yield Plan.crossed(none, np.array(unknown), response=plan.response)
+                for item, value in zip(unknown, alone.responses.tolist(), strict=True):
+                    intact[plan.response, item] = value
             joint = replace(
                 plan,
                 mask_index=np.concatenate([plan.mask_index, plan.mask_index]),
                 item_index=np.concatenate([plan.item_index, paired]),
             )
-            measurement = yield joint
+            measured = yield joint
             rows += len(unknown) + joint.cost
-            level = np.array([intact[plan.response, partner] for partner in paired.tolist()])
-            search.tell(self._beyond(plan, measurement, level))
-        ranking = search.result()
-        options = {**ranking.options, "contrast": self.weight}
+            level = np.array([intact[plan.response, item] for item in paired.tolist()])
+            responses, of_partners = np.split(measured.responses, 2)
+            gradients = None
+            if measured.gradients is not None:
+                first, second = np.split(measured.gradients, 2)
+                gradients = first - np.float32(self.weight) * second
+            beyond = responses + self.weight * (level - of_partners)
+            measurement = Measurement(plan, beyond, gradients)
+        options = {**ranking.options, "contrast": float(self.weight)}
         if "rows" in options:
             options["rows"] = rows
         return replace(ranking, options=options)
@@ -78,27 +95,6 @@ class Contrasted:
         if rows is not None:
             rows = max(0, rows - len(problem.items) - len(problem.confirm)) // 2
         return replace(problem, others=(), rows=rows)
-
-    def _beyond(
-        self, plan: Plan, measurement: Measurement, level: NDArray[np.float64]
-    ) -> Measurement:
-        """Returns the measurement for the method, in which a loss of both partners cancels."""
-        count = len(plan)
-        lost = level - measurement.responses[count:]
-        gradients = None
-        if measurement.gradients is not None:
-            of_partners = measurement.gradients[count:]
-            gradients = measurement.gradients[:count] - np.float32(self.weight) * of_partners
-        return Measurement(plan, measurement.responses[:count] + self.weight * lost, gradients)
-
-
-def _on_intact(plan: Plan, items: list[int]) -> Generator[Plan, Measurement, dict[int, float]]:
-    """Measures the intact responses of items in the response of a plan, by item."""
-    if not items:
-        return {}
-    none = designs.intact(plan.masks.shape[1])
-    measurement = yield Plan.crossed(none, np.array(items), response=plan.response)
-    return dict(zip(items, measurement.responses.tolist(), strict=True))
 
 
 def _partners(problem: Problem) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Menus list the records of broca's files and of other packages, in a new process."""
+"""Records of other packages are found by entry points, in a new process."""
 
 import subprocess
 import sys
@@ -20,8 +20,9 @@ print(run(search, planted.run).selected, fitted.coef_)
 MODULE = '''
 from dataclasses import dataclass
 import numpy as np
+from sklearn.linear_model import LinearRegression
 from broca.measurement import Plan
-from broca.recovery import Recovery, Regression
+from broca.recovery import Recovery
 from broca.searches import Method, Ranking
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +42,16 @@ class Chosen:
         return Ranking(effects, tuple(np.argsort(effects, kind="stable")), (self.column,))
 
 METHOD = Method(name="their-method", measures="nothing", answers="which column is set",
-                rows="items", make=Chosen)
+                rows="items", usual_rows=lambda problem: len(problem.items), make=Chosen)
 
-class Zero(Regression):
+class Zero(LinearRegression):
     def fit(self, masks, responses):
         self.coef_, self.intercept_ = np.zeros(np.shape(masks)[1]), 0.0
         return self
 
 RECOVERY = Recovery(name="their-recovery", help="zeros", make=Zero)
-TAKEN = Method(name="greedy", measures="", answers="", rows="", make=Chosen)
+TAKEN = Method(name="greedy", measures="", answers="", rows="",
+               usual_rows=len, make=Chosen)
 '''
 
 
@@ -69,8 +71,8 @@ def python(folder, program):
     return done.stdout + done.stderr
 
 
-def test_methods_and_recoveries_of_another_package_are_on_the_menus(tmp_path):
-    """Methods and recoveries of a package come last, take options, run and fit like broca's."""
+def test_methods_and_recoveries_of_another_package_come_last(tmp_path):
+    """They take options, run and fit like broca's."""
     package(
         tmp_path,
         "[broca.searches]\nm = theirs:METHOD\n[broca.recoveries]\nr = theirs:RECOVERY\n",
@@ -112,7 +114,7 @@ def test_names_come_without_heavy_libraries(tmp_path):
     printed = python(
         tmp_path,
         "from broca.searches import METHODS\nfrom broca.recovery import RECOVERIES\n"
-        "print(METHODS['focus'].help[:6], *list(RECOVERIES)[:2])\n"
+        "print(METHODS['pooled'].help[:6], *list(RECOVERIES)[:2])\n"
         "print([name for name in ('sklearn', 'scipy', 'torch', 'pandas') if name in sys.modules])",
     )
     assert printed.splitlines() == ["Random lasso lasso-cv", "[]"]
