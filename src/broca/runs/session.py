@@ -189,9 +189,7 @@ def require_names(heads: str | Sequence[str]) -> None:
 def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
     """Returns the heads by the model's own names, in their order; looks up published lists."""
     require_names(heads)
-    if is_published(heads):
-        assert isinstance(heads, str)
-        heads = published_heads(heads, layers=model.structure.layers, heads=model.heads)
+    heads = published_heads(heads, model)
     columns = model.components.columns(heads)
     if len(set(columns)) < len(columns):
         raise BadInput(f"a head is named twice in `heads` {heads}")
