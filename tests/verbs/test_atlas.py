@@ -64,6 +64,15 @@ def test_nothing_is_universal_and_clusters_are_the_sets(atlas, planted_heads):
     assert atlas.groups.group_size == 4
 
 
+def test_cells_lie_in_their_intervals_and_budget_is_kept(atlas):
+    """Every effect lies between its bounds; the number of rows is the budget."""
+    assert np.all(np.array(atlas.low) <= np.array(atlas.effects))
+    assert np.all(np.array(atlas.effects) <= np.array(atlas.high))
+    assert 3000 - len(LEARNED) < atlas.cost.rows <= 3000
+    assert atlas.response == "probability"
+    assert not atlas.shrunk
+
+
 def untimed(atlas):
     """Returns an atlas without the costs that a second run does not repeat."""
     return replace(atlas, cost=replace(atlas.cost, wall_s=0.0, tokens=0, measured=0))

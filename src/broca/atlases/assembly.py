@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.atlases.findings import Findings, find, keep_to_groups
+from broca.atlases.findings import find, keep_to_groups
 from broca.recovery import interval
 from broca.results.atlas import Atlas, AtlasCost, AtlasTask, Rows
 from broca.results.base import AblationInfo
@@ -18,24 +18,6 @@ from broca.runs.run import Run
 from broca.runs.task_sets import at_chance_note
 from broca.searches.atlas import MeasuredAtlas
 from broca.verification.effects import LEAST, EffectMatrix
-
-
-def matrix_of(run: Run, chart: MeasuredAtlas, scores: Mapping[str, float]) -> EffectMatrix:
-    """Returns the effects of all components on all tasks.
-
-    Args:
-        run: The run of the atlas.
-        chart: The result of the search.
-        scores: Score of every task on the intact model.
-    """
-    return EffectMatrix(
-        chart.joint.effects,
-        chart.joint.resampled,
-        np.array([not at_chance(run, name, scores) for name in run.tasks.benchmarks]),
-        tuple(benchmark.capability for benchmark in run.tasks.benchmarks.values()),
-        LEAST,
-        chart.joint.explained,
-    )
 
 
 def at_chance(run: Run, name: str, scores: Mapping[str, float]) -> bool:
@@ -66,15 +48,27 @@ def assembled(
         started: Start of the run on `time.perf_counter`.
     """
     model, names = run.model, run.model.components.names
-    matrix = matrix_of(run, chart, scores)
+    benchmarks = run.tasks.benchmarks
+    matrix = EffectMatrix(
+        chart.joint.effects,
+        chart.joint.resampled,
+        np.array([not at_chance(run, name, scores) for name in benchmarks]),
+        tuple(benchmark.capability for benchmark in benchmarks.values()),
+        LEAST,
+        chart.joint.explained,
+    )
     findings = find(matrix, chart.tasks, names, k=k)
     low, high = interval(matrix.effects, matrix.resampled)
 
     def arranged(values: NDArray[np.float64]) -> Rows:
         return tuple(tuple(row) for row in values[np.ix_(findings.rows, findings.columns)].tolist())
 
+    sets: dict[str, dict[str, None]] = {}  # the distinct components of all tasks of a capability
+    for selection in findings.selections:
+        members = sets.setdefault(benchmarks[selection.task].capability, {})
+        members |= {component.name: None for component in selection.components}
     groups, why_not = keep_to_groups(
-        _by_capability(run, findings),
+        {capability: list(members) for capability, members in sets.items()},
         {part.layer: part.heads // part.kv_heads for part in model.structure.projections},
         names,
         seed=seed,
@@ -83,7 +77,19 @@ def assembled(
     new_rows, tokens = run.finish()
     return Atlas(
         model=model_info(model),
-        tasks=tuple(_task(run, chart, matrix, scores, row) for row in findings.rows),
+        tasks=tuple(
+            AtlasTask(
+                name=(name := chart.tasks[row]),
+                capability=benchmarks[name].capability,
+                metric=benchmarks[name].metric,
+                intact=scores[name],
+                items=chart.items[row],
+                at_chance=not bool(matrix.usable[row]),
+                change=float(chart.changes[:, row].mean()),
+                explained=float(chart.joint.explained[row]),
+            )
+            for row in findings.rows
+        ),
         components=tuple(names[column] for column in findings.columns),
         effects=arranged(matrix.effects),
         low=arranged(low),
@@ -113,32 +119,6 @@ def assembled(
         ),
         notes=(*_notes(run, matrix, chart), *referenced.notes),
     )
-
-
-def _task(
-    run: Run, chart: MeasuredAtlas, matrix: EffectMatrix, scores: Mapping[str, float], row: int
-) -> AtlasTask:
-    name = chart.tasks[row]
-    benchmark = run.tasks.benchmarks[name]
-    return AtlasTask(
-        name=name,
-        capability=benchmark.capability,
-        metric=benchmark.metric,
-        intact=scores[name],
-        items=chart.items[row],
-        at_chance=not bool(matrix.usable[row]),
-        change=float(chart.changes[:, row].mean()),
-        explained=float(chart.joint.explained[row]),
-    )
-
-
-def _by_capability(run: Run, findings: Findings) -> dict[str, list[str]]:
-    """Returns the distinct selected components of all tasks of a capability."""
-    sets: dict[str, dict[str, None]] = {}
-    for selection in findings.selections:
-        members = sets.setdefault(run.tasks.benchmarks[selection.task].capability, {})
-        members.update(dict.fromkeys(component.name for component in selection.components))
-    return {capability: list(members) for capability, members in sets.items()}
 
 
 def _notes(run: Run, matrix: EffectMatrix, chart: MeasuredAtlas) -> Sequence[str]:
