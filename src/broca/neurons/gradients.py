@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca.engine import Engine
+from broca.engine.batches import require_finite
 from broca.engine.budget import Budget
-from broca.engine.checks import require_finite
 from broca.models import (
     GatedModel,
     NeuronBlock,
