@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import broca.models
-import broca.runs.setup
+import broca.runs.session
 from broca.cli import main
 from broca.errors import UnknownName
 
@@ -30,7 +30,7 @@ def no_models(monkeypatch, tmp_path):
     def unknown(*_, **__):
         raise UnknownName("no models here")
 
-    monkeypatch.setattr(broca.runs.setup, "load", unknown)
+    monkeypatch.setattr(broca.runs.session, "load", unknown)
     monkeypatch.setattr(broca.models, "load", unknown)
     monkeypatch.chdir(tmp_path)
 

@@ -7,7 +7,6 @@ from broca.options import (
     EngineOptions,
     ExecutorOptions,
     JournalOptions,
-    ProgressOptions,
     RunOptions,
     SearchOptions,
     TaskOptions,
@@ -17,7 +16,7 @@ from broca.options import (
 @pytest.mark.parametrize(
     ("cls", "values", "message"),
     [
-        (TaskOptions, {"num_fewshot": -1}, "`num_fewshot` must be 0 or more"),
+        (TaskOptions, {"num_fewshot": -1}, "`num_fewshot` must be at least 0"),
         (TaskOptions, {"limit": 0}, "`limit` must be"),
         (TaskOptions, {"limit": 2.5}, "`limit` must be"),
         (TaskOptions, {"metric": " "}, "`metric` is empty"),
@@ -25,7 +24,7 @@ from broca.options import (
         (SearchOptions, {"k": 0}, "`k` must be at least 1, not 0"),
         (SearchOptions, {"rows": 0}, "`rows` must be at least 1"),
         (SearchOptions, {"items": -3}, "`items` must be at least 1"),
-        (SearchOptions, {"response": "x"}, "`response` 'x' is unknown: use accuracy, margin or"),
+        (SearchOptions, {"response": "x"}, "`response` 'x' is unknown: use accuracy, margin, prob"),
         (EngineOptions, {"share_prefixes": "yes"}, "`share_prefixes` 'yes' is unknown"),
         (EngineOptions, {"reuse_layers": ""}, "`reuse_layers` '' is unknown"),
         (EngineOptions, {"token_budget": 0}, "`token_budget` must be at least 1"),
@@ -33,7 +32,7 @@ from broca.options import (
         (ExecutorOptions, {"executor": "ray", "workers": 0}, "`workers` must be at least 1"),
         (ExecutorOptions, {"executor": "ray", "gpus_per_worker": 1.5}, "`gpus_per_worker` must"),
         (ExecutorOptions, {"batch_limit": 0}, "`batch_limit` must be above 0"),
-        (JournalOptions, {"keep_outputs": 2}, "`keep_outputs` must lie between 0 and 1"),
+        (JournalOptions, {"keep_outputs": 2}, "`keep_outputs` must be at most 1"),
     ],
 )
 def test_values_that_mean_nothing_are_refused(cls, values, message):
@@ -140,11 +139,5 @@ def test_options_within_a_workspace_measure_there():
     inside = options.within("a workspace")
     assert inside.journal_options == JournalOptions(journal="a workspace", keep_outputs=0.5)
     assert inside.within(None) == options
-
-
-def test_a_call_within_a_verb_reports_nothing_by_itself():
-    """Options for calls within a verb keep everything but the caller's report."""
-    options = RunOptions(progress_options=ProgressOptions(on_progress=print))
-    assert options.on_progress is print
-    assert options.unreported() == RunOptions()
-    assert options.within("a workspace").on_progress is None
+    reported = RunOptions(on_progress=print)
+    assert reported.within("a workspace").on_progress is None

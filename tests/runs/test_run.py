@@ -15,6 +15,7 @@ import numpy as np
 import peft
 import pytest
 import torch
+from claims import claimed
 
 import broca
 from broca.engine import Ablation, EngineOptions
@@ -28,7 +29,6 @@ from broca.results.codec import encode
 from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
 from broca.runs.run import chunk_tokens
-from broca.runs.setup import claimed
 from broca.runs.workspace import Workspace
 from broca.tasks import TaskOptions
 from broca.testing import tiny_llama

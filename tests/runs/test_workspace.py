@@ -4,7 +4,7 @@ import pytest
 
 from broca.errors import BadInput
 from broca.options import ExecutorOptions, JournalOptions, SourceOptions
-from broca.runs.setup import open_workspace
+from broca.runs.session import open_workspace
 from broca.runs.workspace import Workspace
 
 

@@ -33,7 +33,11 @@ def make_app(name: str, text: str, commands: Commands | Mapping[str, Commands]) 
         help_format="plaintext",
         help_formatter=Layout(),
         default_parameter=Parameter(
-            negative=(), show_choices=False, allow_leading_hyphen=True, allow_repeating=True
+            negative_bool=(),
+            negative_iterable=(),
+            show_choices=False,
+            allow_leading_hyphen=True,
+            allow_repeating=True,
         ),
         group_arguments=ARGUMENTS,
         group_parameters=_OPTIONS,

@@ -5,6 +5,7 @@ are flags and keywords like the verb's own.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import wraps
@@ -124,24 +125,27 @@ class Options:
             values[item.name] = group._taken_from(inner, whole)
         return cls(**values)
 
-    def decisive(self) -> dict[str, Any]:
-        """Returns the values that determine a result, as plain values, group by group."""
+    def decisive(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Returns the values that determine a result, as plain values, group by group.
+
+        Args:
+            without: Names of fields and groups to leave out, such as those that hold objects.
+        """
         plain = {}
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name not in self.HOW:
+            if item.name not in {*self.HOW, *without}:
                 plain[item.name] = (
                     value.decisive() if isinstance(value, Options) else msgspec.to_builtins(value)
                 )
         return plain
 
 
-def flat(options: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+def flat(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns plain options of all groups by name; the groups of one verb share no name."""
     values: dict[str, Any] = {}
     for name, value in options.items():
-        if name not in without:
-            values |= flat(value) if name.endswith("_options") else {name: value}
+        values |= flat(value) if name.endswith("_options") else {name: value}
     return values
 
 
@@ -249,8 +253,23 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
         if known:
             says = f"is unknown{nearest(str(value), known)}: use {', '.join(known)}"
             raise BadInput(f"`{name}` '{value}' {says}") from None
-        says = str(error).replace("Expected", "expected").replace("`", "")
-        raise BadInput(f"`{name}` cannot be {value!r}: {says}") from None
+        kind = type(value).__name__
+        raise BadInput(
+            f"`{name}` must be {_expected(str(error))}, not {value!r} ({kind})"
+        ) from None
+
+
+_NOUNS = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "a text"}
+_BOUNDS = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
+
+
+def _expected(message: str) -> str:
+    """Returns in words what a message of msgspec expects, such as Expected `int` >= 1."""
+    match = re.match(r"Expected `(\w+)[^`]*`(?: ([<>]=?) ([\d.]+))?", message)
+    if match is None:
+        return message.replace("`", "")
+    kind, sign, bound = match.groups()
+    return f"{_BOUNDS[sign]} {float(bound):g}" if sign else _NOUNS.get(kind, f"a {kind}")
 
 
 def _within(hint: Any) -> tuple[Any, ...]:

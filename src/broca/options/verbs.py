@@ -31,6 +31,9 @@ ARGUMENTS = Group("Arguments", sort_key=0)
 POSITION = Parameter(group=ARGUMENTS)
 """A positional argument of the command line."""
 
+WORDS = Parameter(group=ARGUMENTS, converter=lambda _, tokens: [token.value for token in tokens])
+"""Positional arguments of the command line, all of them."""
+
 
 @dataclass(frozen=True)
 class LocalizeOptions(Options):
@@ -189,7 +192,7 @@ class StressOptions(Options):
 class CompareOptions(Options):
     """The options of `compare`."""
 
-    models: Annotated[list[Any], POSITION]
+    models: Annotated[list[Any], WORDS]
     """Models, or out folders of runs or atlases; the first is the reference."""
 
     _: KW_ONLY
@@ -418,7 +421,7 @@ class ReproduceOptions(Options):
     name: Annotated[Any, POSITION]
     """One of {studies}, several as A,B, or all."""
 
-    model: Annotated[list[Any], POSITION]
+    model: Annotated[list[Any], WORDS]
     """Models, whose rows share one table."""
 
     _: KW_ONLY
