@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from broca.runs.setup import claimed
 from capabilities import TASKS
 from claims import claimed
 from verbs.run_folders import localize_into
 
 import broca
-from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.engine import Engine
+from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.results.codec import decode, encode
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
