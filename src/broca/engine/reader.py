@@ -42,15 +42,16 @@ class _Intact:
         tokens: The sequences, left-padded, `(sequences, tokens)`.
         attention: Their attention mask.
         logits: Logits of the last positions, `(sequences, keep, vocabulary)`.
-        inputs: Inputs of each decoder layer, `(sequences, tokens, hidden)`.
-        mixed: Input of each layer's output projection, `(sequences, tokens, width)`.
+        inputs: Input of each decoder layer, `(sequences, tokens, hidden)`.
+        heads: Outputs of the heads of layers that can be resumed there, `(sequences, tokens,
+            width)`.
     """
 
     tokens: Tensor
     attention: Tensor
     logits: Tensor
-    inputs: list[Tensor | None]
-    mixed: dict[int, Tensor | None]
+    inputs: dict[int, Tensor]
+    heads: dict[int, Tensor]
 
 
 class Reader:
@@ -163,10 +164,10 @@ class Reader:
             [rows[0].tokens for rows in sequences], device=self._model.device
         )
         keep = max(reading.target for rows in sequences for reading in rows)
-        with self._model.head_outputs() as mixed:
-            logits, inputs = self._model.forward_with_layer_inputs(tokens, attention, keep=keep)
-        by_layer = dict(zip(self._model.skippable, mixed, strict=True))
-        return _Intact(tokens, attention, logits, inputs, by_layer)
+        resumption = self._model.resumption
+        with resumption.layer_inputs() as inputs, resumption.head_outputs() as heads:
+            logits, _ = self._model.forward(tokens, attention, keep=keep)
+        return _Intact(tokens, attention, logits, inputs, heads)
 
     def _resume(self, rows: Sequence[tuple[int, Work]], layer: int, intact: _Intact) -> None:
         """Runs rows, each with the index of its sequence, from a layer on.
@@ -174,18 +175,16 @@ class Reader:
         Where possible the layer's attention starts at its output projection.
         """
         tokens, attention = intact.tokens, intact.attention
-        hidden, mixed = intact.inputs[layer], intact.mixed.get(layer)
-        assert hidden is not None
+        hidden, heads = intact.inputs[layer], intact.heads.get(layer)
         keep, length = max(reading.target for _, reading in rows), tokens.shape[1]
 
         def run(batch: Sequence[tuple[int, Work]]) -> list[tuple[int, Output]]:
             work = [reading for _, reading in batch]
             index = torch.tensor([index for index, _ in batch], device=tokens.device)
-            outputs = None if mixed is None else mixed[index.to(mixed.device)]
+            outputs = None if heads is None else heads[index.to(heads.device)]
             with (
                 self._lane.gates(self._masks, work),
-                self._model.resumed_at(layer, hidden[index.to(hidden.device)]),
-                self._model.attention_taken_up(layer, outputs),
+                self._model.resumption.at(layer, hidden[index.to(hidden.device)], outputs),
             ):
                 logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
             return scored(work, logits)
