@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from broca.engine.batches import Batch, plain_batch, shared_batches
-from broca.engine.budget import Budget
-from broca.engine.checks import require_finite
-from broca.engine.prefixes import PrefixGroup, groups_that_fit, prefix_groups
-from broca.engine.stopping import StopRule
-from broca.engine.work import Decoding, Masking, Store, longest_first
+from broca.engine.batches import (
+    Batch,
+    Lane,
+    PrefixGroup,
+    Work,
+    groups_that_fit,
+    longest_first,
+    plain_batch,
+    prefix_groups,
+    require_finite,
+    shared_batches,
+)
+from broca.engine.reader import Store
 from broca.errors import BadInput, first_line
-from broca.models import ActiveGates, GatedModel
 from broca.models.caches import is_plain, join, select_rows, trim_left
-from broca.options import EngineOptions
 from broca.tasks.items import Generation
 
 LEAVE_SHARE = 1 / 8
@@ -28,10 +33,6 @@ LEAVE_SHARE = 1 / 8
 
 REFILL_SHARE = 1 / 2
 """Share of the budget that must be free before new rows enter a running batch."""
-
-
-Keep = Callable[[Decoding, list[int]], None]
-"""Receives a finished generation and its tokens."""
 
 
 class _Running:
@@ -47,17 +48,18 @@ class _Running:
         joins: Whether padding may be trimmed and rows may enter.
     """
 
-    def __init__(self, batch: Batch[Decoding], newest: Tensor, cache: Any, *, joins: bool) -> None:
+    def __init__(self, batch: Batch, newest: Tensor, cache: Any, *, joins: bool) -> None:
         self.joins = joins and is_plain(cache)
         self.work = list(batch.work)
         self.attention = batch.attention
         self.cache = cache
-        self.gates: ActiveGates = batch.gates
+        self.gates = batch.gates
         self.newest = newest
         self.alive = [True] * len(batch.work)
 
-    def keep(self, rows: list[int]) -> None:
-        """Keeps `rows` of the batch, and the positions at which one of them has a token."""
+    def keep_alive(self) -> None:
+        """Keeps the rows that still generate, and the positions at which one has a token."""
+        rows = [row for row, lives in enumerate(self.alive) if lives]
         index = torch.tensor(rows, device=self.attention.device)
         select_rows(self.cache, index)
         self.gates.select(index)
@@ -67,199 +69,154 @@ class _Running:
         if self.joins:
             self.attention = trim_left(self.cache, self.attention)
 
-    def take_in(self, other: _Running, masking: Masking) -> None:
+    def take_in(self, other: _Running) -> None:
         """Appends the rows of another batch."""
         self.attention = join(self.cache, self.attention, other.cache, other.attention)
         self.newest = torch.cat([self.newest, other.newest])
-        self.gates.extend(*masking.of(other.work))
+        self.gates.extend(other.gates)
         self.work += other.work
         self.alive += other.alive
 
 
 class Decoder:
-    """Runs generations.
+    """Runs the generations of a job on a lane.
 
     Args:
-        model: The model.
-        budget: The token budget, shared with the rest of the engine.
-        options: Which work is shared, and whether rows leave and enter batches.
-        stop: Decides when a generation ends.
+        lane: The model and its budget.
+        masks: Gates of every mask, `(masks, components)`.
+        store: Receives the answers when they are finished.
     """
 
-    def __init__(
-        self, model: GatedModel, budget: Budget, options: EngineOptions, stop: StopRule
-    ) -> None:
-        self.tokens = 0
-        """Number of tokens that were read and generated so far, padding excluded."""
-        self._model = model
-        self._budget = budget
-        self._options = options
-        self._stop = stop
+    def __init__(self, lane: Lane, masks: Tensor, store: Store) -> None:
+        self._lane, self._masks, self._store = lane, masks, store
+        self._model, self._budget = lane.model, lane.budget
         self._processors = cache(self._processors_of)
         self._joins = False
+        self._ended: set[int] = set()
 
     @torch.inference_mode()
-    def run(self, work: Sequence[Decoding], masking: Masking, store: Store) -> None:
-        """Runs all generations; answers are stored when they are finished."""
+    def run(self, work: Sequence[Work]) -> None:
+        """Runs all generations."""
         longest = max((row.length for row in work), default=1)
         self._joins = self._model.sharing(longest).joining  # of any two rows of this run
         together = [row for row in work if self._runs_with_others(row)]
-        groups, alone = prefix_groups(
-            together, self._options.share_prefixes, self._model.shares_prefixes
-        )
-        pending = sorted(groups, key=lambda group: len(group.prefix), reverse=True)
-        while pending:
-            shared = len(pending[0].prefix)
-            suffix = max(decoding.length - len(g.prefix) for g in pending for decoding in g.members)
-            size = groups_that_fit(pending, self._budget.rows(suffix, cached=shared))
-            pack = pending[:size]
-            del pending[:size]
-            prefixes = {decoding.position: g.prefix for g in pack for decoding in g.members}
-            members = [decoding for group in pack for decoding in group.members]
-            source = partial(self._on_prefixes, prefixes, masking)
-            self._finish(members, shared, source, masking, store)
-        self._finish(alone, 0, partial(self._plain, masking), masking, store)
+        groups, alone = prefix_groups(self._model, together, self._lane.options.share_prefixes)
+        while groups:
+            size, _ = groups_that_fit(self._budget, groups)
+            prefixes = {row.position: g.prefix for g in groups[:size] for row in g.members}
+            self._finish([row for group in groups[:size] for row in group.members], prefixes)
+            del groups[:size]
+        self._finish(alone, {})
         for decoding in work:
             if not self._runs_with_others(decoding):
-                self._generate_alone(decoding, masking, store)
+                self._generate_alone(decoding)
 
-    def _runs_with_others(self, decoding: Decoding) -> bool:
+    def _runs_with_others(self, decoding: Work) -> bool:
         sharing = self._model.sharing(decoding.length)
         return sharing.decoding and sharing.padding
 
-    def _generate_alone(self, decoding: Decoding, masking: Masking, store: Store) -> None:
+    def _generate_alone(self, decoding: Work) -> None:
         """Generates a row with transformers' own loop: its cache follows the model's own rules."""
-        stop, request = self._stop, decoding.request
+        stop, request = self._lane.stop, decoding.request
 
         def ended(tokens: Tensor, _scores: Any, **_: Any) -> Tensor:
             generated = tokens[0, len(decoding.tokens) :].tolist()
             over = stop.ended(generated, request.stop, request.max_new_tokens)
             return torch.tensor([over], device=tokens.device)
 
-        gates, replacement = masking.of([decoding])
         tokens = torch.tensor([decoding.tokens], device=self._model.device)
-        processors = (
-            self._processors(
+        processors = None
+        if request.settings:
+            processors = self._processors(
                 request.settings, len(request.context), request.max_new_tokens, tokens.device
             )
-            if request.settings
-            else None
-        )
-        with self._model.gates(gates, replacement=replacement):
+        with self._lane.gates(self._masks, [decoding]):
             generated, logits = self._model.generated(
                 tokens, ended=ended, longest=request.max_new_tokens, logits_processor=processors
             )
         require_finite(logits[:, None], [decoding.position] * len(logits))
-        self.tokens += len(decoding.tokens)
-        self._keep(set(), store, decoding, generated)
+        self._lane.tokens += len(decoding.tokens)
+        self._keep(decoding, generated)
 
-    def _finish(
-        self,
-        work: Sequence[Decoding],
-        shared: int,
-        source: Callable[[deque[Decoding]], Iterator[_Running]],
-        masking: Masking,
-        store: Store,
-    ) -> None:
+    def _finish(self, work: Sequence[Work], prefixes: Mapping[int, tuple[int, ...]]) -> None:
         """Runs rows to their end; rows that do not fit memory run again in smaller batches.
 
         Args:
             work: The rows.
-            shared: Number of first tokens that are read once for all rows.
-            source: Yields prefilled batches of rows from a queue.
-            masking: Gates of every mask.
-            store: Receives the answers.
+            prefixes: Shared prefix of each row, by the position of its request; none for rows
+                without.
         """
+        shared = max(map(len, prefixes.values()), default=0)
         pending = longest_first(work)
         while pending:
-            ended: set[int] = set()
             rows = self._budget.rows(pending[0].length - shared, cached=shared)
-            queue = deque(pending)
-            keep = partial(self._keep, ended, store)
-            attempt = partial(self._generate, source(queue), queue, masking, keep)
+            attempt = partial(self._generate, deque(pending), prefixes)
             self._budget.attempt(attempt, rows=min(rows, len(pending)))
-            pending = [decoding for decoding in pending if decoding.position not in ended]
+            pending = [row for row in pending if row.position not in self._ended]
 
-    def _keep(self, ended: set[int], store: Store, decoding: Decoding, tokens: list[int]) -> None:
+    def _keep(self, decoding: Work, tokens: list[int]) -> None:
         """Stores a finished generation."""
-        self.tokens += len(tokens)
-        ended.add(decoding.position)
-        text = self._stop.text(tokens, decoding.request.stop)
-        store([(decoding.position, Generation(text, len(tokens)))])
+        self._lane.tokens += len(tokens)
+        self._ended.add(decoding.position)
+        text = self._lane.stop.text(tokens, decoding.request.stop)
+        self._store([(decoding.position, Generation(text, len(tokens)))])
 
-    def _plain(self, masking: Masking, queue: deque[Decoding]) -> Iterator[_Running]:
-        """Yields prefilled batches of rows without shared prefixes."""
-        while queue:
-            size = min(len(queue), self._budget.rows(queue[0].length))
-            batch = [queue.popleft() for _ in range(size)]
-            yield self._begin(plain_batch(self._model, batch, masking))
-
-    def _on_prefixes(
-        self, prefixes: Mapping[int, tuple[int, ...]], masking: Masking, queue: deque[Decoding]
+    def _begun(
+        self, queue: deque[Work], prefixes: Mapping[int, tuple[int, ...]]
     ) -> Iterator[_Running]:
-        """Yields prefilled batches of rows after prefixes that are read once.
-
-        Args:
-            prefixes: Shared prefix of each row, by the position of its request.
-            masking: Gates of every mask.
-            queue: The rows.
-        """
-        by_prefix: dict[tuple[int, int, tuple[int, ...]], list[Decoding]] = {}
-        while queue:
-            decoding = queue.popleft()
-            key = decoding.mask, decoding.donor, prefixes[decoding.position]
-            by_prefix.setdefault(key, []).append(decoding)
-        groups = [PrefixGroup(prefix, tuple(rows)) for (_, _, prefix), rows in by_prefix.items()]
-        shared = max(len(group.prefix) for group in groups)
-        longest = max(decoding.length - len(g.prefix) for g in groups for decoding in g.members)
-        size = self._budget.rows(longest, cached=shared)
-        for batch in shared_batches(self._model, groups, masking, rows=size):
+        """Yields batches whose prompts are read, of rows that it takes from the queue."""
+        while queue and not prefixes:
+            size = min(len(queue), self._budget.rows(queue[0].length))
+            batch = plain_batch(self._lane, self._masks, [queue.popleft() for _ in range(size)])
             yield self._begin(batch)
+        by_prefix: dict[tuple[int, int, tuple[int, ...]], list[Work]] = {}
+        while queue:
+            row = queue.popleft()
+            by_prefix.setdefault((row.mask, row.donor, prefixes[row.position]), []).append(row)
+        groups = [PrefixGroup(prefix, tuple(rows)) for (_, _, prefix), rows in by_prefix.items()]
+        if groups:
+            shared = max(len(group.prefix) for group in groups)
+            longest = max(row.length - len(g.prefix) for g in groups for row in g.members)
+            size = self._budget.rows(longest, cached=shared)
+            for shared_batch in shared_batches(self._lane, self._masks, groups, rows=size):
+                yield self._begin(shared_batch)
 
-    def _begin(self, batch: Batch[Decoding]) -> _Running:
+    def _begin(self, batch: Batch) -> _Running:
         """Reads the prompts of a batch."""
         with batch.gates:
             logits, cache = self._model.forward(
                 batch.tokens, batch.attention, keep=1, cache=batch.cache, use_cache=True
             )
-        self.tokens += batch.read
+        self._lane.tokens += batch.read
         require_finite(logits, [decoding.position for decoding in batch.work])
         newest = self._choose(logits[:, -1], batch.work, {})
         return _Running(batch, newest, cache, joins=self._joins)
 
-    def _generate(
-        self,
-        source: Iterator[_Running],
-        queue: deque[Decoding],
-        masking: Masking,
-        keep: Keep,
-    ) -> None:
-        """Decodes until the source is empty and every row is finished.
+    def _generate(self, queue: deque[Work], prefixes: Mapping[int, tuple[int, ...]]) -> None:
+        """Decodes rows until every one is finished.
 
         Args:
-            source: Prefilled batches; the next is taken when there is room for it.
-            queue: Rows that the source has not prefilled yet.
-            masking: Gates of every mask.
-            keep: Receives each generation when it is finished.
+            queue: The rows; those that it still holds have not been read.
+            prefixes: Shared prefix of each row, by the position of its request.
         """
+        source = self._begun(queue, prefixes)  # the next batch when there is room for it
         generated: dict[int, list[int]] = {}
         running = next(source, None)
         while running is not None:
-            self._note_newest(running, generated, keep)
-            alive = [row for row, lives in enumerate(running.alive) if lives]
-            if not alive:
+            self._note_newest(running, generated)
+            if not any(running.alive):
                 running = next(source, None)
                 continue
-            if self._options.compact:
-                gone = len(running.work) - len(alive)
+            if self._lane.options.compact:
+                gone = running.alive.count(False)
                 if gone >= LEAVE_SHARE * len(running.work):
-                    running.keep(alive)
+                    running.keep_alive()
                 if queue and self._has_room(running):
                     new = next(source)
-                    self._note_newest(new, generated, keep)
+                    self._note_newest(new, generated)
                     if any(new.alive):
-                        new.keep([row for row, lives in enumerate(new.alive) if lives])
-                        running.take_in(new, masking)
+                        new.keep_alive()
+                        running.take_in(new)
             running.attention = nn.functional.pad(running.attention, (0, 1), value=1)
             with running.gates:
                 logits, running.cache = self._model.forward(
@@ -273,7 +230,7 @@ class Decoder:
             running.newest = self._choose(logits[:, -1], running.work, generated)
 
     def _choose(
-        self, logits: Tensor, work: Sequence[Decoding], generated: Mapping[int, list[int]]
+        self, logits: Tensor, work: Sequence[Work], generated: Mapping[int, list[int]]
     ) -> Tensor:
         """Returns the most likely token of each row after its request's settings, `(rows,)`.
 
@@ -329,16 +286,17 @@ class Decoder:
                 "generation_config"
             ) from error
 
-    def _note_newest(self, running: _Running, generated: dict[int, list[int]], keep: Keep) -> None:
+    def _note_newest(self, running: _Running, generated: dict[int, list[int]]) -> None:
         """Appends the newest token of each running row, and finishes rows that it ends."""
         newest = running.newest.tolist()
         for row, (decoding, token) in enumerate(zip(running.work, newest, strict=True)):
             if running.alive[row]:
                 tokens = generated.setdefault(decoding.position, [])
                 tokens.append(token)
-                if self._stop.ended(tokens, decoding.request.stop, decoding.request.max_new_tokens):
+                request = decoding.request
+                if self._lane.stop.ended(tokens, request.stop, request.max_new_tokens):
                     running.alive[row] = False
-                    keep(decoding, tokens)
+                    self._keep(decoding, tokens)
 
     def _has_room(self, running: _Running) -> bool:
         """Whether enough of the budget is free for new rows, and the cache can be extended."""

@@ -9,7 +9,7 @@ import pytest
 from engine.shared_work import five_masks, heads, run
 from independent import plain_generation, zeroed_by_hand
 
-from broca.engine import Engine, decoding
+from broca.engine import Engine, decoder
 from broca.engine.stopping import StopRule
 from broca.tasks import Request
 from broca.testing import tiny_llama
@@ -55,7 +55,7 @@ def test_every_row_follows_the_settings_of_its_request(tiny, gates, monkeypatch,
     So they do where a model may decode nothing together.
     """
     if share is None:
-        monkeypatch.setattr(decoding.Decoder, "_runs_with_others", lambda *_: False)
+        monkeypatch.setattr(decoder.Decoder, "_runs_with_others", lambda *_: False)
     rng = np.random.default_rng(7)
     kinds = [
         {},
@@ -87,13 +87,13 @@ def test_every_row_follows_the_settings_of_its_request(tiny, gates, monkeypatch,
 def test_new_rows_enter_a_running_batch(tiny, gates, monkeypatch):
     """When short generations have ended, waiting rows join the long ones in one forward pass."""
     joined = []
-    take_in = decoding._Running.take_in
+    take_in = decoder._Running.take_in
 
-    def counted(self, other, masking):
+    def counted(self, other):
         joined.append(len(other.work))
-        take_in(self, other, masking)
+        take_in(self, other)
 
-    monkeypatch.setattr(decoding._Running, "take_in", counted)
+    monkeypatch.setattr(decoder._Running, "take_in", counted)
     # a rule without tokenizer: a generation ends after as many tokens as its stop string is long
     monkeypatch.setattr(
         StopRule, "ended", lambda _, tokens, stop, limit: len(tokens) >= len(stop[0])
