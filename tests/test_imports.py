@@ -23,7 +23,7 @@ ORDER = (
     "models",
     "tasks",
     "engine",
-    "journal",
+    "store",
     "executors",
     "published",
     "verification",
@@ -52,7 +52,7 @@ HEAVY = {
     "atlases": {"torch", "transformers", "lm_eval", "sqlite3"},
     "reports": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
     "tasks/sandbox": {"torch", "transformers", "lm_eval", "sklearn", "numpy"},
-    "journal": {"torch", "transformers", "lm_eval", "sklearn"},
+    "store": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 
 

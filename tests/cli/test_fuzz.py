@@ -2,12 +2,12 @@
 
 import sys
 
+import broca.runs.setup
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import broca.models
-import broca.runs.setup
 from broca.cli import main
 from broca.errors import UnknownName
 

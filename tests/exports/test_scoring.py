@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from broca.runs.setup import open_session
 from harness_tasks import answers, write_tasks
 
 from broca.errors import BadInput, SelfTestFailed
@@ -13,7 +14,6 @@ from broca.exports import scoring
 from broca.exports.requests import ExportRequest
 from broca.options import RunOptions, SourceOptions, TaskOptions
 from broca.results.base import AblationInfo
-from broca.runs.setup import open_session
 from broca.tasks import Catalog, RequestTokenizer
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from broca.runs.setup import claimed, open_session
 from reports.test_page import make_result
 from safetensors.torch import load_file
 
@@ -18,7 +19,6 @@ from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.results.base import AblationInfo
 from broca.results.export import BaseModel, Export, ReloadCheck
-from broca.runs.setup import claimed, open_session
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 

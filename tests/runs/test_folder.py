@@ -6,9 +6,9 @@ from contextlib import nullcontext
 import pytest
 
 from broca.errors import BadInput, JournalBusy, OutFolderTaken
-from broca.journal import Journal
 from broca.options import ModelOptions, RunOptions, SourceOptions, TaskOptions
 from broca.runs.folder import RunFolder, options_of_run
+from broca.store import Journal
 
 
 def claim(folder, *, seed=0, **options):

@@ -1,9 +1,9 @@
 """Progress of a run, from its plans and from its expected steps."""
 
 import pytest
+from broca.runs.forecast import Step
 
 from broca.engine import Progress
-from broca.runs.forecast import Step
 from broca.runs.progress import Stages
 
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from broca.runs.setup import IN_MEMORY, model_and_heads, open_session, open_workspace
+from journals import totals
 
 from broca import designs
 from broca.errors import BadInput, NothingToLocalize
@@ -11,7 +13,6 @@ from broca.measurement import Plan
 from broca.options import ExecutorOptions, JournalOptions, RunOptions, SourceOptions
 from broca.results.codec import encode
 from broca.runs.progress import Stages
-from broca.runs.setup import IN_MEMORY, model_and_heads, open_session, open_workspace
 from broca.runs.workspace import Workspace
 from broca.verbs.localize import localize
 
@@ -67,7 +68,7 @@ def test_a_session_measures_with_the_options_of_its_verb(tiny):
         assert run.engine_options is options.engine_options
         plan = Plan.crossed(designs.intact(len(tiny.components)), np.array([0]))
         assert len(run.measure(plan).responses) == 1
-        assert space.journal.query("SELECT count(*) FROM rows")[0] == (1,)
+        assert totals(space.journal)["rows"] == 1
         with pytest.raises(NothingToLocalize):  # random weights solve no task
             opened.intact_scores(run)
     assert list(dict.fromkeys(stages))[-2:] == [

@@ -9,8 +9,10 @@ import huggingface_hub
 import pytest
 import torch
 import transformers as hf
+from broca.runs.setup import IN_MEMORY
 from exports.hub import fake_hub
 from independent import zeroed_by_hand
+from journals import totals
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from verbs.run_folders import localize_into
@@ -18,11 +20,9 @@ from verbs.run_folders import localize_into
 import broca
 from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
 from broca.exports import factors_of, writing
-from broca.journal import Journal
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
 from broca.results.files import write_beside
-from broca.runs.setup import IN_MEMORY
 from broca.testing import tiny_llama, tiny_tokenizer
 
 FORMS = ("adapter", "weights", "heads", "patch")
@@ -262,8 +262,7 @@ def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
 
 def measured_rows(path):
     """Returns the number of rows that were measured for a journal."""
-    with Journal(path, read_only=True) as journal:
-        return journal.query("SELECT sum(rows) FROM batches")[0][0]
+    return totals(path)["rows"]
 
 
 def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):

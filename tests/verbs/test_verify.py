@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from broca.runs.setup import claimed
 from capabilities import TASKS
 from verbs.run_folders import localize_into
 
@@ -10,7 +11,6 @@ from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.executors import LocalExecutor
 from broca.results.codec import decode, encode
 from broca.runs.run import Run
-from broca.runs.setup import claimed
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, TaskOptions
 from broca.verbs.verify import verify

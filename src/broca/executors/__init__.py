@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from broca.executors.base import Executor as Executor
     from broca.executors.base import Setting as Setting
     from broca.executors.journaled import JournaledExecutor as JournaledExecutor
-    from broca.executors.journaled import Recording as Recording
     from broca.executors.local import LocalExecutor as LocalExecutor
     from broca.executors.ray import RayExecutor as RayExecutor
     from broca.executors.ray import RayOptions as RayOptions
@@ -37,7 +36,6 @@ _HOME = {
     "RayExecutor": "ray",
     "RayOptions": "ray",
     "RayPool": "ray",
-    "Recording": "journaled",
     "Setting": "base",
     "WorkerSpec": "workers",
     "executors": "records",

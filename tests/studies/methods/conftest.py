@@ -1,9 +1,9 @@
 """Fixtures of the comparison of methods."""
 
 import pytest
+from broca.runs.setup import open_session
 
 from broca.options import RunOptions, TaskOptions
-from broca.runs.setup import open_session
 from broca.runs.task_sets import load_tasks, whole_tasks
 from broca.runs.workspace import Workspace
 from broca.studies.methods import Cell, CellKey

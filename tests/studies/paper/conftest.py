@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from broca.runs.setup import open_session
 from studies.paper.own_answers import TASKS, local_data, own_labels
 
 from broca.models import GatedModel
 from broca.options import RunOptions, SearchOptions
-from broca.runs.setup import open_session
 from broca.studies.paper import Study, StudySettings, reproduce
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer

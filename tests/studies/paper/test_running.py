@@ -1,11 +1,11 @@
 """Reproductions end to end: the paper's tasks on a model of random weights, and refusals."""
 
 import pytest
+from journals import totals
 from studies.paper.own_answers import TASKS
 
 from broca.engine import Engine
 from broca.errors import BadInput, NothingToLocalize, UnknownName
-from broca.journal import Journal
 from broca.studies.paper import ALL, NAMES, reproduce
 from broca.studies.paper.running import EXPERIMENTS, stem_of
 
@@ -56,8 +56,7 @@ def test_no_row_is_measured_twice_by_the_same_command(planted, tmp_path, monkeyp
     }  # fmt: skip
 
     def row_count():
-        with Journal(settings["journal"], read_only=True) as journal:
-            return journal.query("SELECT count(*) FROM rows")[0][0]
+        return totals(settings["journal"])["rows"]
 
     first = reproduce("table2", planted, **settings)
     rows = row_count()

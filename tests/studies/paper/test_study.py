@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from broca.runs.setup import open_session
 
 from broca.errors import TaskUnusable
 from broca.options import RunOptions, SearchOptions, SourceOptions
-from broca.runs.setup import open_session
 from broca.studies.paper import Study, StudySettings
 from broca.studies.paper.study import PAPER
 
