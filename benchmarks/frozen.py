@@ -50,7 +50,8 @@ RUNS: dict[str, list[str]] = {
 VOLATILE = {
     "seconds", "minutes", "time", "date", "versions", "version", "duration", "rows_per_second",
     "started", "finished", "host", "out", "speed", "created", "path", "source", "location",
-    "fingerprint", "identity", "timing", "command",
+    "fingerprint", "identity", "timing", "command", "wall_s", "base_model_name_or_path",
+    "adapter_config.json",
 }  # fmt: skip
 """Keys that differ from run to run or name a place."""
 

@@ -29,9 +29,9 @@ import torch
 
 import broca
 from broca.engine import EngineOptions
-from broca.store import Journal
 from broca.results.codec import encode
 from broca.runs import run as runs
+from broca.store import Journal
 from broca.tasks import TaskOptions
 
 STAGES = ("building", "scoring", "searching", "verifying", "writing")

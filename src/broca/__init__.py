@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from broca.results.verification import Verification as Verification
     from broca.runs.run import Run as Run
     from broca.runs.workspace import Workspace as Workspace
-    from broca.studies.paper import reproduce as reproduce
+    from broca.studies.paper.reproduction import reproduce as reproduce
     from broca.tasks import Task as Task
     from broca.verbs.atlas import atlas as atlas
     from broca.verbs.chat import chat as chat
@@ -96,7 +96,7 @@ _HOME = {
     "plan": "broca.verbs.plan",
     "published_lists": "broca.published",
     "read": "broca.results.reading",
-    "reproduce": "broca.studies.paper",
+    "reproduce": "broca.studies.paper.reproduction",
     "refit": "broca.verbs.refit",
     "report": "broca.verbs.report",
     "rerun": "broca.verbs.rerun",

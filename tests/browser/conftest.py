@@ -8,6 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from broca.studies.methods.comparison_page import render_page as render_methods
+from broca.studies.methods.summary import MethodSummary
+from broca.studies.paper.reproduction_page import render_page
 from reports.test_escaping import make_stress
 from reports.test_page import make_result
 from results.test_atlas import make_atlas
@@ -19,10 +22,7 @@ from simulated import toy_verification
 import broca
 from broca.reports import render
 from broca.reports.index import entry_of, render_index
-from broca.studies.methods.comparison_page import render_page as render_methods
-from broca.studies.methods.summary import MethodSummary
 from broca.studies.paper import Reproduction
-from broca.studies.paper.reproduction_page import render_page
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -15,7 +15,7 @@ _load = functools.cache(load)
 def _loaded_once():
     """A model is loaded once for all commands that name it with the same options."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("broca.runs.setup.load", _load)
+        patch.setattr("broca.runs.session.load", _load)
         yield
 
 

@@ -2,12 +2,12 @@
 
 import sys
 
-import broca.runs.setup
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import broca.models
+import broca.runs.session
 from broca.cli import main
 from broca.errors import UnknownName
 
@@ -30,7 +30,7 @@ def no_models(monkeypatch, tmp_path):
     def unknown(*_, **__):
         raise UnknownName("no models here")
 
-    monkeypatch.setattr(broca.runs.setup, "load", unknown)
+    monkeypatch.setattr(broca.runs.session, "load", unknown)
     monkeypatch.setattr(broca.models, "load", unknown)
     monkeypatch.chdir(tmp_path)
 

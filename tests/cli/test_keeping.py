@@ -162,7 +162,7 @@ def on_day(monkeypatch):
             def now(cls, tz=None):
                 return cls.fromisoformat(day)
 
-        monkeypatch.setattr("broca.runs.setup.date", Today, raising=False)
+        monkeypatch.setattr("broca.runs.session.date", Today, raising=False)
         monkeypatch.setattr(chat_template_utils, "datetime", Now)
 
     return change

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from broca.runs.setup import claimed
+from claims import claimed
 from independent import plain_generation, plain_loglikelihood
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file

@@ -1,22 +1,27 @@
 """Out folders are claimed, resumed, replaced and recognized as finished."""
 
 import json
-from contextlib import nullcontext
 
 import pytest
 
 from broca.errors import BadInput, JournalBusy, OutFolderTaken
-from broca.options import ModelOptions, RunOptions, SourceOptions, TaskOptions
-from broca.runs.folder import RunFolder, options_of_run
+from broca.options import (
+    LocalizeOptions,
+    ModelOptions,
+    RunOptions,
+    SourceOptions,
+    TaskOptions,
+)
+from broca.runs.folder import RunFolder, finished_files, note_finished, options_of_run
 from broca.store import Journal
 
 
-def claim(folder, *, seed=0, **options):
+def claim(folder, *, seed=0, **arguments):
     """Claims a folder for a small command."""
     folder.mkdir(exist_ok=True)
     return RunFolder.claim(
-        folder, verb="localize", options={"task": "a", "seed": seed}, how={}, command=["broca"],
-        **options,
+        folder, verb="localize", options=LocalizeOptions("reference", task="sorting", seed=seed),
+        command=["broca"], **arguments,
     )  # fmt: skip
 
 
@@ -55,61 +60,62 @@ def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
         claim(tmp_path / "out", fresh=True)
 
 
-def finish(folder, *sources):
-    """Finishes a run of the small command."""
-    run_folder = claim(folder)
-    (folder / "result.json").write_text("{}")
-    run_folder.finish(sources, [folder / "result.json"])
-
-
-def is_finished(folder, **options):
-    """Returns whether the small command is finished in the folder."""
-    return RunFolder.is_finished(
-        folder, verb="localize", options={"task": "a", "seed": 0, **options}
-    )
-
-
-def test_a_finished_run_is_known_by_its_options_and_files(tmp_path):
-    """With other options or changed sources, source folders or results a run is not finished."""
+@pytest.fixture
+def finished(tmp_path):
+    """A model, the out folder of a finished command on it, and a function that asks for it."""
     model, out = tmp_path / "model", tmp_path / "out"
-    model.mkdir()
-    weights = model / "weights"
-    weights.write_text("1")
-    assert not is_finished(out)
-    finish(out, model, weights)
-    assert is_finished(out)
-    assert not is_finished(out, seed=1)
-    for change in (
-        lambda: weights.write_text("12"),
+    for folder in (model, out):
+        folder.mkdir()
+    (model / "weights").write_text("1")
+    (out / "result.json").write_text("{}")
+
+    def files(place=out, **options):
+        command = LocalizeOptions(str(model), task="sorting", **options)
+        return finished_files(place, "localize", command)
+
+    note_finished(
+        out, "localize", LocalizeOptions(str(model), task="sorting"), [out / "result.json"]
+    )
+    return model, out, files
+
+
+def test_a_finished_command_is_known_by_its_options_and_files(finished):
+    """Other options, changed files and other versions are another command."""
+    model, out, files = finished
+    assert files() == (out / "result.json",)
+    quick = RunOptions(model_options=ModelOptions(device="cpu"))
+    assert files(run_options=quick)  # it decides only how the result is computed
+    assert not files(seed=1)
+    changes = [
         lambda: (model / "more").write_text(""),
-        lambda: weights.unlink(),
-        lambda: (out / "result.json").write_text("[]"),
-    ):
-        finish(out, model, weights)
+        lambda: (model / "weights").write_text("12"),
+        lambda: (model / "weights").unlink(),
+    ]
+    for change in changes:
         change()
-        assert not is_finished(out)
-        weights.write_text("1")
+        assert not files()
 
 
-def test_a_moved_folder_is_still_finished(tmp_path):
-    """Files in the folder are recorded relative to it."""
-    finish(tmp_path / "out")
-    (tmp_path / "out").rename(tmp_path / "moved")
-    assert is_finished(tmp_path / "moved")
+def test_a_moved_or_edited_result(finished):
+    """A folder may be moved; an edited result is not what the command wrote."""
+    _, out, files = finished
+    moved = out.rename(out.parent / "moved")
+    assert files(moved)
+    (moved / "result.json").write_text("[]")
+    assert not files(moved)
 
 
-def test_files_that_cannot_be_told_are_checked_in_full(tmp_path):
-    """Runs with unknown sources, claimed again or of other versions are not finished."""
-    claim(tmp_path / "out").finish(None, [])
-    assert not is_finished(tmp_path / "out")
-    finish(tmp_path / "out")
-    claim(tmp_path / "out")
-    assert not is_finished(tmp_path / "out")
-    finish(tmp_path / "out")
-    record = json.loads((tmp_path / "out" / "reproduce.json").read_text())
-    record["versions"]["torch"] = "0.1"
-    (tmp_path / "out" / "reproduce.json").write_text(json.dumps(record))
-    assert not is_finished(tmp_path / "out")
+def test_other_versions_are_not_finished(finished):
+    """A result of another torch is measured again; what is no record is ignored."""
+    _, out, files = finished
+    text = (out / "finished.json").read_text()
+    record = json.loads(text)
+    record["localize"]["versions"]["torch"] = "0.1"
+    for other in (json.dumps(record), "[]", "{", '{"localize": 3}', '{"localize": {"files": 1}}'):
+        (out / "finished.json").write_text(other)
+        assert not files()
+    (out / "finished.json").write_text(text)
+    assert files()
 
 
 def test_resume_needs_a_run(tmp_path):
@@ -143,20 +149,24 @@ def test_broken_reproduce_json_is_one_line(tmp_path, text):
 
 def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
     """Options come from the run's record unless they are given."""
-    recorded = {
-        "task": "a", "seed": 0, "include_path": "/tasks", "allow_code": True, "revision": "step9",
-        "dtype": "bfloat16", "components": "heads+mlp", "merge_adapter": False,
-        "task_options": {"num_fewshot": 2, "gen_kwargs": "max_gen_toks=9"},
-    }  # fmt: skip
-    (tmp_path / "out").mkdir()
-    RunFolder.claim(
-        tmp_path / "out", verb="localize", options=recorded, how={"device": "cpu"},
-        command=["broca"], journal=tmp_path / "shared.sqlite",
+    recorded = LocalizeOptions.of(
+        {
+            "model": "reference", "task": "sorting", "include_path": "/tasks", "allow_code": True,
+            "revision": "step9", "dtype": "bfloat16", "components": "heads+mlp", "device": "cpu",
+            "merge_adapter": False, "num_fewshot": 2, "gen_kwargs": "max_gen_toks=9",
+        }
     )  # fmt: skip
+    folder = tmp_path / "out"
+    folder.mkdir()
+    claimed = RunFolder.claim(
+        folder, verb="localize", options=recorded, command=["broca"],
+        journal=tmp_path / "shared.sqlite",
+    )  # fmt: skip
+    assert claimed.options == RunFolder.read(folder).options == recorded
     run_options = RunOptions(
         model_options=ModelOptions(dtype="float32"), task_options=TaskOptions(limit=8)
     )
-    options = options_of_run(tmp_path / "out", run_options)
+    options = options_of_run(folder, run_options)
     assert options.source_options == SourceOptions(include_path="/tasks", allow_code=True)
     assert options.model_options == ModelOptions(
         revision="step9", dtype="float32", components="heads+mlp", device="cpu", merge_adapter=False
@@ -167,32 +177,3 @@ def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
     assert options.journal_options.journal == str(tmp_path / "shared.sqlite")
     (tmp_path / "none").mkdir()
     assert options_of_run(tmp_path / "none", run_options) is run_options
-
-
-def test_the_former_name_of_the_options_is_read(tmp_path):
-    """A folder whose record calls the options `asked` is resumed, and refused for another run."""
-    claim(tmp_path / "out")
-    file = tmp_path / "out" / "reproduce.json"
-    record = json.loads(file.read_text())
-    record["asked"] = record.pop("options")
-    for seed, refusal in ((0, nullcontext()), (1, pytest.raises(OutFolderTaken, match="seed"))):
-        file.write_text(json.dumps(record))
-        with refusal:
-            assert claim(tmp_path / "out", seed=seed).resumed
-
-
-def test_options_that_an_older_version_lacks_have_their_defaults(tmp_path):
-    """The folder of an older version is resumed unless an option that it lacks is set."""
-    (tmp_path / "out").mkdir()
-    older = {"task": "a", "task_options": {"metric": None}}
-    newer = {**older, "trust_remote_code": False}
-    newer["task_options"] = {"metric": None, "gen_kwargs": None}
-    for options in (older, newer):
-        RunFolder.claim(
-            tmp_path / "out", verb="localize", options=options, how={}, command=["broca"]
-        )
-    changed = {**newer, "task_options": {"metric": None, "gen_kwargs": "{}"}}
-    with pytest.raises(OutFolderTaken, match="`task_options`"):
-        RunFolder.claim(
-            tmp_path / "out", verb="localize", options=changed, how={}, command=["broca"]
-        )

@@ -22,7 +22,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     result = localize_into(
         folder, model="reference-small", task="capitals", others=["sorting"], rows=240,
-        method="cs-stratified", items=8, verify=False, task_options={"limit": 40},
+        method="cs-stratified", items=8, verify=False, limit=40,
     )  # fmt: skip
     return folder, result
 
@@ -32,7 +32,7 @@ def test_rows_are_those_of_the_task(finished):
     folder, result = finished
     run_folder = localized_in(folder)
     with Journal(run_folder.journal, read_only=True) as journal:
-        run = find_run(journal, run_folder.record["digests"]["run"])
+        run = find_run(journal, run_folder.record.digests["run"])
         problem = problem_of_run(journal, run)
         rows = task_rows(journal, run, problem)
         ranking = ranking_from_journal(journal, run)

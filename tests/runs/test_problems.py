@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from broca.runs.problems import measured_places, method_of, problem_of, require_search
-from broca.runs.setup import claimed
+from claims import claimed
 
 from broca.errors import BadInput, UnknownName
 from broca.options import SearchOptions, TaskOptions
+from broca.runs.search import measured_places, method_of, problem_of, require_search
 from broca.searches import DEFAULT_METHOD
 from broca.tasks import Catalog
 

@@ -13,7 +13,7 @@ def result(tmp_path_factory):
     """A small localization."""
     return localize_into(
         tmp_path_factory.mktemp("run"), model="reference-small", task="capitals",
-        method="cs-stratified", rows=200, items=8, verify=False, task_options={"limit": 40},
+        method="cs-stratified", rows=200, items=8, verify=False, limit=40,
     )  # fmt: skip
 
 

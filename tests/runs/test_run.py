@@ -15,7 +15,7 @@ import numpy as np
 import peft
 import pytest
 import torch
-from broca.runs.setup import claimed
+from claims import claimed
 from journals import totals
 
 import broca

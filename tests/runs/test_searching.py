@@ -5,7 +5,8 @@ import pytest
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
-from broca.runs import searching, timing
+from broca.runs import search as searching
+from broca.runs import speed as timing
 
 ROWS = 150
 """Budget of a search."""
@@ -69,5 +70,5 @@ def test_too_little_time_is_refused(tmp_path, monkeypatch):
     arguments = {**ARGUMENTS, "method": "pooled", "rows": None}
     with pytest.raises(BadInput, match=r"`max_minutes` 0\.1 allow about 3 rows here.*it needs 300"):
         localize_into(tmp_path, max_minutes=0.1, **arguments)
-    with pytest.raises(BadInput, match="`max_minutes` must be more than 0, not -1"):
+    with pytest.raises(BadInput, match="`max_minutes` must be above 0, not -1"):
         localize_into(tmp_path / "other", max_minutes=-1, **arguments)

@@ -1,11 +1,11 @@
 """Workspaces are shared by several runs."""
 
 import pytest
-from broca.runs.setup import open_workspace
 from journals import totals
 
 from broca.errors import BadInput
 from broca.options import ExecutorOptions, JournalOptions, SourceOptions
+from broca.runs.session import open_workspace
 from broca.runs.workspace import Workspace
 
 

@@ -4,19 +4,18 @@ import json
 import subprocess
 import sys
 
+from broca.options import LocalizeOptions
 from broca.runs.folder import RunFolder, folder_workspace
 from broca.verbs.localize import localize
 
 
-def localize_into(folder, **arguments):
-    """Runs `localize` and leaves the result, its journal and its arguments in a folder."""
+def localize_into(folder, *, command=("broca", "localize"), **keywords):
+    """Runs `localize` and leaves the result, its journal and its options in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    options = {"others": [], "seed": 0, **arguments}
-    run_folder = RunFolder.claim(
-        folder, verb="localize", options=options, how={}, command=["broca", "localize"]
-    )
+    options = LocalizeOptions.of({"others": [], **keywords})
+    run_folder = RunFolder.claim(folder, verb="localize", options=options, command=command)
     with folder_workspace(run_folder, goes_on="the same call") as workspace:
-        result = localize(**run_folder.arguments, journal=workspace)
+        result = localize(settings=run_folder.options, journal=workspace)
         result.save(folder)
     return result
 

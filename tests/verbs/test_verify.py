@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from broca.runs.setup import claimed
 from capabilities import TASKS
+from claims import claimed
 from verbs.run_folders import localize_into
 
 import broca
@@ -241,7 +241,7 @@ def test_a_run_is_verified_from_its_folder(tmp_path):
     """`run` names a folder or a localization; both answer as the same call by names does."""
     result = localize_into(
         tmp_path / "out", model="reference-small", task="sorting", others=["capitals"],
-        method="one-shot", rows=200, items=8, k=2, verify=False, task_options={"limit": 40},
+        method="one-shot", rows=200, items=8, k=2, verify=False, limit=40,
     )  # fmt: skip
     scope = Scope(controls=0, curve=0, failure_items=4, member_items=8, resamples=50)
     by_names = verify(
@@ -249,9 +249,9 @@ def test_a_run_is_verified_from_its_folder(tmp_path):
         task_options=TaskOptions(limit=40),
     )  # fmt: skip
     for run in (tmp_path / "out", result):
-        verification = verify(run=run, limit=16, scope=scope)
+        verification = verify(run, limit=16, scope=scope)
         assert verification.heads == result.selected
         assert verification.after == by_names.after
         assert verification.drops == by_names.drops
     with pytest.raises(BadInput, match="the weights of 'reference' are not those of the run"):
-        verify("reference", run=result, limit=16, scope=scope)
+        verify(result, model="reference", limit=16, scope=scope)

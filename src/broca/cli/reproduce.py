@@ -19,13 +19,13 @@ def reproduce(
     """
     with measuring(out, options, prints) as (folder, within, _):
         import broca
-        from broca.studies.paper import as_csv, as_json, write  # imports torch
-        from broca.studies.paper.running import stem_of
+        from broca.results import encode
+        from broca.studies.paper.pages import as_csv, write  # imports torch
 
         reproductions = broca.reproduce(settings=within)
-    paths = write(reproductions, folder, stem_of(options.model))
+    paths = write(reproductions, folder)
     if prints.json:
-        texts = ",\n".join(as_json(reproduction).rstrip() for reproduction in reproductions)
+        texts = ",\n".join(encode(reproduction).rstrip() for reproduction in reproductions)
         print_text(f"[{texts}]\n" if len(reproductions) > 1 else f"{texts}\n")
     elif len(reproductions) == 1:
         print_text(as_csv(reproductions[0]))

@@ -6,6 +6,7 @@ vector, which expresses factors on projections.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,10 @@ import torch
 from safetensors.torch import save_file
 
 from broca.errors import BadInput, UnsupportedModel
-from broca.exports.factors import Factors, ProjectionFactors
+from broca.exports.factors import Factors
 from broca.models import is_transposed
 
 WEIGHTS = "adapter_model.safetensors"
-
-NEEDS_PEFT = "an adapter needs PEFT: install it with `pip install 'broca[export]'`"
 
 
 def require_peft() -> Any:
@@ -30,12 +29,14 @@ def require_peft() -> Any:
     try:
         import peft
     except ImportError as error:
-        raise BadInput(NEEDS_PEFT) from error
+        raise BadInput(
+            "an adapter needs PEFT: install it with `pip install 'broca[export]'`"
+        ) from error
     return peft
 
 
 def write_adapter(
-    factors: Factors, folder: Path, *, base: str | None, revision: str | None = None
+    factors: Sequence[Factors], folder: Path, *, base: str | None, revision: str | None = None
 ) -> None:
     """Writes an (IA)^3 adapter with some factors.
 
@@ -49,45 +50,32 @@ def write_adapter(
         BadInput: PEFT is not installed.
         UnsupportedModel: An adapter cannot express a factor.
     """
-    peft = require_peft()
-    projections = [require_adaptable(scaling) for scaling in factors]
-    paths = [projection.path for projection in projections]
-    twice = next((path for path in paths if paths.count(path) > 1), None)
-    if twice is not None:
-        raise UnsupportedModel(
-            f"an adapter multiplies either the input or the output of {twice}, and neurons with "
-            "their whole MLP block need both: use `kind` weights"
-        )
-    config = peft.IA3Config(
+    paths = [one.path for one in factors]
+    for one in factors:
+        if one.side == "experts":
+            raise UnsupportedModel(
+                f"an adapter multiplies what enters or leaves a linear layer, and the experts of "
+                f"{one.path} are held in one tensor: use `kind` weights"
+            )
+        if paths.count(one.path) > 1:
+            raise UnsupportedModel(
+                f"an adapter multiplies either the input or the output of {one.path}, and neurons "
+                "with their whole MLP block need both: use `kind` weights"
+            )
+    config = require_peft().IA3Config(
         base_model_name_or_path=base,
         revision=revision,
         task_type="CAUSAL_LM",
         inference_mode=True,
         target_modules=sorted(paths),
-        feedforward_modules=sorted(
-            projection.path for projection in projections if projection.side == "input"
-        ),
-        fan_in_fan_out=any(is_transposed(projection.module) for projection in projections),
+        feedforward_modules=sorted(one.path for one in factors if one.side == "input"),
+        fan_in_fan_out=any(is_transposed(one.module) for one in factors),
     )
     config.save_pretrained(str(folder))
     vectors = {
-        f"base_model.model.{projection.path}.ia3_l": (
-            projection.values[None] if projection.side == "input" else projection.values[:, None]
+        f"base_model.model.{one.path}.ia3_l": (
+            one.values[None] if one.side == "input" else one.values[:, None]
         ).to(torch.float32)
-        for projection in projections
+        for one in factors
     }
     save_file(vectors, folder / WEIGHTS, metadata={"format": "pt"})
-
-
-def require_adaptable(scaling: Any) -> ProjectionFactors:
-    """Returns factors that an adapter can express.
-
-    Raises:
-        UnsupportedModel: The factors belong to routed experts.
-    """
-    if isinstance(scaling, ProjectionFactors):
-        return scaling
-    raise UnsupportedModel(
-        f"an adapter multiplies what enters or leaves a linear layer, and the experts of "
-        f"{scaling.path} are held in one tensor: use `kind` weights or patch"
-    )

@@ -8,6 +8,7 @@ cannot express as factors are refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,38 +16,24 @@ import torch
 from torch import Tensor, nn
 
 from broca.errors import UnsupportedModel
-from broca.models import ActiveGates, GatedModel, GatedParts, GatePoint, is_transposed
+from broca.models import ActiveGates, GatedModel, GatePoint, is_transposed
 
-Side = Literal["input", "output"]
-
-
-@dataclass(frozen=True, eq=False)
-class ProjectionFactors:
-    """Factors on one side of a projection.
-
-    Attributes:
-        path: Dotted name of the projection.
-        module: The projection: a linear layer, or transformers' `Conv1D`.
-        side: Side that is multiplied: input or output.
-        values: The factors in float32, `(width of that side,)`.
-    """
-
-    path: str
-    module: nn.Module
-    side: Side
-    values: Tensor
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class ExpertFactors:
-    """Factors on the outputs of routed experts within one module.
+class Factors:
+    """Factors on one side of a projection, or on the outputs of the experts in a module.
 
     Attributes:
-        point: Gate point of the router's weights.
-        values: The factors in float32, `(experts,)`.
+        point: Gate point of the projection (a linear layer, or transformers' `Conv1D`), or of the
+            router's weights.
+        side: What is multiplied.
+        values: The factors in float32, `(width of that side,)` or `(experts,)`.
     """
 
     point: GatePoint
+    side: Literal["input", "output", "experts"]
     values: Tensor
 
     @property
@@ -56,14 +43,11 @@ class ExpertFactors:
 
     @property
     def module(self) -> nn.Module:
-        """The module."""
+        """The projection, or the module of the experts."""
         return self.point.module
 
 
-Factors = tuple[ProjectionFactors | ExpertFactors, ...]
-
-
-def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> Factors:
+def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> tuple[Factors, ...]:
     """Turns the gates of components into factors on projections and experts.
 
     Args:
@@ -81,41 +65,66 @@ def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> Factor
         UnsupportedModel: A component cannot be expressed exactly; the message gives the reason.
     """
     parts = model.gated_parts(components, scale)
-    rounding = model.model.dtype
-    merged: dict[tuple[str, str], ProjectionFactors | ExpertFactors] = {}
+    merged: dict[tuple[str, str], Factors] = {}
     for point in parts.points:
-        values = parts.values[0, point.columns].to(rounding).float().cpu()
+        values = parts.values[0, point.columns].to(model.model.dtype).float().cpu()
         if not bool((values != 1).any()):
             continue
-        for scaling in _of_point(model, point, parts, values):
-            side = scaling.side if isinstance(scaling, ProjectionFactors) else "experts"
-            place = (scaling.path, side)
+        name = parts.known.names[point.first_column + int((values != 1).int().argmax())]
+        for factors in _of_point(model, point, name, values):
+            place = (factors.path, factors.side)
             if place in merged:
-                scaling = replace(scaling, values=merged[place].values * scaling.values)
-            merged[place] = scaling
-    factors = tuple(merged.values())
-    _require_unshared(model.model, factors)
-    return factors
+                factors = replace(factors, values=merged[place].values * factors.values)
+            merged[place] = factors
+    _require_unshared(model.model, merged.values())
+    return tuple(merged.values())
 
 
-def _of_point(model: GatedModel, point: GatePoint, parts: GatedParts, values: Tensor) -> Factors:
-    """Returns the factors of a gate point.
+def _of_point(
+    model: GatedModel, point: GatePoint, name: str, values: Tensor
+) -> tuple[Factors, ...]:
+    """Returns the factors of a gate point, whose first scaled component is `name`.
 
     Raises:
         UnsupportedModel: The gate is not a factor on weights.
     """
     if point.place == "routing":
-        return (ExpertFactors(point, values),)
-    name = parts.known.names[point.first_column + int((values != 1).int().argmax())]
+        return (Factors(point, "experts", values),)
+    if point.place == "update":
+        raise UnsupportedModel(
+            f"{name} cannot be exported exactly: what a decoder layer adds is the sum of its "
+            f"attention and its MLP block; export {name}A+{name}M"
+        )
     weight = getattr(point.module, "weight", None)
-    if point.place == "output" and not (isinstance(weight, Tensor) and weight.dim() == 2):
+    if isinstance(weight, Tensor) and weight.dim() == 2:
+        return (_on_projection(point, values),)
+    if point.place == "output":
         return _block_of_experts(model, point, name, values)
-    _require_projection(point, name)
-    return (_on_projection(point, values),)
+    raise UnsupportedModel(
+        f"{name} cannot be exported exactly: a norm ({point.path}) mixes the heads before their "
+        "projection, so no matrix has a head's columns alone; ablate it while the model runs, with "
+        "`model.ablated`"
+    )
+
+
+def _on_projection(point: GatePoint, values: Tensor) -> Factors:
+    """Returns the factors of a gate point; for a block without a bias, on the input."""
+    if point.place == "input":
+        return Factors(point, "input", values.repeat_interleave(point.width))
+    module: Any = point.module
+    # packed weights of quantized layers have another shape than their layer
+    shape = module.weight.shape if is_transposed(module) else module.weight.shape[::-1]
+    if getattr(module, "bias", None) is None:
+        width = getattr(module, "in_features", shape[0])
+        return Factors(point, "input", values.expand(width).clone())
+    width = getattr(module, "out_features", shape[1])
+    return Factors(point, "output", values.expand(width).clone())
 
 
 @torch.no_grad()
-def _block_of_experts(model: GatedModel, point: GatePoint, name: str, values: Tensor) -> Factors:
+def _block_of_experts(
+    model: GatedModel, point: GatePoint, name: str, values: Tensor
+) -> tuple[Factors, ...]:
     """Returns the factors of a feed-forward block of experts: of routed and of shared experts.
 
     They are compared with the gate on a few tokens.
@@ -132,84 +141,21 @@ def _block_of_experts(model: GatedModel, point: GatePoint, name: str, values: Te
         raise refusal
     routed = model.gated_parts([f"L{part.layer}E{index}" for index in range(part.expert_count)])
     experts = next(gate for gate in routed.points if gate.path == part.experts.path)
-    factors: list[ProjectionFactors | ExpertFactors] = [
-        ExpertFactors(experts, values.expand(experts.units).clone())
-    ]
-    (args, options) = _arguments(model, point.module)
-    output = _first(point.module(*args, **options))
+    factors = [Factors(experts, "experts", values.expand(experts.units).clone())]
+    arguments = _arguments(model, point.module)
+    output = _output(point, {}, arguments)
     for path, module in point.module.named_modules():
         full = f"{point.path}.{path}"
         shared = isinstance(module, nn.Linear) and module.out_features == output.shape[-1]
         if shared and not full.startswith(f"{experts.path}."):
             factors.append(_on_projection(replace(point, path=full, module=module), values))
-    changed: dict[str, Tensor] = {}
-    for scaling in factors:
-        if isinstance(scaling, ExpertFactors):
-            parameters = expert_parameters(model, scaling)
-        else:
-            parameters = ("weight",) if scaling.side == "input" else ("weight", "bias")
-        for parameter in parameters:
-            changed[f"{scaling.path}.{parameter}"] = 0.5 * scaling.module.get_parameter(parameter)
-    within = {path.removeprefix(f"{point.path}."): tensor for path, tensor in changed.items()}
-    halved = _first(torch.func.functional_call(point.module, within, args, options))
-    tolerance = (1e-4 if output.dtype == torch.float32 else 5e-2) * float(output.abs().max())
-    if float((halved - 0.5 * output).abs().max()) > tolerance:
+    halves = [replace(one, values=torch.full_like(one.values, 0.5)) for one in factors]
+    if not _agree(0.5 * output, _output(point, scaled_tensors(model, halves), arguments)):
         raise refusal
     return tuple(factors)
 
 
-def _first(output: Any) -> Tensor:
-    """Returns the output of a block; some blocks return router logits too."""
-    tensor: Tensor = output[0] if isinstance(output, tuple) else output
-    return tensor
-
-
-def _on_projection(point: GatePoint, values: Tensor) -> ProjectionFactors:
-    """Returns the factors of a gate point; for a block without a bias, on the input."""
-    if point.place == "input":
-        wide = values.repeat_interleave(point.width)
-        return ProjectionFactors(point.path, point.module, "input", wide)
-    inputs, outputs = projection_shape(point.module)
-    if getattr(point.module, "bias", None) is None:
-        return ProjectionFactors(point.path, point.module, "input", values.expand(inputs).clone())
-    return ProjectionFactors(point.path, point.module, "output", values.expand(outputs).clone())
-
-
-def projection_shape(module: nn.Module) -> tuple[int, int]:
-    """Returns the widths of a projection's input and output.
-
-    Packed weights of quantized layers have a different shape.
-    """
-    inputs, outputs = getattr(module, "in_features", None), getattr(module, "out_features", None)
-    if isinstance(inputs, int) and isinstance(outputs, int):
-        return inputs, outputs
-    weight: Tensor = module.weight  # type: ignore[assignment]
-    first, second = (int(size) for size in weight.shape)
-    return (first, second) if is_transposed(module) else (second, first)
-
-
-def _require_projection(point: GatePoint, name: str) -> None:
-    """Refuses a gate that is not a factor on a projection.
-
-    Raises:
-        UnsupportedModel: The message names the component and the reason.
-    """
-    weight = getattr(point.module, "weight", None)
-    if point.place == "update":
-        raise UnsupportedModel(
-            f"{name} cannot be exported exactly: what a decoder layer adds is the sum of its "
-            f"attention and its MLP block; export {name}A+{name}M"
-        )
-    if isinstance(weight, Tensor) and weight.dim() == 2:
-        return
-    raise UnsupportedModel(
-        f"{name} cannot be exported exactly: a norm ({point.path}) mixes the heads before their "
-        "projection, so no matrix has a head's columns alone; ablate it while the model runs, with "
-        "`model.ablated`"
-    )
-
-
-def _require_unshared(model: nn.Module, factors: Factors) -> None:
+def _require_unshared(model: nn.Module, factors: Iterable[Factors]) -> None:
     """Refuses a projection that shares its weights with another part of the model.
 
     Raises:
@@ -218,20 +164,47 @@ def _require_unshared(model: nn.Module, factors: Factors) -> None:
     names: dict[int, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names.setdefault(id(parameter), []).append(name)
-    for scaling in factors:
-        for parameter in scaling.module.parameters(recurse=False):
-            others = [
-                name for name in names[id(parameter)] if not name.startswith(f"{scaling.path}.")
-            ]
+    for one in factors:
+        for parameter in one.module.parameters(recurse=False):
+            others = [name for name in names[id(parameter)] if not name.startswith(f"{one.path}.")]
             if others:
                 raise UnsupportedModel(
-                    f"{scaling.path} shares its weights with {others[0]}: an exported model would "
+                    f"{one.path} shares its weights with {others[0]}: an exported model would "
                     "lose both; ablate the component while the model runs, with `model.ablated`"
                 )
 
 
 @torch.no_grad()
-def expert_parameters(model: GatedModel, experts: ExpertFactors) -> tuple[str, ...]:
+def scaled_tensors(model: GatedModel, factors: Iterable[Factors]) -> dict[str, Tensor]:
+    """Returns the tensors that change when factors are multiplied into the weights.
+
+    Returns:
+        New values by name of the parameter, on its device and in its number format.
+
+    Raises:
+        UnsupportedModel: The outputs of some experts are linear in none of their parameters.
+    """
+    changed: dict[str, Tensor] = {}
+    for one in factors:
+        if one.side == "experts":
+            for name in expert_parameters(model, one.point):
+                parameter = one.module.get_parameter(name)
+                changed[f"{one.path}.{name}"] = _scaled_experts(parameter, one.values)
+            continue
+        name = f"{one.path}.weight"
+        weight = changed.get(name, one.module.get_parameter("weight").detach())
+        values = one.values.to(weight.device)
+        along_rows = (one.side == "input") == is_transposed(one.module)
+        wide = values[:, None] if along_rows else values[None, :]
+        changed[name] = (weight.float() * wide).to(weight.dtype)
+        if one.side == "output":
+            bias = one.module.get_parameter("bias").detach()
+            changed[f"{one.path}.bias"] = (bias.float() * values).to(bias.dtype)
+    return changed
+
+
+@torch.no_grad()
+def expert_parameters(model: GatedModel, experts: GatePoint) -> tuple[str, ...]:
     """Returns the names of the parameters in which the outputs of experts are linear.
 
     They are the last matrix of every expert and its bias, if any. Candidates are tested on a few
@@ -240,19 +213,20 @@ def expert_parameters(model: GatedModel, experts: ExpertFactors) -> tuple[str, .
     Raises:
         UnsupportedModel: There is no such parameter.
     """
-    point = replace(experts.point, first_column=0)
+    point = replace(experts, first_column=0)
     parameters = dict(point.module.named_parameters(recurse=False))
-    factors = torch.linspace(0.5, 2.0, point.units, device=model.device)
-    args, options = _arguments(model, point.module)
-    with ActiveGates((point,), factors[None], every_row=True):
-        gated = point.module(*args, **options)
-    tolerance = (1e-4 if gated.dtype == torch.float32 else 5e-2) * float(gated.abs().max())
+    values = torch.linspace(0.5, 2.0, point.units, device=model.device)
+    arguments = _arguments(model, point.module)
+    with ActiveGates((point,), values[None], every_row=True):
+        gated = _output(point, {}, arguments)
     matrices = [name for name, parameter in parameters.items() if parameter.dim() == 3]
     for name in sorted(matrices, key=lambda name: "down" not in name):
         group = tuple(member for member in (name, f"{name}_bias") if member in parameters)
-        scaled = {member: scaled_experts(parameters[member], factors) for member in group}
-        output = torch.func.functional_call(point.module, scaled, args, options)
-        if float((output - gated).abs().max()) <= tolerance:
+        scaled = {
+            f"{point.path}.{member}": _scaled_experts(parameters[member], values)
+            for member in group
+        }
+        if _agree(gated, _output(point, scaled, arguments)):
             return group
     raise UnsupportedModel(
         f"the experts of {experts.path} cannot be exported exactly: no matrix of theirs scales "
@@ -260,9 +234,15 @@ def expert_parameters(model: GatedModel, experts: ExpertFactors) -> tuple[str, .
     )
 
 
-def _arguments(model: GatedModel, module: nn.Module) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _scaled_experts(parameter: Tensor, values: Tensor) -> Tensor:
+    """Multiplies a parameter, whose first dimension is the experts, by their factors."""
+    wide = values.reshape(-1, *[1] * (parameter.dim() - 1)).to(parameter.device)
+    return (parameter.float() * wide).to(parameter.dtype)
+
+
+def _arguments(model: GatedModel, module: nn.Module) -> Arguments:
     """Returns the arguments of a module when the model reads a few tokens."""
-    arguments: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    arguments: list[Arguments] = []
     handle = module.register_forward_pre_hook(
         lambda _module, args, options: arguments.append((args, options)), with_kwargs=True
     )
@@ -275,7 +255,14 @@ def _arguments(model: GatedModel, module: nn.Module) -> tuple[tuple[Any, ...], d
     return arguments[0]
 
 
-def scaled_experts(parameter: Tensor, values: Tensor) -> Tensor:
-    """Multiplies a parameter, whose first dimension is the experts, by their factors."""
-    wide = values.reshape(-1, *[1] * (parameter.dim() - 1)).to(parameter.device)
-    return (parameter.float() * wide).to(parameter.dtype)
+def _output(point: GatePoint, changed: Mapping[str, Tensor], arguments: Arguments) -> Tensor:
+    """Returns the output of a module with changed parameters; some return router logits too."""
+    within = {name.removeprefix(f"{point.path}."): tensor for name, tensor in changed.items()}
+    output = torch.func.functional_call(point.module, within, *arguments)
+    tensor: Tensor = output[0] if isinstance(output, tuple) else output
+    return tensor
+
+
+def _agree(expected: Tensor, actual: Tensor) -> bool:
+    tolerance = (1e-4 if expected.dtype == torch.float32 else 5e-2) * float(expected.abs().max())
+    return float((actual - expected).abs().max()) <= tolerance

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from broca.errors import BadInput, UnsupportedModel
-from broca.exports.factors import (
-    ExpertFactors,
-    ProjectionFactors,
-    expert_parameters,
-    factors_of,
-    scaled_experts,
-)
+from broca.errors import UnsupportedModel
+from broca.exports.factors import factors_of, scaled_tensors
 from broca.models import GatedModel, GatePoint, adapted_matrix, is_transposed
-
-_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 Means = Mapping[GatePoint, Tensor]
 """Replacements of ablated activations, `(1, width)` for each gate point."""
 
+_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
+_QUANTIZED = ("Linear4bit", "Linear8bitLt", "FP8Linear", "QLinear", "HQQLinear")
+"""Quantized layers whose parameters may look like plain tensors."""
+
+
+@torch.no_grad()
 def changed_tensors(
     model: GatedModel, components: Any, scale: float = 0.0, *, means: Means | None = None
 ) -> dict[str, Tensor]:
@@ -48,23 +45,54 @@ def changed_tensors(
             reason.
     """
     factors = factors_of(model, components, scale)
-    shifts = {} if means is None else _shifts(model, components, scale, means)
-    changed: dict[str, Tensor] = {}
-    with torch.no_grad():
-        for scaling in factors:
-            require_plain_weights(scaling)
-            if isinstance(scaling, ExpertFactors):
-                for name in expert_parameters(model, scaling):
-                    parameter = scaling.module.get_parameter(name)
-                    changed[f"{scaling.path}.{name}"] = scaled_experts(parameter, scaling.values)
-            else:
-                _scale_projection(scaling, changed)
-        for path, shift in shifts.items():
-            bias = changed.get(f"{path}.bias")
-            if bias is None:
-                bias = model.model.get_parameter(f"{path}.bias").detach()
-            changed[f"{path}.bias"] = (bias.float() + shift.to(bias.device)).to(bias.dtype)
+    for one in factors:
+        # scaled columns of quantized weights would be quantized differently
+        for parameter in one.module.parameters(recurse=False):
+            if type(one.module).__name__ in _QUANTIZED or parameter.dtype not in _FLOATS:
+                raise UnsupportedModel(
+                    f"the weights of {one.path} are quantized ({type(one.module).__name__}, "
+                    f"{str(parameter.dtype).removeprefix('torch.')}): export the ablation as an "
+                    "adapter, which leaves them as they are"
+                )
+    changed = scaled_tensors(model, factors)
+    for path, shift in _shifts(model, components, scale, means or {}).items():
+        name = f"{path}.bias"
+        bias = changed.get(name, model.model.get_parameter(name).detach())
+        changed[name] = (bias.float() + shift.to(bias.device)).to(bias.dtype)
     return changed
+
+
+def _shifts(model: GatedModel, components: Any, scale: float, means: Means) -> dict[str, Tensor]:
+    """Returns the addition of mean ablation to the bias of every projection, `(outputs,)`.
+
+    Raises:
+        UnsupportedModel: A projection has no bias.
+    """
+    if not means:
+        return {}
+    parts = model.gated_parts(components, scale)
+    means_by_place = {(point.path, point.place, point.units): mean for point, mean in means.items()}
+    shifts: dict[str, Tensor] = {}
+    for point in parts.points:
+        gates = parts.values[0, point.columns].float().cpu()
+        if not bool((gates != 1).any()):
+            continue
+        if getattr(point.module, "bias", None) is None:
+            name = parts.known.names[point.first_column + int((gates != 1).int().argmax())]
+            raise UnsupportedModel(
+                f"what stands in for {name} cannot be exported: it would go into the bias of "
+                f"{point.path}, which has none; use zero ablation, or ablate it while the model "
+                "runs"
+            )
+        mean = means_by_place[point.path, point.place, point.units][0].float().cpu()
+        if point.place == "output":
+            shift = (1 - gates) * mean
+        else:
+            weight = point.module.get_parameter("weight").detach().float().cpu()
+            replaced = (1 - gates).repeat_interleave(point.width) * mean
+            shift = replaced @ (weight if is_transposed(point.module) else weight.T)
+        shifts[point.path] = shifts.get(point.path, torch.zeros_like(shift)) + shift
+    return shifts
 
 
 @torch.no_grad()
@@ -99,123 +127,27 @@ def without_adapters(model: GatedModel) -> GatedModel:
     return GatedModel.wrap(plain, model.tokenizer, name=model.name, components=model.kinds)
 
 
-def _scale_projection(projection: ProjectionFactors, changed: dict[str, Tensor]) -> None:
-    """Adds a projection's scaled weight, and its bias if the output is scaled."""
-    values = projection.values.to(projection.module.get_parameter("weight").device)
-    weight = changed.get(f"{projection.path}.weight", projection.module.get_parameter("weight"))
-    along_rows = (projection.side == "input") == is_transposed(projection.module)
-    wide = values[:, None] if along_rows else values[None, :]
-    changed[f"{projection.path}.weight"] = (weight.detach().float() * wide).to(weight.dtype)
-    if projection.side == "output":
-        bias = projection.module.get_parameter("bias").detach()
-        changed[f"{projection.path}.bias"] = (bias.float() * values).to(bias.dtype)
-
-
-def _shifts(model: GatedModel, components: Any, scale: float, means: Means) -> dict[str, Tensor]:
-    """Returns the addition of mean ablation to the bias of every projection, `(outputs,)`.
-
-    Raises:
-        UnsupportedModel: A projection has no bias.
-    """
-    parts = model.gated_parts(components, scale)
-    means_by_place = {(point.path, point.place, point.units): mean for point, mean in means.items()}
-    shifts: dict[str, Tensor] = {}
-    for point in parts.points:
-        gates = parts.values[0, point.columns].float().cpu()
-        if not bool((gates != 1).any()):
-            continue
-        if getattr(point.module, "bias", None) is None:
-            name = parts.known.names[point.first_column + int((gates != 1).int().argmax())]
-            raise UnsupportedModel(
-                f"what stands in for {name} cannot be exported: it would go into the bias of "
-                f"{point.path}, which has none; use zero ablation, or ablate it while the model "
-                "runs"
-            )
-        mean = means_by_place[point.path, point.place, point.units][0].float().cpu()
-        if point.place == "output":
-            shift = (1 - gates) * mean
-        else:
-            weight = point.module.get_parameter("weight").detach().float().cpu()
-            replaced = (1 - gates).repeat_interleave(point.width) * mean
-            shift = replaced @ (weight if is_transposed(point.module) else weight.T)
-        shifts[point.path] = shifts.get(point.path, torch.zeros_like(shift)) + shift
-    return shifts
-
-
-def require_plain_weights(scaling: ProjectionFactors | ExpertFactors) -> None:
-    """Refuses quantized weights.
-
-    Raises:
-        UnsupportedModel: The weights are quantized: scaled columns would be quantized differently.
-    """
-    for parameter in scaling.module.parameters(recurse=False):
-        if type(scaling.module).__name__ in _QUANTIZED or parameter.dtype not in _FLOATS:
-            raise UnsupportedModel(
-                f"the weights of {scaling.path} are quantized ({type(scaling.module).__name__}, "
-                f"{str(parameter.dtype).removeprefix('torch.')}): export the ablation as an "
-                "adapter, which leaves them as they are"
-            )
-
-
-_QUANTIZED = ("Linear4bit", "Linear8bitLt", "FP8Linear", "QLinear", "HQQLinear")
-"""Quantized layers whose parameters may look like plain tensors."""
-
-
-@contextmanager
-def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
-    """A context in which some parameters of a model are replaced.
-
-    Copies of the model around the same weights are not affected.
-
-    Args:
-        model: The transformers model.
-        tensors: Values by name of the parameter.
-
-    Raises:
-        BadInput: The model has no such parameter, or it has another shape.
-    """
-    parameters = dict(model.named_parameters())
+def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> nn.Module:
+    """Returns a copy of a model with some other parameters, around the same other weights."""
+    shared = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}
     for name, tensor in tensors.items():
-        if name not in parameters or parameters[name].shape != tensor.shape:
-            raise BadInput(
-                f"the model has no tensor '{name}' of shape {tuple(tensor.shape)}: give the model "
-                "that the patch is of"
-            )
-    try:
-        for name, tensor in tensors.items():
-            original = parameters[name]
-            _put(model, name, nn.Parameter(tensor.to(original.device, original.dtype), False))
-        yield
-    finally:
-        for name in tensors:
-            _put(model, name, parameters[name])
+        shared[id(model.get_parameter(name))] = nn.Parameter(tensor, requires_grad=False)
+    return copy.deepcopy(model, shared)
 
 
-def _put(model: nn.Module, name: str, parameter: nn.Parameter) -> None:
-    path, _, leaf = name.rpartition(".")
-    setattr(model.get_submodule(path), leaf, parameter)
-
-
-def write_checkpoint(
-    model: nn.Module, tokenizer: Any, folder: Path, *, shard_bytes: int | None = None
+def write_weights(
+    model: GatedModel, tensors: Mapping[str, Tensor], folder: Path, *, base: Path | None = None
 ) -> None:
-    """Writes a model, its tokenizer and its chat template in the format of transformers.
+    """Writes a checkpoint with changed tensors, its tokenizer and its chat template.
 
     Args:
-        model: The transformers model.
-        tokenizer: Its tokenizer; None leaves it out.
+        model: The model, which is not changed.
+        tensors: The tensors from `changed_tensors`.
         folder: Folder of the checkpoint.
-        shard_bytes: Maximum size of a file; None leaves it to transformers.
+        base: A folder with a checkpoint, whose shards are no smaller than those that are written.
     """
-    sizes = {} if shard_bytes is None else {"max_shard_size": shard_bytes}
-    model.save_pretrained(str(folder), **sizes)  # type: ignore[operator]
-    if tokenizer is not None:
-        tokenizer.save_pretrained(str(folder))
-
-
-def shard_size(folder: Path) -> int | None:
-    """Returns the size of the largest file of a sharded checkpoint; None if it is not sharded."""
-    files = sorted(folder.glob("*.safetensors"))
-    if len(files) < 2:
-        return None
-    return max(file.stat().st_size for file in files)
+    shards = [] if base is None else [file.stat().st_size for file in base.glob("*.safetensors")]
+    sizes = {"max_shard_size": max(shards)} if len(shards) > 1 else {}
+    with_tensors(model.model, tensors).save_pretrained(str(folder), **sizes)  # type: ignore[operator]
+    if model.tokenizer is not None:
+        model.tokenizer.save_pretrained(str(folder))

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from broca.results.base import AblationInfo, ModelInfo, Result, joined_names
 from broca.results.verification import TaskDrop, Verdict
 
-Form = Literal["adapter", "weights", "heads", "patch"]
-"""A PEFT adapter, a checkpoint, a list of components, or only the changed tensors."""
+Form = Literal["adapter", "weights", "heads"]
+"""A PEFT adapter, a checkpoint, or a list of components."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Export(Result, file="export.json", verb="broca export"):
     """An export, its source and its checks.
 
     Attributes:
-        form: Form of the export: adapter, weights, heads or patch.
+        form: Form of the export: adapter, weights or heads.
         model: The model of the components.
         base: The source of the model.
         components: Names of the ablated components.
@@ -101,7 +101,6 @@ class Export(Result, file="export.json", verb="broca export"):
         reloaded: The check with other libraries; None if they cannot load the export.
         scored: The check with lm-eval; None if it was not requested.
         command: The command that repeats the export.
-        pushed: Hub repository to which it was uploaded; None if it was not uploaded.
     """
 
     kind: Literal["export"] = "export"
@@ -115,7 +114,6 @@ class Export(Result, file="export.json", verb="broca export"):
     reloaded: ReloadCheck | None = None
     scored: ScoreCheck | None = None
     command: str = ""
-    pushed: str | None = None
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -143,8 +141,6 @@ class Export(Result, file="export.json", verb="broca export"):
                 f"lm-eval's hf scores {self.scored.hf:.4f} on {self.scored.task}, broca "
                 f"{self.scored.broca:.4f} ({self.scored.items} items)"
             )
-        if self.pushed is not None:
-            lines.append(f"pushed to {self.pushed}")
         return tuple(lines)
 
     def records(self) -> list[dict[str, Any]]:

@@ -339,7 +339,7 @@ def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...
     result. Models and data of the hub count as unchanged.
     """
     entry = _finished(folder).get(verb)
-    if not isinstance(entry, dict) or not entry.get("files"):
+    if not isinstance(entry, dict) or not isinstance(entry.get("files"), list):
         return ()
     files = tuple(folder / name for name in entry["files"])
     same = {

@@ -27,6 +27,7 @@ from broca.measurement import Execute, Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
 from broca.runs.progress import Stages
+from broca.runs.provenance import model_info
 from broca.runs.references import Referenced, with_references
 from broca.runs.task_sets import (
     Bank,
@@ -73,10 +74,10 @@ class Run:
 
     Attributes:
         model: The model whose components are ablated.
+        tasks: The tasks and their items; none until they are known.
         workspace: The journal and the workers, which other runs may share.
         options: How tasks are asked, and how rows are measured.
         stages: Receives the current stage and the progress of the run.
-        tasks: The tasks and their items.
         ablation: How components are ablated.
         donors: Bank positions of the items whose activations replace ablated ones.
         settings: The options of the verb, which identify the run together with the weights and the
@@ -86,10 +87,10 @@ class Run:
     """
 
     model: GatedModel
+    tasks: TaskSet
     workspace: Workspace
     options: RunOptions = field(default_factory=RunOptions)
     stages: Stages = field(default_factory=Stages)
-    tasks: TaskSet = field(default_factory=TaskSet)
     ablation: Ablation = field(default_factory=Ablation)
     donors: Sequence[int] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -303,11 +304,12 @@ class Run:
             kinds: Kinds of ablation under which the claim is tested.
         """
         return Examiner(
+            model=model_info(self.model),
+            ablation=self.ablation,
             trial=self.tasks.trial(),
             components=self.model.components,
             execute=self.measure,
             answer=self.answers,
-            items=[item for _, item in self.tasks.bank],
             norms=self.norms(),
             kinds={kind: self.under(kind).measure for kind in kinds},
             scope=scope,

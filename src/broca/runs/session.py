@@ -25,6 +25,7 @@ from broca.published import is_published, published_heads
 from broca.results.localization import Localization
 from broca.runs.progress import Stages
 from broca.runs.run import DATE, Run
+from broca.runs.task_sets import TaskSet
 from broca.runs.workspace import Workspace
 from broca.store import read_runs
 from broca.tasks import Task, says_date
@@ -73,7 +74,7 @@ def open_run(
         with model_in_use(model, options.model_options, stages) as gated:
             if options.task_options.chat_template and says_date(gated.tokenizer):
                 options = replace(options, task_options=_dated(options.task_options, space))
-            yield Run(gated, space, options, stages)
+            yield Run(gated, TaskSet(), space, options, stages)
 
 
 @contextmanager
@@ -188,9 +189,7 @@ def require_names(heads: str | Sequence[str]) -> None:
 def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
     """Returns the heads by the model's own names, in their order; looks up published lists."""
     require_names(heads)
-    if is_published(heads):
-        assert isinstance(heads, str)
-        heads = published_heads(heads, layers=model.structure.layers, heads=model.heads)
+    heads = published_heads(heads, model)
     columns = model.components.columns(heads)
     if len(set(columns)) < len(columns):
         raise BadInput(f"a head is named twice in `heads` {heads}")

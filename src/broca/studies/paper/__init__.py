@@ -1,48 +1,22 @@
-"""Repeats the paper's tables and figures on any model and tasks, beside the published figures.
+"""Repeats the paper's tables and figures on any model and tasks, beside the published figures."""
 
-The names are loaded at once, for `broca reproduce --help`; the rest is loaded on first use.
-"""
-
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from broca.studies.paper.names import ALL, NAMES
-
-if TYPE_CHECKING:
-    from broca.results import Reproduction
-    from broca.studies.paper.reproduction import Row, as_csv, as_json
-    from broca.studies.paper.running import reproduce
-    from broca.studies.paper.study import Study, StudySettings
-    from broca.studies.paper.writing import write
-
-_HOME = {
-    "Reproduction": "reproduction",
-    "Row": "reproduction",
-    "Study": "study",
-    "StudySettings": "study",
-    "as_csv": "reproduction",
-    "as_json": "reproduction",
-    "reproduce": "running",
-    "write": "writing",
+NAMES = {
+    "table2": "what the selected heads cost their task, and what they cost in general",
+    "table3": "heads found on one task, measured on others of the same skill",
+    "table4": "the methods: degradation, and what the search took",
+    "table5": "universal heads, by skill",
+    "table6": "the first k heads, k from 0 to 5",
+    "table7": "universal heads, task by task",
+    "table8": "heads that several knowledge tasks share, task by task",
+    "table9": "the head lists",
+    "figure1": "every task under each skill's heads, as a radar",
+    "figure2": "the first k heads, k from 0 to 10: the task, its skill, the others",
+    "figure3": "the shared knowledge heads on knowledge and on the rest",
+    "figure4": "each knowledge task's own heads on every knowledge task",
+    "gqa": "whether selected heads share keys and values more often than chance",
+    "scale": "the same tasks over models: degradation against size",
 }
+"""Each table and figure, with a description."""
 
-__all__ = [
-    "ALL",
-    "NAMES",
-    "Reproduction",
-    "Row",
-    "Study",
-    "StudySettings",
-    "as_csv",
-    "as_json",
-    "reproduce",
-    "write",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'broca.studies.paper' has no attribute '{name}'")
-    return getattr(import_module(f"broca.studies.paper.{_HOME[name]}"), name)
+ALL = "all"
+"""The name that stands for all of them."""

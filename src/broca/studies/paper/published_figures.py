@@ -1,4 +1,4 @@
-"""The paper's figures for a model, by task; none for other models and tasks."""
+"""The paper's figures for a model, by task; None or empty for other models and tasks."""
 
 from __future__ import annotations
 
@@ -20,67 +20,59 @@ _METHODS = {
 _KNOWLEDGE = ("wmdp_bio", "wmdp_chem", "wmdp_cyber")
 
 
-def top5(model: PublishedModel | None, found_on: str, measured_on: str) -> float | None:
-    """Returns a score with the top five heads of a task ablated; intact if `found_on` is empty."""
-    row = _SETS.get(found_on, "") if found_on else "intact"
-    return _score(_table(model, "top5"), row, measured_on)
+class PublishedFigures:
+    """What was published of a model.
 
+    Args:
+        model: The model; None if nothing was published of it.
+    """
 
-def knowledge(model: PublishedModel | None, heads: str, measured_on: str) -> float | None:
-    """Returns a score without a head such as `L0H14`, or without a knowledge task's own heads."""
-    return _score(_table(model, "wmdp"), heads or "intact", measured_on)
+    def __init__(self, model: PublishedModel | None) -> None:
+        self._tables = {} if model is None else published_results(model.name)
+        lists = [] if model is None else published_lists(model.name)
+        self._lists = {(listed.task, listed.method): listed.heads for listed in lists}
 
+    def top5(self, found_on: str, measured_on: str) -> float | None:
+        """Returns a score without the top five heads of a task; intact if `found_on` is empty."""
+        return self._score("top5", _SETS.get(found_on, "") if found_on else "intact", measured_on)
 
-def knowledge_heads(model: PublishedModel | None) -> tuple[str, ...]:
-    """Returns the published heads that the knowledge tasks share."""
-    others = ("tasks", "intact", *_KNOWLEDGE)
-    return tuple(row for row in _table(model, "wmdp") if row not in others)
+    def knowledge(self, heads: str, measured_on: str) -> float | None:
+        """Returns a score without a head such as `L0H14`, or a knowledge task's own heads."""
+        return self._score("wmdp", heads or "intact", measured_on)
 
+    def knowledge_heads(self) -> tuple[str, ...]:
+        """Returns the heads that the knowledge tasks share."""
+        others = ("tasks", "intact", *_KNOWLEDGE)
+        return tuple(row for row in self._tables.get("wmdp", {}) if row not in others)
 
-def sweep(model: PublishedModel | None, task: str, k: int) -> float | None:
-    """Returns a score with the first k math heads ablated; `general` is a task too."""
-    values = _table(model, "k_sweep").get(task, ())
-    return float(values[k]) if k < len(values) else None
+    def sweep(self, task: str, k: int) -> float | None:
+        """Returns a score with the first k math heads ablated; `general` is a task too."""
+        values = self._tables.get("k_sweep", {}).get(task, ())
+        return float(values[k]) if k < len(values) else None
 
+    def heads(self, task: str, method: str) -> tuple[str, ...]:
+        """Returns the list of a task."""
+        return self._lists.get((_NAMES.get(task, task), _METHODS.get(method, "")), ())
 
-def heads(model: PublishedModel | None, task: str, method: str) -> tuple[str, ...]:
-    """Returns the published list of a task."""
-    key = (model and model.name, _NAMES.get(task, task), _METHODS.get(method))
-    lists = {(listed.model, listed.task, listed.method): listed for listed in published_lists()}
-    return lists[key].heads if key in lists else ()
+    def universal(self) -> tuple[str, ...]:
+        """Returns the universal heads."""
+        return self.heads("universal", "cs-stratified")
 
+    def lists(self) -> dict[str, tuple[str, ...]]:
+        """Returns all lists of the paper's own method, without universal heads."""
+        return {
+            task: heads
+            for (task, method), heads in self._lists.items()
+            if method == "css" and task != "universal"
+        }
 
-def universal(model: PublishedModel | None) -> tuple[str, ...]:
-    """Returns the published universal heads."""
-    return heads(model, "universal", "cs-stratified")
+    def evaluations(self, method: str) -> str:
+        """Returns the masks of the search, such as `100 to 400`; empty if unknown."""
+        value: Any = self._tables.get("evaluations", {}).get(_METHODS.get(method, ""), "")
+        return " to ".join(map(str, value)) if isinstance(value, list) else str(value)
 
-
-def lists(model: PublishedModel | None) -> dict[str, tuple[str, ...]]:
-    """Returns all published lists of the paper's own method, without universal heads."""
-    return {
-        listed.task: listed.heads
-        for listed in published_lists()
-        if model is not None
-        and (listed.model, listed.method) == (model.name, "css")
-        and listed.task != "universal"
-    }
-
-
-def evaluations(model: PublishedModel | None, method: str) -> str:
-    """Returns the masks of the published search, such as `100 to 400`; empty if unknown."""
-    value = _table(model, "evaluations").get(_METHODS.get(method, ""), "")
-    return " to ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _table(model: PublishedModel | None, name: str) -> dict[str, Any]:
-    if model is None:
-        return {}
-    table: dict[str, Any] = published_results(model.name).get(name, {})
-    return table
-
-
-def _score(table: dict[str, Any], row: str, task: str) -> float | None:
-    name = _NAMES.get(task, task)
-    if row not in table or name not in table["tasks"]:
-        return None
-    return float(table[row][table["tasks"].index(name)])
+    def _score(self, name: str, row: str, task: str) -> float | None:
+        table, task = self._tables.get(name, {}), _NAMES.get(task, task)
+        if row not in table or task not in table["tasks"]:
+            return None
+        return float(table[row][table["tasks"].index(task)])

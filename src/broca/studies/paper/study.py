@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
-from broca import atlas, localize
+from broca import Run, atlas, localize
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS
-from broca.options import SearchOptions
+from broca.options import ReproduceOptions, RunOptions
 from broca.published import model_like
-from broca.runs import Report, Session, claim_tasks, load_tasks, other_tasks
+from broca.runs.task_sets import claim_tasks, load_tasks, other_tasks
 from broca.searches import FEWEST_ROWS, METHODS
-from broca.studies.paper import published_figures
-from broca.studies.paper.reproduction import Row
-from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Task
-from broca.verification import Examiner, MeasuredDrop, Scope
+from broca.studies.paper.published_figures import PublishedFigures
+from broca.tasks import PAPER_GROUPS, PAPER_TASKS
+from broca.verification import Scope, TaskDrop
+
+Row = dict[str, Any]
+"""A row of a table: plain values by column."""
 
 PAPER = (*PAPER_TASKS, "rhyme", "profanity")
 """The paper's tasks, which `auto` stands for on models that are not shipped."""
@@ -34,37 +34,6 @@ _MEASURED_ONLY = (*PAPER_GROUPS["general"], "humaneval_instruct")
 
 LONGEST = 10
 """Maximum number of heads of an order."""
-
-ATLAS = "atlas: which heads every task needs"
-"""The stage of the atlas."""
-
-
-@dataclass(frozen=True)
-class StudySettings:
-    """The settings of all tables and figures, described in `reproduce`.
-
-    Attributes:
-        tasks: Tasks to measure: a list, names joined by commas, or `auto`.
-        limit: Maximum number of report items of each task.
-        keep_universal: Whether lists keep universal heads.
-        seed: Seed of all random draws.
-        search: Method, rows, items and k of every search.
-    """
-
-    tasks: str | Sequence[str | Task] = "auto"
-    limit: int | None = None
-    keep_universal: bool = False
-    seed: int = 0
-    search: SearchOptions = field(default_factory=lambda: SearchOptions(method=PAPER_METHOD))
-
-    @property
-    def method(self) -> str:
-        """The search method of every list of heads."""
-        return self.search.method or PAPER_METHOD
-
-
-PAPER_METHOD = "cs-stratified"
-"""The method of the paper's lists."""
 
 
 @dataclass(frozen=True)
@@ -84,74 +53,58 @@ class HeadList:
     rows: int
 
 
-class Source(Protocol):
-    """The source of a study's figures: measurements, or a rehearsal that counts them."""
-
-    def universal(self, study: Study) -> tuple[str, ...]:
-        """Returns the universal heads by an atlas of the tasks."""
-
-    def search(self, study: Study, task: str, method: str) -> HeadList:
-        """Returns the heads that a method selects for a task, without universal heads."""
-
-    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
-        """Returns the drops of tasks without some heads."""
-
-
 class Study:
     """A model and its tasks.
 
     Args:
-        session: The session of the model, with heads as components.
-        settings: The settings of all tables.
+        opened: The open model, with heads as components.
+        options: The options of all tables.
 
     Raises:
         BrocaError: A task is unknown or cannot be used, or the model can do none.
     """
 
-    def __init__(self, session: Session, settings: StudySettings) -> None:
-        self.model = model = session.model
-        self.settings, self._session = settings, session
+    def __init__(self, opened: Run, options: ReproduceOptions) -> None:
+        self.model, self.options, self._opened = opened.model, options, opened
         self.notes: list[str] = []
-        self.published = model_like(
-            layers=model.structure.layers, heads=model.heads, name=model.name
+        structure = self.model.structure
+        self.published = PublishedFigures(
+            model_like(layers=structure.layers, heads=self.model.heads, name=self.model.name)
         )
         self._lists: dict[tuple[str, str], HeadList] = {}
         names = self._names()
-        session.stages.enter(f"building {len(names)} tasks")
-        self.benchmarks = load_tasks(model, names, session.catalog)
-        self.run = session.run(
-            claim_tasks(
-                names[0], self.benchmarks, items=settings.search.items, seed=settings.seed,
-                limit=settings.limit, searched="task",
-            ),
-            settings={"study": "paper", "tasks": list(names), "seed": settings.seed},
+        opened.stages.enter(f"building {len(names)} tasks")
+        self.benchmarks = load_tasks(self.model, names, opened.catalog)
+        items = claim_tasks(
+            names[0], self.benchmarks, items=options.search_options.items, seed=options.seed,
+            limit=options.limit, searched="task",
         )  # fmt: skip
-        examiner = self.run.examiner(Scope(seed=settings.seed, resamples=500))
-        self._source: Source = _Measured(session, examiner)
+        settings = {"study": "paper", "tasks": list(names), "seed": options.seed}
+        self.run = opened.on(items, settings=settings)
+        self._examiner = self.run.examiner(Scope(seed=options.seed, resamples=500))
         self.tasks = self._usable(names)
-        localizable = [name for name in self.tasks if name not in _MEASURED_ONLY]
-        self.localized = tuple(localizable) or self.tasks
+        localizable = tuple(name for name in self.tasks if name not in _MEASURED_ONLY)
+        self.localized = localizable or self.tasks
 
     def _names(self) -> tuple[str, ...]:
-        settings, source = self.settings, self._session.options.source_options
+        tasks, source = self.options.tasks, self._opened.options.source_options
         shipped = self.model.source in SHIPPED_MODELS
-        if settings.tasks == "auto" and not shipped and source.include_path is None:
+        if tasks == "auto" and not shipped and source.include_path is None:
             if source.allow_code:
                 return PAPER
             coded = [name for name, task in PAPER_TASKS.items() if task.executes_code]
             self.notes.append(f"{' and '.join(coded)} execute code: they need `allow_code`")
             return tuple(name for name in PAPER if name not in coded)
-        names = other_tasks("", settings.tasks, self.model, self._session.catalog)
+        names = other_tasks("", tasks, self.model, self._opened.catalog)
         if not names:
             raise BadInput("`tasks` names none: give T1,T2")
         return names
 
     def _usable(self, names: Sequence[str]) -> tuple[str, ...]:
         """Returns the tasks that the intact model can do; other tasks can lose nothing."""
-        self._session.stages.enter("scoring the intact model")
+        self._opened.stages.enter("scoring the intact model")
         usable = []
-        self.intact = self._source.drops([], names)
-        for drop in self.intact.values():
+        for drop in self.drops([], names).values():
             if self.benchmarks[drop.task].at_chance(drop.before, items=drop.items):
                 self.notes.append(
                     f"{self.model.name} scores {drop.before:.3f} on {drop.task}, no better than "
@@ -174,9 +127,8 @@ class Study:
 
     def same_skill(self, task: str) -> tuple[str, ...]:
         """Returns the other tasks of the task's skill."""
-        return tuple(
-            name for name in self.tasks if name != task and self.skill(name) == self.skill(task)
-        )
+        skill = self.skill(task)
+        return tuple(name for name in self.tasks if name != task and self.skill(name) == skill)
 
     def general(self, task: str) -> tuple[str, ...]:
         """Returns the tasks whose mean is the general score for a task.
@@ -192,16 +144,10 @@ class Study:
 
     @property
     def knowledge(self) -> tuple[str, ...]:
-        """Returns the multiple-choice knowledge tasks."""
+        """The multiple-choice knowledge tasks."""
         return tuple(
             name for name in self.tasks if name in KNOWLEDGE or self.skill(name) == "knowledge"
         )
-
-    def rehearsed(self, source: Source) -> Study:
-        """Returns a copy of the study with another source, with only the intact scores."""
-        study = copy(self)
-        study._source, study._lists, study.notes = source, {}, []
-        return study
 
     @cached_property
     def universal(self) -> tuple[str, ...]:
@@ -210,114 +156,76 @@ class Study:
         They hurt tasks of more than half of the skills; heads that only one skill needs are not
         universal.
         """
-        published = published_figures.universal(self.published)
-        if len({self.skill(task) for task in self.tasks}) < 2:
+        published, skills = self.published.universal(), {self.skill(task) for task in self.tasks}
+        if len(skills) < 2:
             return published
-        return tuple(dict.fromkeys((*self._source.universal(self), *published)))
+        budget, before = self.options.search_options, self._opened.stages.name
+        rows = None if budget.rows is None else max(budget.rows, FEWEST_ROWS) * len(self.tasks)
+        found = atlas(
+            self.model, tasks=self.tasks, seed=self.options.seed, rows=rows, items=budget.items,
+            k=budget.k, run_options=self._within("atlas: which heads every task needs"),
+        )  # fmt: skip
+        self._opened.stages.enter(before)
+        measured = [
+            head.name
+            for head in found.universal
+            if 2 * len({self.skill(task) for task in head.hurts}) > len(skills)
+        ]
+        return tuple(dict.fromkeys((*measured, *published)))
 
     def list_of(self, task: str, method: str | None = None) -> HeadList:
         """Returns the heads that a method selects for a task, without universal heads."""
-        method = method or self.settings.method
+        method = method or self.options.method
         if (task, method) not in self._lists:
-            self._lists[task, method] = self._source.search(self, task, method)
+            self._lists[task, method] = self._searched(task, method)
         return self._lists[task, method]
 
-    def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, MeasuredDrop]:
+    def _searched(self, task: str, method: str) -> HeadList:
+        # a method that measures other tasks excludes universal components itself
+        weighs = METHODS[method].measures_others
+        left_out = () if self.options.keep_universal or weighs else self.universal
+        budget, before = self.options.search_options, self._opened.stages.name
+        found = localize(
+            self.model, task=task, others=self.general(task) if weighs else (),
+            same_skill=self.same_skill(task) if weighs else (), verify=False,
+            seed=self.options.seed, method=method, rows=budget.rows, items=budget.items,
+            k=budget.k, run_options=self._within(f"{method} on {task}"),
+        )  # fmt: skip
+        self._opened.stages.enter(before)
+        harmful = [line.name for line in found.ranking if line.effect < 0]
+        listed = found.selected if weighs else harmful
+        return HeadList(
+            heads=tuple(name for name in listed if name not in left_out)[: budget.k],
+            order=tuple(name for name in harmful if name not in left_out)[:LONGEST],
+            universal=tuple(name for name in listed[: budget.k] if name in left_out),
+            rows=found.cost.rows,
+        )
+
+    def _within(self, stage: str) -> RunOptions:
+        """Begins the stage of another verb, and returns its options."""
+        options = RunOptions.of({}, self._opened.options)
+        return replace(options, on_progress=self._opened.stages.within_verb(stage))
+
+    def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, TaskDrop]:
         """Returns the drops of tasks without some heads; no row is measured twice."""
         names = list(tasks)
-        return self._source.drops(heads, names) if names else {}
+        measured = self._examiner.drops_of(heads, names) if names else ()
+        return {drop.task: drop for drop in measured}
 
     def scores(self, task: str, heads: Sequence[str]) -> Row:
         """Returns task and general score, intact and without some heads."""
-        general = self.general(task)
-        drops = self.drops(heads, [task, *general])
+        drops = self.drops(heads, [task, *self.general(task)])
         lost = drops.pop(task)
+        low, high = lost.ci or (None, None)
         row: Row = {
-            "intact": lost.before, "ablated": lost.after, "drop": lost.drop.value,
-            "drop_low": lost.drop.low, "drop_high": lost.drop.high, "p": lost.p,
+            "intact": lost.before, "ablated": lost.after, "drop": lost.drop,
+            "drop_low": low, "drop_high": high, "p": lost.p,
         }  # fmt: skip
         if drops:
             row["general_intact"] = mean(drop.before for drop in drops.values())
             row["general_ablated"] = mean(drop.after for drop in drops.values())
-            row["general_drop"] = mean(drop.drop.value for drop in drops.values())
+            row["general_drop"] = mean(drop.drop for drop in drops.values())
         return row
-
-
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """A source that measures the model.
-
-    Attributes:
-        session: The session of the model.
-        examiner: Measures the drops of tasks.
-    """
-
-    session: Session
-    examiner: Examiner
-
-    def universal(self, study: Study) -> tuple[str, ...]:
-        """Runs an atlas; see `Source`."""
-        skills = {study.skill(task) for task in study.tasks}
-        search = study.settings.search
-        with self._verb(ATLAS) as report:
-            result = atlas(
-                study.model,
-                study.tasks,
-                seed=study.settings.seed,
-                search_options=replace(search, rows=atlas_rows(study)),
-                run_options=self.session.options,
-                on_progress=report,
-            )
-        return tuple(
-            universal.name
-            for universal in result.universal
-            if 2 * len({study.skill(task) for task in universal.hurts}) > len(skills)
-        )
-
-    def search(self, study: Study, task: str, method: str) -> HeadList:
-        """Runs a localization; see `Source`."""
-        # a method that measures other tasks excludes universal components itself
-        weighs = METHODS[method].measures_others
-        left_out = () if study.settings.keep_universal or weighs else study.universal
-        search = replace(study.settings.search, method=method)
-        with self._verb(search_stage(task, method)) as report:
-            result = localize(
-                study.model, task, others=study.general(task) if weighs else (),
-                same_skill=study.same_skill(task) if weighs else (), verify=False,
-                seed=study.settings.seed, search_options=search,
-                run_options=self.session.options, on_progress=report,
-            )  # fmt: skip
-        harmful = [line.name for line in result.ranking if line.effect < 0]
-        listed = result.selected if weighs else harmful
-        return HeadList(
-            heads=tuple(name for name in listed if name not in left_out)[: search.k],
-            order=tuple(name for name in harmful if name not in left_out)[:LONGEST],
-            universal=tuple(name for name in listed[: search.k] if name in left_out),
-            rows=result.cost.rows,
-        )
-
-    def drops(self, heads: Sequence[str], tasks: Sequence[str]) -> dict[str, MeasuredDrop]:
-        """Measures on the report items; see `Source`."""
-        return {drop.task: drop for drop in self.examiner.drops_of(heads, tasks)}
-
-    @contextmanager
-    def _verb(self, stage: str) -> Iterator[Report]:
-        """A context for a stage in which a verb runs; the previous stage continues afterwards."""
-        stages = self.session.stages
-        before = stages.name
-        yield stages.enter_verb(stage)
-        stages.enter(before)
-
-
-def search_stage(task: str, method: str) -> str:
-    """Returns the stage of a search."""
-    return f"{method} on {task}"
-
-
-def atlas_rows(study: Study) -> int | None:
-    """Returns the rows of the atlas of universal heads; None for its own budget."""
-    rows = study.settings.search.rows
-    return None if rows is None else max(rows, FEWEST_ROWS) * len(study.tasks)
 
 
 def mean(values: Iterable[float]) -> float:

@@ -1,0 +1,292 @@
+"""Compares an export, loaded by other libraries, with the model that broca ablates.
+
+Its answers to some prompts must be equal, and its score by lm-eval's own `hf` model if requested.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from importlib.metadata import version
+from io import StringIO
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from broca.engine import Ablation
+from broca.errors import BadInput, SelfTestFailed
+from broca.exports.request import ExportRequest
+from broca.exports.weights import Means
+from broca.models import ActiveGates, GatedModel, greedy
+from broca.options import TaskOptions
+from broca.results.export import ReloadCheck, ScoreCheck
+from broca.runs.run import Run
+from broca.runs.task_sets import load_tasks, whole_tasks
+from broca.tasks import Benchmark, Task
+
+NEW_TOKENS = 12
+"""Number of tokens of each continuation."""
+
+TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
+"""Largest difference of log-probabilities, relative to their spread, that counts as equal."""
+
+PROMPTS = (
+    "The capital of France is", "2 + 2 =", "17 * 3 =", "Once upon a time there was",
+    "The opposite of hot is", "def add(a, b):\n    return", "Water boils at", "A B C D E",
+    "1, 2, 3, 4,", "Monday, Tuesday,", "The cat sat on the", "Q: Who wrote Hamlet?\nA:",
+    "In the year 1969", "for i in range(10):", "She said that she", "cat -> chat, dog ->",
+    "x", "The dogs that the man owns", "Red, green and", "SELECT name FROM", "Bonjour, je",
+    "The sum of 12 and 30 is", "If it rains, then", "\n", "Hello! How are", "100 - 1 =",
+    "The moon orbits the", "import numpy as", "He opened the door and", "Yes or no:",
+    "3 < 5 is true, 5 < 3 is", "The end.",
+)  # fmt: skip
+"""The prompts: 32 short texts of several kinds."""
+
+
+@dataclass(frozen=True)
+class PromptAnswers:
+    """The answers of a model to some prompts.
+
+    Attributes:
+        read: Log-probabilities at every token of each prompt, `(tokens, vocabulary)`.
+        continued: Log-probabilities of the continuations, `(prompts, new tokens, vocabulary)`.
+        tokens: The continuations, `(prompts, new tokens)`.
+    """
+
+    read: tuple[Tensor, ...]
+    continued: Tensor
+    tokens: Tensor
+
+
+def prompt_tokens(tokenizer: Any, vocabulary: int) -> list[list[int]]:
+    """Returns the prompts in tokens that the model has; random tokens without a tokenizer."""
+    if tokenizer is not None:
+        encoded = [tokenizer.encode(text) for text in PROMPTS]
+        known = [[token for token in tokens if token < vocabulary] for tokens in encoded]
+        ends = (tokenizer.bos_token_id, tokenizer.eos_token_id)
+        first = [token for token in ends if token and token < vocabulary]
+        return [tokens or first[:1] or [0] for tokens in known]
+    generator = torch.Generator().manual_seed(0)
+    lengths = [3 + number % 9 for number in range(len(PROMPTS))]
+    return [
+        torch.randint(0, vocabulary, (length,), generator=generator).tolist() for length in lengths
+    ]
+
+
+@torch.no_grad()
+def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -> PromptAnswers:
+    """Runs a transformers model on prompts and continues them greedily.
+
+    Args:
+        model: The model, or a wrapper that generates like it.
+        prompts: Tokens of the prompts.
+        padding: Padding token.
+    """
+    device = model.get_input_embeddings().weight.device
+    longest = max(map(len, prompts))
+    right = torch.full((len(prompts), longest), padding)
+    left, attention = right.clone(), torch.zeros_like(right)
+    for row, prompt in enumerate(prompts):
+        right[row, : len(prompt)] = torch.tensor(prompt)
+        left[row, longest - len(prompt) :] = torch.tensor(prompt)
+        attention[row, longest - len(prompt) :] = 1
+    # padding on the right does not affect a causal model's earlier logits
+    logits = model(input_ids=right.to(device), use_cache=False).logits
+    with greedy(model):
+        output = model.generate(
+            input_ids=left.to(device),
+            attention_mask=attention.to(device),
+            max_new_tokens=NEW_TOKENS,
+            min_new_tokens=NEW_TOKENS,
+            pad_token_id=padding,
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
+    read = logits.float().log_softmax(-1).cpu()
+    return PromptAnswers(
+        tuple(read[row, : len(prompt)] for row, prompt in enumerate(prompts)),
+        torch.stack(output.logits, dim=1).float().log_softmax(-1).cpu(),
+        output.sequences[:, longest:].cpu(),
+    )
+
+
+def ablated_answers(
+    model: GatedModel,
+    names: Sequence[str],
+    scale: float,
+    prompts: Sequence[Sequence[int]],
+    *,
+    means: Means | None = None,
+) -> PromptAnswers:
+    """Returns the answers of broca's ablated model.
+
+    Args:
+        model: The model.
+        names: Names of the ablated components.
+        scale: Factor of their outputs.
+        prompts: Tokens of the prompts.
+        means: Mean outputs that replace those of the components, under mean ablation.
+    """
+    parts = model.gated_parts(names, scale)
+    with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
+        return answers(model.model, prompts)
+
+
+def compare_answers(
+    ablated: PromptAnswers, exported: PromptAnswers, *, dtype: str, libraries: Sequence[str]
+) -> ReloadCheck:
+    """Compares the answers of an export with broca's.
+
+    A continuation is compared up to the first differing token, which the tolerance must explain.
+
+    Args:
+        ablated: Answers of broca's ablated model.
+        exported: Answers of the export.
+        dtype: Number format of the weights.
+        libraries: Libraries that loaded the export.
+
+    Raises:
+        SelfTestFailed: The answers differ by more than the number format explains.
+    """
+    spread = max(float(torch.cat(ablated.read).std()), 1.0)
+    tolerance = TOLERANCE.get(dtype, 1e-1) * spread
+    differences = [
+        float((expected - actual).abs().max())
+        for expected, actual in zip(ablated.read, exported.read, strict=True)
+    ]
+    same = ablated.tokens == exported.tokens  # (prompts, new tokens)
+    for row in range(len(same)):
+        agreed = int(same[row].long().cumprod(0).sum())
+        until = slice(0, agreed + 1)  # the step at which they differ had the same past
+        parted = ablated.continued[row, until] - exported.continued[row, until]
+        differences.append(float(parted.abs().max()))
+    worst = max(differences)
+    if not worst <= tolerance:
+        raise SelfTestFailed(
+            f"the export does not answer as the ablated model does: log-probabilities differ by "
+            f"{worst:.2g}, the number format explains {tolerance:.2g}; do not use the files that "
+            "were written, and please report the architecture"
+        )
+    return ReloadCheck(
+        libraries={name: version(name) for name in libraries},
+        prompts=len(ablated.read),
+        tokens=ablated.tokens.shape[1],
+        difference=worst,
+        tolerance=tolerance,
+        same_continuations=int(same.all(dim=1).sum()),
+    )
+
+
+def checked_task(request: ExportRequest, task: str | Task | None) -> str | Task:
+    """Returns the task whose score is compared, by default that of the export's result.
+
+    Raises:
+        BadInput: Neither a task nor a result is given, or the ablation is neither zero ablation nor
+            scaling.
+    """
+    if Ablation(request.ablation.kind).needs_donors:
+        raise BadInput(
+            f"`check` compares scores under zero ablation or a scale; under {request.ablation.kind}"
+            " ablation the outputs alone are compared"
+        )
+    if task is not None:
+        return task
+    if request.result is None:
+        raise BadInput("`check` needs a `task` to compare scores on")
+    return request.result.task
+
+
+def ablated_score(
+    opened: Run, names: Sequence[str], scale: float, task: str | Task
+) -> tuple[Benchmark, float]:
+    """Loads a task with the options of the call; returns it and broca's score on all items.
+
+    Args:
+        opened: The model and the journal.
+        names: Names of the ablated components.
+        scale: Factor of their outputs.
+        task: The task.
+
+    Raises:
+        BadInput: The task is a group.
+    """
+    catalog, options = opened.catalog, opened.options.task_options
+    name = catalog.name_of(task)
+    benchmark = load_tasks(opened.model, [name], catalog, task=name, options=options)[name]
+    if len(benchmark.task_names) > 1:
+        raise BadInput(
+            f"`check` compares the score of one task, and '{benchmark.name}' is a group: name one "
+            f"of {', '.join(benchmark.task_names[:3])}, ... in `task`"
+        )
+    run = opened.on(
+        whole_tasks({name: benchmark}),
+        ablation=Ablation(scale=scale),
+        settings={"measures": name, "checks": list(names)},
+    )
+    scores = run.scores(opened.model.components.columns(names))
+    run.finish()
+    return benchmark, scores[name]
+
+
+def harness_score(
+    model: Any, tokenizer: Any, benchmark: Benchmark, *, options: TaskOptions
+) -> float:
+    """Scores a model of transformers or PEFT with lm-eval's `hf` model and evaluator.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer.
+        benchmark: The task in broca.
+        options: Task options.
+    """
+    from lm_eval import simple_evaluate
+    from lm_eval.models.huggingface import HFLM
+    from lm_eval.tasks import TaskManager
+
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    (task,) = benchmark.harness_tasks
+    if (tokenizer.pad_token_id or 0) >= model.get_input_embeddings().num_embeddings:
+        tokenizer = copy.deepcopy(tokenizer)
+        tokenizer.pad_token = tokenizer.eos_token  # hf embeds its padding
+    with redirect_stderr(StringIO()):  # it draws bars that cannot be switched off
+        results = simple_evaluate(
+            HFLM(
+                pretrained=model,
+                tokenizer=tokenizer,
+                batch_size=8,
+                max_length=options.max_length,
+                chat_template_args=options.template_settings,
+            ),
+            tasks=[task],
+            task_manager=TaskManager(include_defaults=False),  # which would take seconds
+            num_fewshot=options.num_fewshot,
+            limit=options.limit,
+            apply_chat_template=options.chat_template,
+            system_instruction=options.system_prompt,
+            fewshot_as_multiturn=options.fewshot_as_multiturn and options.chat_template,
+            bootstrap_iters=0,
+            log_samples=False,
+        )
+    name, _, filtered = benchmark.metric.partition(",")
+    return float(results["results"][task.task_name][f"{name},{filtered or 'none'}"])
+
+
+def compare_scores(benchmark: Benchmark, broca: float, hf: float, *, dtype: str) -> ScoreCheck:
+    """Compares lm-eval's score of an export with broca's of the ablated model.
+
+    Raises:
+        SelfTestFailed: The scores differ by more than the number format explains: relative to the
+            score, or to 1, by 1e-4, and by 0.02 where near-ties may be decided differently.
+    """
+    allowed = 1e-4 if dtype in ("float32", "float64") else 0.02
+    if not abs(broca - hf) <= allowed * max(abs(broca), 1.0):
+        raise SelfTestFailed(
+            f"lm-eval's `hf` model scores {hf:.4f} with the export on '{benchmark.name}' and "
+            f"broca's ablated model {broca:.4f}: do not use the export, and please report the "
+            "architecture"
+        )
+    return ScoreCheck(benchmark.name, benchmark.metric, len(benchmark.items), broca, hf)

@@ -1,0 +1,110 @@
+"""The folder of an export, with its model card, which is replaced only by a complete export."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from jinja2 import Environment, StrictUndefined
+
+from broca.errors import BadInput
+from broca.models import SHIPPED_MODELS
+from broca.results.codec import encode
+from broca.results.export import Export
+from broca.results.files import check_out_folder, write_beside
+
+MOST_NAMED = 5
+"""Number of components that the title of a card names."""
+
+
+def claimed_folder(to: str | Path) -> Path:
+    """Creates the folder of the export.
+
+    Raises:
+        BadInput: The folder contains files that are not an export, or cannot be written.
+    """
+    folder = check_out_folder(to)
+    if any(folder.iterdir()) and not (folder / Export.FILE).is_file():
+        raise BadInput(f"`to` '{to}' holds other files: choose a new folder")
+    return folder
+
+
+@contextmanager
+def unpublished(folder: Path) -> Iterator[Path]:
+    """A context that writes an export beside its folder; if the disk is full, nothing stays of it.
+
+    Yields:
+        A temporary folder on the same disk.
+
+    Raises:
+        BadInput: The disk is full.
+    """
+    try:
+        with TemporaryDirectory(prefix=".broca-export-", dir=folder.parent) as part:
+            yield Path(part)
+    except Exception as error:  # safetensors has errors of its own
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+        if not full and "No space left" not in str(error):
+            raise
+        if not (folder / Export.FILE).is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+        raise BadInput(
+            f"`to` '{folder}' cannot be written: no space is left on its disk; free some, or "
+            "choose a folder on another disk"
+        ) from error
+
+
+def publish(done: Export, part: Path, folder: Path) -> Export:
+    """Moves the files of an export to their folder, with its card and its record.
+
+    Files of an earlier export in the folder are removed.
+
+    Args:
+        done: The export, without its files.
+        part: The folder in which the files were written.
+        folder: The folder of the export, on the same disk.
+
+    Returns:
+        The export with the sizes of its files, in bytes.
+    """
+    (part / "README.md").unlink(missing_ok=True)  # PEFT's own card does not describe the ablation
+    written = sorted(path for path in part.rglob("*") if path.is_file())
+    sizes = {str(file.relative_to(part)): file.stat().st_size for file in written}
+    done = replace(done, files=sizes)
+    write_beside(part / "README.md", card(done))
+    write_beside(part / Export.FILE, encode(done))
+    # all is written: what follows needs no space, so that a full disk leaves no half of an export
+    for name in Export.read(folder).files if (folder / Export.FILE).is_file() else ():
+        (folder / name).unlink(missing_ok=True)
+    for name in (*done.files, "README.md", Export.FILE):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (part / name).replace(folder / name)
+    return done
+
+
+def card(export: Export) -> str:
+    """Writes the model card as Markdown, with the metadata that the hub reads."""
+    base = export.base.id or export.model.name
+    if Path(base).expanduser().is_dir():  # a card names no folder of this machine
+        base = Path(base).name
+    more = len(export.components) - MOST_NAMED
+    template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(
+        (files("broca.exports") / "card.md.j2").read_text(encoding="utf-8")
+    )
+    return template.render(
+        export=export,
+        form=export.form,
+        scale=export.ablation.scale,
+        base=base,
+        base_code=repr(base),
+        shipped=base in SHIPPED_MODELS,
+        on_hub=base not in SHIPPED_MODELS and export.base.revision is not None,
+        first=", ".join(export.components[:MOST_NAMED]) + (f" and {more} more" if more > 0 else ""),
+        command=export.command.replace(repr(export.base.id), repr(base)),
+    )

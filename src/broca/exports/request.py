@@ -1,0 +1,224 @@
+"""The request of an export: a model, components, a form, and the result that selected them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from broca.components import Component
+from broca.engine import Ablation
+from broca.errors import BadInput, UnsupportedModel
+from broca.models import GatedModel, fingerprint, kinds_of
+from broca.options import ModelOptions
+from broca.published import is_published, published_heads
+from broca.results.base import ZEROED, AblationInfo
+from broca.results.export import Form, HeldOut
+from broca.results.localization import Localization
+from broca.results.neurons import NeuronSet
+from broca.results.reading import read
+from broca.results.verification import Verification
+
+Exportable = Localization | Verification | NeuronSet
+"""Results whose components can be exported."""
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """The request of an export.
+
+    Attributes:
+        model: The model, or its name.
+        components: Names, or the name of a published list.
+        form: Form of the export.
+        ablation: How they are ablated.
+        result: The result that selected them.
+    """
+
+    model: str | GatedModel
+    components: str | tuple[str, ...]
+    form: Form
+    ablation: AblationInfo
+    result: Exportable | None
+
+    @classmethod
+    def of(
+        cls,
+        target: str | Path | GatedModel | Exportable,
+        heads: str | Sequence[str] | Exportable | None,
+        form: Form,
+        scale: float | None,
+    ) -> ExportRequest:
+        """Returns the request of a call of `broca.export`.
+
+        Args:
+            target: A model, its name, or a result or its folder, which stand for their model.
+            heads: Components, or a result that selected some; by default those of `target`.
+            form: Form of the export.
+            scale: Factor of the components' outputs; by default the scale of the result, else 0.
+
+        Raises:
+            BadInput: No components are named, or the run has none.
+            UnsupportedModel: The form cannot express the ablation.
+        """
+        if heads is None:
+            if isinstance(target, GatedModel):
+                raise BadInput("no components are named: give `heads` such as L0H4+L1H8")
+            target = heads = target if isinstance(target, Exportable) else _read(target)
+        results = [given for given in (heads, target) if isinstance(given, Exportable)]
+        result = results[0] if results else None
+        if isinstance(heads, Exportable):
+            if not heads.selected:
+                raise BadInput(
+                    f"the run on task '{heads.task}' selected nothing: name components in `heads`"
+                )
+            heads = [one if isinstance(one, str) else one.name for one in heads.selected]
+        if isinstance(target, Exportable):
+            target = target.model.name
+        return cls(
+            target if isinstance(target, GatedModel) else str(target),
+            heads if isinstance(heads, str) else tuple(heads),
+            form,
+            _ablation_of(result, form, scale),
+            result,
+        )
+
+    @property
+    def base_name(self) -> str | None:
+        """Name from which the model is loaded; None for a model in memory."""
+        return self.model.source if isinstance(self.model, GatedModel) else self.model
+
+    @property
+    def kinds(self) -> str:
+        """The kinds of the components."""
+        if is_published(self.components):
+            return "heads"
+        given = self.components
+        words = given.split("+") if isinstance(given, str) else list(given)
+        return kinds_of(Component.parse(word) for word in words if word.strip()) or "heads"
+
+    @property
+    def effects(self) -> dict[str, float] | None:
+        """Effects of all components if the result ranks them."""
+        if not isinstance(self.result, Localization):
+            return None
+        return {line.name: line.effect for line in self.result.ranking}
+
+    def names(self, model: GatedModel) -> tuple[str, ...]:
+        """Returns the distinct names of the components.
+
+        Raises:
+            BrocaError: There are no components, or the model lacks one.
+        """
+        named = model.gated_parts(published_heads(self.components, model)).named
+        if not named:
+            raise BadInput("no components are named: give `heads` such as L0H4+L1H8")
+        return tuple(component.name for component in named)
+
+    def require_same_weights(self, model: GatedModel) -> None:
+        """Refuses other weights than those of the result.
+
+        Raises:
+            BadInput: The weights are not those of the result.
+        """
+        if self.result is None:
+            return
+        measured = self.result.model
+        dtype = getattr(torch, measured.dtype, None) if measured.dtype else None
+        same = measured.dtype in ("", model.dtype)
+        digest = model.fingerprint if same else fingerprint(model.model, dtype=dtype)
+        if digest != measured.fingerprint:
+            raise BadInput(
+                f"the weights of '{model.name}' are not those of the result (fingerprint "
+                f"{digest}, not {measured.fingerprint}): give the model that it is of, or name "
+                "the components in `heads`"
+            )
+
+    def held_out(self, names: tuple[str, ...]) -> HeldOut | None:
+        """Returns the measurements of exactly these components under this ablation."""
+        found = self.result.verification if isinstance(self.result, Localization) else self.result
+        if not isinstance(found, Verification) or set(found.heads) != set(names):
+            return None
+        if found.ablation != self.ablation:
+            return None
+        return HeldOut(found.task, found.verdict, found.drops, found.baseline, found.after)
+
+    def loading(self, options: ModelOptions) -> ModelOptions:
+        """Returns options that load the components' kinds, with an adapter in weights to write.
+
+        They keep the format of those weights.
+
+        Args:
+            options: The caller's; a number format that they name stays, and all of them where
+                the model is loaded.
+        """
+        if isinstance(self.model, GatedModel):
+            return options
+        if self.form == "weights":
+            dtype = "stored" if options.dtype == "auto" else options.dtype
+            options = replace(options, dtype=dtype, merge_adapter=True)
+        return replace(options, components=self.kinds)
+
+    def call(self, names: tuple[str, ...]) -> str:
+        """Returns the call of `broca.export` that repeats the export.
+
+        Args:
+            names: Names of the components in the model.
+        """
+        base = self.base_name or "model, in memory"
+        return (
+            f"broca.export({base!r}, 'FOLDER', heads={'+'.join(names)!r}, kind={self.form!r}, "
+            f"scale={self.ablation.scale:g})"
+        )
+
+
+def _ablation_of(result: Exportable | None, form: Form, scale: float | None) -> AblationInfo:
+    """Returns the ablation of the components: that of the result, or a scaling.
+
+    Raises:
+        BadInput: The kind of ablation is unknown.
+        UnsupportedModel: The form cannot express the ablation.
+    """
+    ablation = getattr(result, "ablation", ZEROED)
+    if scale is not None and scale != ablation.scale:
+        ablation = replace(ZEROED, scale=scale)
+    how = Ablation(ablation.kind, ablation.scale)
+    if how.draws_donors:
+        raise UnsupportedModel(
+            f"{how.kind} ablation cannot be exported: what stands in for an output differs from "
+            "prompt to prompt; give a `scale`, such as 0"
+        )
+    if how.needs_donors and form != "weights":
+        raise UnsupportedModel(
+            f"`kind` {form} multiplies outputs and cannot hold {how.kind} ablation: use `kind` "
+            "weights, or give a `scale`, such as 0"
+        )
+    return ablation
+
+
+def _read(path: str | Path) -> Exportable:
+    """Reads the result in the folder of a run.
+
+    Raises:
+        BadInput: The folder contains no result with components to export.
+    """
+    place = Path(path).expanduser()
+    if not place.exists() or (place / "config.json").is_file():
+        raise BadInput(
+            f"'{path}' is not a folder of a run, and no components are named: give `heads` such as "
+            "L0H4+L1H8"
+        )
+    result = read(place)
+    if not isinstance(result, Exportable):
+        raise BadInput(
+            f"{result.described()} names no components to export: give a localization, a "
+            "verification or a neuron set"
+        )
+    if isinstance(result, Localization) and (place / Verification.FILE).is_file():
+        later = Verification.read(place)
+        same = later.model.fingerprint == result.model.fingerprint and later.task == result.task
+        if same and set(later.heads) == set(result.selected):
+            return replace(result, verification=later)
+    return result

@@ -1,0 +1,284 @@
+"""The tables and figures, as rows of plain values for JSON and CSV.
+
+Published figures have their own columns. They are None for other models and tasks; `reproduce`
+leaves these columns out of the row, and adds the model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+from broca.atlases import keep_to_groups
+from broca.errors import BadInput
+from broca.searches import DEFAULT_METHOD
+from broca.studies.paper.study import Row, Study, mean
+
+PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
+"""The methods that the paper compares, which precede broca's own."""
+
+
+def top_heads(study: Study) -> Iterator[Row]:
+    """Table 2: drops of the task and of the general tasks without the selected heads."""
+    top5 = study.published.top5
+    for task in study.localized:
+        heads = study.list_of(task).heads
+        yield {
+            "task": task, "heads": " ".join(heads), **study.scores(task, heads),
+            "published_intact": top5("", task), "published_ablated": top5(task, task),
+            "published_general_intact": top5("", "general"),
+            "published_general_ablated": top5(task, "general"),
+        }  # fmt: skip
+
+
+def same_skill(study: Study) -> Iterator[Row]:
+    """Table 3: heads of a task, measured on it and on the other tasks of its skill."""
+    same = {task: study.same_skill(task) for task in study.localized}
+    if not any(same.values()):
+        raise BadInput(
+            "no two tasks have the same skill, which table3 compares: name some, such as "
+            "addition,addition_words or gsm8k,arithmetic"
+        )
+    for task in filter(same.get, same):
+        for measured_on in (task, *same[task]):
+            yield {
+                "skill": study.skill(task), "found_on": task, "measured_on": measured_on,
+                **study.scores(measured_on, study.list_of(task).heads),
+                "published_ablated": study.published.top5(task, measured_on),
+            }  # fmt: skip
+
+
+def methods(study: Study) -> Iterator[Row]:
+    """Table 4: the paper's methods and broca's, with the rows of each search."""
+    for task in study.localized:
+        for method in (*PAPER_METHODS, DEFAULT_METHOD):
+            listed = study.list_of(task, method)
+            yield {
+                "task": task, "method": method, "heads": " ".join(listed.heads),
+                "rows": listed.rows, **study.scores(task, listed.heads),
+                "published_heads": " ".join(study.published.heads(task, method)),
+                "published_evaluations": study.published.evaluations(method),
+            }  # fmt: skip
+
+
+def sweep(study: Study, *, largest: int) -> Iterator[Row]:
+    """Table 6 and figure 2: the first k heads, from k = 0 on."""
+    for task in study.localized:
+        order = study.list_of(task).order[:largest]
+        for k in range(len(order) + 1):
+            row: Row = {"task": task, "k": k, "head": order[k - 1] if k else ""}
+            row |= study.scores(task, order[:k])
+            same = study.drops(order[:k], study.same_skill(task)).values()
+            if same:
+                row["same_skill_drop"] = mean(drop.drop for drop in same)
+            row["published"] = study.published.sweep(task, k)
+            if row["published"] is not None:
+                row["published_general"] = study.published.sweep("general", k)
+            yield row
+
+
+def universal_by_skill(study: Study) -> Iterator[Row]:
+    """Table 5: drop without each universal head, mean over the tasks of a skill."""
+    skills = {task: study.skill(task) for task in study.tasks}
+    for head in _universal(study):
+        drops = study.drops([head], study.tasks)
+        means = {
+            skill: mean(drops[task].drop for task in drops if skills[task] == skill)
+            for skill in dict.fromkeys(skills.values())
+        }
+        yield {"head": head, **means}
+
+
+def universal_by_task(study: Study) -> Iterator[Row]:
+    """Table 7: every task's score without each universal head, the intact model first."""
+    for head in ("", *_universal(study)):
+        yield {"head": head or "none", **_scores(study, head, study.tasks, "mean")}
+
+
+def _universal(study: Study) -> tuple[str, ...]:
+    if not study.universal:
+        study.notes.append(f"{study.model.name}: no head is universal on these tasks")
+    return study.universal
+
+
+def _scores(study: Study, head: str, tasks: Sequence[str], total: str) -> Row:
+    """Returns scores without a head, a column for each task and their mean."""
+    drops = study.drops([head] if head else [], tasks)
+    scores = {task: drops[task].after for task in tasks}
+    return {**scores, total: mean(scores.values())} if tasks else {}
+
+
+def shared_knowledge(study: Study) -> Iterator[Row]:
+    """Table 8: every task's score without each head that knowledge tasks share."""
+    others = [task for task in study.tasks if task not in study.knowledge]
+    for head in ("", *_shared_heads(study)):
+        yield {
+            "head": head or "none",
+            **_scores(study, head, study.knowledge, "knowledge_mean"),
+            **_scores(study, head, others, "other_mean"),
+        }
+
+
+def _shared_heads(study: Study) -> tuple[str, ...]:
+    """Returns the heads in the lists of half of the knowledge tasks, at least two; published too.
+
+    Raises:
+        BadInput: There are no two knowledge tasks.
+    """
+    knowledge = _knowledge(study)
+    counted = Counter(head for task in knowledge for head in study.list_of(task).heads)
+    fewest = max(2, (len(knowledge) + 1) // 2)
+    shared = [head for head, times in counted.most_common() if times >= fewest]
+    if not shared:
+        study.notes.append(
+            f"{study.model.name}: no head is in the lists of {fewest} of {len(knowledge)} "
+            "knowledge tasks"
+        )
+    return tuple(dict.fromkeys((*shared, *study.published.knowledge_heads())))
+
+
+def _knowledge(study: Study) -> list[str]:
+    """Returns the knowledge tasks that are localized.
+
+    Raises:
+        BadInput: There are fewer than two.
+    """
+    tasks = [task for task in study.knowledge if task in study.localized]
+    if len(tasks) < 2:
+        raise BadInput(
+            "fewer than two tasks ask for knowledge by multiple choice: name some that "
+            f"{study.model.name} can do, such as wmdp_bio,wmdp_chem or mc_biology,mc_chemistry"
+        )
+    return tasks
+
+
+def head_lists(study: Study) -> Iterator[Row]:
+    """Table 9: the heads of every task, beside the published ones."""
+    method = study.options.method
+    for task in study.localized:
+        listed, published = study.list_of(task), study.published.heads(task, method)
+        row: Row = {
+            "task": task, "method": method, "heads": " ".join(listed.heads),
+            "universal": " ".join(listed.universal), "published": " ".join(published),
+        }  # fmt: skip
+        if published:
+            row["shared"] = len(set(listed.heads) & set(published))
+        yield row
+
+
+def radar(study: Study) -> Iterator[Row]:
+    """Figure 1: every task, intact and without the heads of the first task of each skill."""
+    firsts = {study.skill(task): task for task in reversed(study.localized)}
+    listed = [task for task in study.localized if task in firsts.values()]
+    for task in ("", *listed):
+        drops = study.drops(study.list_of(task).heads if task else (), study.tasks)
+        for name, drop in drops.items():
+            yield {
+                "heads_of": task or "none", "measured_on": name,
+                "intact": drop.before, "ablated": drop.after,
+                "published": study.published.top5(task, name),
+            }  # fmt: skip
+
+
+def shared_bars(study: Study) -> Iterator[Row]:
+    """Figure 3: the heads that knowledge tasks share, on each of them and on the other tasks."""
+    for head in ("", *_shared_heads(study)):
+        yield from _bars(study, head, (head,) if head else ())
+
+
+def own_bars(study: Study) -> Iterator[Row]:
+    """Figure 4: each knowledge task's own heads, on each of them and on the other tasks."""
+    for task in ("", *_knowledge(study)):
+        yield from _bars(study, task, study.list_of(task).heads if task else ())
+
+
+def _bars(study: Study, name: str, heads: Sequence[str]) -> Iterator[Row]:
+    """Yields scores of the knowledge tasks and of the general tasks without some heads.
+
+    Args:
+        study: The study.
+        name: Name of the heads in the published figures; empty for the intact model.
+        heads: The heads.
+    """
+    general = study.general(study.knowledge[0])
+    drops = study.drops(heads, [*study.knowledge, *general])
+    measured = {task: [drops[task]] for task in study.knowledge}
+    if general:
+        measured["general"] = [drops[task] for task in general]
+    for task, of_task in measured.items():
+        published_as = "general_without_mmlu" if task == "general" else task
+        yield {
+            "heads": name or "none", "measured_on": task,
+            "intact": sum(drop.before for drop in of_task) / len(of_task),
+            "ablated": sum(drop.after for drop in of_task) / len(of_task),
+            "published": study.published.knowledge(name, published_as),
+        }  # fmt: skip
+
+
+def groups(study: Study) -> Iterator[Row]:
+    """Pairs of heads of a skill in the same key/value group, and their number under permutations.
+
+    Raises:
+        BadInput: The model has no groups, or no list has two heads.
+    """
+    measured: dict[str, dict[str, None]] = {}
+    for task in study.localized:
+        heads = measured.setdefault(study.skill(task), {})
+        heads |= dict.fromkeys(study.list_of(task).heads)
+    yield from _pairs(study, "measured", {name: tuple(heads) for name, heads in measured.items()})
+    if published := study.published.lists():
+        yield from _pairs(study, "published", published)
+
+
+def _pairs(study: Study, source: str, sets: dict[str, tuple[str, ...]]) -> Iterator[Row]:
+    """Yields a row for each set of heads, and a row for all of them."""
+    sizes = {
+        projection.layer: projection.heads // projection.kv_heads
+        for projection in study.model.structure.projections
+    }
+    names = study.model.components.names
+    for label, members in (*((name, {name: heads}) for name, heads in sets.items()), ("all", sets)):
+        test, why_not = keep_to_groups(members, sizes, names, seed=study.options.seed)
+        if test is None:
+            if label == "all":
+                raise BadInput(f"gqa does not apply to {study.model.name}: {why_not}")
+            continue
+        yield {
+            "source": source, "skill": label,
+            "heads": " ".join(head for heads in members.values() for head in heads),
+            "group_size": test.group_size, "pairs_in_one_group": test.pairs,
+            "expected": test.expected, "p": test.p, "permutations": test.permutations,
+        }  # fmt: skip
+
+
+def scale(study: Study) -> Iterator[Row]:
+    """Drops without the selected heads, with the size of the model."""
+    model = study.model
+    size = {
+        "parameters": sum(weights.numel() for weights in model.model.parameters()),
+        "layers": model.structure.layers, "heads": len(model.components),
+    }  # fmt: skip
+    for task in study.localized:
+        heads = study.list_of(task).heads
+        row: Row = {**size, "task": task, "k": len(heads), **study.scores(task, heads)}
+        yield row | {"relative_drop": row["drop"] / row["intact"]}
+
+
+EXPERIMENTS: Mapping[str, Callable[[Study], Iterator[Row]]] = {
+    "table2": top_heads,
+    "table3": same_skill,
+    "table4": methods,
+    "table5": universal_by_skill,
+    "table6": partial(sweep, largest=5),
+    "table7": universal_by_task,
+    "table8": shared_knowledge,
+    "table9": head_lists,
+    "figure1": radar,
+    "figure2": partial(sweep, largest=10),
+    "figure3": shared_bars,
+    "figure4": own_bars,
+    "gqa": groups,
+    "scale": scale,
+}
+"""The functions that make the rows of each name, for a model."""

@@ -1,0 +1,288 @@
+"""Reproductions as files: JSON and CSV of each, and an HTML page of all with their figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from broca.reports import (
+    SERIES,
+    SHAPES,
+    Chart,
+    Column,
+    Figure,
+    IntervalChart,
+    Line,
+    LineChart,
+    Matrix,
+    Panels,
+    Point,
+    Series,
+    Table,
+    filled,
+)
+from broca.results import Reproduction, encode, write_beside
+from broca.studies.paper import ALL, NAMES
+from broca.studies.paper.study import Row
+
+Rows = Sequence[Row]
+
+
+def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
+    """Writes JSON and CSV of each, and a page of all, by temporary files that are renamed.
+
+    Args:
+        reproductions: The reproductions; those without rows are only on the page.
+        folder: A folder that can be written.
+
+    Returns:
+        The paths, the page last. They end with the last parts of the models' names.
+    """
+    stem = "+".join(Path(model).name or "model" for model in reproductions[0].models)
+    texts = {}
+    for shown in reproductions:
+        if shown.rows:
+            texts[f"{shown.name}-{stem}.json"] = encode(shown)
+            texts[f"{shown.name}-{stem}.csv"] = as_csv(shown)
+    several = "+".join(shown.name for shown in reproductions)
+    name = ALL if len(reproductions) == len(NAMES) else several
+    texts[f"{name}-{stem}.html"] = render_page(reproductions)
+    for file, text in texts.items():
+        write_beside(folder / file, text)
+    return [folder / file for file in texts]
+
+
+def as_csv(reproduction: Reproduction) -> str:
+    """Returns the rows as CSV; a cell is empty if a row lacks the column."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, reproduction.columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(reproduction.rows)
+    return text.getvalue()
+
+
+def render_page(reproductions: Sequence[Reproduction]) -> str:
+    """Renders figures and rows, a section for each reproduction; text is escaped."""
+    parts = [
+        {
+            "name": shown.name, "shows": shown.shows, "notes": shown.notes,
+            "figures": draw(shown), "rows": row_table(shown),
+        }
+        for shown in reproductions
+    ]  # fmt: skip
+    first = reproductions[0]
+    return filled("reproduction", parts=parts, models=first.models, settings=first.settings)
+
+
+def row_table(reproduction: Reproduction) -> Table:
+    """Returns the rows in the columns with values: most models have no published figures."""
+    rows = reproduction.records()
+    names = [
+        name for name in reproduction.columns if any(row[name] not in (None, "") for row in rows)
+    ]
+    words = {name for row in rows for name, value in row.items() if isinstance(value, str)}
+    return Table(
+        reproduction.name,
+        f"{len(rows):,} rows of {reproduction.name}",
+        tuple(Column(name.replace("_", " "), _cell, words=name in words) for name in names),
+        tuple(tuple(row[name] for name in names) for row in rows),
+    )
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def draw(reproduction: Reproduction) -> list[Figure]:
+    """Returns a figure for each model, one for all in `scale`; none for a list of names."""
+    name, rows = reproduction.name, reproduction.rows
+    if name not in _DRAWINGS or not rows:
+        return []
+    chart_of, caption = _DRAWINGS[name]
+    if name == "scale":
+        return [Figure(name, caption, chart_of(rows))]
+    several = len(reproduction.models) > 1
+    figures = []
+    for number, model in enumerate(reproduction.models):
+        own = [row for row in rows if row["model"] == model]
+        if any(row.get("head") != "none" for row in own):  # only the intact model: no figure
+            said = f"{model}: {caption}" if several else caption
+            figures.append(Figure(f"{name}-{number}", said, chart_of(own)))
+    return figures
+
+
+def _values(rows: Rows, column: str, scale: float = 1.0) -> tuple[tuple[int, Point], ...]:
+    """Returns the points of a column by the number of their row."""
+    return tuple((n, Point(scale * row[column])) for n, row in enumerate(rows) if column in row)
+
+
+def _drop(row: Row, title: str = "") -> Point:
+    return Point(100 * row["drop"], 100 * row["drop_low"], 100 * row["drop_high"], title)
+
+
+def _unique(rows: Rows, column: str) -> list[str]:
+    return list(dict.fromkeys(str(row[column]) for row in rows))
+
+
+def _drops(rows: Rows, *, label: str) -> Chart:
+    """Draws the drops of the task, with intervals, and of the others."""
+    series = [Series("task", "harm", tuple((n, _drop(row)) for n, row in enumerate(rows)))]
+    if general := _values(rows, "general_drop", 100):
+        series.append(Series("general", "intact", general, "ring"))
+    return IntervalChart(tuple(label.format(**row) for row in rows), tuple(series), "points lost")
+
+
+def _cost(rows: Rows) -> Chart:
+    """Draws the specific drop against the rows of the search, by method."""
+
+    def point(row: Row) -> Point:
+        specific = 100 * (row["drop"] - row.get("general_drop", 0.0))
+        return Point(specific, title=f"{row['task']}: {row['heads']}")
+
+    searched = [row for row in rows if row["rows"] > 0]
+    lines = _lines(searched, "method", "rows", point, joined=False)
+    return LineChart(lines, "rows of the search", "points lost beyond the others", logarithmic=True)
+
+
+def _by_size(rows: Rows) -> Chart:
+    """Draws drops against the number of parameters, a line for each task."""
+    rows = sorted(rows, key=lambda row: int(row["parameters"]))
+    lines = _lines(rows, "task", "parameters", lambda row: _drop(row, str(row["model"])))
+    return LineChart(lines, "parameters", "points lost", logarithmic=True)
+
+
+def _lines(
+    rows: Rows, by: str, across: str, point: Callable[[Row], Point], *, joined: bool = True
+) -> tuple[Line, ...]:
+    """Returns a line for each value of a column, its points at those of another."""
+    lines = []
+    for number, name in enumerate(_unique(rows, by)):
+        chosen = [row for row in rows if row[by] == name]
+        x, points = tuple(float(row[across]) for row in chosen), tuple(map(point, chosen))
+        lines.append(Line(name, x, points, SERIES[number % len(SERIES)], number, joined=joined))
+    return tuple(lines)
+
+
+def _by_k(rows: Rows) -> Chart:
+    """Draws a panel for each task: drops without the first k heads, by k."""
+    tasks, charts = _unique(rows, "task"), []
+    for task in tasks:
+        lines = []
+        for number, (column, role, label) in enumerate((
+            ("drop", "harm", "the task"),
+            ("same_skill_drop", "series1", "its skill"),
+            ("general_drop", "intact", "the others"),
+        )):  # fmt: skip
+            chosen = [row for row in rows if row["task"] == task and column in row]
+            points = tuple(  # nothing is ablated at k = 0, and nothing can be lost
+                _drop(row) if column == "drop" and row["k"] else Point(100 * row[column])
+                for row in chosen
+            )
+            if chosen:
+                across = tuple(float(row["k"]) for row in chosen)
+                lines.append(Line(label, across, points, role, number))
+        charts.append(LineChart(tuple(lines), "heads ablated", "points lost", height=150))
+    return Panels(tuple(tasks), tuple(charts), f"Points lost on {len(tasks)} tasks by k")
+
+
+def _by_head(rows: Rows) -> Chart:
+    """Draws the matrix head x task of drops, relative to the intact row if there is one."""
+    totals = ("model", "head", "mean", "knowledge_mean", "other_mean")
+    columns = [name for name in rows[0] if name not in totals]
+    intact = rows[0] if rows[0]["head"] == "none" else None
+    shown = [row for row in rows if row["head"] != "none"] or list(rows)
+    lost = [
+        [100 * (row[name] if intact is None else intact[name] - row[name]) for name in columns]
+        for row in shown
+    ]
+    return Matrix(
+        tuple(str(row["head"]) for row in shown),
+        tuple(columns),
+        tuple(tuple(-value for value in line) for line in lost),
+        100.0,  # the same colours for every model
+        "change of the score in points",
+        texts=tuple(tuple(f"{value:.0f}" for value in line) for line in lost),
+    )
+
+
+def _radar(rows: Rows) -> Chart:
+    """Draws a panel for each list of heads: scores of every task, intact and without the list."""
+    lists = [name for name in _unique(rows, "heads_of") if name != "none"]
+    charts = []
+    for name in lists:
+        chosen = [row for row in rows if row["heads_of"] == name]
+        series = (
+            Series("intact", "intact", _values(chosen, "intact"), SHAPES[5]),
+            Series("ablated", "harm", _values(chosen, "ablated"), SHAPES[0]),
+        )
+        tasks = tuple(_unique(chosen, "measured_on"))
+        charts.append(IntervalChart(tasks, series, "score", joined=True, bold=(name,)))
+    titles = tuple(f"without heads of {name}" for name in lists)
+    return Panels(titles, tuple(charts), f"Scores without the heads of {len(lists)} tasks")
+
+
+def _scores(rows: Rows, *, label: str) -> Chart:
+    """Draws each task's score, intact and without each list of heads."""
+    tasks, series = _unique(rows, "measured_on"), []
+    for number, heads in enumerate(_unique(rows, "heads")):
+        points = tuple(
+            (tasks.index(row["measured_on"]), Point(row["ablated"]))
+            for row in rows
+            if row["heads"] == heads
+        )
+        intact = heads == "none"
+        role = "intact" if intact else SERIES[(number - 1) % len(SERIES)]
+        shape = SHAPES[5] if intact else SHAPES[number % 5]
+        series.append(Series("intact" if intact else label.format(heads), role, points, shape))
+    return IntervalChart(tuple(tasks), tuple(series), "score")
+
+
+def _pairs(rows: Rows) -> Chart:
+    """Draws the number of pairs of heads in one group, beside the number under permutations."""
+    several = len(_unique(rows, "source")) > 1
+    labels = (f"{row['skill']} ({row['source']})" if several else row["skill"] for row in rows)
+    measured = tuple(
+        (n, Point(float(row["pairs_in_one_group"]), title=f"p {row['p']:.2g}"))
+        for n, row in enumerate(rows)
+    )
+    series = (
+        Series("pairs in one group", "harm", measured, "diamond"),
+        Series("expected", "intact", _values(rows, "expected"), "ring"),
+    )
+    return IntervalChart(tuple(map(str, labels)), series, "pairs of heads", joined=True)
+
+
+_HEADS = (_by_head, "points lost without each head")
+_FIRST = (_by_k, "points lost without the first k heads")
+_DRAWINGS: dict[str, tuple[Callable[[Rows], Chart], str]] = {
+    "table2": (
+        partial(_drops, label="{task}"), "what each task loses without its heads, and the others",
+    ),
+    "table3": (
+        partial(_drops, label="{found_on} on {measured_on}"),
+        "heads of one task, measured on another",
+    ),
+    "table4": (_cost, "what each method finds for its rows"),
+    "table5": _HEADS,
+    "table6": _FIRST,
+    "table7": _HEADS,
+    "table8": _HEADS,
+    "figure1": (_radar, "scores, intact and without each list of heads"),
+    "figure2": _FIRST,
+    "figure3": (
+        partial(_scores, label="without {}"), "scores, intact and without each head",
+    ),
+    "figure4": (
+        partial(_scores, label="without heads of {}"),
+        "scores, intact and without each task's heads",
+    ),
+    "gqa": (_pairs, "pairs of heads that share a key/value head"),
+    "scale": (_by_size, "points lost by the size of the model"),
+}  # fmt: skip
+"""The drawing function and caption of each name; a list of names has none."""

@@ -1,0 +1,132 @@
+"""Requests of `broca.export`: model, components, ablation and form."""
+
+from dataclasses import replace
+
+import pytest
+from reports.test_page import make_result
+
+from broca.errors import BadInput, UnsupportedModel
+from broca.exports.request import ExportRequest
+from broca.models import GatedModel
+from broca.options import ModelOptions
+from broca.results.base import AblationInfo
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A tiny model in memory."""
+    return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+
+
+@pytest.fixture(scope="module")
+def result():
+    """A finished localization."""
+    return make_result()
+
+
+def test_a_result_stands_for_its_model_and_components(result, tmp_path):
+    """A result or its folder gives the model, components, ablation and effects."""
+    request = ExportRequest.of(result, None, "adapter", None)
+    assert (request.model, request.components) == (result.model.name, result.selected)
+    assert (request.ablation, request.result) == (result.ablation, result)
+    assert request.effects == {line.name: line.effect for line in result.ranking}
+    result.save(tmp_path)
+    assert ExportRequest.of(tmp_path, None, "adapter", None).components == result.selected
+
+
+def test_a_later_verification_of_the_same_selection_is_used(result, tmp_path):
+    """A saved verification is used if it is of the same selection, and ignored otherwise."""
+    result.save(tmp_path)
+    later = replace(result.verification, seed=77)
+    later.save(tmp_path)
+    assert ExportRequest.of(tmp_path, None, "heads", None).result.verification.seed == 77
+    replace(later, heads=("L0H1",)).save(tmp_path)
+    assert ExportRequest.of(tmp_path, None, "heads", None).result.verification.seed != 77
+
+
+def test_named_components_of_a_model_are_zeroed_or_scaled(model):
+    """Named components are zeroed or scaled without a result; an empty name is refused."""
+    request = ExportRequest.of(model, "L1H2+L0H1+L1H2", "adapter", None)
+    assert request.ablation == AblationInfo("zero", 0.0)
+    assert (request.result, request.effects, request.kinds) == (None, None, "heads")
+    assert request.names(model) == ("L1H2", "L0H1")
+    assert ExportRequest.of(model, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
+    with pytest.raises(BadInput, match="no components are named"):
+        ExportRequest.of(model, "", "adapter", None).names(model)
+
+
+def test_components_of_a_result_in_another_model(model, result):
+    """A result as `heads` names components of the caller's model, whose weights must match."""
+    request = ExportRequest.of(model, result, "adapter", None)
+    assert (request.model, request.components) == (model, result.selected)
+    with pytest.raises(BadInput, match="are not those of the result"):
+        request.require_same_weights(model)
+    same = replace(result, model=replace(result.model, fingerprint=model.fingerprint))
+    ExportRequest.of(model, same, "adapter", None).require_same_weights(model)
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "message"),
+    [
+        ("resample", "weights", "resample ablation cannot be exported"),
+        ("mean", "adapter", "`kind` adapter multiplies outputs"),
+        ("mean", "heads", "`kind` heads multiplies outputs"),
+    ],
+)
+def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, message):
+    """Resample ablation, and mean ablation in the forms of factors, are refused unless scaled."""
+    replaced = replace(result, ablation=AblationInfo(kind, 0.0))
+    with pytest.raises(UnsupportedModel, match=message):
+        ExportRequest.of(replaced, None, form, None)
+    assert ExportRequest.of(replaced, None, form, 0.5).ablation == AblationInfo("zero", 0.5)
+
+
+def test_mean_ablation_goes_into_weights(result):
+    """Mean ablation can be exported as weights."""
+    replaced = replace(result, ablation=AblationInfo("mean", 0.0))
+    assert ExportRequest.of(replaced, None, "weights", None).ablation.kind == "mean"
+
+
+def test_what_cannot_be_exported_is_refused_by_name(model, result, tmp_path):
+    """No components, an empty selection and a missing run are refused."""
+    with pytest.raises(BadInput, match="no components are named"):
+        ExportRequest.of(model, None, "weights", None)
+    with pytest.raises(BadInput, match="'adding' selected nothing"):
+        ExportRequest.of(replace(result, selected=()), None, "weights", None)
+    with pytest.raises(BadInput, match="is not a folder of a run"):
+        ExportRequest.of(tmp_path / "nothing", None, "weights", None)
+
+
+def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
+    """Held-out numbers belong to the same components in any order and to the same ablation."""
+    request = ExportRequest.of(result, None, "adapter", None)
+    numbers = request.held_out(tuple(reversed(result.selected)))
+    assert (numbers.drops, numbers.after) == (result.verification.drops, result.verification.after)
+    assert (
+        ExportRequest.of(result.verification, None, "adapter", None).held_out(result.selected)
+        == numbers
+    )
+    assert request.held_out(result.selected[:1]) is None
+    assert ExportRequest.of(result, None, "adapter", 0.5).held_out(result.selected) is None
+
+
+def test_weights_that_are_written_stay_in_their_number_format(model):
+    """Weights keep the stored number format unless the caller names another."""
+    options = ModelOptions()
+    dtypes = {
+        form: ExportRequest.of("name", "L0H1+L1M", form, None).loading(options).dtype
+        for form in ("adapter", "weights", "heads")
+    }
+    assert dtypes == {"adapter": "auto", "weights": "stored", "heads": "auto"}
+    request = ExportRequest.of("name", "L0H1+L1M", "weights", None)
+    assert request.loading(replace(options, dtype="bfloat16")).dtype == "bfloat16"
+    assert request.loading(options).components == "heads+mlp"
+    assert ExportRequest.of(model, "L0H1", "weights", None).loading(options) is options
+
+
+def test_the_call_repeats_the_export(model):
+    """The recorded call repeats the export by the model's name, or says that it was in memory."""
+    call = ExportRequest.of("name", "L0H1", "weights", 0.5).call(("L0H1", "L1H0"))
+    assert call == "broca.export('name', 'FOLDER', heads='L0H1+L1H0', kind='weights', scale=0.5)"
+    assert "in memory" in ExportRequest.of(model, "L0H1", "weights", None).call(("L0H1",))
