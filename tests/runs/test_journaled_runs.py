@@ -5,7 +5,7 @@ import pytest
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
-from broca.runs.journaled_runs import (
+from broca.runs.replay import (
     TaskRows,
     localized_in,
     mask_changes,

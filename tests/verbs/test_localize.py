@@ -213,7 +213,7 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
     """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
     from broca.store.reading import find_run
 
-    from broca.runs.journaled_runs import ranking_from_journal
+    from broca.runs.replay import ranking_from_journal
     from broca.store import Journal
 
     journal = tmp_path / "j.sqlite"

@@ -26,8 +26,8 @@ from broca.measurement import Execute, Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
 from broca.runs.progress import Stages
-from broca.runs.provenance import model_info
 from broca.runs.references import Referenced, with_references
+from broca.runs.session import model_info
 from broca.runs.task_sets import (
     Bank,
     Part,
