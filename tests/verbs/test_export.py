@@ -299,7 +299,7 @@ def localize_like(model, task, ablation):
     """Returns a made-up localization of a model, with one selected head."""
     from reports.test_page import make_result
 
-    from broca.runs.session import model_info
+    from broca.runs.run import model_info
 
     info = model_info(model)
     return replace(

@@ -22,7 +22,6 @@ from broca.options import (
     TaskOptions,
 )
 from broca.published import is_published, published_heads
-from broca.results.base import ModelInfo
 from broca.results.localization import Localization
 from broca.runs.progress import Stages
 from broca.runs.run import DATE, Run
@@ -195,13 +194,3 @@ def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...
     if len(set(columns)) < len(columns):
         raise BadInput(f"a head is named twice in `heads` {heads}")
     return tuple(model.components.names[column] for column in columns)
-
-
-def model_info(model: GatedModel) -> ModelInfo:
-    """Returns the description of a model in results."""
-    return ModelInfo(
-        name=model.name, fingerprint=model.fingerprint, architecture=model.architecture,
-        layers=model.structure.layers, heads=model.heads, kv_heads=model.kv_heads,
-        dtype=model.dtype, revision=model.revision, remote_code=model.remote_code,
-        adapter=model.adapter,
-    )  # fmt: skip

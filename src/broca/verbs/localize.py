@@ -10,7 +10,8 @@ from broca.options import LocalizeOptions, verb
 from broca.results.base import AblationInfo
 from broca.results.localization import Cost, Localization, SearchInfo, ranked
 from broca.runs import search
-from broca.runs.session import ablation_of, model_info, open_run
+from broca.runs.run import model_info
+from broca.runs.session import ablation_of, open_run
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.verification import QUICK, plain_verification
