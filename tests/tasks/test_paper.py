@@ -121,16 +121,6 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
         assert score == pytest.approx(reported[key])
 
 
-def test_scores_of_a_random_model_differ(benchmarks, model):
-    """Multiple-choice scores of the random model are neither 0 nor 1."""
-    for name in ("hellaswag", "boolq", "arc_challenge", "mmlu", "wmdp_bio"):
-        benchmark = benchmarks(name)
-        bank = [(benchmark, item) for item in benchmark.items]
-        plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-        responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
-        assert 0 < responses.mean() < 1, name
-
-
 def canned(name, prompt):
     """Returns an answer as a chat model would write it, right for every second item."""
     if name == "gsm8k":
@@ -207,48 +197,12 @@ def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
     assert batches == [paper_data.ROWS]
 
 
-def test_prompts_are_those_of_the_task_files(benchmarks):
-    """gsm8k has five examples and mbpp three, as in lm-eval; the others have none."""
-    assert benchmarks("gsm8k").items[0].prompt.count("Question:") == 6
-    assert benchmarks("mbpp").items[0].prompt.count("[DONE]") == 3
-    assert benchmarks("arithmetic").items[0].prompt == "Question: What is 2 plus 1?\nAnswer:"
-    assert benchmarks("hellaswag").items[1].prompt.startswith("Visiting a birch: A man walks")
-    assert benchmarks("wmdp_cyber").items[0].prompt.count("(with answers) about cybersecurity") == 1
-
-
-def test_groups_have_all_their_tasks(benchmarks):
-    """The groups mmlu and arithmetic have items of 57 subjects and of ten data sets."""
-    assert len(benchmarks("mmlu").items) == 57
-    assert len(benchmarks("arithmetic").items) == 10 * paper_data.ROWS
-
-
 @pytest.mark.parametrize("name", ["mbpp", "humaneval_instruct"])
 def test_code_tasks_are_refused_by_default(name, data):
     """A catalog refuses code tasks by default, also if another catalog has loaded them."""
     strict = Catalog()
     with pytest.raises(BrocaError, match=f"'{name}' executes code.*`allow_code`"):
         strict.load(name, RequestTokenizer(tiny_tokenizer(), max_length=4096))
-
-
-def test_table_names_what_the_paper_reports():
-    """Each task has the paper's metric, and two tasks execute code."""
-    assert {name: task.metric for name, task in PAPER_TASKS.items()} == {
-        "gsm8k": "exact_match,flexible-extract",
-        "arithmetic": "acc",
-        "mbpp": "pass_at_1",
-        "humaneval_instruct": "pass@1",
-        "hellaswag": "acc_norm",
-        "boolq": "acc",
-        "arc_challenge": "acc_norm",
-        "mmlu": "acc",
-        "wmdp_bio": "acc",
-        "wmdp_chem": "acc",
-        "wmdp_cyber": "acc",
-    }
-    assert {name for name, task in PAPER_TASKS.items() if task.executes_code} == {
-        "mbpp",
-        "humaneval_instruct",
-    }
 
 
 def test_general_among_the_others_stands_for_its_members():
