@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from broca.errors import BadResponse, NotInJournal
-from broca.executors import JournaledExecutor, Recording
-from broca.executors.journaled import chunks
+from broca.executors.journaled import JournaledExecutor, Recording, chunks
 from broca.journal import Condition, ItemRecord, Journal, Replay, prune, read_run
 from broca.measurement import Measurement, Plan
 from broca.tasks.items import Generation, LogLikelihood

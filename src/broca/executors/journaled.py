@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadResponse
-from broca.executors.asking import Asker
-from broca.executors.base import Executor
+from broca.executors.executor import Executor
 from broca.journal import Condition, Journal
 from broca.measurement import Measurement, Observation, Plan
 from broca.tasks import Generation, LogLikelihood, Output
@@ -100,7 +99,7 @@ class JournaledExecutor:
         recording: Recording,
         *,
         condition: Condition,
-        asker: Asker | None = None,
+        asker: Executor | None = None,
         margin_items: Callable[[NDArray[np.intp]], NDArray[np.int64]] | None = None,
     ) -> None:
         self._executor = executor
