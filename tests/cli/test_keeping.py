@@ -12,10 +12,11 @@ from datetime import date, datetime
 
 import pytest
 from cli.running import SMALL, assert_refused, broca
+from journals import totals
 from transformers.utils import chat_template_utils
 
-from broca.journal import Journal
 from broca.models import shipped_model_folder
+from broca.store import Journal
 
 ARGUMENTS = ("--task", "sorting", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
 
@@ -119,8 +120,7 @@ def _tables(path):
 
 
 def _rows(path):
-    with Journal(path, read_only=True) as journal:
-        return journal.query("SELECT count(*) FROM rows")[0][0]
+    return totals(path)["rows"]
 
 
 def test_shares_out_of_range_are_refused(tmp_path):
@@ -172,7 +172,7 @@ def on_day(monkeypatch):
 def first_words(out):
     """Returns the words with which the prompts of a run begin."""
     with Journal(out / "journal.sqlite", read_only=True) as journal:
-        return {prompt.split()[0] for (prompt,) in journal.query("SELECT prompt FROM items")}
+        return {item.prompt.split()[0] for item in journal.lines("items")}
 
 
 def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path):

@@ -94,7 +94,6 @@ def test_names_over_several_folders():
 
 def test_members_of_groups_are_found_however_deep():
     """Members are names, tasks with settings and the members of inner groups."""
-
     nested = {"group": "c", "task": ["d", {"task": "e"}]}
     entry = SimpleNamespace(cfg={"task": ["a", {"task": "b", "repeats": 1}, nested]})
     assert sorted(members_of(entry)) == ["a", "b", "c", "d", "e"]

@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers as hf
 from independent import zeroed_by_hand
+from journals import totals
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
 from reports.test_page import make_result
 from safetensors.torch import load_file, save_file
@@ -19,7 +20,6 @@ from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
 from broca.exports import folder as export_folder
 from broca.exports import forms
 from broca.exports.factors import factors_of
-from broca.journal import Journal
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
 from broca.results.files import write_beside
@@ -258,8 +258,7 @@ def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
 
 def measured_rows(path):
     """Returns the number of rows that were measured for a journal."""
-    with Journal(path, read_only=True) as journal:
-        return journal.query("SELECT sum(rows) FROM batches")[0][0]
+    return totals(path)["rows"]
 
 
 def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):
@@ -294,6 +293,25 @@ def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
     loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
     bias = "gpt_neox.layers.0.attention.dense.bias"
     assert not torch.equal(loaded.get_parameter(bias), model.model.get_parameter(bias))
+<<<<<<< HEAD
+=======
+    with pytest.raises(UnsupportedModel, match="`kind` adapter multiplies outputs"):
+        broca.export(small, tmp_path / "other")
+    with pytest.raises(UnsupportedModel, match="resample ablation cannot be exported"):
+        broca.export(replace(small, ablation=AblationInfo("resample", 0.0)), tmp_path / "other")
+
+
+def localize_like(model, task, ablation):
+    """Returns a made-up localization of a model, with one selected head."""
+    from reports.test_page import make_result
+
+    from broca.runs.session import model_info
+
+    info = model_info(model)
+    return replace(
+        make_result(), model=info, task=task, selected=("L0H1",), ablation=ablation, others=()
+    )
+>>>>>>> lead
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from broca import designs, searches
 from broca.measurement import Plan, Response
 from broca.results.base import ModelInfo
-from broca.runs.provenance import model_info
 from broca.runs.run import Run
+from broca.runs.session import model_info
 from broca.searches.pilot import MOST_MASKS, pilot, spread_masks
 from broca.verification import Trial
 

@@ -152,6 +152,4 @@ class LocalHost:
         """Does nothing: nothing was started."""
 
 
-LOCAL = ExecutorKind(
-    name="local", help="In this process.", open=lambda options: LocalHost()
-)
+LOCAL = ExecutorKind(name="local", help="In this process.", open=lambda options: LocalHost())

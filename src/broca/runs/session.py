@@ -12,7 +12,6 @@ from pathlib import Path
 from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput
-from broca.journal.reading import read_runs
 from broca.models import GatedModel, load
 from broca.options import (
     AblationOptions,
@@ -23,11 +22,13 @@ from broca.options import (
     TaskOptions,
 )
 from broca.published import is_published, published_heads
+from broca.results.base import ModelInfo
 from broca.results.localization import Localization
 from broca.runs.progress import Stages
 from broca.runs.run import DATE, Run
 from broca.runs.task_sets import TaskSet
 from broca.runs.workspace import Workspace
+from broca.store import read_runs
 from broca.tasks import Task, says_date
 
 IN_MEMORY = (
@@ -194,3 +195,13 @@ def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...
     if len(set(columns)) < len(columns):
         raise BadInput(f"a head is named twice in `heads` {heads}")
     return tuple(model.components.names[column] for column in columns)
+
+
+def model_info(model: GatedModel) -> ModelInfo:
+    """Returns the description of a model in results."""
+    return ModelInfo(
+        name=model.name, fingerprint=model.fingerprint, architecture=model.architecture,
+        layers=model.structure.layers, heads=model.heads, kv_heads=model.kv_heads,
+        dtype=model.dtype, revision=model.revision, remote_code=model.remote_code,
+        adapter=model.adapter,
+    )  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from broca.errors import BadInput, JournalBusy, JournalDamaged, JournalError, JournalNotWritable
+from broca.errors import BadInput, JournalBusy, JournalDamaged, JournalNotWritable
 
 MEMORY = ":memory:"
 """Name of a journal in memory."""
@@ -22,12 +22,13 @@ def in_our_words(name: str) -> Iterator[None]:
 
     Raises:
         JournalNotWritable: The disk is full, or the folder is read-only.
-        JournalBusy: Another process locks the journal.
+        JournalBusy: Another program locks the file.
         JournalDamaged: The file is not a database, or is damaged.
-        JournalError: SQLite reports another error.
     """
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite's message repeats an altered text
+        raise damaged(name, str(error)) from error
     except sqlite3.Error as error:
         text = str(error)
         if "full" in text or "disk I/O" in text:
@@ -44,11 +45,6 @@ def in_our_words(name: str) -> Iterator[None]:
             raise JournalBusy(
                 f"journal '{name}' is held by another program ({text}): close it, then give the "
                 "same command again"
-            ) from error
-        if isinstance(error, sqlite3.OperationalError) and "no such" not in text:
-            raise JournalError(
-                f"journal '{name}' cannot be used ({text}): `broca journal {name} --check` says "
-                "more"
             ) from error
         raise damaged(name, text) from error
 
@@ -71,59 +67,34 @@ def connect(name: str, *, write: bool) -> sqlite3.Connection:
     with in_our_words(name):
         if name == MEMORY:
             return sqlite3.connect(MEMORY, isolation_level=None)
-        if not write:
-            if not Path(name).is_file():
-                raise BadInput(f"journal '{name}' does not exist: check the path")
-            connection = _reader(name)
-        else:
+        if write:
             connection = sqlite3.connect(name, isolation_level=None, timeout=_WAIT_S)
             # commits are on disk before the next batch begins
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute("PRAGMA trusted_schema = OFF")
+            return connection
+        if not Path(name).is_file():
+            raise BadInput(f"journal '{name}' does not exist: check the path")
+        address = Path(name).absolute().as_uri()
+        for mode in ("ro", "rw"):  # only "rw" can roll back what a killed writer left unfinished
+            connection = sqlite3.connect(
+                f"{address}?mode={mode}", uri=True, isolation_level=None, timeout=_WAIT_S
+            )
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                break
+            except sqlite3.Error as error:
+                connection.close()
+                if mode == "rw" or "readonly" not in str(error):
+                    raise
         return connection
-
-
-def _reader(name: str) -> sqlite3.Connection:
-    """Returns a connection for reading, after rolling back what a killed writer left unfinished."""
-    address = Path(name).absolute().as_uri()
-    for mode in ("ro", "rw"):
-        connection = sqlite3.connect(
-            f"{address}?mode={mode}", uri=True, isolation_level=None, timeout=_WAIT_S
-        )
-        try:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if mode == "rw" or "readonly" not in str(error):
-                raise
-        except BaseException:
-            connection.close()
-            raise
-        else:
-            break
-    return connection
-
-
-def require_sound(connection: sqlite3.Connection, *, name: str, indexes: bool) -> None:
-    """Lets SQLite check its pages (and with `indexes` that these fit their tables).
-
-    Raises:
-        JournalDamaged: SQLite found a fault.
-    """
-    with in_our_words(name):
-        pragma = "integrity_check" if indexes else "quick_check"
-        (verdict,) = connection.execute(f"PRAGMA {pragma}(1)").fetchone()
-    if verdict != "ok":
-        raise damaged(name, verdict.splitlines()[-1])
 
 
 class WriterLock:
     """The lock of a journal's writer, which the system releases when the process ends.
 
-    The lock is an open transaction on a file beside the journal, so that it works on every system
-    of SQLite. The empty file is kept.
+    The lock is an open transaction on an empty file beside the journal, so that it works on every
+    system of SQLite.
 
     Args:
         name: The journal.
@@ -134,14 +105,12 @@ class WriterLock:
     """
 
     def __init__(self, name: str) -> None:
-        self._connection: sqlite3.Connection | None = None
-        if name == MEMORY:
-            return
+        file = name if name == MEMORY else f"{name}.lock"
         with in_our_words(name):
-            self._connection = sqlite3.connect(f"{name}.lock", isolation_level=None, timeout=0)
+            self._connection = sqlite3.connect(file, isolation_level=None, timeout=0)
         try:
             self._connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             self._connection.close()
             if "locked" not in str(error):
                 with in_our_words(name):
@@ -153,19 +122,16 @@ class WriterLock:
 
     def close(self) -> None:
         """Releases the lock."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._connection.close()
 
 
 def _writer(name: str) -> str:
     """Returns the writer, by the journal's newest unfinished run."""
-    try:
+    row = None
+    with suppress(sqlite3.Error, BadInput, JournalBusy, JournalDamaged, JournalNotWritable):
         connection = connect(name, write=False)
         row = connection.execute(
             "SELECT process FROM runs WHERE finished IS NULL ORDER BY id DESC LIMIT 1"
         ).fetchone()
         connection.close()
-    except (sqlite3.Error, BadInput, JournalError):
-        row = None
     return str(row[0]) if row else "another process"

@@ -1,12 +1,13 @@
 """Objects of searches are encoded as JSON and decoded."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
+from journals import CONDITION
 
-from broca.journal import ItemRecord
-from broca.journal.encoding import decoded, encoded
 from broca.searches import Problem
+from broca.store.encoding import decoded, encoded
 
 
 def test_problems_survive_json():
@@ -22,11 +23,10 @@ def test_problems_survive_json():
 
 def test_a_dataclass_comes_back_as_its_fields():
     """A dataclass becomes a mapping of its fields; mappings may have tuples and None as keys."""
-    record = ItemRecord("d", "task", 3)
-    value = {("a", 1): [record, np.float32(0.5), np.int64(2)], None: np.array([[True], [False]])}
+    value = {("a", 1): [CONDITION, np.float32(0.5), np.int64(2)], None: np.array([[True], [False]])}
     back = decoded(json.loads(json.dumps(encoded(value))))
     fields, half, two = back[("a", 1)]
-    assert fields == {"digest": "d", "task": "task", "number": 3, "prompt": "", "target": ""}
+    assert fields == asdict(CONDITION)
     assert (half, two) == (0.5, 2)
     assert back[None].dtype == bool
     assert back[None].tolist() == [[True], [False]]
