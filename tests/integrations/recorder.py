@@ -9,17 +9,12 @@ class Recorder:
     def __init__(self):
         self.calls = []
 
-<<<<<<< HEAD
     @property
     def kind(self):
         """The tracker whose run this is."""
         return TrackerKind("recorder", self._begun)
 
     def _begun(self, project, settings):
-=======
-    def __call__(self, project, settings):
-        """Begins a run."""
->>>>>>> lead
         self.calls.append(("begin", (project, settings), {}))
         return self
 

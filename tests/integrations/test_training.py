@@ -7,20 +7,13 @@ import torch
 from claims import claimed
 from independent import plain_loglikelihood, zeroed_by_hand
 from integrations.recorder import Recorder
-<<<<<<< HEAD
-=======
 from journals import totals
->>>>>>> lead
 from transformers import Trainer, TrainingArguments
 
 from broca.errors import BadInput
 from broca.integrations import Log, TrainerCallback
 from broca.models import GatedModel
-<<<<<<< HEAD
-=======
 from broca.store import Condition, Journal
-from broca.tasks import Catalog
->>>>>>> lead
 from broca.testing import tiny_llama, tiny_tokenizer
 
 

@@ -23,8 +23,7 @@ from broca.exports.factors import factors_of
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
 from broca.results.files import write_beside
-from broca.runs.provenance import model_info
-from broca.runs.session import IN_MEMORY
+from broca.runs.session import IN_MEMORY, model_info
 from broca.testing import tiny_llama, tiny_tokenizer
 
 FORMS = ("adapter", "weights", "heads")
@@ -293,25 +292,6 @@ def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
     loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
     bias = "gpt_neox.layers.0.attention.dense.bias"
     assert not torch.equal(loaded.get_parameter(bias), model.model.get_parameter(bias))
-<<<<<<< HEAD
-=======
-    with pytest.raises(UnsupportedModel, match="`kind` adapter multiplies outputs"):
-        broca.export(small, tmp_path / "other")
-    with pytest.raises(UnsupportedModel, match="resample ablation cannot be exported"):
-        broca.export(replace(small, ablation=AblationInfo("resample", 0.0)), tmp_path / "other")
-
-
-def localize_like(model, task, ablation):
-    """Returns a made-up localization of a model, with one selected head."""
-    from reports.test_page import make_result
-
-    from broca.runs.session import model_info
-
-    info = model_info(model)
-    return replace(
-        make_result(), model=info, task=task, selected=("L0H1",), ablation=ablation, others=()
-    )
->>>>>>> lead
 
 
 @pytest.mark.parametrize(
