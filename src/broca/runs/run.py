@@ -44,8 +44,7 @@ from broca.runs.task_sets import (
 from broca.runs.workspace import Workspace
 from broca.searches import Problem, Ranking
 from broca.searches.atlas import AtlasProblem
-from broca.store import Condition, ItemRecord, components_digest, now
-from broca.store.encoding import encoded
+from broca.store import Condition, ItemRecord, components_digest, now, written
 from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
 from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
@@ -227,7 +226,7 @@ class Run:
         record = {
             "method": method,
             "options": {name: searches.written(value) for name, value in options.items()},
-            "problem": encoded(problem),
+            "problem": written(problem),
         }
         self._journaled.journal.note_search(self._journaled.number, record)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -60,12 +60,6 @@ class Problem:
     differentiable: bool = False
     prefix_tokens: float = 0.0
     item_tokens: float = 1.0
-
-    @classmethod
-    def restored(cls, record: Mapping[str, Any]) -> Problem:
-        """Restores the problem from a record of its fields, with other tasks as mappings."""
-        others = tuple(OtherTask(**other) for other in record.get("others", ()))
-        return cls(**{**record, "others": others})
 
     def items_at(self, cost: int, *, method: str, fewest: int) -> NDArray[np.intp]:
         """Returns the items that the row budget allows at `cost` rows each.

@@ -11,7 +11,7 @@ from broca.results.repetition import Repetition
 from broca.runs.folder import with_recorded
 from broca.runs.journaled_runs import localized_in, ranking_from_journal
 from broca.runs.repeating import compare_rankings, compare_results
-from broca.store import Journal, find_run, read_bank
+from broca.store import Journal, find_run
 
 
 @verb(RerunOptions)
@@ -46,7 +46,7 @@ def rerun(options: RerunOptions) -> Repetition:
     with Journal(run_folder.journal, read_only=True) as journal:
         run = find_run(journal, run_folder.record.digests.get("run"))
         ranking = ranking_from_journal(journal, run)
-        names = journal.names(read_bank(journal, run.id)[0])
+        names = journal.names(journal.line("runs", run.id).components)
     components = ComponentSet(tuple(Component.parse(name) for name in names))
     return compare_rankings(
         before,
