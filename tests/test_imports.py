@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "broca"
 
 ORDER = (
     "errors",
+    "plugins",
     "components",
     "measurement",
     "designs",

@@ -61,14 +61,14 @@ class BadLogits(BrocaError):
 
     Args:
         message: What happened.
-        request: Position of the faulty request among the requests that were run.
+        row: Number of the faulty row in its job.
     """
 
     remedy = "Use another `dtype` (bfloat16 for float16), or a smaller `scale`."
 
-    def __init__(self, message: str, *, request: int) -> None:
+    def __init__(self, message: str, *, row: int = 0) -> None:
         super().__init__(message)
-        self.request = request
+        self.row, self.job = row, 0
 
 
 class BadResponse(BrocaError):

@@ -32,7 +32,7 @@ def test_contents_are_shown_as_text_and_json(file):
 
 
 def test_rows_are_exported(file, tmp_path):
-    """`--export` writes a line for each row to a .csv file; a missing journal is refused."""
+    """`--export` writes a line for each row to a .csv file alone; the journal must exist."""
     table = tmp_path / "rows.csv"
     written = json.loads(broca("journal", file, "--export", table, "--json").stdout)
     assert written == {"rows": 12, "file": str(table)}

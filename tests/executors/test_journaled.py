@@ -9,8 +9,7 @@ import pytest
 from journals import totals
 
 from broca.errors import BadResponse, NotInJournal
-from broca.executors import JournaledExecutor
-from broca.executors.journaled import chunks
+from broca.executors.journaled import JournaledExecutor, chunks
 from broca.measurement import Measurement, Plan
 from broca.store import Condition, ItemRecord, Journal, Replay, read_run
 from broca.tasks.items import Generation, LogLikelihood
@@ -27,6 +26,10 @@ class Counting:
 
     def __init__(self):
         self.requested = []
+
+    def rescored(self, plan):
+        """Returns that no row is scored by a function of the caller."""
+        return np.zeros(len(plan), dtype=bool)
 
     def stream(self, plans):
         """Yields the measurement of each plan."""
@@ -323,11 +326,10 @@ def test_a_vector_of_the_caller_is_measured_once(tmp_path):
         assert totals(journal)["vectors"] == 2
 
 
-class Rescoring:
-    """An asker that scores items of even number by a function of the caller."""
+class Rescoring(Counting):
+    """An executor that scores items of even number by a function of the caller."""
 
-    def __init__(self, bonus):
-        self.bonus = bonus
+    bonus = 0.0
 
     def rescored(self, plan):
         """Returns whether each row's item has an even number."""
@@ -340,12 +342,10 @@ class Rescoring:
 
 def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
     """Two metrics share outputs, and no score of a caller's metric is stored."""
-    inner = Counting()
+    inner, scored = Rescoring(), []
     with Journal() as journal:
-        scored = [
-            executor(journal, inner, JournaledExecutor, asker=Rescoring(bonus)).run(plan)
-            for bonus in (0.0, 10.0)
-        ]
+        for inner.bonus in (0.0, 10.0):
+            scored.append(executor(journal, inner, JournaledExecutor).run(plan))
         kept = [
             np.frombuffer(line.keys, "<i8") & 0xFFFFFFFF
             for line in journal.lines("batches", "kind = 'rows'")

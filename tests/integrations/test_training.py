@@ -6,6 +6,7 @@ import pytest
 import torch
 from claims import claimed
 from independent import plain_loglikelihood, zeroed_by_hand
+from integrations.recorder import Recorder
 from journals import totals
 from transformers import Trainer, TrainingArguments
 

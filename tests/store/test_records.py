@@ -8,7 +8,7 @@ from journals import CHANGES, CONDITION
 
 from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
-from broca.searches.base import OtherTask
+from broca.searches.problem import OtherTask
 from broca.store import Condition, restored, vector_keys, written
 
 

@@ -10,7 +10,7 @@ from journals import totals
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.searches import run
-from broca.searches.atlas import AtlasProblem, AtlasSearch
+from broca.searches.atlas import AtlasProblem, measure_atlas
 from broca.store import Journal, Replay, find_run, restored
 
 FEW = {"tasks": "rhyming,capitals", "rows": 400, "items": 20}
@@ -63,6 +63,15 @@ def test_nothing_is_universal_and_clusters_are_the_sets(atlas, planted_heads):
     assert atlas.groups.group_size == 4
 
 
+def test_cells_lie_in_their_intervals_and_budget_is_kept(atlas):
+    """Every effect lies between its bounds; the number of rows is the budget."""
+    assert np.all(np.array(atlas.low) <= np.array(atlas.effects))
+    assert np.all(np.array(atlas.effects) <= np.array(atlas.high))
+    assert 3000 - len(LEARNED) < atlas.cost.rows <= 3000
+    assert atlas.response == "probability"
+    assert not atlas.shrunk
+
+
 def untimed(atlas):
     """Returns an atlas without the costs that a second run does not repeat."""
     return replace(atlas, cost=replace(atlas.cost, wall_s=0.0, tokens=0, measured=0))
@@ -77,7 +86,7 @@ def test_journal_answers_the_second_time(planted, tmp_path):
     second = broca.atlas(planted, **FEW, journal=journal)
     with Journal(journal, read_only=True) as opened:
         recorded = find_run(opened, None)
-        search = AtlasSearch(restored(recorded.search["problem"], AtlasProblem))
+        search = measure_atlas(restored(recorded.search["problem"], AtlasProblem))
         chart = run(search, Replay(opened, recorded.id).run)
     assert totals(journal) == before
     assert untimed(second) == untimed(first)

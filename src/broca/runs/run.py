@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import Ablation, OutputNorms, donor_activations
-from broca.executors.asking import Asker
-from broca.executors.base import Executor, Setting, WeightDelta
+from broca.engine import Ablation, OutputNorms, WeightDelta, donor_activations
+from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
-from broca.executors.records import ExecutorSpec
+from broca.executors.records import RunnerSpec
 from broca.measurement import Execute, Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
@@ -253,7 +252,7 @@ class Run:
             otherwise=otherwise,
         )
         self._bank = references.bank
-        self._asker.refer(references.bank)
+        self._executor.refer(references.bank)
         return references
 
     def scores(
@@ -383,17 +382,6 @@ class Run:
             response="accuracy",
         )
 
-    @cached_property
-    def _asker(self) -> Asker:
-        return Asker(
-            self._bank,
-            ablation=self.ablation,
-            donors=[position for position, _ in self._donor_sequences],
-            # donors are drawn by an item's content, not by its position
-            donor_keys=[zlib.crc32(digest) for digest in self._digests],
-            keep_outputs=self.workspace.keep_outputs > 0,
-        )
-
     def stand_ins(self, points: Sequence[GatePoint] | None = None) -> dict[GatePoint, Tensor]:
         """Returns the activations that replace those of ablated components, by gate point.
 
@@ -411,20 +399,24 @@ class Run:
         donors = self.stand_ins()
         condition = self.condition
         key = [condition.ablation, condition.seed, condition.donors, condition.weights]
-        setting = Setting(
+        spec = RunnerSpec(
+            model=self.model,
             key=json.dumps(key),
             donors=tuple(donors[point] for point in self.model.points) if donors else (),
             delta=self.delta,
-        )
-        spec = ExecutorSpec(
-            model=self.model,
-            asker=self._asker,
-            setting=setting,
             engine_options=self.options.engine_options,
             model_options=self.options.model_options,
             on_progress=self.stages.within,
         )
-        return self.workspace.host.executor(spec)
+        return Executor(
+            self.workspace.host.runner(spec),
+            self._bank,
+            ablation=self.ablation,
+            donors=[position for position, _ in self._donor_sequences],
+            # donors are drawn by an item's content, not by its position
+            donor_keys=[zlib.crc32(digest) for digest in self._digests],
+            keep_outputs=self.workspace.keep_outputs > 0,
+        )
 
     @cached_property
     def _journaled(self) -> JournaledExecutor:
@@ -452,7 +444,6 @@ class Run:
             lengths=np.array([tokens_of(item) for _, item in self.tasks.bank], dtype=np.int64),
             chunk_tokens=chunk_tokens(self.model, runner.token_budget, device=runner.device),
             keep_outputs=workspace.keep_outputs,
-            asker=self._asker,
             margin_items=self._margin_items,
             measuring=nullcontext if stopper is None else stopper.measuring,
             checkpoint=(lambda: None) if stopper is None else stopper.checkpoint,

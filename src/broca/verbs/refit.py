@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
 from broca.components import Component, ComponentSet
 from broca.options import RefitOptions, verb
 from broca.recovery import recovery_name
-from broca.results.localization import AdditivityInfo, ranked
+from broca.results.localization import ranked
 from broca.results.refit import Refit
 from broca.runs.journaled_runs import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
@@ -42,8 +42,7 @@ def refit(options: RefitOptions) -> Refit:
         masks, changes = masks[usual], changes[usual]
     if k is not None:
         problem = replace(problem, k=k)
-    ranking = rank_by_regression(problem, masks, changes, recovery, resamples=options.resamples)
-    additivity = ranking.additivity
+    ranking = rank_by_regression(problem, masks, changes, recovery, {}, resamples=options.resamples)
     components = ComponentSet(tuple(Component.parse(name) for name in rows.components))
     return Refit(
         task=str(run.settings["task"]),
@@ -55,6 +54,6 @@ def refit(options: RefitOptions) -> Refit:
         ranking=ranked(components, ranking.effects, ranking.order, **ranking.details),
         selected=tuple(components.names[column] for column in ranking.selected),
         reason=ranking.reason,
-        additivity=None if additivity is None else AdditivityInfo(**asdict(additivity)),
+        additivity=ranking.additivity,
         notes=ranking.notes,
     )
