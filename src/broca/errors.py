@@ -101,8 +101,6 @@ class MissingExtra(BadInput):
 class JournalError(BrocaError):
     """A journal cannot be used as it is; its contents were not changed."""
 
-    remedy = "Run `broca journal FILE --check` for details."
-
 
 class JournalBusy(JournalError):
     """Another process writes to the journal."""
@@ -127,8 +125,8 @@ class JournalNotWritable(JournalError):
     )
 
 
-class JournalTooNew(JournalError):
-    """A later version of broca wrote the journal."""
+class JournalVersion(JournalError):
+    """Another version of broca wrote the journal."""
 
     remedy = "Use the broca that wrote it, or another `journal`."
 

@@ -17,9 +17,6 @@ CAPABILITY_TASKS = TASKS | {"knowledge": "mc_biology"}
     [
         ("pooled", 1200, ["arithmetic", "facts"]),
         pytest.param("pooled", 1200, ["reversing", "sorting"], marks=pytest.mark.long),
-        pytest.param(
-            "focus", 1600, ["arithmetic", "sorting", "code", "rhyming"], marks=pytest.mark.long
-        ),
     ],
 )
 def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilities):
@@ -145,7 +142,7 @@ def test_numbers_out_of_range_are_refused(reference, arguments, message):
     [
         ({"rows": 599}, "`rows` 599 is too few for pooled: it needs 600"),
         ({"options": {"least": 2.0}}, "drops from 0 to 1"),
-        ({"method": "focus", "options": {"gradients": "no"}}, "true or false"),
+        ({"method": "cs-fresh", "options": {"both": "no"}}, "true or false"),
         ({"method": "greedy", "rows": 20}, "`rows` 20 is too few"),
     ],
 )
@@ -214,9 +211,10 @@ def test_margin_is_taken_of_right_answers(reference, reference_answer):
 
 def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
     """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
-    from broca.journal import Journal
-    from broca.journal.reading import find_run
+    from broca.store.reading import find_run
+
     from broca.runs.journaled_runs import ranking_from_journal
+    from broca.store import Journal
 
     journal = tmp_path / "j.sqlite"
     result = localize(

@@ -551,5 +551,4 @@ RAY = ExecutorKind(
     help="In workers of a Ray cluster, each with its own model; lost workers are replaced.",
     open=RayHost,
     takes=("address", "workers", "gpus_per_worker"),
-    order=2,
 )

@@ -12,7 +12,7 @@ from broca.engine import Answers, Engine, EngineOptions, Job, Progress, WeightDe
 from broca.errors import BadInput, nearest
 from broca.models import GatedModel
 from broca.options import ExecutorOptions, ModelOptions
-from broca.recovery.menu import Menu
+from broca.plugins import Plugins
 
 
 class Runner(Protocol):
@@ -100,7 +100,6 @@ class ExecutorKind:
         open: Makes its host; refuses invalid options before anything is loaded.
         takes: The fields of `ExecutorOptions` that only some executors take, and this one does.
         settings: Class of its settings, which a caller can give as `executor` in place of the name.
-        order: Position on the menu.
     """
 
     name: str
@@ -108,12 +107,13 @@ class ExecutorKind:
     open: Callable[[ExecutorOptions], Host]
     takes: tuple[str, ...] = ()
     settings: type[Any] | None = None
-    order: int = 100
 
 
-def executors() -> Menu[ExecutorKind]:
+def executors() -> Plugins[ExecutorKind]:
     """Returns every executor by name, including those of other packages."""
-    return Menu(ExecutorKind, package="broca.executors", group="broca.executors")
+    from broca.executors.ray import RAY
+
+    return Plugins(ExecutorKind, LOCAL, RAY, group="broca.executors")
 
 
 def open_host(options: ExecutorOptions) -> Host:
@@ -152,6 +152,4 @@ class LocalHost:
         """Does nothing: nothing was started."""
 
 
-LOCAL = ExecutorKind(
-    name="local", help="In this process.", open=lambda options: LocalHost(), order=1
-)
+LOCAL = ExecutorKind(name="local", help="In this process.", open=lambda options: LocalHost())
