@@ -6,7 +6,7 @@ from torch import nn
 from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig
 
 from broca.errors import UnsupportedModel
-from broca.models import find_structure
+from broca.models import find_structure, structure
 from broca.testing import tiny_llama
 
 SIZES = {
