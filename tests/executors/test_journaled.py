@@ -21,11 +21,14 @@ NAMES = tuple(f"L0H{number}" for number in range(12))
 class Counting:
     """An executor that computes numbers from mask and item, and records what it is asked."""
 
-    concurrent = False
-    runner = SimpleNamespace(tokens=0)
+    runner = SimpleNamespace(tokens=0, concurrent=False)
 
     def __init__(self):
         self.requested = []
+
+    def rescored(self, plan):
+        """Returns that no row is scored by a function of the caller."""
+        return np.zeros(len(plan), dtype=bool)
 
     def stream(self, plans):
         """Yields the measurement of each plan."""
@@ -316,10 +319,11 @@ def test_a_vector_of_the_caller_is_measured_once(tmp_path):
         assert totals(journal)["vectors"] == 2
 
 
-class Rescoring:
-    """An asker that scores items of even number by a function of the caller."""
+class Rescoring(Counting):
+    """An executor that scores items of even number by a function of the caller."""
 
     def __init__(self, bonus):
+        super().__init__()
         self.bonus = bonus
 
     def rescored(self, plan):
@@ -333,12 +337,9 @@ class Rescoring:
 
 def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
     """Two metrics share outputs, and no score of a caller's metric is stored."""
-    inner = Counting()
+    executors = [Rescoring(bonus) for bonus in (0.0, 10.0)]
     with Journal.in_memory() as journal:
-        scored = [
-            executor(journal, inner, JournaledExecutor, asker=Rescoring(bonus)).run(plan)
-            for bonus in (0.0, 10.0)
-        ]
+        scored = [executor(journal, inner, JournaledExecutor).run(plan) for inner in executors]
         kept = [
             np.frombuffer(line.keys, "<i8") & 0xFFFFFFFF
             for line in journal.lines("batches", "kind = 'rows'")
@@ -349,4 +350,4 @@ def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
     np.testing.assert_array_equal(
         scored[0].responses[even], [len(f"é {item}") for item in plan.item_index[even]]
     )
-    assert len(inner.requested) == len(set(inner.requested))
+    assert not set(executors[0].requested) & set(executors[1].requested)  # outputs are shared

@@ -44,7 +44,6 @@ class JournaledExecutor:
         lengths: Number of tokens of a row of each item, `(items,)`.
         chunk_tokens: Number of tokens of rows that are measured and committed together.
         keep_outputs: Share of the rows whose raw output is kept, drawn by mask and item.
-        asker: Scores outputs of rows whose scores the journal does not keep.
         margin_items: Returns the journal ids of the margins of some bank positions.
         measuring: Context of every measurement, which delays an interruption.
         checkpoint: Called after every commit; it may end the run by an exception.
@@ -64,7 +63,6 @@ class JournaledExecutor:
     lengths: NDArray[np.int64]
     chunk_tokens: int
     keep_outputs: float = 0.0
-    asker: Executor | None = None
     margin_items: Callable[[Rows], NDArray[np.int64]] | None = None
     measuring: Callable[[], AbstractContextManager[Any]] = nullcontext
     checkpoint: Callable[[], None] = lambda: None
@@ -87,8 +85,8 @@ class JournaledExecutor:
             BadResponse: A response is not a finite number.
             JournalError: The journal cannot be read or written.
         """
-        if self.asker is not None and (plan.response or "accuracy") == "accuracy":
-            rescored = self.asker.rescored(plan)
+        if (plan.response or "accuracy") == "accuracy":
+            rescored = self.executor.rescored(plan)
             if rescored.any():
                 return self._rescore(plan, rescored, role=role)
         with self.journal.transaction():
@@ -194,11 +192,10 @@ class JournaledExecutor:
 
     def _rescore(self, plan: Plan, rescored: NDArray[np.bool_], *, role: str) -> Measurement:
         """Measures a plan with some rows that are scored from their outputs."""
-        assert self.asker is not None
         responses = np.empty(len(plan))
         chosen, stored = np.flatnonzero(rescored), np.flatnonzero(~rescored)
         part = _part(plan, chosen)
-        responses[chosen] = self.asker.scores(part, self.answers(part, role=role))
+        responses[chosen] = self.executor.scores(part, self.answers(part, role=role))
         if len(stored):
             responses[stored] = self.run(_part(plan, stored), role=role).responses
         return Measurement(plan, responses)
@@ -227,11 +224,11 @@ class JournaledExecutor:
         An interruption is delayed while a part is awaited and while the caller commits it.
         """
         remaining = sum(len(part) for part in parts)
-        if self.executor.concurrent:
+        if self.executor.runner.concurrent:
             self.on_chunk(total - remaining, remaining, total)
         with closing(stream) as results:  # type: ignore[type-var]
             for count in range(len(parts) + 1):
-                if not self.executor.concurrent and count < len(parts):
+                if not self.executor.runner.concurrent and count < len(parts):
                     self.on_chunk(total - remaining, len(parts[count]), total)
                     remaining -= len(parts[count])
                 with self.measuring():

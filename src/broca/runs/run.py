@@ -445,7 +445,6 @@ class Run:
             lengths=np.array([tokens_of(item) for _, item in self.tasks.bank], dtype=np.int64),
             chunk_tokens=chunk_tokens(self.model, runner.token_budget, device=runner.device),
             keep_outputs=workspace.keep_outputs,
-            asker=self._executor,
             margin_items=self._margin_items,
             measuring=nullcontext if stopper is None else stopper.measuring,
             checkpoint=(lambda: None) if stopper is None else stopper.checkpoint,
