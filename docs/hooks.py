@@ -71,7 +71,7 @@ PUBLIC = {
         *_in("broca.recovery", "Recovery make_recovery"),
     ),
     "Integrations": _in("broca.integrations", "Log TrainerCallback BrocaLM"),
-    "Journal": _in("broca.journal", "Journal read_run read_runs prune"),
+    "Journal": _in("broca.store", "Journal read_run read_runs table_of_rows"),
 }
 """The sections of the page on Python, with the dotted names in each."""
 

@@ -1,9 +1,10 @@
 """Costs, notes and effects on other tasks in a finished localization."""
 
 import pytest
+from journals import totals
 
 import broca
-from broca.journal import Journal, read_runs
+from broca.store import Journal, read_runs
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +22,8 @@ def localization(tmp_path_factory):
 def test_costs_are_what_the_journal_holds(localization):
     """Measured rows and tokens equal the sums in the journal, and the search keeps its budget."""
     result, journal = localization
-    with Journal(journal, read_only=True) as opened:
-        ((rows, tokens),) = opened.query("SELECT sum(rows), sum(tokens) FROM batches")
-    assert result.cost.measured == rows
-    assert result.cost.tokens == tokens
+    assert result.cost.measured == totals(journal)["rows"]
+    assert result.cost.tokens == totals(journal)["tokens"]
     assert result.cost.rows <= 700
     assert result.cost.wall_s > 0
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from broca import searches
-from broca.atlases.assembling import assembled, at_chance
+from broca.atlases.assembly import assembled, at_chance
 from broca.errors import NothingToLocalize
 from broca.options import AtlasOptions, verb
 from broca.results.atlas import Atlas

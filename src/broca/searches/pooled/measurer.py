@@ -43,25 +43,18 @@ class Losses:
 
 @dataclass(frozen=True)
 class SetDrops:
-    """Drops of sets on the same rows: of the task, and of the others in turn.
+    """Drops of sets on the same rows.
 
     Attributes:
         task: Drops of the task, `(sets, rows)`.
-        others: Drops of the others, `(sets, rows)`; zero without other tasks.
-        weight: Weight of a drop of the others.
+        specific: Drops of the task minus the weighted drops of the others, `(sets, rows)`.
         items: The task's item of every row, `(rows,)`. If rows outnumber the items, items repeat,
             and a repeated item adds no evidence about other items.
     """
 
     task: Floats
-    others: Floats
-    weight: float
+    specific: Floats
     items: Items
-
-    @property
-    def specific(self) -> Floats:
-        """The specific drops of all sets, `(sets, rows)`."""
-        return self.task - self.weight * self.others
 
     def harmful(self, least: float) -> Bools:
         """Whether each set does specific harm of at least `least`, `(sets,)`."""
@@ -239,16 +232,13 @@ class LossMeasurer:
         table = responses.reshape(len(every), -1)
         lost = table[0] - table[1:]
         task, others = lost[:, :items], lost[:, items:]
-        for target, drops, met in (
-            ("task", task, drawn[:items]),
-            ("others", others, drawn[items:]),
-        ):
-            if drops.size:
-                rows = np.repeat(masks, items, axis=0)
-                self._add(target, "confirm", rows, drops.ravel(), np.tile(met, len(masks)))
-        if not others.size:
-            others = np.zeros_like(task)
-        return SetDrops(task, others, self.weight, drawn[:items])
+        rows = np.repeat(masks, items, axis=0)
+        specific, met = task, np.tile(drawn[:items], len(masks))
+        self._add("task", "confirm", rows, task.ravel(), met)
+        if self.problem.others:
+            specific, met = task - self.weight * others, np.tile(drawn[items:], len(masks))
+            self._add("others", "confirm", rows, others.ravel(), met)
+        return SetDrops(task, specific, drawn[:items])
 
     def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Items) -> None:
         new, before = Losses(masks, losses, items), self.losses.get((target, part))
