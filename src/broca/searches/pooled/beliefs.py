@@ -234,7 +234,9 @@ class Beliefs:
         """Returns the standard errors of the worth, `(sets,)`."""
         _, weight, variance = self.deviations.expected(sets)
         described = self.features.of(sets)
-        return np.sqrt((self.beyond @ described.T).var(axis=0) * (1 - weight) ** 2 + variance)
+        by_regression = (self.beyond @ described.T).var(axis=0)
+        errors: Floats = np.sqrt(by_regression * (1 - weight) ** 2 + variance)
+        return errors
 
     def additions(self, sets: Bools, references: Bools) -> tuple[Floats, Floats]:
         """Returns draws of the worth of sets minus that of references, and of the task's loss.
