@@ -38,11 +38,11 @@ def measure(
         columns = rng.choice(len(gated.components), size, replace=False)
         heads = [gated.components.names[column] for column in columns]
         (lost,) = examiner.drops_of(heads, [task])
-        if lost.p > scope.level or lost.drop.value <= 0:
+        if lost.p > scope.level or lost.drop <= 0:
             verdicts["no drop"] += 1
             continue
         others = examiner.drops_of(heads, tasks.others)
-        if np.mean([other.drop.value for other in others]) > SPILL * lost.drop.value:
+        if np.mean([other.drop for other in others]) > SPILL * lost.drop:
             verdicts["others lose more than a quarter"] += 1
             continue
         verdict = examiner.examine(heads, report=lambda text: None).verdict

@@ -67,8 +67,8 @@ PUBLIC = {
     ),
     "Building blocks": _in("broca", "Run Workspace"),
     "Methods and recoveries": (
-        *_in("broca.searches", "Method GeneratorSearch Problem Ranking"),
-        *_in("broca.recovery", "Recovery Regression"),
+        *_in("broca.searches", "Method Problem Ranking Strategy run"),
+        *_in("broca.recovery", "Recovery make_recovery"),
     ),
     "Integrations": _in("broca.integrations", "Log TrainerCallback BrocaLM"),
     "Journal": _in("broca.journal", "Journal read_run read_runs prune"),

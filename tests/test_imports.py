@@ -11,6 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "broca"
 
 ORDER = (
     "errors",
+    "plugins",
     "components",
     "measurement",
     "designs",

@@ -46,7 +46,7 @@ def test_the_check_of_a_run_is_kept_in_its_journal(finished, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--heads", "L0H1", "--kind", "adaptor"], "--kind 'adaptor' is unknown"),
+        (["--heads", "L0H1", "--kind", "adaptor"], '"adaptor" for --kind'),
         (["--heads", "L9H1"], "no component 'L9H1'"),
         (["--heads", "L0H1", "--check"], "--check needs a --task"),
         ([], "give --heads such as L0H4"),

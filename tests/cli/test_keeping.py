@@ -60,10 +60,11 @@ def test_a_finished_run_prints_the_same_json(finished):
 
 def test_a_run_that_is_checked_in_full_keeps_its_times(finished):
     """A changed file time leads to a full check from the journal that keeps result and times."""
-    record = json.loads((finished / "reproduce.json").read_text())
-    weights = next(name for name in record["finished"] if name.endswith(".safetensors"))
-    record["finished"][weights][1] -= 1
-    (finished / "reproduce.json").write_text(json.dumps(record))
+    record = json.loads((finished / "finished.json").read_text())
+    stamps = record["localize"]["stamps"]
+    weights = next(name for name in stamps if name.endswith(".safetensors"))
+    stamps[weights][1] -= 1
+    (finished / "finished.json").write_text(json.dumps(record))
     before = (finished / "result.json").read_bytes()
     done = broca(*SMALL, "--out", finished, "--json")
     assert "going on with the run" in done.stderr
@@ -125,7 +126,7 @@ def _rows(path):
 def test_shares_out_of_range_are_refused(tmp_path):
     """A share above 1 is refused."""
     done = broca("localize", "reference", *ARGUMENTS, "--keep-outputs", 2, "--out", tmp_path)
-    assert_refused(done, "--keep-outputs must lie between 0 and 1")
+    assert_refused(done, "--keep-outputs must be at most 1")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -2,10 +2,8 @@
 
 import json
 
-import pytest
 from cli.running import assert_refused, broca
 
-from broca.cli.plan import _duration
 from broca.searches import METHODS
 
 FEW = ("reference-small", "--task", "sorting", "--others", "capitals", "--items", 8, "--sample", 4)
@@ -33,13 +31,3 @@ def test_json_is_the_result():
 def test_bad_input_is_one_line():
     """Bad input is refused in one line, with parameters named as flags."""
     assert_refused(broca("plan", *FEW[:-1], 0), "--sample must be at least 1")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.04, "0.0 s"), (119.0, "119.0 s"), (120.0, "2.0 min"), (7199.0, "120.0 min"),
-     (9000.0, "2.5 h")],
-)  # fmt: skip
-def test_durations_are_in_the_largest_unit_of_which_there_are_two(seconds, text):
-    """Durations of two minutes are in minutes, and durations of two hours in hours."""
-    assert _duration(seconds) == text

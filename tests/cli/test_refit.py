@@ -4,7 +4,7 @@ import json
 
 from cli.running import assert_refused, broca
 
-from broca.cli.refit import additivity_line
+from broca.cli.find import additivity_line
 from broca.results.localization import AdditivityInfo
 from broca.results.refit import Refit
 

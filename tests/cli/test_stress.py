@@ -7,7 +7,7 @@ import pytest
 from cli.running import assert_refused, broca
 from reports.test_escaping import make_stress
 
-from broca.cli.stress import _print
+from broca.cli.find import _print_stress_test as _print
 from broca.results.stress_test import StressTest
 
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 from claims import claimed
 from independent import plain_loglikelihood, zeroed_by_hand
-from integrations.recorder import Recorder
 from transformers import Trainer, TrainingArguments
 
 from broca.errors import BadInput

@@ -32,12 +32,12 @@ def test_runs_are_listed_with_what_they_cost(journal):
         b"later", settings={"k": 3}, components=1, items=items[:2], process="process 2"
     )
     journal.finish_run(later)
-    journal.note_search(later, {"method": "focus"})
+    journal.note_search(later, {"method": "pooled"})
     first, second = read_runs(journal)
     assert (first.id, first.digest, first.rows, first.tokens) == (run, b"run".hex(), 12 + 5, 5 + 7)
     assert (first.components, first.process, first.finished) == (NAMES, "process 1", None)
     np.testing.assert_array_equal(first.items, items)
-    assert (second.settings, second.search) == ({"k": 3}, {"method": "focus"})
+    assert (second.settings, second.search) == ({"k": 3}, {"method": "pooled"})
     assert (second.rows, second.tokens, len(second.items)) == (0, 0, 2)
     assert second.finished is not None
 

@@ -12,7 +12,7 @@ def localization(tmp_path_factory):
     journal = tmp_path_factory.mktemp("run") / "j.sqlite"
     result = broca.localize(
         broca.load("reference", device="cpu"), "addition",
-        others=["addition_words", "sorting"], method="focus", rows=700, items=8, k=2, seed=3,
+        others=["addition_words", "sorting"], method="pooled", rows=700, items=8, k=2, seed=3,
         verify=False, task_options=broca.TaskOptions(limit=40), journal=journal,
     )  # fmt: skip
     return result, journal
@@ -35,7 +35,7 @@ def test_settings_identify_the_run(localization):
     with Journal(journal, read_only=True) as opened:
         (run,) = read_runs(opened)
     settings = run.settings
-    assert (settings["task"], settings["method"], settings["k"]) == ("addition", "focus", 2)
+    assert (settings["task"], settings["method"], settings["k"]) == ("addition", "pooled", 2)
     assert settings["others"] == ["addition_words", "sorting"]
     assert settings["ablation"] == ["zero", 0.0]
     assert settings["task_options"]["limit"] == 40

@@ -178,7 +178,7 @@ def require_equal(first, second):
                 "model": "reference-small",
                 "task": "sorting",
                 "others": ["capitals"],
-                "method": "focus",
+                "method": "pooled",
                 "rows": 700,
                 "response": None,
                 "items": 20,
@@ -186,7 +186,7 @@ def require_equal(first, second):
             marks=pytest.mark.long,
         ),
     ],
-    ids=["margin", "text", "focus"],
+    ids=["margin", "text", "pooled"],
 )
 def test_batch_sizes_change_no_ranking(reference, arguments):
     """The batch size changes neither rankings by margins nor rankings by generated answers."""

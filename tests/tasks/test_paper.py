@@ -19,9 +19,9 @@ from broca.executors import Asker, LocalExecutor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
-from broca.tasks.catalog import harness_index
 from broca.tasks.code import code_tasks
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, paper_metric
+from broca.tasks.task_index import harness_entries
 from broca.testing import tiny_llama, tiny_tokenizer
 
 GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
@@ -62,9 +62,10 @@ def benchmarks(catalog, model):
 
 
 def manager_of(name):
-    """Returns lm-eval's manager of the folders that hold one of its tasks."""
-    folders = harness_index().folders_of([name])
-    return TaskManager(include_path=[str(folder) for folder in folders], include_defaults=False)
+    """Returns lm-eval's manager of one of its tasks."""
+    manager = TaskManager(include_defaults=False)
+    manager.task_index.update(harness_entries(name))
+    return manager
 
 
 def harness(lm, name, manager):

@@ -17,9 +17,6 @@ CAPABILITY_TASKS = TASKS | {"knowledge": "mc_biology"}
     [
         ("pooled", 1200, ["arithmetic", "facts"]),
         pytest.param("pooled", 1200, ["reversing", "sorting"], marks=pytest.mark.long),
-        pytest.param(
-            "focus", 1600, ["arithmetic", "sorting", "code", "rhyming"], marks=pytest.mark.long
-        ),
     ],
 )
 def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilities):
@@ -145,7 +142,7 @@ def test_numbers_out_of_range_are_refused(reference, arguments, message):
     [
         ({"rows": 599}, "`rows` 599 is too few for pooled: it needs 600"),
         ({"options": {"least": 2.0}}, "drops from 0 to 1"),
-        ({"method": "focus", "options": {"gradients": "no"}}, "true or false"),
+        ({"method": "cs-fresh", "options": {"both": "no"}}, "true or false"),
         ({"method": "greedy", "rows": 20}, "`rows` 20 is too few"),
     ],
 )

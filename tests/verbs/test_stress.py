@@ -5,7 +5,7 @@ import pytest
 from broca.errors import BadInput, UnknownName
 from broca.journal import Journal
 from broca.results.codec import encode
-from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch
+from broca.stress_tests.patcher import AnswerLogProbs, HeadOutputs, SelfPatch
 from broca.verbs.stress import stress
 
 SORTING = ["L3H12", "L0H3", "L3H1", "L0H4"]

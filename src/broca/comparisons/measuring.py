@@ -73,7 +73,7 @@ def draw_design(
     components = len(run.model.components)
     rng = np.random.default_rng([seed, 0xC04])
     size = _size(run, components, response, places, rng)
-    masks = spread_masks(size, rows, np.arange(components), components, rng)
+    masks = spread_masks(size, rows, components, rng)
     items = {
         name: np.concatenate(
             [rng.permutation(len(positions)) for _ in range(-(-rows // len(positions)))]
@@ -100,7 +100,7 @@ def _size(
         return measured.responses.reshape(len(masks), len(items)) - intact
 
     rounds = pilot(drops, components, masks=MOST_MASKS, rng=rng)
-    size, _ = searches.run(searches.GeneratorSearch(rounds), execute)
+    size, _ = searches.run(rounds, execute)
     return size
 
 

@@ -97,5 +97,5 @@ class LocalHost:
 
 
 LOCAL = ExecutorKind(
-    name="local", help="In this process.", open=lambda options: LocalHost(), order=1
+    name="local", help="In this process.", open=lambda options: LocalHost()
 )

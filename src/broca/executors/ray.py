@@ -579,5 +579,4 @@ RAY = ExecutorKind(
     open=RayHost,
     takes=("address", "workers", "gpus_per_worker"),
     settings=RayOptions,
-    order=2,
 )

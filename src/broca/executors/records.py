@@ -12,7 +12,7 @@ from broca.executors.asking import Asker
 from broca.executors.base import Executor, Setting
 from broca.models import GatedModel
 from broca.options import ExecutorOptions, ModelOptions
-from broca.recovery.menu import Menu
+from broca.plugins import Plugins
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +61,6 @@ class ExecutorKind:
         open: Makes its host; refuses invalid options before anything is loaded.
         takes: The fields of `ExecutorOptions` that only some executors take, and this one does.
         settings: Class of its settings, which a caller can give as `executor` in place of the name.
-        order: Position on the menu.
     """
 
     name: str
@@ -69,12 +68,14 @@ class ExecutorKind:
     open: Callable[[ExecutorOptions], Host]
     takes: tuple[str, ...] = ()
     settings: type[Any] | None = None
-    order: int = 100
 
 
-def executors() -> Menu[ExecutorKind]:
+def executors() -> Plugins[ExecutorKind]:
     """Returns every executor by name, including those of other packages."""
-    return Menu(ExecutorKind, package="broca.executors", group="broca.executors")
+    from broca.executors.local import LOCAL
+    from broca.executors.ray import RAY
+
+    return Plugins(ExecutorKind, LOCAL, RAY, group="broca.executors")
 
 
 def open_host(options: ExecutorOptions) -> Host:

@@ -228,8 +228,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         answer: Whether a set was found, does not exist, or needs more rows; None for methods that
             give no answer.
         verification: The drops without the selection on the report items, and the verdict. In the
-            file it omits keys that the localization has: model, heads, ablation, seed, baseline,
-            rows.
+            file it omits keys that the localization has: model, heads, ablation, seed, rows.
         response: Response in which effects are measured.
         components: Kinds of components, such as `heads`.
         ablation: How components were ablated.

@@ -11,7 +11,7 @@ from broca.results.upgrades import Data
 KEYS_OF_LOCALIZATION: dict[str, tuple[str, ...]] = {
     "broca": ("broca",), "schema": ("schema",), "kind": (), "model": ("model",),
     "task": ("task",), "heads": ("selected",), "ablation": ("ablation",),
-    "seed": ("search", "seed"), "baseline": ("baseline",), "rows": ("cost", "verification_rows"),
+    "seed": ("search", "seed"), "rows": ("cost", "verification_rows"),
 }  # fmt: skip
 """Keys that a verification within a localization omits, and their places in the localization."""
 

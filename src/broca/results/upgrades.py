@@ -63,7 +63,7 @@ def _localization(old: Data) -> Data:
         **{name: value for name, value in old.items() if name not in ("evidence", "metrics")},
         "verification": {
             **statistics,
-            **{name: held_out[name] for name in ("after", "off_target_drop", "specific_drop")},
+            **{name: held_out[name] for name in ("off_target_drop", "specific_drop")},
         },
     }
 
@@ -84,6 +84,8 @@ def _plain_drops(old: Data) -> list[Data]:
                 "role": "task" if name == task else "same_skill" if name in same_skill else "other",
                 "metric": metric,
                 "items": held_out["items"][name],
+                "before": old["baseline"][name],
+                "after": held_out["after"][name],
                 "drop": held_out["drop"] if name == task else lost,
             }
         )
@@ -96,7 +98,10 @@ def _statistics(old: Mapping[str, Any]) -> Data:
     return {
         "drops": [
             {
-                **{name: line[name] for name in ("task", "role", "metric", "items")},
+                **{
+                    name: line[name]
+                    for name in ("task", "role", "metric", "items", "before", "after")
+                },
                 "drop": line["drop"]["value"],
                 "ci": _ends(line["drop"]),
                 **{name: line[name] for name in ("test", "p", "p_holm")},
@@ -128,8 +133,6 @@ def _verification(old: Data) -> Data:
         "model": {"name": old["model"], "fingerprint": old["fingerprint"]},
         **{name: old[name] for name in ("task", "heads", "seed", "rows")},
         "ablation": {"kind": old["ablation"], "scale": old["scale"]},
-        "baseline": {line["task"]: line["before"] for line in old["drops"]},
-        "after": {line["task"]: line["after"] for line in old["drops"]},
         "off_target_drop": None if off_target is None else off_target["value"],
         "specific_drop": (specific or claimed["drop"])["value"],
         **_statistics(old),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from broca.journal import Journal
 from broca.journal.reading import find_run
 from broca.options import RefitOptions, verb
 from broca.recovery import recovery_name
-from broca.results.localization import AdditivityInfo, ranked
+from broca.results.localization import ranked
 from broca.results.refit import Refit
 from broca.runs.journaled_runs import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
@@ -43,8 +43,9 @@ def refit(options: RefitOptions) -> Refit:
         masks, changes = masks[usual], changes[usual]
     if k is not None:
         problem = replace(problem, k=k)
-    ranking = rank_by_regression(problem, masks, changes, recovery, resamples=options.resamples)
-    additivity = ranking.additivity
+    ranking = rank_by_regression(
+        problem, masks, changes, recovery, {}, resamples=options.resamples
+    )
     components = ComponentSet(tuple(Component.parse(name) for name in run.components))
     return Refit(
         task=str(run.settings["task"]),
@@ -56,6 +57,6 @@ def refit(options: RefitOptions) -> Refit:
         ranking=ranked(components, ranking.effects, ranking.order, **ranking.details),
         selected=tuple(components.names[column] for column in ranking.selected),
         reason=ranking.reason,
-        additivity=None if additivity is None else AdditivityInfo(**asdict(additivity)),
+        additivity=ranking.additivity,
         notes=ranking.notes,
     )

@@ -14,6 +14,7 @@ from broca.runs.task_sets import TaskSet
 from broca.stress_tests.families import load_family
 from broca.stress_tests.properties import (
     decodability,
+    judge,
     necessity,
     positive_control,
     reversal,
@@ -21,7 +22,6 @@ from broca.stress_tests.properties import (
     transfer,
 )
 from broca.stress_tests.subject import StressSubject
-from broca.stress_tests.verdict import judge
 
 
 @verb(StressOptions)
