@@ -8,6 +8,7 @@ class Recorder:
         self.calls = []
 
     def __call__(self, project, settings):
+        """Begins a run."""
         self.calls.append(("begin", (project, settings), {}))
         return self
 

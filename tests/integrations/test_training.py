@@ -6,12 +6,14 @@ import pytest
 import torch
 from claims import claimed
 from independent import plain_loglikelihood, zeroed_by_hand
+from integrations.recorder import Recorder
+from journals import totals
 from transformers import Trainer, TrainingArguments
 
 from broca.errors import BadInput
 from broca.integrations import Log, TrainerCallback
-from broca.journal import Journal
 from broca.models import GatedModel
+from broca.store import Condition, Journal
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -117,12 +119,12 @@ def test_a_repeated_training_measures_nothing_again(tasks, tmp_path):
         train(tiny_llama(), tmp_path / str(number), callback)
         histories.append(callback.history)
         with Journal(journal, read_only=True) as opened:
-            rows += opened.query("SELECT sum(rows), count(*) FROM batches")
-            weights = opened.query("SELECT DISTINCT weights FROM conditions")
+            rows.append(totals(opened))
+            conditions = [Condition.read(line.text) for line in opened.lines("conditions")]
     assert histories[0] == histories[1]
     assert rows[0] == rows[1]
-    assert rows[0][0] == 2 * 2 * 12  # steps, masks, items
-    assert len(weights) == 2
+    assert rows[0]["rows"] == 2 * 2 * 12  # steps, masks, items
+    assert len({condition.weights for condition in conditions}) == 2
 
 
 def test_bad_input_is_refused_before_training(tasks):

@@ -15,13 +15,13 @@ from lm_eval.tasks import TaskManager
 
 from broca.engine import Engine
 from broca.errors import BrocaError
-from broca.executors import Asker, LocalExecutor
+from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
-from broca.tasks.catalog import harness_index
 from broca.tasks.code import code_tasks
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, paper_metric
+from broca.tasks.task_index import harness_entries
 from broca.testing import tiny_llama, tiny_tokenizer
 
 GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
@@ -62,9 +62,10 @@ def benchmarks(catalog, model):
 
 
 def manager_of(name):
-    """Returns lm-eval's manager of the folders that hold one of its tasks."""
-    folders = harness_index().folders_of([name])
-    return TaskManager(include_path=[str(folder) for folder in folders], include_defaults=False)
+    """Returns lm-eval's manager of one of its tasks."""
+    manager = TaskManager(include_defaults=False)
+    manager.task_index.update(harness_entries(name))
+    return manager
 
 
 def harness(lm, name, manager):
@@ -102,7 +103,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
+    responses = Executor(Engine(model), bank).run(plan).responses
 
     lm = HFLM(pretrained=model.model, tokenizer=model.tokenizer, batch_size=16)
     results = harness(lm, name, manager_of(name))
@@ -126,7 +127,7 @@ def test_scores_of_a_random_model_differ(benchmarks, model):
         benchmark = benchmarks(name)
         bank = [(benchmark, item) for item in benchmark.items]
         plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-        responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
+        responses = Executor(Engine(model), bank).run(plan).responses
         assert 0 < responses.mean() < 1, name
 
 
@@ -201,7 +202,7 @@ def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
     )
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
+    responses = Executor(Engine(model), bank).run(plan).responses
     assert responses.tolist() == [1.0] * paper_data.ROWS
     assert batches == [paper_data.ROWS]
 

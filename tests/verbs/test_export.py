@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers as hf
 from independent import zeroed_by_hand
+from journals import totals
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from verbs.run_folders import localize_into
@@ -18,7 +19,6 @@ from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
 from broca.exports import folder as export_folder
 from broca.exports import forms
 from broca.exports.factors import factors_of
-from broca.journal import Journal
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
 from broca.results.files import write_beside
@@ -257,8 +257,7 @@ def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
 
 def measured_rows(path):
     """Returns the number of rows that were measured for a journal."""
-    with Journal(path, read_only=True) as journal:
-        return journal.query("SELECT sum(rows) FROM batches")[0][0]
+    return totals(path)["rows"]
 
 
 def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):

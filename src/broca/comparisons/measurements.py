@@ -120,8 +120,8 @@ def draw_design(run: Run, *, rows: int, seed: int, response: Response, places: P
         return measured.responses.reshape(len(masks), len(few)) - intact
 
     rounds = pilot(drops, components, masks=MOST_MASKS, rng=rng)
-    size, _ = searches.run(searches.GeneratorSearch(rounds), execute)
-    masks = spread_masks(size, rows, np.arange(components), components, rng)
+    size, _ = searches.run(rounds, execute)
+    masks = spread_masks(size, rows, components, rng)
     items = {
         name: np.concatenate(
             [rng.permutation(len(positions)) for _ in range(-(-rows // len(positions)))]

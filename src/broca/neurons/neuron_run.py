@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.engine import WeightDelta
 from broca.errors import BadInput
-from broca.executors.base import WeightDelta
 from broca.measurement import Plan
 from broca.neurons.gradients import IntegratedGradients, steps_of
 from broca.neurons.items import left_out, neuron_tasks

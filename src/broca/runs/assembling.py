@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from broca.options import TaskOptions
 from broca.results.base import AblationInfo
 from broca.results.localization import (
-    AdditivityInfo,
     Cost,
     Interaction,
     Localization,
@@ -97,9 +96,7 @@ def localization(
         task_options=task_options.to_dict(),
         notes=(*_notes(tasks, baseline), *referenced.notes, *_groups(run, ranking)),
         answer=ranking.answer,
-        additivity=None
-        if ranking.additivity is None
-        else AdditivityInfo(**asdict(ranking.additivity)),
+        additivity=ranking.additivity,
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 
 from broca import searches
 from broca.errors import BadInput, NotInJournal
-from broca.journal import Journal, Replay
-from broca.journal.encoding import decoded
-from broca.journal.reading import RunRecord
+from broca.results.journal_contents import JournalRun
 from broca.runs.folder import RunFolder
 from broca.searches import Problem, Ranking
+from broca.store import Journal, Replay, read_bank, read_condition, read_items, read_plans
+from broca.store.encoding import decoded
 
 _FEWEST_MASKS = 3
 
@@ -49,7 +48,7 @@ def localized_in(folder: str | Path) -> RunFolder:
     return run_folder
 
 
-def problem_of_run(journal: Journal, run: RunRecord) -> Problem:
+def problem_of_run(journal: Journal, run: JournalRun) -> Problem:
     """Returns the problem that a run's search had to solve.
 
     Raises:
@@ -63,7 +62,7 @@ def problem_of_run(journal: Journal, run: RunRecord) -> Problem:
     return Problem.restored(decoded(run.search["problem"]))
 
 
-def ranking_from_journal(journal: Journal, run: RunRecord) -> Ranking:
+def ranking_from_journal(journal: Journal, run: JournalRun) -> Ranking:
     """Repeats a run's search with the responses that its journal holds.
 
     Raises:
@@ -71,10 +70,10 @@ def ranking_from_journal(journal: Journal, run: RunRecord) -> Ranking:
     """
     problem = problem_of_run(journal, run)
     search = searches.make_search(run.search["method"], problem, **run.search["options"])
-    return searches.run(search, Replay(journal, run.id, components=run.components).run)
+    return searches.run(search, Replay(journal, run.id).run)
 
 
-def task_rows(journal: Journal, run: RunRecord, problem: Problem) -> TaskRows:
+def task_rows(journal: Journal, run: JournalRun, problem: Problem) -> TaskRows:
     """Returns the distinct rows that a search measured on its task, in the order of its plans.
 
     Rows with another response than the first of the search are left out.
@@ -82,38 +81,31 @@ def task_rows(journal: Journal, run: RunRecord, problem: Problem) -> TaskRows:
     Raises:
         NotInJournal: The journal contains no such rows.
     """
-    plans = journal.query(
-        "SELECT condition, masks, items FROM plans WHERE run = ? AND role = 'search' "
-        "ORDER BY number",
-        (run.id,),
-    )
-    pairs: dict[tuple[int, int], None] = {}
-    for condition, masks, items in plans:
-        if condition == plans[0][0]:
-            ids = (np.frombuffer(blob, dtype="<i8").tolist() for blob in (masks, items))
-            pairs |= dict.fromkeys(zip(*ids, strict=True))
-    other_places = [place for task in problem.others for place in (*task.items, *task.confirm)]
-    other_questions = _questions(journal, {int(run.items[place]) for place in other_places})
-    elsewhere = set(other_questions.values())
-    questions = _questions(journal, {item for _, item in pairs})
-    of_task = [pair for pair in pairs if questions[pair[1]] not in elsewhere]
-    mask_ids = np.array([mask for mask, _ in of_task], dtype=np.int64)
-    item_ids = np.array([item for _, item in of_task], dtype=np.int64)
-    responses = np.empty(0)
-    if of_task:
-        measured, responses = journal.known(plans[0][0], mask_ids, item_ids)
-        mask_ids, item_ids, responses = mask_ids[measured], item_ids[measured], responses[measured]
-    if not len(mask_ids):
+    plans = read_plans(journal, run.id, "search")
+    condition = plans[0][0] if plans else 0
+    components, bank = read_bank(journal, run.id)
+    keys = np.concatenate([bank[:0], *(keys for number, keys in plans if number == condition)])
+    keys = keys[np.sort(np.unique(keys, return_index=True)[1])]
+    # the margin of a question is another item of the journal
+    questions = {item: (record.task, record.number) for item, record in read_items(journal).items()}
+    elsewhere = {
+        questions[item]
+        for task in problem.others
+        for item in bank[[*task.items, *task.confirm]].tolist()
+    }
+    of_task = [questions[item] not in elsewhere for item in (keys & 0xFFFFFFFF).tolist()]
+    entries = journal.find("rows", condition, keys[np.array(of_task, dtype=bool)])
+    entries = entries[entries["batch"] > 0]
+    if not len(entries):
         raise NotInJournal(
             f"journal '{journal.name}' holds no rows of the search: give the run's command again"
         )
-    ((response,),) = journal.query("SELECT response FROM conditions WHERE id = ?", (plans[0][0],))
-    distinct, index = np.unique(mask_ids, return_inverse=True)
-    ablated = np.zeros((len(distinct), len(run.components)), dtype=bool)
-    for row, mask in enumerate(distinct.tolist()):
-        ((bits,),) = journal.query("SELECT ablated FROM masks WHERE id = ?", (mask,))
-        ablated[row] = np.unpackbits(np.frombuffer(bits, np.uint8), count=len(run.components))
-    return TaskRows(ablated[index], item_ids, responses, str(response))
+    return TaskRows(
+        journal.ablated(entries["key"] >> 32, components),
+        entries["key"] & 0xFFFFFFFF,
+        entries["response"],
+        read_condition(journal, condition).response,
+    )
 
 
 def mask_changes(rows: TaskRows) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
@@ -143,12 +135,3 @@ def mask_changes(rows: TaskRows) -> tuple[NDArray[np.bool_], NDArray[np.float64]
     changes = rows.responses[usable] - [intact[item] for item in rows.items[usable].tolist()]
     means = np.bincount(rank, weights=changes) / np.bincount(rank)
     return rows.masks[usable][first[order]], means
-
-
-def _questions(journal: Journal, items: Iterable[int]) -> dict[int, tuple[str, int]]:
-    """Task and number of items; the margin of a question is another item of the journal."""
-    questions = {}
-    for item in items:
-        ((task, number),) = journal.query("SELECT task, number FROM items WHERE id = ?", (item,))
-        questions[item] = (task, number)
-    return questions

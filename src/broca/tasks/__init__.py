@@ -7,7 +7,7 @@ from broca.tasks.examples import Task
 from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request
 from broca.tasks.margins import Margin
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
-from broca.tasks.splits import Split, split_items
+from broca.tasks.splits import Split
 from broca.tasks.tokenizing import RequestTokenizer, says_date
 
 __all__ = [
@@ -27,5 +27,4 @@ __all__ = [
     "TaskOptions",
     "says_date",
     "shipped_folder",
-    "split_items",
 ]

@@ -25,8 +25,8 @@ class SplitPart:
     """
 
     name: str
-    scored: Sequence[int]
-    located: Sequence[int] = ()
+    scored: list[int]
+    located: list[int]
 
 
 @dataclass(frozen=True)
@@ -44,29 +44,12 @@ class Split:
     report: tuple[int, ...]
 
 
-def split_items(task: str, count: int, *, items: int, seed: int) -> Split:
-    """Splits `count` documents into three disjoint parts.
+def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int) -> Split:
+    """Splits the items of every task of a group into three disjoint parts.
 
     A quarter goes to `locate`, a quarter to `confirm` and half to `report`; each of the first two
-    keeps at most `items`, and fewer if a quarter has fewer.
-
-    Args:
-        task: Name of the task; it determines the split together with the seed.
-        count: Number of documents of the task.
-        items: Maximum number of items of `locate` and of `confirm`.
-        seed: Seed of the split.
-
-    Raises:
-        BadInput: The task has too few documents, or `items` is below 1.
-    """
-    return split_parts(task, [SplitPart(task, range(count))], items=items, seed=seed)
-
-
-def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int) -> Split:
-    """Splits the items of every task of a group like `split_items`.
-
-    Items from another official split go to `locate` and `confirm`, half each; all others of that
-    task then go to `report`.
+    keeps at most `items`, and fewer if a quarter has fewer. Items from another official split go to
+    `locate` and `confirm`, half each; all others of that task then go to `report`.
 
     Args:
         task: Name of the group.
@@ -90,9 +73,8 @@ def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int)
     report: list[int] = []
     for part in parts:
         rng = np.random.default_rng([seed, zlib.crc32(part.name.encode())])
-        pool = np.asarray(part.located if len(part.located) else part.scored, dtype=np.intp)
-        order = pool[rng.permutation(len(pool))].tolist()
-        if len(part.located):
+        order = rng.permutation(np.asarray(part.located or part.scored, dtype=np.intp)).tolist()
+        if part.located:
             first, second = len(order) // 2, len(order)
             report += part.scored
         else:
@@ -109,8 +91,5 @@ def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int)
             f"task '{task}' has {len(locate) + len(confirm)} items to locate and confirm on: at "
             "least one of each is needed"
         )
-    return Split(_sorted(locate[:items]), _sorted(confirm[:items]), _sorted(report))
-
-
-def _sorted(positions: Sequence[int]) -> tuple[int, ...]:
-    return tuple(sorted(int(position) for position in positions))
+    parts_of_items = locate[:items], confirm[:items], report
+    return Split(*(tuple(sorted(positions)) for positions in parts_of_items))

@@ -25,12 +25,12 @@ from lm_eval.models.utils import (
     normalize_gen_kwargs,
     resolve_max_length,
 )
+from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
 from transformers.utils import chat_template_utils
 
 from broca.errors import BadInput, TaskUnusable, first_line
 from broca.options import APPLIED_SETTINGS, REFUSED_SETTINGS, TaskOptions
 from broca.tasks.items import Request
-from broca.tasks.rolling import rolling_requests
 
 if TYPE_CHECKING:
     from broca.models import GatedModel
@@ -355,7 +355,11 @@ class RequestTokenizer:
         tokens = self.encode(text)
         if not tokens:
             return ()
-        return rolling_requests(tokens, prefix=self._first(), max_length=self._max_length)
+        windows = get_rolling_token_windows(tokens, self._first(), self._max_length, 1)
+        return tuple(
+            Request("loglikelihood", tuple(context), tuple(continuation))
+            for context, continuation in map(make_disjoint_window, windows)
+        )
 
     def _generation(self, task: str, context: str, options: dict[str, Any]) -> Request:
         normal = dict(normalize_gen_kwargs(options, _DEFAULT_NEW_TOKENS))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from broca.components import Component, ComponentSet
-from broca.journal import Journal
-from broca.journal.reading import find_run
 from broca.options import RerunOptions, verb
 from broca.results.localization import Localization, ranked
 from broca.results.repetition import Repetition
 from broca.runs.folder import with_recorded
 from broca.runs.journaled_runs import localized_in, ranking_from_journal
 from broca.runs.repeating import compare_rankings, compare_results
+from broca.store import Journal, find_run, read_bank
 
 
 @verb(RerunOptions)
@@ -47,7 +46,8 @@ def rerun(options: RerunOptions) -> Repetition:
     with Journal(run_folder.journal, read_only=True) as journal:
         run = find_run(journal, run_folder.record.digests.get("run"))
         ranking = ranking_from_journal(journal, run)
-    components = ComponentSet(tuple(Component.parse(name) for name in run.components))
+        names = journal.names(read_bank(journal, run.id)[0])
+    components = ComponentSet(tuple(Component.parse(name) for name in names))
     return compare_rankings(
         before,
         ranked(components, ranking.effects, ranking.order, **ranking.details),

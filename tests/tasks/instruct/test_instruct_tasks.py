@@ -13,11 +13,11 @@ import pytest
 
 import broca
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog, Generation, RequestTokenizer
-from broca.tasks.catalog import instruct_folder
+from broca.tasks import Catalog, Generation, RequestTokenizer, shipped_folder
 from broca.testing import tiny_tokenizer
 
-DATA = instruct_folder() / "data"
+INSTRUCT = shipped_folder().parent / "instruct"
+DATA = INSTRUCT / "data"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def profanity(catalog, tokenizer):
 @pytest.fixture(scope="module")
 def scoring(rhyme):
     """The module of the task files as lm-eval loaded it."""
-    file = str(instruct_folder() / "instruct_tasks.py")
+    file = str(INSTRUCT / "instruct_tasks.py")
     (loaded,) = [
         module for module in list(sys.modules.values()) if getattr(module, "__file__", None) == file
     ]
