@@ -15,7 +15,7 @@ from lm_eval.tasks import TaskManager
 
 from broca.engine import Engine
 from broca.errors import BrocaError
-from broca.executors import Asker, LocalExecutor
+from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
@@ -103,7 +103,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
+    responses = Executor(Engine(model), bank).run(plan).responses
 
     lm = HFLM(pretrained=model.model, tokenizer=model.tokenizer, batch_size=16)
     results = harness(lm, name, manager_of(name))
@@ -192,7 +192,7 @@ def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
     )
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
+    responses = Executor(Engine(model), bank).run(plan).responses
     assert responses.tolist() == [1.0] * paper_data.ROWS
     assert batches == [paper_data.ROWS]
 
