@@ -239,7 +239,8 @@ class Catalog:
                 tasks = [harness_task(examples, tokenizer, chat=options.chat_template)]
             chosen = chosen or next(iter(tasks[0].aggregation()))
         else:
-            tasks, group = self._loaded.pop(name, None) or self.harness_tasks(name)
+            early = name in self._loaded
+            tasks, group = self._loaded.pop(name) if early else self.harness_tasks(name)
             if chosen is None and name in PAPER_TASKS and name not in self._included:
                 chosen = PAPER_TASKS[name].metric
         if callable(chosen):
