@@ -67,11 +67,11 @@ PUBLIC = {
     ),
     "Building blocks": _in("broca", "Run Workspace"),
     "Methods and recoveries": (
-        *_in("broca.searches", "Method GeneratorSearch Problem Ranking"),
-        *_in("broca.recovery", "Recovery Regression"),
+        *_in("broca.searches", "Method Problem Ranking Strategy run"),
+        *_in("broca.recovery", "Recovery make_recovery"),
     ),
-    "Integrations": _in("broca.integrations", "Log TrainerCallback BrocaLM"),
-    "Journal": _in("broca.journal", "Journal read_run read_runs prune"),
+    "Integrations": _in("broca.integrations", "Log TrainerCallback TrackerKind BrocaLM"),
+    "Journal": _in("broca.store", "Journal read_run read_runs table_of_rows"),
 }
 """The sections of the page on Python, with the dotted names in each."""
 

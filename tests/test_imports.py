@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "broca"
 
 ORDER = (
     "errors",
+    "plugins",
     "components",
     "measurement",
     "designs",
@@ -23,7 +24,7 @@ ORDER = (
     "models",
     "tasks",
     "engine",
-    "journal",
+    "store",
     "executors",
     "published",
     "verification",
@@ -51,7 +52,7 @@ HEAVY = {
     "results": {"torch", "transformers", "lm_eval", "sklearn", "matplotlib"},
     "atlases": {"torch", "transformers", "lm_eval", "sqlite3"},
     "reports": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
-    "journal": {"torch", "transformers", "lm_eval", "sklearn"},
+    "store": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 
 

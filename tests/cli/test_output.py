@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from broca.cli.commands import PrintOptions
 from broca.cli.output import (
     console,
     interval_text,
@@ -17,7 +16,7 @@ from broca.cli.output import (
     print_page_table,
     show,
 )
-from broca.cli.progress import ProgressDisplay
+from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.engine import Progress
 from broca.reports.tables import Column, Table, fixed, interval
 from broca.results.base import AblationInfo, Interval, ModelInfo

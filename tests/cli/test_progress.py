@@ -7,8 +7,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from broca.cli.commands import PrintOptions
-from broca.cli.progress import FIRST, ProgressDisplay
+from broca.cli.progress import FIRST, PrintOptions, ProgressDisplay
 from broca.engine import Progress
 
 
@@ -124,7 +123,7 @@ MEASURING = (
     "localize reference --task addition", "verify reference --heads L0H1 --task addition",
     "atlas reference", "compare reference planted --tasks addition",
     "stress reference --heads L0H1", "neurons locate reference --task addition",
-    "neurons cross reference", "bench methods reference", "bench simulations",
+    "neurons cross reference",
     "reproduce table2 reference", "plan reference --task addition", "scan reference",
     "explore reference",
 )  # fmt: skip

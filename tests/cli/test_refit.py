@@ -2,9 +2,9 @@
 
 import json
 
-from broca.cli.refit import additivity_line
 from cli.running import assert_refused, broca
 
+from broca.cli.find import additivity_line
 from broca.results.localization import AdditivityInfo
 from broca.results.refit import Refit
 

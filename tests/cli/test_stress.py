@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from broca.cli.stress import _print
 from cli.running import assert_refused, broca
 from reports.test_escaping import make_stress
 
+from broca.cli.find import _print_stress_test as _print
 from broca.results.stress_test import StressTest
 
 

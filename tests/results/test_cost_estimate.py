@@ -12,7 +12,7 @@ def make_estimate():
     """Returns an estimate of two methods, one of which can run."""
     methods = (
         MethodCost("one-shot", 970, 9700, 4.0, "accuracy"),
-        MethodCost("focus", 0, 0, 0.0, "", "too few"),
+        MethodCost("pooled", 0, 0, 0.0, "", "too few"),
     )
     return CostEstimate(
         model=MODEL, task="adding", items=10, components=96, timed_rows=64,
@@ -30,6 +30,6 @@ def test_methods_that_cannot_run_are_not_counted():
 def test_a_line_for_each_method_with_its_problem():
     """A record has all fields of `MethodCost`."""
     lines = make_estimate().records()
-    assert [line["method"] for line in lines] == ["one-shot", "focus"]
+    assert [line["method"] for line in lines] == ["one-shot", "pooled"]
     assert [line["problem"] for line in lines] == ["", "too few"]
     assert set(lines[0]) == {field.name for field in fields(MethodCost)}

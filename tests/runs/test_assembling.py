@@ -1,9 +1,10 @@
 """Costs, notes and effects on other tasks in a finished localization."""
 
 import pytest
+from journals import totals
 
 import broca
-from broca.journal import Journal, read_runs
+from broca.store import Journal, read_runs
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +13,7 @@ def localization(tmp_path_factory):
     journal = tmp_path_factory.mktemp("run") / "j.sqlite"
     result = broca.localize(
         broca.load("reference", device="cpu"), "addition",
-        others=["addition_words", "sorting"], method="focus", rows=700, items=8, k=2, seed=3,
+        others=["addition_words", "sorting"], method="pooled", rows=700, items=8, k=2, seed=3,
         verify=False, task_options=broca.TaskOptions(limit=40), journal=journal,
     )  # fmt: skip
     return result, journal
@@ -21,10 +22,8 @@ def localization(tmp_path_factory):
 def test_costs_are_what_the_journal_holds(localization):
     """Measured rows and tokens equal the sums in the journal, and the search keeps its budget."""
     result, journal = localization
-    with Journal(journal, read_only=True) as opened:
-        ((rows, tokens),) = opened.query("SELECT sum(rows), sum(tokens) FROM batches")
-    assert result.cost.measured == rows
-    assert result.cost.tokens == tokens
+    assert result.cost.measured == totals(journal)["rows"]
+    assert result.cost.tokens == totals(journal)["tokens"]
     assert result.cost.rows <= 700
     assert result.cost.wall_s > 0
 
@@ -35,7 +34,7 @@ def test_settings_identify_the_run(localization):
     with Journal(journal, read_only=True) as opened:
         (run,) = read_runs(opened)
     settings = run.settings
-    assert (settings["task"], settings["method"], settings["k"]) == ("addition", "focus", 2)
+    assert (settings["task"], settings["method"], settings["k"]) == ("addition", "pooled", 2)
     assert settings["others"] == ["addition_words", "sorting"]
     assert settings["ablation"] == ["zero", 0.0]
     assert settings["task_options"]["limit"] == 40

@@ -5,9 +5,7 @@ import pytest
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
-from broca.journal import Journal
-from broca.journal.reading import find_run
-from broca.runs.journaled_runs import (
+from broca.runs.replay import (
     TaskRows,
     localized_in,
     mask_changes,
@@ -15,6 +13,7 @@ from broca.runs.journaled_runs import (
     ranking_from_journal,
     task_rows,
 )
+from broca.store import Journal, find_run, read_items
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +36,15 @@ def test_rows_are_those_of_the_task(finished):
         problem = problem_of_run(journal, run)
         rows = task_rows(journal, run, problem)
         ranking = ranking_from_journal(journal, run)
-        tasks = {
-            journal.query("SELECT task FROM items WHERE id = ?", (item,))[0][0]
-            for item in set(rows.items.tolist())
-        }
+        items = read_items(journal)
+        tasks = {items[item].task for item in rows.items.tolist()}
+        names = journal.names(1)
     assert tasks == {"capitals"}
     assert rows.masks.shape == (len(rows.items), 48)
     assert rows.response == result.response
     pairs = {(mask.tobytes(), item) for mask, item in zip(rows.masks, rows.items, strict=True)}
     assert len(pairs) == len(rows.items)
-    assert tuple(run.components[column] for column in ranking.selected) == result.selected
+    assert tuple(names[column] for column in ranking.selected) == result.selected
 
 
 def rows_of(*rows):

@@ -41,13 +41,13 @@ def test_only_methods_that_compare_measure_the_others(tasks):
     alone = measured_places("one-shot", tasks, SearchOptions())
     assert list(alone) == ["sorting"]
     np.testing.assert_array_equal(alone["sorting"], tasks.places["locate"]["sorting"])
-    assert list(measured_places("focus", tasks, SearchOptions())) == ["sorting", "capitals"]
+    assert list(measured_places("pooled", tasks, SearchOptions())) == ["sorting", "capitals"]
 
 
 @pytest.mark.parametrize("continuous", [True, False])
 def test_a_problem_has_the_items_and_the_budget(reference, tasks, continuous):
     """The problem has items, others and budget, and whether rows have margins and gradients."""
-    places = measured_places("focus", tasks, SearchOptions())
+    places = measured_places("pooled", tasks, SearchOptions())
     options = SearchOptions(k=3, rows=700)
     problem = problem_of(reference, tasks, places, options, seed=5, continuous=continuous)
     assert (problem.components, problem.k, problem.rows, problem.seed) == (96, 3, 700, 5)

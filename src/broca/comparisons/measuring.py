@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from broca import designs, searches
 from broca.measurement import Plan, Response
 from broca.results.base import ModelInfo
-from broca.runs.provenance import model_info
-from broca.runs.run import Run
+from broca.runs.run import Run, model_info
 from broca.searches.pilot import MOST_MASKS, pilot, spread_masks
 from broca.verification import Trial
 
@@ -73,7 +72,7 @@ def draw_design(
     components = len(run.model.components)
     rng = np.random.default_rng([seed, 0xC04])
     size = _size(run, components, response, places, rng)
-    masks = spread_masks(size, rows, np.arange(components), components, rng)
+    masks = spread_masks(size, rows, components, rng)
     items = {
         name: np.concatenate(
             [rng.permutation(len(positions)) for _ in range(-(-rows // len(positions)))]
@@ -100,7 +99,7 @@ def _size(
         return measured.responses.reshape(len(masks), len(items)) - intact
 
     rounds = pilot(drops, components, masks=MOST_MASKS, rng=rng)
-    size, _ = searches.run(searches.GeneratorSearch(rounds), execute)
+    size, _ = searches.run(rounds, execute)
     return size
 
 

@@ -111,11 +111,11 @@ class ActiveGates:
         }
         self._refresh()
 
-    def extend(self, values: Tensor, replacement: Replacement | None) -> None:
-        """Appends rows: their gates and replacements."""
-        self._values = torch.cat([self._values, values.to(self._values.device)])
+    def extend(self, other: ActiveGates) -> None:
+        """Appends the rows of other gates."""
+        self._values = torch.cat([self._values, other._values.to(self._values.device)])
         self._replacement = {
-            point: torch.cat([tensor, (replacement or {})[point].to(tensor.device)])
+            point: torch.cat([tensor, other._replacement[point].to(tensor.device)])
             for point, tensor in self._replacement.items()
         }
         self._refresh()

@@ -426,20 +426,17 @@ class _Test:
     def resumed(self) -> dict[int, Tensor]:
         """Runs a padded batch from a middle layer on, and its attention from its projection on."""
         model = self._model
-        if not model.resumable:
+        if not model.resumption.possible:
             raise RuntimeError("layers cannot be skipped")
         tokens, attention = left_padded(self._rows, device=model.device)
-        with model.head_outputs() as mixed:
-            _, inputs = model.forward_with_layer_inputs(tokens, attention, keep=1)
         middle = model.structure.layers // 2
-        outputs = dict(zip(model.skippable, mixed, strict=True)).get(middle)
-        hidden = inputs[middle]
-        assert hidden is not None
+        with model.resumption.layer_inputs() as inputs, model.resumption.head_outputs() as heads:
+            model.forward(tokens, attention, keep=1)
         gates = self._gates.clone()
         gates[:, torch.tensor(model.first_layers) < middle] = 1
         with model.gates(gates):
             whole, _ = model.forward(tokens, attention, keep=_COMPARED)
-            with model.resumed_at(middle, hidden), model.attention_taken_up(middle, outputs):
+            with model.resumption.at(middle, inputs[middle], heads.get(middle)):
                 logits, _ = model.forward(tokens, attention, keep=_COMPARED)
         measured = {}
         for row, reference in enumerate(self._reference):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput
-from broca.executors import open_host
-from broca.journal import Journal
+from broca.executors.records import open_host
 from broca.options import ExecutorOptions, SourceOptions
 from broca.runs.interrupts import Stopper
+from broca.store import Journal
 from broca.tasks import Catalog
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
 from broca.components import Component, ComponentSet
-from broca.journal import Journal
-from broca.journal.reading import find_run
 from broca.options import RefitOptions, verb
 from broca.recovery import recovery_name
-from broca.results.localization import AdditivityInfo, ranked
+from broca.results.localization import ranked
 from broca.results.refit import Refit
-from broca.runs.journaled_runs import localized_in, mask_changes, problem_of_run, task_rows
+from broca.runs.replay import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
 from broca.searches.regression import rank_by_regression
+from broca.store import Journal, find_run, read_bank
 
 
 @verb(RefitOptions)
@@ -35,6 +34,7 @@ def refit(options: RefitOptions) -> Refit:
         run = find_run(journal, run_folder.record.digests.get("run"))
         problem = problem_of_run(journal, run)
         rows = task_rows(journal, run, problem)
+        names = journal.names(read_bank(journal, run.id)[0])
     method = str(run.search["method"])
     masks, changes = mask_changes(rows)
     if require_method(method).one_mask_size:
@@ -43,9 +43,8 @@ def refit(options: RefitOptions) -> Refit:
         masks, changes = masks[usual], changes[usual]
     if k is not None:
         problem = replace(problem, k=k)
-    ranking = rank_by_regression(problem, masks, changes, recovery, resamples=options.resamples)
-    additivity = ranking.additivity
-    components = ComponentSet(tuple(Component.parse(name) for name in run.components))
+    ranking = rank_by_regression(problem, masks, changes, recovery, {}, resamples=options.resamples)
+    components = ComponentSet(tuple(Component.parse(name) for name in names))
     return Refit(
         task=str(run.settings["task"]),
         method=method,
@@ -56,6 +55,6 @@ def refit(options: RefitOptions) -> Refit:
         ranking=ranked(components, ranking.effects, ranking.order, **ranking.details),
         selected=tuple(components.names[column] for column in ranking.selected),
         reason=ranking.reason,
-        additivity=None if additivity is None else AdditivityInfo(**asdict(additivity)),
+        additivity=ranking.additivity,
         notes=ranking.notes,
     )

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from broca.cli.neurons.tables import SHOWN, print_tables
 from results.test_neurons import make_experiment, make_neurons
 from verbs.neurons.small_runs import arguments_of
 
 from broca import neurons
+from broca.cli.neurons import SHOWN
+from broca.cli.neurons import _print as print_tables
 from broca.models import load
 from broca.results.neurons import LocatedNeuron
 

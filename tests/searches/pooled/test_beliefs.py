@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from broca.searches.measuring import Observed
-from broca.searches.pooled.beliefs import Beliefs, Features
+from broca.searches.pooled.beliefs import Beliefs, Deviations, Features
+from broca.searches.pooled.measurer import Observed
 
 COUNT = 10
 
@@ -136,3 +136,38 @@ def test_harms_are_those_of_the_screen_alone():
     screened.add(Observed(alone, np.zeros(600), np.arange(600), "confirm"))
     screened.fit()
     assert screened.harms()[:count, 2].mean() == pytest.approx(0.2, abs=0.03)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.1, 0.3])
+def test_spread_of_the_deviations_is_estimated(spread):
+    """The estimated spread and noise are close to those that the rows are drawn with."""
+    rng = np.random.default_rng(0)
+    sets = np.unique(masks_of(rng, 200), axis=0)
+    true = rng.normal(0, spread, len(sets))
+    place = np.repeat(np.arange(len(sets)), 20)
+    losses = true[place] + rng.normal(0, 0.2, len(place))
+    deviations = Deviations.of(sets[place], losses, lambda sets: np.zeros(len(sets)))
+    assert deviations.spread == pytest.approx(spread, abs=0.04)
+    assert deviations.noise == pytest.approx(0.2, abs=0.02)
+
+
+def test_expected_deviation_is_the_posterior_mean():
+    """The expected deviation and its variance equal those of a normal mean with a normal prior."""
+    masks = np.eye(COUNT, dtype=bool)[[0] * 4 + [1]]
+    losses = np.array([0.5, 0.7, 0.5, 0.7, 0.0])
+    deviations = Deviations.of(masks, losses, lambda sets: 0.1 * sets.sum(axis=1))
+    expected, weight, variance = deviations.expected(np.eye(COUNT, dtype=bool)[[0, 2]])
+    prior, noise = deviations.spread**2, deviations.noise**2
+    precision = 1 / prior + 4 / noise
+    np.testing.assert_allclose(variance, [1 / precision, prior])
+    np.testing.assert_allclose(expected, [0.5 * 4 / noise / precision, 0])
+    np.testing.assert_allclose(weight, [4 / noise / precision, 0])
+
+
+def test_a_regression_that_fits_leaves_no_deviations():
+    """Where all sets lose what is predicted, nothing is added and no variance either."""
+    sets = masks_of(np.random.default_rng(1), 20)
+    repeated = np.repeat(sets, 5, axis=0)
+    deviations = Deviations.of(repeated, repeated[:, 0] * 0.3, lambda masks: masks[:, 0] * 0.3)
+    for values in deviations.expected(sets):
+        assert not values.any()

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.searches.pilot import Floats
+
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
-
-Floats = NDArray[np.float64]
 
 _CHAINS = 32
 """Number of parallel chains."""
