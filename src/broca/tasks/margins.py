@@ -117,4 +117,4 @@ def reference_of(options: TaskOptions) -> str | Reference:
         ) from error
     if not callable(function):
         raise BadInput(f"`reference` '{named}': '{file}' has no function '{name}'")
-    return function  # type: ignore[no-any-return]
+    return function
