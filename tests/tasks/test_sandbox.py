@@ -88,7 +88,6 @@ def test_wrong_program_fails(sandbox, program):
         "    except OSError:\n        pass\nos._exit(0)",
         "import atexit, os\natexit.register(os._exit, 0)\nassert False",
     ],
-    ids=["_exit", "exit", "kill", "close", "print", "write", "atexit"],
 )
 def test_early_end_is_no_pass(sandbox, ending):
     """A program that ends before its last assert fails, whatever it prints."""

@@ -197,11 +197,6 @@ _REFUSAL = (
 )
 
 
-def isolation_of(allow_code: bool | str) -> Isolation | None:
-    """Returns the isolation that the option `allow_code` asks for; None if code is not allowed."""
-    return "unsandboxed" if allow_code == "unsandboxed" else "bubblewrap" if allow_code else None
-
-
 def code_isolation() -> str:
     """Describes the isolation of the programs, for the reader of a result."""
     assert _metric.sandbox is not None

@@ -102,7 +102,7 @@ def reference_of(options: TaskOptions) -> str | Reference:
     """
     named: str | Reference = options.reference
     if not isinstance(named, str) or named in ("own", "gold"):
-        return named  # type: ignore[no-any-return]
+        return named
     file, _, name = named.rpartition(":")
     path = Path(file).expanduser()
     if path.suffix != ".py" or not path.is_file():
@@ -117,4 +117,4 @@ def reference_of(options: TaskOptions) -> str | Reference:
         ) from error
     if not callable(function):
         raise BadInput(f"`reference` '{named}': '{file}' has no function '{name}'")
-    return function
+    return function  # type: ignore[no-any-return]
