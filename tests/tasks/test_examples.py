@@ -45,13 +45,6 @@ def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
     assert Task.from_examples(PAIRS).name == "examples"
 
 
-def test_a_file_may_begin_with_a_byte_order_mark(write, tmp_path):
-    """A byte order mark at the beginning of a file is ignored."""
-    path = tmp_path / "marked.jsonl"
-    path.write_text(json.dumps(ROWS[0]), encoding="utf-8-sig")
-    assert Task.from_file(path).examples == (ROWS[0],)
-
-
 @pytest.mark.parametrize("label", [1, " blue", "blue"])
 def test_a_label_is_an_index_or_the_text_of_a_choice(label):
     """A label may be an index, or a choice's text with or without its leading space."""

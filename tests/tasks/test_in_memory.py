@@ -1,17 +1,13 @@
 """Tasks of examples, which lm-eval asks and scores, against plain transformers."""
 
-import json
-
 import numpy as np
 import pytest
-import torch
 from independent import plain_generation, plain_loglikelihood
 
 import broca
 from broca.engine import Engine
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
-from broca.tasks.digests import item_digests
 from broca.tasks.examples import ANSWER_METRICS
 from broca.tasks.in_memory import matches
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -193,33 +189,6 @@ def test_everything_else_is_lm_evals(tiny):
     assert gold.margin(gold.items[7]).requests == (REQUESTS.loglikelihood("7 + 0 =", " 7"),)
     split = gold.split(items=3, seed=0)
     assert (len(split.locate), len(split.report)) == (3, 10)
-
-
-def test_a_wrapped_model_answers_own_examples_under_ablation():
-    """Greedy text under gates equals plain transformers' with the same heads ablated."""
-    plain = tiny_llama(seed=3)
-    model = broca.load(plain, TOKENIZER)
-    task = broca.Task.from_examples([(prompt, "x") for prompt in PROMPTS], max_new_tokens=6)
-    benchmark = Catalog().load(task, REQUESTS)
-    gates = np.ones((1, len(model.components)), dtype=np.float32)
-    gates[0, model.components.columns("L0H1+L1H2")] = 0
-    requests = [item.requests[0] for item in benchmark.items]
-    answers = Engine(model).run(requests, gates, np.zeros(len(requests), dtype=np.intp))
-    with model.ablated("L0H1+L1H2"), torch.no_grad():
-        assert [answer.text for answer in answers] == [
-            TOKENIZER.decode(plain_generation(plain, TOKENIZER.encode(prompt), new_tokens=6))
-            for prompt in PROMPTS
-        ]
-
-
-def test_lines_of_a_file_are_a_task_by_its_path(tmp_path):
-    """A file named by its path gives the items of a task made in Python."""
-    path = tmp_path / "own.jsonl"
-    path.write_text("\n".join(json.dumps({"prompt": p, "answer": " x"}) for p in PROMPTS))
-    task = broca.Task.from_examples([(p, " x") for p in PROMPTS], name=str(path))
-    of_file, in_memory = Catalog().load(str(path), REQUESTS), Catalog().load(task, REQUESTS)
-    assert of_file.items == in_memory.items
-    assert item_digests(of_file, of_file.items) == item_digests(in_memory, in_memory.items)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from broca import designs, searches
 from broca.errors import BadInput
 from broca.measurement import Plan, Response
 from broca.results.base import ModelInfo
-from broca.runs.provenance import model_info
-from broca.runs.run import Run
+from broca.runs.run import Run, model_info
 from broca.searches.pilot import MOST_MASKS, pilot, spread_masks
 from broca.verification import Trial
 from broca.verification.trial import Places

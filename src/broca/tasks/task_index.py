@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -121,31 +121,35 @@ def harness_names() -> list[str]:
 
 
 @cache
-def harness_entries(name: str) -> dict[str, Any]:
-    """Returns lm-eval's entries of one of its names and of everything that it stands for."""
+def harness_entry(name: str) -> Any:
+    """Returns lm-eval's entry of one of its own names; None if it has no such name."""
     stating, including = _harness_files()
-    names, files, entries = [name], set[Path](), dict[str, Any]()
-    for stated in names:  # and the members of groups, as they are found
-        waiting, found = list(stating.get(stated, ())), set[Path]()
-        while waiting:
-            path = waiting.pop()
-            if Path(path) not in found:
-                found.add(Path(path))
-                waiting += including.get(path, ())
-        files |= found
-        if stated not in entries:
-            entries |= _read(found)
-        names += [member for member in members_of(entries.get(stated)) if member not in names]
-    return _read(files)
+    waiting, found = list(stating.get(name, ())), set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += including.get(path, ())
+    entries, _ = read_task_files(Path(path) for path in found if path.endswith(".yaml"))
+    return entries.get(name)
 
 
-def _read(files: set[Path]) -> dict[str, Any]:
-    return read_task_files(path for path in files if path.suffix == ".yaml")[0]
+def with_members(name: str, entry_of: Callable[[str], Any]) -> dict[str, Any]:
+    """Returns the entries of a name and of all that it stands for; none for unknown names."""
+    entries, names = dict[str, Any](), [name]
+    for stated in names:  # and its members, as they are found
+        entry = entry_of(stated)
+        if entry is not None:
+            entries[stated] = entry
+            names += [member for member in members_of(entry) if member not in names]
+    return entries
 
 
 def members_of(entry: Any) -> list[str]:
-    """Returns the names in the `task` list of a group's entry; none for others."""
-    waiting, names = [(getattr(entry, "cfg", None) or {}).get("task")], list[str]()
+    """Returns the names in the `task` list of a group, or the tasks of a tag; none for a task."""
+    if entry.kind.name == "TAG":
+        return sorted(entry.tags)
+    waiting, names = [entry.cfg["task"]] if entry.kind.name == "GROUP" else [], list[str]()
     while waiting:
         member = waiting.pop()
         if isinstance(member, list):
