@@ -47,7 +47,7 @@ PUBLIC = {
         "broca",
         "localize verify atlas stress compare plan refit rerun scan export explore chat "
         "report view read list_tasks describe_task published_lists inspect_journal doctor "
-        "reproduce compare_methods simulate_methods",
+        "reproduce",
     ),
     "Neurons, in `broca.neurons`": tuple(
         f"broca.verbs.neurons.{name}.{name}" for name in _NEURONS.split()
