@@ -53,11 +53,6 @@ class Executor:
         self._keep_outputs = keep_outputs
         self._margins: dict[int, Margin] = {}
 
-    @property
-    def concurrent(self) -> bool:
-        """Whether several plans are measured at the same time."""
-        return self.runner.concurrent
-
     def refer(self, bank: Sequence[tuple[Benchmark, Item]]) -> None:
         """Replaces the bank by the same items whose tasks now know right answers."""
         self._bank = tuple(bank)

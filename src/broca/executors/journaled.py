@@ -224,11 +224,11 @@ class JournaledExecutor:
         An interruption is delayed while a part is awaited and while the caller commits it.
         """
         remaining = sum(len(part) for part in parts)
-        if self.executor.concurrent:
+        if self.executor.runner.concurrent:
             self.on_chunk(total - remaining, remaining, total)
         with closing(stream) as results:  # type: ignore[type-var]
             for count in range(len(parts) + 1):
-                if not self.executor.concurrent and count < len(parts):
+                if not self.executor.runner.concurrent and count < len(parts):
                     self.on_chunk(total - remaining, len(parts[count]), total)
                     remaining -= len(parts[count])
                 with self.measuring():

@@ -25,8 +25,8 @@ from broca.executors.records import RunnerSpec
 from broca.measurement import Execute, Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
+from broca.results.base import ModelInfo
 from broca.runs.progress import Stages
-from broca.runs.provenance import model_info
 from broca.runs.references import Referenced, with_references
 from broca.runs.task_sets import (
     Bank,
@@ -536,3 +536,13 @@ def _records(bank: Sequence[tuple[Benchmark, Item]], digests: Sequence[bytes]) -
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
+
+
+def model_info(model: GatedModel) -> ModelInfo:
+    """Returns the description of a model in results."""
+    return ModelInfo(
+        name=model.name, fingerprint=model.fingerprint, architecture=model.architecture,
+        layers=model.structure.layers, heads=model.heads, kv_heads=model.kv_heads,
+        dtype=model.dtype, revision=model.revision, remote_code=model.remote_code,
+        adapter=model.adapter,
+    )  # fmt: skip

@@ -11,7 +11,7 @@ from broca.options import RefitOptions, verb
 from broca.recovery import recovery_name
 from broca.results.localization import ranked
 from broca.results.refit import Refit
-from broca.runs.journaled_runs import localized_in, mask_changes, problem_of_run, task_rows
+from broca.runs.replay import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
 from broca.searches.regression import rank_by_regression
 from broca.store import Journal, find_run

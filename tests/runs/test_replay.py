@@ -6,7 +6,7 @@ from journals import CONDITION
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
-from broca.runs.journaled_runs import (
+from broca.runs.replay import (
     localized_in,
     mask_changes,
     problem_of_run,
