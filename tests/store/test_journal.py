@@ -50,7 +50,7 @@ def test_vectors_come_back_bit_for_bit(tmp_path):
 
 
 def test_what_is_written_is_known_at_once(tmp_path):
-    """After batches of any size every row is found in any order, as in a dictionary; no other is."""
+    """After batches of any size every row is found in any order, and no other one."""
     rng, expected = np.random.default_rng(1), {}
     batch = {"run": 1, "role": "search", "condition": 1}
     with Journal(tmp_path / "j.sqlite") as journal:

@@ -128,7 +128,7 @@ class Journal:
     def _forget(self) -> None:
         """Drops what is kept in memory of the file's contents."""
         self._numbered: dict[str, dict[Any, int]] = {}
-        # sorted arrays of entries by kind and condition, each at most half as long as the one before
+        # by kind and condition: sorted arrays, each at most half as long as the one before
         self._entries: dict[tuple[str, int], list[NDArray[np.void]]] = {}
 
     def _require_sound(self) -> None:
