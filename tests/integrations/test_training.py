@@ -14,7 +14,6 @@ from broca.errors import BadInput
 from broca.integrations import Log, TrainerCallback
 from broca.models import GatedModel
 from broca.store import Condition, Journal
-from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -50,7 +49,7 @@ def train(model, folder, callback, steps=4):
 def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
     """The drop equals a plain computation and is logged; the weights are trained as without it."""
     recorder = Recorder()
-    with Log(recorder) as log:
+    with Log(recorder.kind) as log:
         callback = TrainerCallback(
             tasks[0], "L0H1+L1H2", others=tasks[1:], every=2, limit=12, log=log
         )
@@ -85,9 +84,7 @@ def accuracy(model, path, *, limit):
     """Returns the accuracy on the callback's report items by the largest mean log-likelihood."""
     tokenizer = tiny_tokenizer()
     gated = GatedModel.wrap(model, tokenizer, name="plain")
-    tasks = claimed(
-        gated, path, Catalog(), others=[], items=8, seed=0, limit=limit, searched="task"
-    )
+    tasks = claimed(gated, path, others=[], items=8, seed=0, limit=limit, searched="task")
     right = []
     for place in tasks.places["report"][path]:
         document = tasks.benchmarks[path].document(tasks.bank[place][1])

@@ -35,8 +35,7 @@ from broca.engine import Engine
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load, shipped_model_folder
 from broca.models.fingerprint import fingerprint
-from broca.runs.provenance import model_info
-from broca.runs.run import Run
+from broca.runs.run import Run, model_info
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Request
 from broca.testing import tiny_llama, tiny_tokenizer

@@ -211,10 +211,8 @@ def test_margin_is_taken_of_right_answers(reference, reference_answer):
 
 def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
     """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
-    from broca.store.reading import find_run
-
-    from broca.runs.journaled_runs import ranking_from_journal
-    from broca.store import Journal
+    from broca.runs.replay import ranking_from_journal
+    from broca.store import Journal, find_run
 
     journal = tmp_path / "j.sqlite"
     result = localize(

@@ -23,7 +23,7 @@ T = TypeVar("T")
 OUTPUTS = "outputs"
 """Role of rows whose outputs were requested."""
 
-Rows = NDArray[np.intp]
+_Rows = NDArray[np.intp]
 """Positions of some rows of a plan."""
 
 
@@ -63,7 +63,7 @@ class JournaledExecutor:
     lengths: NDArray[np.int64]
     chunk_tokens: int
     keep_outputs: float = 0.0
-    margin_items: Callable[[Rows], NDArray[np.int64]] | None = None
+    margin_items: Callable[[_Rows], NDArray[np.int64]] | None = None
     measuring: Callable[[], AbstractContextManager[Any]] = nullcontext
     checkpoint: Callable[[], None] = lambda: None
     on_chunk: Callable[[int, int, int], None] = lambda done, rows, total: None
@@ -217,8 +217,8 @@ class JournaledExecutor:
         return self.journal.condition(replace(self.condition, response="observation"))
 
     def _stream(
-        self, stream: Iterator[tuple[int, T]], parts: Sequence[Rows], total: int
-    ) -> Iterator[tuple[Rows, T, int]]:
+        self, stream: Iterator[tuple[int, T]], parts: Sequence[_Rows], total: int
+    ) -> Iterator[tuple[_Rows, T, int]]:
         """Yields the parts of a stream with their tokens; the run may be interrupted between two.
 
         An interruption is delayed while a part is awaited and while the caller commits it.
@@ -272,10 +272,10 @@ class JournaledExecutor:
         self.measured += len(keys)
 
 
-def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[Rows]:
+def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[_Rows]:
     """Divides a plan into chunks of consecutive rows of at least `tokens` tokens, except the last.
 
-    Rows of a mask stay together if they fit, because they share prefixes.
+    _Rows of a mask stay together if they fit, because they share prefixes.
 
     Args:
         plan: The plan.
@@ -299,8 +299,8 @@ def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[Rows
 
 
 def _missing(
-    cut: Iterable[Rows], keys: NDArray[np.int64], absent: Sequence[bool] | NDArray[np.bool_]
-) -> list[Rows]:
+    cut: Iterable[_Rows], keys: NDArray[np.int64], absent: Sequence[bool] | NDArray[np.bool_]
+) -> list[_Rows]:
     """Returns the absent rows, chunk by chunk; of equal rows the first."""
     chosen = np.zeros(len(keys), dtype=bool)
     chosen[_first(keys)] = True
@@ -308,14 +308,14 @@ def _missing(
     return [rows for chunk in cut if len(rows := chunk[chosen[chunk]])]
 
 
-def _first(keys: NDArray[np.int64]) -> Rows:
+def _first(keys: NDArray[np.int64]) -> _Rows:
     """Returns the position of the first equal key for every key, `(rows,)`."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    positions: Rows = first[inverse]
+    positions: _Rows = first[inverse]
     return positions
 
 
-def _part(plan: Plan, rows: Rows) -> Plan:
+def _part(plan: Plan, rows: _Rows) -> Plan:
     """Returns some rows of a plan, with their masks."""
     used, mask_index = np.unique(plan.mask_index[rows], return_inverse=True)
     return replace(
@@ -326,7 +326,7 @@ def _part(plan: Plan, rows: Rows) -> Plan:
     )
 
 
-def _drawn(keys: NDArray[np.int64], share: float) -> Rows:
+def _drawn(keys: NDArray[np.int64], share: float) -> _Rows:
     """Draws a share of rows by mask and item: the same rows regardless of known rows."""
     draws = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     draws ^= draws >> np.uint64(32)

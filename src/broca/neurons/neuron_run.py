@@ -22,8 +22,7 @@ from broca.options import DataOptions, RuleOptions, flat
 from broca.results.base import Interval, ModelInfo
 from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet, Shape
 from broca.runs.progress import Stages
-from broca.runs.provenance import model_info
-from broca.runs.run import Run
+from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
 from broca.runs.task_sets import Part, TaskSet, other_tasks
 from broca.tasks import Benchmark, Request, Task

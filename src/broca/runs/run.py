@@ -25,8 +25,8 @@ from broca.executors.records import RunnerSpec
 from broca.measurement import Execute, Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
+from broca.results.base import ModelInfo
 from broca.runs.progress import Stages
-from broca.runs.provenance import model_info
 from broca.runs.references import Referenced, with_references
 from broca.runs.task_sets import (
     Bank,
@@ -43,8 +43,7 @@ from broca.runs.task_sets import (
 from broca.runs.workspace import Workspace
 from broca.searches import Problem, Ranking
 from broca.searches.atlas import AtlasProblem
-from broca.store import Condition, ItemRecord, components_digest, now
-from broca.store.encoding import encoded
+from broca.store import Condition, ItemRecord, components_digest, now, written
 from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
 from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
@@ -226,7 +225,7 @@ class Run:
         record = {
             "method": method,
             "options": {name: searches.written(value) for name, value in options.items()},
-            "problem": encoded(problem),
+            "problem": written(problem),
         }
         self._journaled.journal.note_search(self._journaled.number, record)
 
@@ -537,3 +536,13 @@ def _records(bank: Sequence[tuple[Benchmark, Item]], digests: Sequence[bytes]) -
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
+
+
+def model_info(model: GatedModel) -> ModelInfo:
+    """Returns the description of a model in results."""
+    return ModelInfo(
+        name=model.name, fingerprint=model.fingerprint, architecture=model.architecture,
+        layers=model.structure.layers, heads=model.heads, kv_heads=model.kv_heads,
+        dtype=model.dtype, revision=model.revision, remote_code=model.remote_code,
+        adapter=model.adapter,
+    )  # fmt: skip

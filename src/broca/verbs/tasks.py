@@ -1,11 +1,34 @@
-"""`describe_task`: how a task is prompted and scored, before it is run."""
+"""`list_tasks` and `describe_task`: which tasks there are, and how one is prompted and scored."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from broca.models import GatedModel, load_tokenizer
 from broca.options import DescribeTaskOptions, verb
-from broca.results.tasks import TaskDescription
+from broca.results.tasks import TaskDescription, TaskList
 from broca.tasks import Catalog, RequestTokenizer
+from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
+
+
+def list_tasks(*, include_path: str | Path | None = None) -> TaskList:
+    """Lists the package's tasks, the paper's and a folder's.
+
+    Args:
+        include_path: A folder of lm-eval YAML tasks to add.
+
+    Raises:
+        BadInput: The folder does not exist.
+    """
+    catalog = Catalog(include_path)
+    return TaskList(
+        shipped=catalog.shipped,
+        instruct=catalog.instruct,
+        included=catalog.included,
+        included_groups=catalog.included_groups,
+        paper=tuple(PAPER_TASKS.values()),
+        groups={name: tuple(members) for name, members in PAPER_GROUPS.items()},
+    )
 
 
 @verb(DescribeTaskOptions)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from verbs.run_folders import localize_into
 
-from broca.runs.repeating import compare_rankings, compare_results
+from broca.verbs.rerun import compare_rankings, compare_results
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The folder of an export is replaced as a whole; its card names the export and its base."""
+"""The card names the export, how it is loaded and what it is based on."""
 
 from dataclasses import replace
 
@@ -6,9 +6,7 @@ import pytest
 import yaml
 from results.test_export import make_export
 
-import broca
-from broca.errors import BadInput
-from broca.exports.folder import card, claimed_folder, publish
+from broca.exports.folder import card
 from broca.results.export import BaseModel
 
 
@@ -83,26 +81,3 @@ def test_a_folder_is_called_by_its_name(tmp_path):
     assert "broca.export('base', 'FOLDER')" in text
     assert "# base without L1H2" in text
     assert str(tmp_path) not in text
-
-
-def test_published_files_take_the_place_of_the_last_exports(tmp_path):
-    """A published export replaces the last one, with broca's card and a record."""
-    part, folder = tmp_path / "part", tmp_path / "out"
-    for name in ("first.bin", "second.bin"):
-        part.mkdir(exist_ok=True)
-        claimed_folder(folder)
-        (part / name).write_bytes(b"12345")
-        (part / "README.md").write_text("of PEFT")
-        published = publish(make_export(form="heads"), part, folder)
-        assert published == broca.read(folder)
-        assert published.files == {name: 5}
-        assert {file.name for file in folder.iterdir()} == {name, "README.md", "export.json"}
-        assert "of PEFT" not in (folder / "README.md").read_text()
-
-
-def test_a_folder_with_other_files_is_refused(tmp_path):
-    """A new folder is made, and one with other files is refused."""
-    assert claimed_folder(tmp_path / "new").is_dir()
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(BadInput, match="holds other files"):
-        claimed_folder(tmp_path)
