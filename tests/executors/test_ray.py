@@ -117,7 +117,7 @@ def test_donors_and_changed_weights_reach_the_workers(pool, reference, bank, pla
     """Workers have the donors and weights of this process, each for its own jobs."""
     prompts = [item.requests[0].context for _, item in bank]
     donors = donor_activations(reference, prompts, Ablation("mean"))
-    plain, mean, shifted = (
+    plain, mean, changed = (
         RunnerSpec(model=reference),
         RunnerSpec(
             model=reference, key="mean", donors=tuple(donors[point] for point in reference.points)
@@ -125,7 +125,7 @@ def test_donors_and_changed_weights_reach_the_workers(pool, reference, bank, pla
         RunnerSpec(model=reference, key="shifted", delta=shifted()),
     )
     seen = []
-    for spec in (plain, mean, shifted, plain):
+    for spec in (plain, mean, changed, plain):
         ablation = Ablation("mean" if spec.donors else "zero")
         options = {"response": "margin", "ablation": ablation}
         expected = Executor(spec.engine(), bank, **options).run(plan).responses
