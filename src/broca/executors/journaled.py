@@ -232,12 +232,12 @@ class JournaledExecutor:
                     self.on_chunk(total - remaining, len(parts[count]), total)
                     remaining -= len(parts[count])
                 with self.measuring():
-                    before = self.executor.runner.tokens
+                    before = self.executor.tokens
                     result = next(results, None)
                     if result is None:
                         return
                     number, value = result
-                    yield parts[number], value, self.executor.runner.tokens - before
+                    yield parts[number], value, self.executor.tokens - before
                 self.checkpoint()
 
     def _commit(
