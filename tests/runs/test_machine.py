@@ -2,10 +2,6 @@
 
 import builtins
 import importlib
-import json
-import subprocess
-import sys
-from email.message import Message
 
 import pytest
 
@@ -56,20 +52,6 @@ def test_a_package_that_cannot_be_imported_is_fatal(monkeypatch):
     assert "gates" not in {check.name for check in diagnosis.checks}
 
 
-def test_a_broken_numpy_is_reported():
-    """Nothing that the diagnosis itself needs imports NumPy."""
-    code = (
-        "import sys; sys.modules['numpy'] = None; "
-        "sys.argv = ['broca', 'doctor', '--json', '--quiet']; "
-        "from broca.cli.main import main; sys.exit(main())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
-    assert checks["numpy"]["state"] == "broken"
-    assert done.returncode == 1
-    assert "broca cannot run here (numpy" in done.stderr
-
-
 def test_a_model_that_does_not_load_is_fatal_and_a_missing_sandbox_is_not(monkeypatch):
     """An exception of a check is reported as a failed check, not as a traceback."""
 
@@ -94,25 +76,6 @@ def test_an_extra_that_is_not_installed_has_its_line(monkeypatch):
     check = module._extra("ray", "ray")
     assert (check.state, check.description) == ("missing", "ray is not installed")
     assert check.remedy.endswith("-m pip install 'broca[ray]'")
-
-
-def test_an_extra_names_each_of_its_packages_once(monkeypatch):
-    """Each package is listed once although requirements differ between versions of Python."""
-    lines = [
-        "numpy>=1.26",
-        "numpy>=1.27; python_version >= '3.9'",
-        "ray>=2.40; extra == 'ray'",
-        "ray>=2.45; python_version >= '3.9' and extra == 'ray'",
-        "pytest>=8.3; extra == 'dev'",
-    ]
-    extras = Message()
-    for extra in ("ray", "dev"):
-        extras["Provides-Extra"] = extra
-    monkeypatch.setattr(module, "requires", lambda name: lines)
-    monkeypatch.setattr(module, "metadata", lambda name: extras)
-    monkeypatch.setattr(module, "version", lambda package: "2.50")
-    checks = [(check.name, check.description) for check in module._extras()]
-    assert checks == [("ray", "ray 2.50")]
 
 
 def test_memory_is_told_where_there_is_no_proc(monkeypatch):
