@@ -328,7 +328,9 @@ def test_a_vector_of_the_caller_is_measured_once(tmp_path):
 class Rescoring(Counting):
     """An executor that scores items of even number by a function of the caller."""
 
-    bonus = 0.0
+    def __init__(self, bonus):
+        super().__init__()
+        self.bonus = bonus
 
     def rescored(self, plan):
         """Returns whether each row's item has an even number."""
@@ -341,10 +343,9 @@ class Rescoring(Counting):
 
 def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
     """Two metrics share outputs, and no score of a caller's metric is stored."""
-    inner, scored = Rescoring(), []
+    executors = [Rescoring(bonus) for bonus in (0.0, 10.0)]
     with Journal() as journal:
-        for inner.bonus in (0.0, 10.0):
-            scored.append(executor(journal, inner, JournaledExecutor).run(plan))
+        scored = [executor(journal, inner, JournaledExecutor).run(plan) for inner in executors]
         kept = [
             np.frombuffer(line.keys, "<i8") & 0xFFFFFFFF
             for line in journal.lines("batches", "kind = 'rows'")

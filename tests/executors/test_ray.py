@@ -67,10 +67,9 @@ def plan():
 @pytest.fixture(scope="module")
 def pool(cluster, reference):
     """Two workers with `reference`."""
-    with RayPool(
-        Recipe.of(RunnerSpec(model=reference)), ExecutorOptions(executor="ray", workers=2)
-    ) as pool:
-        yield pool
+    pool = RayPool(Recipe.of(RunnerSpec(model=reference)), ExecutorOptions(workers=2))
+    yield pool
+    pool.close()
     assert not pool.workers
 
 
@@ -260,11 +259,8 @@ def test_other_weights_are_refused(cluster, pool, reference):
     """A worker that loads other weights under the same name is refused before it measures."""
     pool.close()
     spec = replace(Recipe.of(RunnerSpec(model=reference)), identity="0" * 32)
-    with (
-        pytest.raises(ExecutorFailed, match="other weights or settings of 'reference'"),
-        RayPool(spec, ExecutorOptions(executor="ray", workers=1)),
-    ):
-        pass
+    with pytest.raises(ExecutorFailed, match="other weights or settings of 'reference'"):
+        RayPool(spec, ExecutorOptions(workers=1))
 
 
 @pytest.mark.parametrize(

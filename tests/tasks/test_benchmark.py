@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.engine import Engine
-from broca.executors import Asker, LocalExecutor
+from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.tasks import Catalog, LogLikelihood, RequestTokenizer
 
@@ -37,7 +37,7 @@ def test_responses_are_the_metric_of_each_row(reference, tokenizer):
     bank = [(benchmark, item) for item in benchmark.items[:5]]
     masks = np.zeros((2, 96), dtype=bool)
     masks[1, :48] = True
-    executor = LocalExecutor(Engine(reference), Asker(bank))
+    executor = Executor(Engine(reference), bank)
     responses = executor.run(Plan.crossed(masks, np.arange(5))).responses
     assert len(responses) == 10
     for row, (mask, item) in enumerate([(m, i) for m in masks for i in range(5)]):

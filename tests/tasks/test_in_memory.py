@@ -173,34 +173,14 @@ def test_a_function_that_fails_or_gives_no_number_is_named():
             benchmark.score(benchmark.items[0], [Generation("x", 1)])
 
 
-def test_everything_else_is_lm_evals(tiny):
-    """Few-shot examples, limits, margins and splits work as for other tasks."""
-    rows = [(f"{number} + 0 =", f" {number}") for number in range(20)]
-    catalog = Catalog()
-    options = TaskOptions(num_fewshot=2, limit=10)
-    benchmark = catalog.load(broca.Task.from_examples(rows), REQUESTS, options=options)
-    first = benchmark.items[0]
-    *solved, last = first.prompt.split("\n\n")
-    assert [text in [f"{a}{b}" for a, b in rows] for text in solved] == [True, True]
-    assert last in [prompt for prompt, _ in rows]
-    assert len(benchmark.items) <= 10
-    assert "served as solved examples only" in benchmark.notes[0]
-    gold = catalog.load("examples", REQUESTS, options=TaskOptions(reference="gold"))
-    assert gold.margin(gold.items[7]).requests == (REQUESTS.loglikelihood("7 + 0 =", " 7"),)
-    split = gold.split(items=3, seed=0)
-    assert (len(split.locate), len(split.report)) == (3, 10)
-
-
 @pytest.mark.parametrize(
     ("output", "answer", "values"),
     [
         (" Paris. It is", "Paris", (0, 0, 1, 1)),
-        ("paris", "Paris", (0, 0, 1, 1)),
         ("14", "4", (0, 0, 0, 0)),
         ("4.5", "4", (0, 0, 0, 0)),
         ("-4", "4", (0, 0, 0, 0)),
         ("It is 4.", "4", (0, 0, 1, 0)),
-        ("C++", "C", (0, 0, 1, 0)),
         ("New Delhi", "New York", (0, 0, 0, 0)),
         ("New York, of course", "New York", (0, 0, 1, 1)),
         ("答案是巴黎。", "巴黎", (0, 0, 1, 0)),
@@ -210,11 +190,6 @@ def test_everything_else_is_lm_evals(tiny):
         ("in Paris", "Paris", (0, 0, 1, 0)),
         ('"Paris", of course', "Paris", (0, 0, 1, 1)),
         (".5", "5", (0, 0, 0, 0)),
-        ("New York.", "New York", (0, 0, 1, 1)),
-        (") ]", ")", (0, 0, 1, 1)),
-        ("(", ")", (0, 0, 0, 0)),
-        ("...", "", (0, 0, 0, 0)),
-        ("\n", "", (1, 1, 1, 1)),
     ],
 )
 def test_answers_match_as_a_whole_within_or_in_the_first_word(output, answer, values):

@@ -15,7 +15,7 @@ from lm_eval.tasks import TaskManager
 
 from broca.engine import Engine
 from broca.errors import BrocaError
-from broca.executors import Asker, LocalExecutor
+from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
@@ -45,7 +45,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def catalog(data):
     """A catalog that may execute code."""
-    return Catalog(allow_code=True)
+    return Catalog(allow_code="unsandboxed")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def manager_of(name):
 
 def harness(lm, name, manager):
     """Returns lm-eval's results of a task or group and of all its members."""
-    with contextlib.redirect_stderr(io.StringIO()), code_tasks("bubblewrap"):
+    with contextlib.redirect_stderr(io.StringIO()), code_tasks("unsandboxed"):
         return simple_evaluate(
             lm,
             tasks=[name],
@@ -103,7 +103,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
+    responses = Executor(Engine(model), bank).run(plan).responses
 
     lm = HFLM(pretrained=model.model, tokenizer=model.tokenizer, batch_size=16)
     results = harness(lm, name, manager_of(name))
@@ -182,18 +182,11 @@ def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
         return genuine(self, programs)
 
     monkeypatch.setattr(code.Sandbox, "run_all", run_all)
-    monkeypatch.setattr(
-        Engine,
-        "run",
-        lambda self, requests, *args: [
-            Generation(f"def add_{number}(n):\n  return n * 1 + {number}\n", 1)
-            for number in range(len(requests))
-        ],
-    )
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
-    assert responses.tolist() == [1.0] * paper_data.ROWS
+    programs = [f"def add_{number}(n):\n  return n * 1 + {number}\n" for number in range(len(bank))]
+    outputs = [(Generation(program, 1),) for program in programs]
+    assert Executor(Engine(model), bank).scores(plan, outputs).tolist() == [1.0] * paper_data.ROWS
     assert batches == [paper_data.ROWS]
 
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import torch
 
@@ -176,7 +176,7 @@ class _Lost(Exception):
 
 
 class RayPool:
-    """Workers of a Ray cluster; leaving the context stops them.
+    """Workers of a Ray cluster.
 
     Args:
         recipe: The model that they load.
@@ -200,17 +200,11 @@ class RayPool:
         self._reason = ""
         self._started_ray = self._paused = False
         self._shipped: dict[str | None, Any] = {}
-
-    def __enter__(self) -> Self:
         try:
             self._open()
         except BaseException:
             self.close()
             raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def pause(self) -> None:
         """Stops all workers; they start again on the next use."""
@@ -360,7 +354,11 @@ class RayPool:
         self._busy[member.actor.answer.remote(task.job, task.setting)] = member
 
     def _wait(self) -> Iterator[tuple[_Task, tuple[Answers | BrocaError, int] | None]]:
-        """Waits for workers; yields tasks with their replies, or None if they are lost."""
+        """Waits for workers; yields tasks with their replies, or None if they are lost.
+
+        Raises:
+            ExecutorFailed: No worker is left, or one could not load the model or loaded another.
+        """
         if not self._busy:
             raise ExecutorFailed(
                 f"no worker is left ({self._reason}); everything that was measured is kept: look "
@@ -384,10 +382,18 @@ class RayPool:
                     yield task, None
                 continue
             self._idle.append(member)
-            if task is None:
-                self._welcome(member, reply)
-            else:
+            if task is not None:
                 yield task, reply
+            elif isinstance(reply, BrocaError):
+                raise ExecutorFailed(f"a worker cannot load the model: {reply}")
+            elif reply.identity != self.recipe.identity:
+                raise ExecutorFailed(
+                    f"a worker on {reply.node} loaded other weights or settings of "
+                    f"'{self.recipe.model}' than this process (digest {reply.identity[:12]}, here "
+                    f"{self.recipe.identity[:12]}): give every machine the same files and packages"
+                )
+            else:
+                member.loaded, self._failed_starts = reply, 0
 
     def _reply(self, ref: Any, member: _Member, *, late: bool) -> Any:
         """Returns the reply of a worker.
@@ -404,23 +410,6 @@ class RayPool:
             raise _Lost(f"a worker failed with {_line(error.cause)}") from error
         except self._ray.exceptions.RayError as error:
             raise _Lost(f"a worker{where} died ({type(error).__name__})") from error
-
-    def _welcome(self, member: _Member, reply: Loaded | BrocaError) -> None:
-        """Admits a worker that has loaded the model.
-
-        Raises:
-            ExecutorFailed: The worker could not load the model, or loaded another one.
-        """
-        if isinstance(reply, BrocaError):
-            raise ExecutorFailed(f"a worker cannot load the model: {reply}")
-        if reply.identity != self.recipe.identity:
-            raise ExecutorFailed(
-                f"a worker on {reply.node} loaded other weights or settings of "
-                f"'{self.recipe.model}' than this process (digest {reply.identity[:12]}, here "
-                f"{self.recipe.identity[:12]}): give every machine the same files and packages"
-            )
-        member.loaded = reply
-        self._failed_starts = 0
 
     def _end(self, member: _Member) -> None:
         if self._ray.is_initialized():
@@ -484,7 +473,7 @@ class RayHost:
         key = (spec.model.identity, spec.model.kinds, spec.engine_options)
         if key not in self._pools:
             make_room = partial(self._pause_others, key)
-            self._pools[key] = RayPool(Recipe.of(spec), self._options, make_room).__enter__()
+            self._pools[key] = RayPool(Recipe.of(spec), self._options, make_room)
         return RayRunner(self._pools[key], spec)
 
     def _pause_others(self, key: tuple[str, str, EngineOptions]) -> None:

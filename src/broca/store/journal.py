@@ -303,10 +303,12 @@ class Journal:
             JournalDamaged: A batch is not what was written.
         """
         contents: list[bytes | None] = [None] * len(entries)
-        for batch in np.unique(entries["batch"][entries["batch"] > 0]).tolist():
+        order = np.argsort(entries["batch"], kind="stable")
+        batches, starts = np.unique(entries["batch"][order], return_index=True)
+        for batch, rows in zip(batches.tolist(), np.split(order, starts[1:]), strict=False):
             for _, content in self.lines("contents", "id = ?", batch):
                 values = msgspec.msgpack.decode(zlib.decompress(content), type=list[bytes])
-                for row in np.flatnonzero(entries["batch"] == batch).tolist():
+                for row in rows.tolist():
                     contents[row] = values[entries["place"][row]]
         return contents
 
@@ -339,15 +341,16 @@ class Journal:
         """
         key_bytes = keys.astype("<i8").tobytes()
         response_bytes = None if responses is None else responses.astype("<f8").tobytes()
+        known = self._entries.pop((kind, condition), None)  # read again if this is interrupted
         with self.transaction():
             line = (run, role, kind, condition, len(keys), tokens, now(), key_bytes, response_bytes)
             batch = self._add("batches", [line])
             if contents:
                 content = zlib.compress(msgspec.msgpack.encode(contents), _LEVEL)
                 self._add("contents", [(content,)], first=batch)
-        if (kind, condition) in self._entries:
+        if known is not None:
             new = _entries(batch, key_bytes, response_bytes)
-            self._entries[kind, condition] = _sorted([self._entries[kind, condition], new])
+            self._entries[kind, condition] = _sorted([known, new])
 
     def begin_run(
         self,

@@ -14,7 +14,7 @@ from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_
 from broca.models.hub import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
-from broca.tasks.code import code_tasks, isolation_of, require_enclosed
+from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.examples import Task, names_file
 from broca.tasks.in_memory import harness_task, score_with
@@ -22,6 +22,7 @@ from broca.tasks.margins import reference_of
 from broca.tasks.metrics import choose_metric, scored_group
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
 from broca.tasks.prepared import require_locate_split
+from broca.tasks.sandbox import Isolation
 from broca.tasks.task_index import (
     BrokenFile,
     harness_entry,
@@ -59,7 +60,9 @@ class Catalog:
         *,
         allow_code: bool | Literal["unsandboxed"] = False,
     ) -> None:
-        self._isolation = isolation_of(allow_code)
+        self._isolation: Isolation | None = "bubblewrap" if allow_code else None
+        if allow_code == "unsandboxed":
+            self._isolation = allow_code
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
@@ -72,7 +75,7 @@ class Catalog:
             self._included, self._broken = read_task_files(self.include_path.rglob("*.yaml"))
             if not self.included:
                 if self._broken:
-                    raise TaskUnusable(self._broken[0].message)
+                    raise TaskUnusable(self._broken[0][1])
                 raise BadInput(
                     f"`include_path` '{include_path}' holds no lm-eval task: no YAML file in it "
                     "names a 'task'"
@@ -239,7 +242,8 @@ class Catalog:
                 tasks = [harness_task(examples, tokenizer, chat=options.chat_template)]
             chosen = chosen or next(iter(tasks[0].aggregation()))
         else:
-            tasks, group = self._loaded.pop(name, None) or self.harness_tasks(name)
+            early = name in self._loaded
+            tasks, group = self._loaded.pop(name) if early else self.harness_tasks(name)
             if chosen is None and name in PAPER_TASKS and name not in self._included:
                 chosen = PAPER_TASKS[name].metric
         if callable(chosen):
@@ -312,14 +316,14 @@ class Catalog:
         """
         if name in self._included or name in _packaged():
             return
-        for broken in self._broken:
-            if name in broken.names:
-                raise TaskUnusable(broken.message)
+        for names, message in self._broken:
+            if name in names:
+                raise TaskUnusable(message)
         if harness_entry(name) is None:
-            names = [*_packaged(), *self._included, *harness_names()]
-            unread = f"; {self._broken[0].message}" if self._broken else ""
+            known = [*_packaged(), *self._included, *harness_names()]
+            unread = f"; {self._broken[0][1]}" if self._broken else ""
             raise UnknownName(
-                f"task '{name}' is unknown{nearest(name, names)}; `broca tasks` lists the shipped "
+                f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
                 f"ones, `include_path` adds a folder of your own{unread}"
             )
 

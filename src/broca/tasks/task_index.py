@@ -10,7 +10,6 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,17 +26,8 @@ _INCLUDED = re.compile(r"^include:[ \t]*[\"']?([^\s\"'#]+)", re.MULTILINE)
 _WORD = re.compile(r"[\w.:/+@()-]+")
 
 
-@dataclass(frozen=True)
-class BrokenFile:
-    """A task file that cannot be read, which lm-eval skips silently.
-
-    Attributes:
-        names: What it probably defines.
-        message: The error and its place.
-    """
-
-    names: frozenset[str]
-    message: str
+BrokenFile = tuple[set[str], str]
+"""What a file that cannot be read probably defines, and the error with its place."""
 
 
 def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenFile]]:
@@ -45,13 +35,13 @@ def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenF
 
     Returns:
         lm-eval's entries of tasks, groups and tags by name, for `TaskManager.task_index`, and the
-        files that cannot be read.
+        files that cannot be read, which lm-eval skips silently.
     """
     from lm_eval.tasks._index import TaskIndex
     from lm_eval.tasks._yaml_loader import load_yaml
 
     entries: dict[str, Any] = {}
-    broken = []
+    broken: list[BrokenFile] = []
     for path in sorted(paths, key=Path.as_posix):
         if not {"__pycache__", ".ipynb_checkpoints"}.isdisjoint(path.parts):
             continue
@@ -66,9 +56,8 @@ def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenF
             if mark is not None:
                 fault = f"line {mark.line + 1}, column {mark.column + 1}: {fault}"
         if fault:
-            names = frozenset(_names_in(path)[0])
             message = f"task file '{path}' cannot be read: {fault}; correct it"
-            broken.append(BrokenFile(names, message))
+            broken.append((_names_in(path)[0], message))
     return entries, broken
 
 

@@ -28,7 +28,8 @@ from statistics import NormalDist
 import numpy as np
 
 from broca.errors import BadInput
-from broca.recovery import additivity, make_recovery
+from broca.recovery import make_recovery
+from broca.recovery.uncertainty import additivity
 from broca.results.localization import AnswerInfo
 from broca.searches.method import Method
 from broca.searches.pilot import MOST_MASKS, Bools, Floats, growing_size, pilot, random_masks
