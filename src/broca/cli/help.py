@@ -46,8 +46,6 @@ class Layout:
             labels = list(entry.display_labels_with_metavar)
             if panel.title == "Arguments":
                 labels = [labels[0].removeprefix("--").upper()]
-            elif any(label.startswith("--no-") for label in labels):
-                labels = [label for label in labels if label.startswith("--no-")]
             table.add_row(Text(", ".join(labels)), Text(text))
         about = _plain(panel.description)
         console.print(Text(f"{panel.title}: {about}" if about else f"{panel.title}:", style="bold"))
