@@ -70,8 +70,8 @@ PUBLIC = {
         *_in("broca.searches", "Method Problem Ranking Strategy run"),
         *_in("broca.recovery", "Recovery make_recovery"),
     ),
-    "Integrations": _in("broca.integrations", "Log TrainerCallback BrocaLM"),
-    "Journal": _in("broca.journal", "Journal read_run read_runs prune"),
+    "Integrations": _in("broca.integrations", "Log TrainerCallback TrackerKind BrocaLM"),
+    "Journal": _in("broca.store", "Journal read_run read_runs table_of_rows"),
 }
 """The sections of the page on Python, with the dotted names in each."""
 

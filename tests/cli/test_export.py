@@ -1,12 +1,12 @@
 """`broca export` prints a summary or JSON, writes files and refuses bad input in one line."""
 
-import pytest
-from cli.running import assert_refused, broca
+from cli.running import broca
+from journals import totals
 
-from broca.journal import Journal, read_runs
 from broca.results.codec import decode
 from broca.results.export import Export
 from broca.results.reading import read
+from broca.store import Journal, read_runs
 
 
 def test_what_was_exported_is_said_and_written(tmp_path):
@@ -37,26 +37,7 @@ def test_the_check_of_a_run_is_kept_in_its_journal(finished, tmp_path):
         assert done.returncode == 0, done.stderr
         assert "cannot be resumed" not in done.stderr
         with Journal(finished / "journal.sqlite", read_only=True) as journal:
-            rows += journal.query("SELECT count(*), max(id) FROM batches")
+            rows.append(totals(journal))
             *_, last = read_runs(journal)
         assert last.settings["checks"] == list(read(finished).selected)
     assert rows[0] == rows[1]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--heads", "L0H1", "--kind", "adaptor"], '"adaptor" for --kind'),
-        (["--heads", "L9H1"], "no component 'L9H1'"),
-        (["--heads", "L0H1", "--check"], "--check needs a --task"),
-        ([], "give --heads such as L0H4"),
-    ],
-)
-def test_bad_input_is_one_line(words, message, tmp_path):
-    """Bad input is refused in one line, with parameters named as flags."""
-    assert_refused(broca("export", "reference-small", "--to", tmp_path / "out", *words), message)
-
-
-def test_the_folder_is_asked_for():
-    """`--to` has no default, because a model may be large."""
-    assert_refused(broca("export", "reference-small", "--heads", "L0H1"), "--to is missing")

@@ -12,10 +12,11 @@ from datetime import date, datetime
 
 import pytest
 from cli.running import SMALL, assert_refused, broca
+from journals import totals
 from transformers.utils import chat_template_utils
 
-from broca.journal import Journal
 from broca.models import shipped_model_folder
+from broca.store import Journal
 
 ARGUMENTS = ("--task", "sorting", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
 
@@ -49,13 +50,6 @@ def test_a_finished_run_has_nothing_to_do(finished):
     )
     assert f"report: {finished / 'report.html'}" in "".join(done.stdout.splitlines())
     assert [(finished / name).read_bytes() for name in files] == before
-
-
-def test_a_finished_run_prints_the_same_json(finished):
-    """`--json` prints the result of a finished run as it does for a new run."""
-    done = broca(*SMALL, "--out", finished, "--json")
-    assert done.stdout == (finished / "result.json").read_text()
-    assert done.stderr.startswith("finished; nothing to do")
 
 
 def test_a_run_that_is_checked_in_full_keeps_its_times(finished):
@@ -119,14 +113,7 @@ def _tables(path):
 
 
 def _rows(path):
-    with Journal(path, read_only=True) as journal:
-        return journal.query("SELECT count(*) FROM rows")[0][0]
-
-
-def test_shares_out_of_range_are_refused(tmp_path):
-    """A share above 1 is refused."""
-    done = broca("localize", "reference", *ARGUMENTS, "--keep-outputs", 2, "--out", tmp_path)
-    assert_refused(done, "--keep-outputs must be at most 1")
+    return totals(path)["rows"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -172,7 +159,7 @@ def on_day(monkeypatch):
 def first_words(out):
     """Returns the words with which the prompts of a run begin."""
     with Journal(out / "journal.sqlite", read_only=True) as journal:
-        return {prompt.split()[0] for (prompt,) in journal.query("SELECT prompt FROM items")}
+        return {item.prompt.split()[0] for item in journal.lines("items")}
 
 
 def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path):

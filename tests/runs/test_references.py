@@ -6,7 +6,7 @@ from harness_tasks import write_tasks
 
 from broca.engine import Engine
 from broca.errors import TaskUnusable
-from broca.executors import Asker, LocalExecutor
+from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.runs.references import with_references
 from broca.runs.task_sets import lay_out, load_tasks
@@ -26,7 +26,7 @@ def laid_out(model):
 def ask(model, response, otherwise):
     """Returns the references, and the bank and places that they are made from."""
     bank, places = laid_out(model)
-    answer = LocalExecutor(Engine(model), Asker(bank)).answers
+    answer = Executor(Engine(model), bank).answers
     references = with_references(
         response, answer, bank, places, components=len(model.components), otherwise=otherwise
     )
@@ -66,12 +66,6 @@ def test_without_right_answers_accuracy_is_asked_and_noted(tiny):
     assert "addition" in note
 
 
-def test_without_right_answers_a_wanted_margin_is_refused(tiny):
-    """Without an alternative response, a margin without right answers is refused."""
-    with pytest.raises(TaskUnusable, match="addition"):
-        ask(tiny, "margin", None)
-
-
 @pytest.fixture(scope="module")
 def tokenizer(reference):
     """A tokenizer of requests for `reference`."""
@@ -86,7 +80,7 @@ def bank_of(name, tokenizer, options, count):
 
 def referenced(engine, bank, items):
     """Returns the reference answers of some items of one task."""
-    answer = LocalExecutor(engine, Asker(bank)).answers
+    answer = Executor(engine, bank).answers
     places = {bank[0][0].name: np.array(items)}
     return with_references("margin", answer, bank, places, components=96, otherwise=None)
 
@@ -166,7 +160,7 @@ def test_function_gives_the_answers(reference, tokenizer):
 
     bank = bank_of("addition", tokenizer, TaskOptions(reference=answers), 20)
     references = referenced(Engine(reference), bank, range(20))
-    measured = LocalExecutor(Engine(reference), Asker(references.bank, response="margin")).run(
+    measured = Executor(Engine(reference), references.bank, response="margin").run(
         Plan.crossed(np.zeros((1, 96), dtype=bool), np.asarray(positions(references)))
     )
     for value, position in zip(measured.responses, positions(references), strict=True):
@@ -176,13 +170,3 @@ def test_function_gives_the_answers(reference, tokenizer):
         assert len(margin.requests) == (2 if compared else 1)
         assert margin.requests[0] == tokenizer.loglikelihood(item.prompt, f" {item.target}")
         assert value > 3 if compared else value > -0.5
-
-
-def test_choices_need_no_reference(reference, tokenizer):
-    """Multiple choices need no generated answer, and no item is left out."""
-    engine = Engine(reference)
-    bank = bank_of("mc_biology", tokenizer, TaskOptions(), 5)
-    references = referenced(engine, bank, range(5))
-    assert positions(references) == list(range(5))
-    assert references.notes == ()
-    assert engine.tokens == 0

@@ -6,7 +6,7 @@ import pytest
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.recovery import interval
+from broca.recovery.joint import interval
 from broca.searches.atlas import AtlasProblem, atlas_rows, measure_atlas
 
 ITEMS = 40
@@ -112,5 +112,5 @@ def test_rows_of_an_atlas():
     assert atlas_rows(600, 3) == 600
     with pytest.raises(BadInput, match="at least two, not 1"):
         atlas_rows(None, 1)
-    with pytest.raises(BadInput, match="`rows` 599 is too few .* at least 600"):
+    with pytest.raises(BadInput, match=r"`rows` 599 is too few .* at least 600"):
         atlas_rows(599, 3)

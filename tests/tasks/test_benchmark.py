@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from lm_eval.api.instance import Instance
-from lm_eval.models.huggingface import HFLM
 
 from broca.engine import Engine
-from broca.errors import TaskUnusable
-from broca.executors import Asker, LocalExecutor
+from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.tasks import Catalog, LogLikelihood, RequestTokenizer
 
@@ -16,56 +13,6 @@ from broca.tasks import Catalog, LogLikelihood, RequestTokenizer
 def tokenizer(reference):
     """A request tokenizer for `reference`."""
     return RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
-
-
-def test_requests_tokenize_as_in_lm_eval(reference, tokenizer):
-    """Contexts and continuations are those of lm-eval's model."""
-    lm = HFLM(pretrained=reference.model, tokenizer=reference.tokenizer)
-    for context, continuation in [("a b", " c"), ("a  ", "b"), ("x =\n", "12"), ("q", "!")]:
-        request = tokenizer.loglikelihood(context, continuation)
-        pair = (list(request.context), list(request.continuation))
-        assert pair == lm._encode_pair(context, continuation)
-
-
-def test_empty_context_becomes_the_prefix_token(reference, tokenizer):
-    """An empty context is replaced by the beginning-of-sequence token, as in lm-eval."""
-    request = tokenizer.loglikelihood("", "sum")
-    assert request.context == (reference.tokenizer.bos_token_id,)
-    assert reference.tokenizer.decode(request.continuation) == "sum"
-
-
-def generation(tokenizer, text, **settings):
-    """Returns the request of a generation."""
-    instance = Instance("generate_until", {}, (text, settings), 0, task_name="t")
-    (request,) = tokenizer.requests(instance)
-    return request
-
-
-def test_long_prompt_is_cut_from_the_left_and_counted(reference):
-    """A prompt loses its first tokens where it exceeds the context, and `cut` counts them."""
-    short = RequestTokenizer(reference.tokenizer, max_length=20)
-    request = short.loglikelihood("x " * 40 + "y", " z")
-    assert len(request.context) + len(request.continuation) == 21
-    long = RequestTokenizer(reference.tokenizer, max_length=2048)
-    uncut = long.loglikelihood("x " * 40 + "y", " z")
-    assert request.cut == len(uncut.context) - len(request.context)
-    assert request.context == uncut.context[request.cut :]
-    generated = generation(short, "x " * 40, max_gen_toks=8, until=["\n"])
-    assert len(generated.context) == 12
-    assert generated.cut > 0
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"max_gen_toks": 20}, "no room for a prompt"),
-        ({"do_sample": True, "temperature": 0.7}, "do_sample"),
-    ],
-)
-def test_generations_that_cannot_be_decoded_are_refused(reference, settings, message):
-    """A length that leaves no room for a prompt and sampling are refused."""
-    with pytest.raises(TaskUnusable, match=message):
-        generation(RequestTokenizer(reference.tokenizer, max_length=20), "x", **settings)
 
 
 def test_chance_is_one_over_the_choices(tokenizer):
@@ -90,7 +37,7 @@ def test_responses_are_the_metric_of_each_row(reference, tokenizer):
     bank = [(benchmark, item) for item in benchmark.items[:5]]
     masks = np.zeros((2, 96), dtype=bool)
     masks[1, :48] = True
-    executor = LocalExecutor(Engine(reference), Asker(bank))
+    executor = Executor(Engine(reference), bank)
     responses = executor.run(Plan.crossed(masks, np.arange(5))).responses
     assert len(responses) == 10
     for row, (mask, item) in enumerate([(m, i) for m in masks for i in range(5)]):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broca.errors import BadInput
-from broca.tasks.splits import SplitPart, split_parts
+from broca.tasks.items import SplitPart, split_parts
 
 
 def split_items(task, count, *, items, seed):

@@ -47,7 +47,7 @@ BOUNDED = settings(
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with data, which is the only place where tasks are looked for."""
-    monkeypatch.setattr(catalog, "harness_entries", lambda name: {})
+    monkeypatch.setattr(catalog, "harness_entry", lambda name: None)
     monkeypatch.setattr(catalog, "harness_names", list)
     monkeypatch.chdir(tmp_path)  # a task without data files looks for them here
     documents = [{"question": f"{n} =", "answer": str(n)} for n in range(12)]

@@ -42,7 +42,7 @@ def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilit
 def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
     """At least five planted sets cost their tasks 80 points and the others 5 on average at most."""
     from broca.engine import Engine
-    from broca.executors import Asker, LocalExecutor
+    from broca.executors.executor import Executor
     from broca.measurement import Plan
     from broca.tasks import Catalog, RequestTokenizer
 
@@ -53,7 +53,7 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
         tried = benchmark.items[::5]
         positions[name] = np.arange(len(bank), len(bank) + len(tried))
         bank += [(benchmark, item) for item in tried]
-    execute = LocalExecutor(Engine(planted), Asker(bank)).run
+    execute = Executor(Engine(planted), bank).run
 
     def scores(mask):
         return {
@@ -79,7 +79,7 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
 def test_every_task_is_learned(reference):
     """`reference` scores at least 95 % on held-out items of every shipped task."""
     from broca.engine import Engine
-    from broca.executors import Asker, LocalExecutor
+    from broca.executors.executor import Executor
     from broca.measurement import Plan
     from broca.tasks import Catalog, RequestTokenizer
 
@@ -89,7 +89,7 @@ def test_every_task_is_learned(reference):
         assert len(benchmark.items) >= 400
         bank = [(benchmark, item) for item in benchmark.items[::3]]
         plan = Plan.crossed(np.zeros((1, 96), dtype=bool), np.arange(len(bank)))
-        score = LocalExecutor(Engine(reference), Asker(bank)).run(plan).responses.mean()
+        score = Executor(Engine(reference), bank).run(plan).responses.mean()
         assert score >= 0.95, f"{name}: {score}"
 
 
@@ -211,9 +211,8 @@ def test_margin_is_taken_of_right_answers(reference, reference_answer):
 
 def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
     """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
-    from broca.journal import Journal
-    from broca.journal.reading import find_run
-    from broca.runs.journaled_runs import ranking_from_journal
+    from broca.runs.replay import ranking_from_journal
+    from broca.store import Journal, find_run
 
     journal = tmp_path / "j.sqlite"
     result = localize(
@@ -290,12 +289,6 @@ def test_numbers_of_numpy_are_options():
     )  # fmt: skip
     assert plain.selected == numpy_s.selected
     assert plain.search == numpy_s.search
-
-
-def test_more_components_than_there_are_is_refused_before_tasks_are_built():
-    """A `k` that the model's shape forbids is refused right after the model is loaded."""
-    with pytest.raises(BadInput, match="`k` 9999 is more than the 48 heads"):
-        broca.localize("reference-small", "addition", k=9999)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.atlases.findings import find, keep_to_groups
-from broca.recovery import interval
+from broca.recovery.joint import interval
 from broca.results.atlas import Atlas, AtlasCost, AtlasTask, Rows
 from broca.results.base import AblationInfo
-from broca.runs.provenance import model_info
 from broca.runs.references import Referenced
-from broca.runs.run import Run
+from broca.runs.run import Run, model_info
 from broca.runs.task_sets import at_chance_note
 from broca.searches.atlas import MeasuredAtlas
 from broca.verification.effects import LEAST, EffectMatrix

@@ -101,8 +101,8 @@ def kept_result(
             result = kind.read(files[0])
             owned = verb in folders.OWNERS
             advice = "--fresh measures it again" if owned else "remove it to run again"
-            found = place if owned else files[0]
-            tell(f"finished; nothing to do: {found} holds the result; {advice}")
+            where = place if owned else files[0]
+            tell(f"finished; nothing to do: {where} holds the result; {advice}")
             return result, files
     place = check_out_folder(folder)
     with (

@@ -24,7 +24,7 @@ from broca.reports.filling import filled
 from broca.reports.grid import ComponentGrid, counted, group_of
 from broca.results.export import Form
 from broca.results.verification import Verification
-from broca.runs.provenance import model_info
+from broca.runs.run import model_info
 from broca.runs.session import named_heads
 from broca.tasks import RequestTokenizer
 

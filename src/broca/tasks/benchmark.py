@@ -9,11 +9,10 @@ from typing import Any
 
 from broca.errors import BadInput
 from broca.options import Reference, TaskOptions
-from broca.tasks.items import Item, Output, Request
+from broca.tasks.items import Item, Output, Request, Split, SplitPart, split_parts
 from broca.tasks.margins import Margin, reference_of
 from broca.tasks.metrics import aggregate, full_metric_names, is_weighted, scored_group
 from broca.tasks.prepared import Document, PreparedTask, prepare
-from broca.tasks.splits import Split, SplitPart, split_parts
 from broca.tasks.tokenizing import RequestTokenizer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,20 +14,21 @@ from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_
 from broca.models.hub import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
-from broca.tasks.code import code_tasks, isolation_of, require_enclosed
+from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.examples import Task, names_file
 from broca.tasks.in_memory import harness_task, score_with
 from broca.tasks.margins import reference_of
 from broca.tasks.metrics import choose_metric, scored_group
-from broca.tasks.paper import PAPER_GROUPS, paper_metric
+from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
 from broca.tasks.prepared import require_locate_split
+from broca.tasks.sandbox import Isolation
 from broca.tasks.task_index import (
     BrokenFile,
-    harness_entries,
+    harness_entry,
     harness_names,
-    members_of,
     read_task_files,
+    with_members,
 )
 from broca.tasks.tokenizing import RequestTokenizer
 
@@ -59,7 +60,9 @@ class Catalog:
         *,
         allow_code: bool | Literal["unsandboxed"] = False,
     ) -> None:
-        self._isolation = isolation_of(allow_code)
+        self._isolation: Isolation | None = "bubblewrap" if allow_code else None
+        if allow_code == "unsandboxed":
+            self._isolation = allow_code
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
@@ -72,7 +75,7 @@ class Catalog:
             self._included, self._broken = read_task_files(self.include_path.rglob("*.yaml"))
             if not self.included:
                 if self._broken:
-                    raise TaskUnusable(self._broken[0].message)
+                    raise TaskUnusable(self._broken[0][1])
                 raise BadInput(
                     f"`include_path` '{include_path}' holds no lm-eval task: no YAML file in it "
                     "names a 'task'"
@@ -81,12 +84,13 @@ class Catalog:
     @property
     def shipped(self) -> tuple[str, ...]:
         """Names of the shipped tasks."""
-        return _names(_packaged("shipped"), "TASK")
+        return tuple(name for name in _names(_packaged(), "TASK") if name not in self.instruct)
 
     @property
     def instruct(self) -> tuple[str, ...]:
         """Names of the package's tasks for chat models, which no shipped model can do."""
-        return _names(_packaged("instruct"), "TASK")
+        names, entries = _names(_packaged(), "TASK"), _packaged()
+        return tuple(n for n in names if entries[n].yaml_path.parent.name == "instruct")
 
     @property
     def included(self) -> tuple[str, ...]:
@@ -135,7 +139,9 @@ class Catalog:
     def is_own(self, task: str | Task) -> bool:
         """Whether a task consists of the user's examples, which have no other tasks by default."""
         name = self.name_of(task)
-        return names_file(name) or self._examples_are_elsewhere(name)
+        definition = self._definitions.get(name)
+        in_memory = definition is not None and definition.examples
+        return bool(in_memory) or name.startswith(PREFIX) or names_file(name)
 
     def require_names(self, tasks: Iterable[str | Task]) -> None:
         """Refuses names that mean no task; only files of examples are loaded.
@@ -150,12 +156,10 @@ class Catalog:
         for task in tasks:
             name = self.name_of(task)
             for member in PAPER_GROUPS.get(name, (name,)):
-                if self._examples_are_elsewhere(member):
-                    continue
                 if names_file(member):
                     self._examples(member, TaskOptions())
-                else:
-                    self._entries(member)
+                elif not self.is_own(member):
+                    self._require_entry(member)
 
     def require(self, task: str | Task, options: TaskOptions | None = None) -> None:
         """Refuses a misspelt task or task option, before anything slow is done.
@@ -187,11 +191,6 @@ class Catalog:
         if options.locate_split is not None:
             for member in tasks:
                 require_locate_split(member, options.locate_split)
-
-    def _examples_are_elsewhere(self, name: str) -> bool:
-        """Whether a name means examples in memory or a data set."""
-        definition = self._definitions.get(name)
-        return name.startswith(PREFIX) or bool(definition and definition.examples)
 
     def load(
         self,
@@ -234,28 +233,23 @@ class Catalog:
         require_split: bool,
     ) -> Benchmark:
         definition = self._definitions.get(name)
-        function = None
-        if metric is None and definition is not None:
-            if callable(definition.metric):
-                function = definition.metric
-            else:
-                metric = definition.metric
+        chosen = definition.metric if metric is None and definition is not None else metric
         examples = self._examples(name, options)
         tasks: list[Any]
         group: Any = None
         if examples is not None:
             with refused(f"task '{name}' could not be loaded"):
                 tasks = [harness_task(examples, tokenizer, chat=options.chat_template)]
-            metric = metric or next(iter(tasks[0].aggregation()))
+            chosen = chosen or next(iter(tasks[0].aggregation()))
         else:
             early = name in self._loaded
             tasks, group = self._loaded.pop(name) if early else self.harness_tasks(name)
-            if metric is None and function is None and name not in self.included:
-                metric = paper_metric(name)
-        if function is not None:
+            if chosen is None and name in PAPER_TASKS and name not in self._included:
+                chosen = PAPER_TASKS[name].metric
+        if callable(chosen):
             for task in tasks:
-                score_with(task, function)
-            metric, group = None, None
+                score_with(task, chosen)
+            chosen, group = None, None
         alone = group is None and len(tasks) == 1
         with refused(f"task '{name}' could not be prepared"):
             return Benchmark.build(
@@ -263,7 +257,7 @@ class Catalog:
                 tokenizer,
                 name=None if alone else name,
                 group=group,
-                metric=metric,
+                metric=chosen,
                 options=options,
                 require_split=require_split,
             )
@@ -296,57 +290,49 @@ class Catalog:
         from lm_eval.tasks import TaskManager
 
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
-        packaged, entries = self._entries(name)
-        if not packaged:
+        self._require_entry(name)
+        if name not in _packaged():
             skip_retries_if_unreachable()
         manager = TaskManager(include_defaults=False)
-        manager.task_index.update(entries)
-        with refused(f"task '{name}' could not be loaded"):
-            enclosed = code_tasks(self._isolation, what=f"task '{name}'")
-            with nullcontext() if packaged else enclosed:
-                loaded = manager.load([name])
+        manager.task_index.update(with_members(name, self._entry))
+        what = f"task '{name}'"
+        with refused(f"{what} could not be loaded"), code_tasks(self._isolation, what=what):
+            loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())
             for task in tasks:
                 require_enclosed(task, self._isolation)
             return tasks, loaded.get("groups", {}).get(name)
 
-    def _entries(self, name: str) -> tuple[bool, dict[str, Any]]:
-        """Returns whether a name is the package's, and the entries of all that it stands for.
+    def _entry(self, name: str) -> Any:
+        """Returns lm-eval's entry of a task, group or tag; None if there is none of this name."""
+        return self._included.get(name) or _packaged().get(name) or harness_entry(name)
+
+    def _require_entry(self, name: str) -> None:
+        """Refuses a name that means no task, group or tag.
 
         Raises:
             UnknownName: No file defines the name.
             TaskUnusable: The file that defines it cannot be read.
         """
-        if name in self._included:
-            entries, names = dict(self._included), [name]
-            for stated in names:  # and the members of groups, as they are found
-                if stated not in entries:
-                    entries = harness_entries(stated) | entries
-                names += [
-                    member for member in members_of(entries.get(stated)) if member not in names
-                ]
-            return False, entries
-        for folder in ("shipped", "instruct"):
-            if name in _packaged(folder):
-                return True, _packaged(folder)
-        for broken in self._broken:
-            if name in broken.names:
-                raise TaskUnusable(broken.message)
-        entries = harness_entries(name)
-        if name in entries:
-            return False, entries
-        names = [*self.shipped, *self.instruct, *self._included, *harness_names()]
-        unread = f"; {self._broken[0].message}" if self._broken else ""
-        raise UnknownName(
-            f"task '{name}' is unknown{nearest(name, names)}; `broca tasks` lists the shipped "
-            f"ones, `include_path` adds a folder of your own{unread}"
-        )
+        if name in self._included or name in _packaged():
+            return
+        for names, message in self._broken:
+            if name in names:
+                raise TaskUnusable(message)
+        if harness_entry(name) is None:
+            known = [*_packaged(), *self._included, *harness_names()]
+            unread = f"; {self._broken[0][1]}" if self._broken else ""
+            raise UnknownName(
+                f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
+                f"ones, `include_path` adds a folder of your own{unread}"
+            )
 
 
 @cache
-def _packaged(folder: str) -> dict[str, Any]:
-    """Returns the entries of a folder of tasks that is part of the package."""
-    return read_task_files(Path(str(files("broca") / "tasks" / folder)).glob("*.yaml"))[0]
+def _packaged() -> dict[str, Any]:
+    """Returns the entries of the tasks that are part of the package."""
+    folders = shipped_folder(), shipped_folder().with_name("instruct")
+    return read_task_files(path for folder in folders for path in folder.glob("*.yaml"))[0]
 
 
 def _names(entries: Mapping[str, Any], *kinds: str) -> tuple[str, ...]:
@@ -369,11 +355,8 @@ def refused(what: str) -> Iterator[None]:
     except BrocaError:
         raise
     except Exception as error:  # a task file may raise anything
-        raise TaskUnusable(f"{what}: {_cause(error)}; {_advice(error)}") from error
-
-
-def _cause(error: BaseException) -> str:
-    return f"{type(error).__name__}: {first_line(error)}"
+        cause = f"{type(error).__name__}: {first_line(error)}"
+        raise TaskUnusable(f"{what}: {cause}; {_advice(error)}") from error
 
 
 def _advice(error: BaseException) -> str:

@@ -19,7 +19,7 @@ import runpy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
@@ -100,7 +100,7 @@ def reference_of(options: TaskOptions) -> str | Reference:
     Raises:
         BadInput: The file or the function does not exist, or cannot be loaded.
     """
-    named = options.reference
+    named: str | Reference = options.reference
     if not isinstance(named, str) or named in ("own", "gold"):
         return named
     file, _, name = named.rpartition(":")
@@ -110,11 +110,11 @@ def reference_of(options: TaskOptions) -> str | Reference:
             f"`reference` '{named}': '{file}' is not a Python file; use FILE.py:FUNCTION"
         )
     try:
-        function = runpy.run_path(str(path)).get(name)
+        function: Any = runpy.run_path(str(path)).get(name)
     except Exception as error:  # the user's file may raise anything
         raise BadInput(
             f"`reference` '{named}': the file could not be run: {type(error).__name__}: {error}"
         ) from error
     if not callable(function):
         raise BadInput(f"`reference` '{named}': '{file}' has no function '{name}'")
-    return cast(Reference, function)
+    return function  # type: ignore[no-any-return]

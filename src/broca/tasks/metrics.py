@@ -94,7 +94,8 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
         if not names:
             raise TaskUnusable(f"task '{task.task_name}' has no metric: give it a metric_list")
         name = _PREFERRED_METRIC if _PREFERRED_METRIC in names else names[0]
-    if name not in names and not _returns_unlisted(task):
+    # a function of the task may compute metrics that the task does not list
+    if name not in names and not any(map(callable, listed_metrics(task))):
         raise TaskUnusable(
             f"task '{task.task_name}' has no metric '{name}'{nearest(name, names)}: choose one of "
             f"{', '.join(names)}"
@@ -113,11 +114,6 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
         bool(task.higher_is_better().get(name, True)),
         stated=metric is not None,
     )
-
-
-def _returns_unlisted(task: Any) -> bool:
-    """Whether a function of the task computes metrics that the task does not list."""
-    return any(map(callable, listed_metrics(task)))
 
 
 def raw_value(metric: Metric, values: dict[str, Any], item: str) -> Any:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,17 +26,8 @@ _INCLUDED = re.compile(r"^include:[ \t]*[\"']?([^\s\"'#]+)", re.MULTILINE)
 _WORD = re.compile(r"[\w.:/+@()-]+")
 
 
-@dataclass(frozen=True)
-class BrokenFile:
-    """A task file that cannot be read, which lm-eval skips silently.
-
-    Attributes:
-        names: What it probably defines.
-        message: The error and its place.
-    """
-
-    names: frozenset[str]
-    message: str
+BrokenFile = tuple[set[str], str]
+"""What a file that cannot be read probably defines, and the error with its place."""
 
 
 def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenFile]]:
@@ -45,13 +35,13 @@ def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenF
 
     Returns:
         lm-eval's entries of tasks, groups and tags by name, for `TaskManager.task_index`, and the
-        files that cannot be read.
+        files that cannot be read, which lm-eval skips silently.
     """
     from lm_eval.tasks._index import TaskIndex
     from lm_eval.tasks._yaml_loader import load_yaml
 
     entries: dict[str, Any] = {}
-    broken = []
+    broken: list[BrokenFile] = []
     for path in sorted(paths, key=Path.as_posix):
         if not {"__pycache__", ".ipynb_checkpoints"}.isdisjoint(path.parts):
             continue
@@ -66,9 +56,8 @@ def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenF
             if mark is not None:
                 fault = f"line {mark.line + 1}, column {mark.column + 1}: {fault}"
         if fault:
-            names = frozenset(_names_in(path)[0])
             message = f"task file '{path}' cannot be read: {fault}; correct it"
-            broken.append(BrokenFile(names, message))
+            broken.append((_names_in(path)[0], message))
     return entries, broken
 
 
@@ -121,31 +110,35 @@ def harness_names() -> list[str]:
 
 
 @cache
-def harness_entries(name: str) -> dict[str, Any]:
-    """Returns lm-eval's entries of one of its names and of everything that it stands for."""
+def harness_entry(name: str) -> Any:
+    """Returns lm-eval's entry of one of its own names; None if it has no such name."""
     stating, including = _harness_files()
-    names, files, entries = [name], set[Path](), dict[str, Any]()
-    for stated in names:  # and the members of groups, as they are found
-        waiting, found = list(stating.get(stated, ())), set[Path]()
-        while waiting:
-            path = waiting.pop()
-            if Path(path) not in found:
-                found.add(Path(path))
-                waiting += including.get(path, ())
-        files |= found
-        if stated not in entries:
-            entries |= _read(found)
-        names += [member for member in members_of(entries.get(stated)) if member not in names]
-    return _read(files)
+    waiting, found = list(stating.get(name, ())), set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += including.get(path, ())
+    entries, _ = read_task_files(Path(path) for path in found if path.endswith(".yaml"))
+    return entries.get(name)
 
 
-def _read(files: set[Path]) -> dict[str, Any]:
-    return read_task_files(path for path in files if path.suffix == ".yaml")[0]
+def with_members(name: str, entry_of: Callable[[str], Any]) -> dict[str, Any]:
+    """Returns the entries of a name and of all that it stands for; none for unknown names."""
+    entries, names = dict[str, Any](), [name]
+    for stated in names:  # and its members, as they are found
+        entry = entry_of(stated)
+        if entry is not None:
+            entries[stated] = entry
+            names += [member for member in members_of(entry) if member not in names]
+    return entries
 
 
 def members_of(entry: Any) -> list[str]:
-    """Returns the names in the `task` list of a group's entry; none for others."""
-    waiting, names = [(getattr(entry, "cfg", None) or {}).get("task")], list[str]()
+    """Returns the names in the `task` list of a group, or the tasks of a tag; none for a task."""
+    if entry.kind.name == "TAG":
+        return sorted(entry.tags)
+    waiting, names = [entry.cfg["task"]] if entry.kind.name == "GROUP" else [], list[str]()
     while waiting:
         member = waiting.pop()
         if isinstance(member, list):

@@ -1,0 +1,61 @@
+"""Repeated searches with other seeds, and budgets in minutes."""
+
+import numpy as np
+import pytest
+from verbs.run_folders import localize_into
+
+from broca.errors import BadInput
+from broca.runs import search as searching
+from broca.runs import speed as timing
+
+ROWS = 150
+"""Budget of a search."""
+
+ARGUMENTS = {
+    "model": "reference-small", "task": "capitals", "others": [], "method": "cs-fresh",
+    "rows": ROWS, "items": 12, "report_items": 20, "verify": False,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory):
+    """A localization with three searches."""
+    return localize_into(tmp_path_factory.mktemp("run"), seed=4, seeds=3, **ARGUMENTS)
+
+
+def test_a_repeat_is_what_a_run_with_its_seed_finds(repeated, tmp_path):
+    """A repeat equals a run with its seed, and the first search is unchanged."""
+    assert [repeat.seed for repeat in repeated.repeats] == [5, 6]
+    for seed, searched in ((4, repeated), (5, repeated.repeats[0])):
+        alone = localize_into(tmp_path / str(seed), seed=seed, **ARGUMENTS)
+        assert alone.selected == searched.selected
+        assert alone.repeats == ()
+    assert alone.cost.rows == repeated.repeats[0].rows
+    assert repeated.cost.rows <= 150
+
+
+def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
+    """A resumed run keeps its number of rows, whatever the speed of the machine is then."""
+    arguments = {**ARGUMENTS, "rows": None, "max_minutes": 0.5}
+    speeds = iter([120.0, 80.0])
+
+    def timed(run, sample):
+        return np.array([next(speeds), 0, sample, 1e5], dtype=np.float32)
+
+    monkeypatch.setattr(timing, "_timed", timed)
+    first = localize_into(tmp_path / "first", **arguments)
+    assert 0 < first.cost.rows < ROWS
+    again = localize_into(tmp_path / "first", **arguments)
+    assert (again.selected, again.cost.rows) == (first.selected, first.cost.rows)
+    other = localize_into(tmp_path / "other", **arguments)
+    assert other.cost.rows < 0.8 * first.cost.rows
+
+
+def test_too_little_time_is_refused(tmp_path, monkeypatch):
+    """The message has the rows that the time allows, or the permitted values."""
+    monkeypatch.setattr(searching, "rows_within", lambda *positional, **named: 3)
+    arguments = {**ARGUMENTS, "method": "pooled", "rows": None}
+    with pytest.raises(BadInput, match=r"`max_minutes` 0\.1 allow about 3 rows here.*it needs 300"):
+        localize_into(tmp_path, max_minutes=0.1, **arguments)
+    with pytest.raises(BadInput, match="`max_minutes` must be above 0, not -1"):
+        localize_into(tmp_path / "other", max_minutes=-1, **arguments)
