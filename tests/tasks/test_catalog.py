@@ -130,6 +130,6 @@ def test_equal_tasks_are_built_once(folder, tokenizer):
         (tokenizer, {"options": TaskOptions(limit=9)}),
         (tokenizer, {"metric": "exact_match"}),
         (RequestTokenizer(tokenizer._tokenizer, max_length=512), {}),
-        (RequestTokenizer(tiny_tokenizer(), max_length=256), {}),
+        (RequestTokenizer(tiny_tokenizer(), max_length=1024), {}),
     ]:
         assert catalog.load("good", other, **settings) is not benchmark
