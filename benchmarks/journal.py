@@ -67,11 +67,12 @@ def rows(path: Path, rng: np.random.Generator) -> None:
 def vectors(path: Path, rng: np.random.Generator) -> None:
     """Prints the stored share of vectors, and the speed in both directions."""
     dense = rng.laplace(size=(4, NEURONS)) ** 3
+    sparse = np.where(np.abs(dense) > np.quantile(np.abs(dense), 0.9), dense, 0)
     with Journal(path) as journal:
         condition = journal.condition(CONDITION)
         for number, (kind, drawn) in enumerate({
             f"attributions of {NEURONS:,} neurons": dense,
-            "the same, 90 % zeros": np.where(np.abs(dense) > np.quantile(np.abs(dense), 0.9), dense, 0),
+            "the same, 90 % zeros": sparse,
             "gradients of 1,024 heads": rng.normal(size=(100, 1024)),
             "gradients of 48 heads": rng.normal(size=(1000, 48)),
         }.items()):  # fmt: skip

@@ -217,7 +217,7 @@ def measure(
         for stage in study_stages:
             grid = Grid(
                 stage.methods, stage.budgets, range(stage.seeds), options.tasks, options.tasks,
-                report_items=REPORT_ITEMS, exhaustive=EXHAUSTIVE_ITEMS,
+                report_items=REPORT_ITEMS, exhaustive=options.exhaustive,
             )  # fmt: skip
             compare(stage.model, grid, cells, workspace, on_progress=progress)
 
@@ -493,6 +493,7 @@ def main() -> None:
     parser.add_argument("--only-models", default="reference,planted")
     parser.add_argument("--tasks", default="auto", help="Names joined by commas; all by default.")
     parser.add_argument("--budgets", help="Rows for each measured task, instead of the study's.")
+    parser.add_argument("--exhaustive", type=int, default=EXHAUSTIVE_ITEMS)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--plan", action="store_true", help="Print cells, rows and minutes.")
     parser.add_argument("--simulations", action="store_true", help="Run the simulations instead.")
@@ -525,11 +526,12 @@ def main() -> None:
         for summary in simulated:
             print("  ".join(simulated_texts(summary)))
         return
-    cells = ordered(method_cells(folder).read().values())
+    cells = list(method_cells(folder).read().values())
+    cells = cells if options.budgets else ordered(cells)
     lines = summarize(cells)
     for line in lines:
         print("  ".join(texts_of(line, lines)))
-    for method in STUDIED:
+    for method in () if options.budgets else STUDIED:
         for target in targets(cells, lines, simulated, candidate=method):
             print(f"{method}: {target}")
 

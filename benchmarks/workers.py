@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def scaling(options: argparse.Namespace) -> None:
     for count in (1, 2) * options.repeats:
         # threads are cores / workers by default; Single gives every worker one
         spec = RunnerSpec(model=model)
-        with Single(Recipe.of(spec), ExecutorOptions(workers=count)) as pool:
+        with closing(Single(Recipe.of(spec), ExecutorOptions(workers=count))) as pool:
             await_workers(pool, count)
             executor = Executor(RayRunner(pool, spec), bank, response="margin")
             list(executor.stream(pieces[:2]))

@@ -9,6 +9,11 @@ from broca.store import Condition, ItemRecord, Journal, row_keys, vector_keys
 
 NAMES = ("L0H0", "L0H1", "L1H0", "L1H1", "L2H0", "L2H1", "L3H0", "L3H1", "L4H0")
 CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "margin")
+CHANGES = {
+    "weights": "v", "tokenizer": "u", "dtype": "bfloat16", "ablation": "mean", "scale": 0.5,
+    "seed": 1, "donors": "d", "response": "accuracy", "gradients": True,
+}  # fmt: skip
+"""Another value for every field of `CONDITION`."""
 VECTORS = vector_keys("attribution", [str(n) for n in range(5)])
 TABLES = ("conditions", "components", "items", "masks", "runs", "plans", "batches", "contents")
 

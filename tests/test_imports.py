@@ -3,7 +3,6 @@
 import ast
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -93,47 +92,6 @@ def test_package_imports_only_those_before_it(package):
                 assert home_of(name) in before, f"{file} imports {name}"
 
 
-PUBLIC = {
-    "broca",
-    "broca.atlases",
-    "broca.designs",
-    "broca.errors",
-    "broca.measurement",
-    "broca.models",
-    "broca.options",
-    "broca.published",
-    "broca.reports",
-    "broca.results",
-    "broca.runs",
-    "broca.searches",
-    "broca.tasks",
-    "broca.testing",
-    "broca.verification",
-}
-"""What a study may import from, as any user may: names in `__all__` of `broca` and its packages,
-and names without a leading underscore of single modules."""
-
-
-@pytest.mark.parametrize("file", files_of("studies"), ids=lambda file: file.stem)
-def test_studies_use_the_public_api_alone(file):
-    """A study imports public names only, as a package outside of broca would."""
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            assert not any(alias.name.startswith("broca.") for alias in node.names), file
-        elif isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "broca":
-            if node.module.startswith("broca.studies"):
-                continue
-            assert node.module in PUBLIC, f"{file} imports from {node.module}"
-            module = import_module(node.module)
-            public = getattr(module, "__all__", None)
-            for alias in node.names:
-                if public is None:
-                    assert not alias.name.startswith("_"), f"{file} imports {alias.name}"
-                else:
-                    packages = {f"{node.module}.{alias.name}"} & PUBLIC
-                    assert alias.name in public or packages, f"{file} imports {alias.name}"
-
-
 @pytest.mark.parametrize("package", HEAVY)
 def test_package_keeps_heavy_libraries_out(package):
     """No file of a package imports a library that `HEAVY` names for it."""
@@ -172,15 +130,3 @@ def test_public_names_stay_what_they_are():
     assert not set(broca.__all__) & modules
     for _ in range(2):
         assert all(callable(getattr(broca, name)) for name in broca.__all__)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("verify_heads", "verify"), ("Result", "Localization"), ("Evidence", "Verification")],
-)
-def test_renamed_names_warn_for_one_version(old, new):
-    """An old name warns, names the new one and gives the same object."""
-    import broca
-
-    with pytest.warns(DeprecationWarning, match=f"use broca.{new}"):
-        assert getattr(broca, old) is getattr(broca, new)

@@ -101,6 +101,8 @@ class MissingExtra(BadInput):
 class JournalError(BrocaError):
     """A journal cannot be used as it is; its contents were not changed."""
 
+    remedy = "Do what the message says, or give another `journal`."
+
 
 class JournalBusy(JournalError):
     """Another process writes to the journal."""

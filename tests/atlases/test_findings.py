@@ -150,7 +150,7 @@ def test_noise_selects_nothing():
 
 
 def test_only_usable_tasks_are_controls():
-    """Without other capabilities the effect alone decides; unusable tasks are nothing."""
+    """Without other capabilities the effect alone decides; unusable tasks do not count."""
     alone = selections(matrix(effects_of({(0, 1): -0.3}), capabilities=("sums",) * 5))[0]
     assert (alone.controls, chosen(alone)) == ((), (1,))
     cells = {(0, 0): -0.3, (3, 1): -0.3}

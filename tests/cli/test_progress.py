@@ -45,17 +45,10 @@ def test_a_long_stage_says_once_a_minute_how_far_it_is(capsys):
     display = ProgressDisplay(PrintOptions(plain=True), clock=lambda: now[0])
     for minute in range(4):
         now[0] = 45.0 * minute
-        display("searching", Progress(minute, 4, 10, seconds_left=200 - now[0], guessed=minute < 2))
+        display("searching", Progress(minute, 4, 10, seconds_left=200 - now[0]))
     assert capsys.readouterr().err.splitlines()[2:] == [
         "searching: 2 of 4 rows  1 min 50 s left",
     ]
-
-
-def test_without_a_terminal_lines_are_plain_and_never_cut(capsys):
-    """Without a terminal, lines of any length are printed in full."""
-    display = ProgressDisplay(PrintOptions())
-    display("a model " * 40, None)
-    assert capsys.readouterr().err.splitlines()[1] == "a model " * 40
 
 
 def test_quiet_says_nothing(capsys):
@@ -69,7 +62,7 @@ def test_quiet_says_nothing(capsys):
 
 def test_one_bar_stands_above_the_steps(display):
     """The bar shows the progress of the whole run, and every step below it shows its time."""
-    display("scoring", Progress(20, 100, 0, seconds_left=200.0, guessed=True))
+    display("scoring", Progress(20, 100, 0, seconds_left=200.0))
     display("searching", None)
     lines = display._picture().plain.splitlines()
     assert lines[0].endswith("20 %  20 of 100 rows  roughly 3 min 20 s left")
@@ -90,19 +83,12 @@ def test_the_time_left_runs_on_between_reports():
     display.close()
 
 
-def test_rows_of_a_plan_have_no_bar(display):
-    """If the total rows of the run are unknown, neither a share nor a remaining time is shown."""
-    display("cell 3 of 8", Progress(50, 100, 0))
-    assert display._picture().plain.splitlines()[-1] == "▸ cell 3 of 8  0.0 s  50 of 100 rows"
-    assert "%" not in display._picture().plain
-
-
 @pytest.mark.parametrize("width", [40, 80])
 def test_no_line_wraps(width):
     """Long lines end in an ellipsis, and all lines are shorter than the terminal is wide."""
     display = ProgressDisplay(PrintOptions(), console=console(width), clock=lambda: 0.0)
     display("reference: " + "96 heads in 6 layers, " * 9, None)
-    display("searching", Progress(5_000, 1_000_000, 0, seconds_left=7500.0, guessed=True))
+    display("searching", Progress(5_000, 1_000_000, 0, seconds_left=7500.0))
     lines = display._picture().plain.splitlines()
     display.close()
     assert max(map(len, lines)) < width

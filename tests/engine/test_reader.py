@@ -14,6 +14,7 @@ from broca.engine.batches import Work, prefix_groups, require_finite
 from broca.engine.reader import scored, target_log_probabilities
 from broca.errors import BadLogits
 from broca.models import GatedModel
+from broca.models.resumption import Resumption
 from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -128,11 +129,11 @@ def test_planner_reuses_layers_in_a_sweep(monkeypatch):
     """A sweep of single heads resumes at each row's layer; random masks resume nowhere."""
     model = GatedModel.wrap(tiny_llama(layers=4), tiny_tokenizer(), name="four")
     starts = []
-    resumed_at = GatedModel.resumed_at
+    resumed_at = Resumption.at
     monkeypatch.setattr(
-        GatedModel,
-        "resumed_at",
-        lambda self, layer, hidden: starts.append(layer) or resumed_at(self, layer, hidden),
+        Resumption,
+        "at",
+        lambda self, layer, *states: starts.append(layer) or resumed_at(self, layer, *states),
     )
     requests = [
         Request("loglikelihood", (9 * n + 3, n + 5, 7, 80), choice)
@@ -159,7 +160,7 @@ def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
     count = len(model.components)
     sweep = (~np.vstack([designs.intact(count), designs.singles(count)])).astype(np.float32)
     expected, _ = run(model, requests, sweep, reuse_layers="off")
-    assert model.skippable == (0, 1, 2)
+    assert model.resumption.skippable == (0, 1, 2)
     rows = []
     monkeypatch.setattr(
         type(attention),

@@ -6,8 +6,8 @@ from scipy import stats
 from sklearn.linear_model import Lasso
 
 from broca import designs
-from broca.recovery import DISCOVERY, additivity, uncertainty
 from broca.recovery.regressions import Standardized
+from broca.recovery.uncertainty import DISCOVERY, additivity, uncertainty
 
 
 def simulated(seed, *, masks=150, components=60, planted=4, noise=0.1):

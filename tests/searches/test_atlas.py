@@ -6,7 +6,7 @@ import pytest
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.recovery import interval
+from broca.recovery.joint import interval
 from broca.searches.atlas import AtlasProblem, atlas_rows, measure_atlas
 
 ITEMS = 40

@@ -9,7 +9,7 @@ from journals import CONDITION, NAMES, filled, observed
 
 from broca.errors import BadInput, NotInJournal
 from broca.measurement import Plan
-from broca.store import Journal, Replay, export_rows, find_run, read_bank, read_run, read_runs
+from broca.store import Journal, Replay, export_rows, find_run, read_run, read_runs
 
 DRAWN = np.random.default_rng(0).random((12, 9)) < 0.5
 """The masks that `filled` writes."""
@@ -18,7 +18,7 @@ DRAWN = np.random.default_rng(0).random((12, 9)) < 0.5
 @pytest.fixture
 def journal():
     """An empty journal in memory."""
-    with Journal.in_memory() as journal:
+    with Journal() as journal:
         yield journal
 
 
@@ -35,7 +35,7 @@ def test_runs_are_listed_with_what_they_cost(journal):
     first, second = read_runs(journal)
     assert (first.id, first.digest, first.rows, first.tokens) == (run, b"run".hex(), 12 + 5, 5 + 7)
     assert (first.components, first.process, first.finished) == (9, "process 1", None)
-    np.testing.assert_array_equal(read_bank(journal, run)[1], items)
+    assert journal.bank(run) == items.tolist()
     assert (second.settings, second.search) == ({"k": 3}, {"method": "greedy"})
     assert (second.rows, second.tokens, second.items) == (0, 0, 2)
     assert second.finished is not None
@@ -47,33 +47,25 @@ def test_runs_are_listed_with_what_they_cost(journal):
 
 @pytest.mark.parametrize("gradients", [False, True])
 def test_rows_come_back_as_matrices(journal, gradients):
-    """Every row is read under the mask and item that it was written with."""
+    """Every row is read once, under the mask and item that it was written with."""
     run, condition, keys, responses, slopes = filled(journal, gradients=gradients)
-    order = np.array([3, 0, 3, 11])
-    journal.add_plan(run, role="search", condition=condition, keys=keys[order])
+    order = np.array([3, 0, 11])
+    other = journal.condition(replace(CONDITION, response="accuracy"))
+    with pytest.raises(NotInJournal, match="holds no rows of the search of run 1"):
+        read_run(journal, run)
+    for plan_keys, under in ((keys[order[:2]], condition), (keys[order], condition), (keys, other)):
+        journal.add_plan(run, role="search", condition=under, keys=plan_keys)
+    journal.add_plan(run, role="search", condition=condition, keys=keys[:1] + 2**40)
     rows = read_run(journal, run)
     assert rows.components == NAMES
-    np.testing.assert_array_equal(rows.masks[rows.mask_index], DRAWN[order])
-    assert [rows.items[item].number for item in rows.item_index] == order.tolist()
+    assert rows.condition == replace(CONDITION, gradients=gradients)
+    np.testing.assert_array_equal(rows.masks, DRAWN[order])
+    assert [rows.records[item].number for item in rows.items.tolist()] == order.tolist()
     np.testing.assert_array_equal(rows.responses, responses[order])
     if gradients:
         np.testing.assert_array_equal(rows.gradients, slopes[order])
     else:
         assert rows.gradients is None
-
-
-def test_what_cannot_be_read_is_refused(journal):
-    """A role without plans, rows never measured and plans of two conditions are refused."""
-    run, condition, keys, *_ = filled(journal)
-    with pytest.raises(BadInput, match="asked for no rows of its search"):
-        read_run(journal, run)
-    unmeasured = journal.condition(replace(CONDITION, response="accuracy"))
-    journal.add_plan(run, role="scores", condition=unmeasured, keys=keys[:2])
-    with pytest.raises(NotInJournal, match="2 of 2 rows"):
-        read_run(journal, run, role="scores")
-    journal.add_plan(run, role="scores", condition=condition, keys=keys)
-    with pytest.raises(BadInput, match="in 2 ways"):
-        read_run(journal, run, role="scores")
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.searches import run
 from broca.searches.atlas import AtlasProblem, measure_atlas
-from broca.store import Journal, Replay, find_run
-from broca.store.encoding import decoded
+from broca.store import Journal, Replay, find_run, restored
 
 FEW = {"tasks": "rhyming,capitals", "rows": 400, "items": 20}
 
@@ -87,7 +86,7 @@ def test_journal_answers_the_second_time(planted, tmp_path):
     second = broca.atlas(planted, **FEW, journal=journal)
     with Journal(journal, read_only=True) as opened:
         recorded = find_run(opened, None)
-        search = measure_atlas(AtlasProblem(**decoded(recorded.search["problem"])))
+        search = measure_atlas(restored(recorded.search["problem"], AtlasProblem))
         chart = run(search, Replay(opened, recorded.id).run)
     assert totals(journal) == before
     assert untimed(second) == untimed(first)

@@ -23,7 +23,8 @@ from broca.exports.factors import factors_of
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
 from broca.results.files import write_beside
-from broca.runs.session import IN_MEMORY, model_info
+from broca.runs.run import model_info
+from broca.runs.session import IN_MEMORY
 from broca.testing import tiny_llama, tiny_tokenizer
 
 FORMS = ("adapter", "weights", "heads")

@@ -211,10 +211,8 @@ def test_margin_is_taken_of_right_answers(reference, reference_answer):
 
 def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
     """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
-    from broca.store.reading import find_run
-
     from broca.runs.replay import ranking_from_journal
-    from broca.store import Journal
+    from broca.store import Journal, find_run
 
     journal = tmp_path / "j.sqlite"
     result = localize(
@@ -291,12 +289,6 @@ def test_numbers_of_numpy_are_options():
     )  # fmt: skip
     assert plain.selected == numpy_s.selected
     assert plain.search == numpy_s.search
-
-
-def test_more_components_than_there_are_is_refused_before_tasks_are_built():
-    """A `k` that the model's shape forbids is refused right after the model is loaded."""
-    with pytest.raises(BadInput, match="`k` 9999 is more than the 48 heads"):
-        broca.localize("reference-small", "addition", k=9999)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.atlases.findings import find, keep_to_groups
-from broca.recovery import interval
+from broca.recovery.joint import interval
 from broca.results.atlas import Atlas, AtlasCost, AtlasTask, Rows
 from broca.results.base import AblationInfo
 from broca.runs.references import Referenced

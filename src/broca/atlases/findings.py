@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 from scipy.spatial.distance import pdist
 
 from broca.components import Component
-from broca.recovery import highest, interval
+from broca.recovery.joint import highest, interval
 from broca.results.atlas import (
     Cluster,
     GroupTest,

@@ -29,9 +29,6 @@ class AblationKind:
         draws_donors: Whether every row draws its donor by seed; else all rows have the first.
         of_prompts: Replaces the activations of prompts in a stress test, `(prompts, tokens, ...)`,
             by values of the same shape, from a seed; None if nothing replaces the output.
-
-    Raises:
-        ValueError: Only one of `of_sequence` and `of_prompts` is given.
     """
 
     name: str
@@ -40,10 +37,6 @@ class AblationKind:
     donors: Callable[[Tensor, int], Tensor] = lambda activations, tokens: activations
     draws_donors: bool = False
     of_prompts: Callable[[Tensor, int], Tensor] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.of_sequence is None) != (self.of_prompts is None):
-            raise ValueError(f"`of_sequence` and `of_prompts` of {self.name} belong together")
 
     @property
     def needs_donors(self) -> bool:

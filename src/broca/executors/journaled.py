@@ -23,7 +23,7 @@ T = TypeVar("T")
 OUTPUTS = "outputs"
 """Role of rows whose outputs were requested."""
 
-Rows = NDArray[np.intp]
+_Rows = NDArray[np.intp]
 """Positions of some rows of a plan."""
 
 
@@ -44,7 +44,6 @@ class JournaledExecutor:
         lengths: Number of tokens of a row of each item, `(items,)`.
         chunk_tokens: Number of tokens of rows that are measured and committed together.
         keep_outputs: Share of the rows whose raw output is kept, drawn by mask and item.
-        asker: Scores outputs of rows whose scores the journal does not keep.
         margin_items: Returns the journal ids of the margins of some bank positions.
         measuring: Context of every measurement, which delays an interruption.
         checkpoint: Called after every commit; it may end the run by an exception.
@@ -64,8 +63,7 @@ class JournaledExecutor:
     lengths: NDArray[np.int64]
     chunk_tokens: int
     keep_outputs: float = 0.0
-    asker: Executor | None = None
-    margin_items: Callable[[Rows], NDArray[np.int64]] | None = None
+    margin_items: Callable[[_Rows], NDArray[np.int64]] | None = None
     measuring: Callable[[], AbstractContextManager[Any]] = nullcontext
     checkpoint: Callable[[], None] = lambda: None
     on_chunk: Callable[[int, int, int], None] = lambda done, rows, total: None
@@ -87,8 +85,8 @@ class JournaledExecutor:
             BadResponse: A response is not a finite number.
             JournalError: The journal cannot be read or written.
         """
-        if self.asker is not None and (plan.response or "accuracy") == "accuracy":
-            rescored = self.asker.rescored(plan)
+        if (plan.response or "accuracy") == "accuracy":
+            rescored = self.executor.rescored(plan)
             if rescored.any():
                 return self._rescore(plan, rescored, role=role)
         with self.journal.transaction():
@@ -194,11 +192,10 @@ class JournaledExecutor:
 
     def _rescore(self, plan: Plan, rescored: NDArray[np.bool_], *, role: str) -> Measurement:
         """Measures a plan with some rows that are scored from their outputs."""
-        assert self.asker is not None
         responses = np.empty(len(plan))
         chosen, stored = np.flatnonzero(rescored), np.flatnonzero(~rescored)
         part = _part(plan, chosen)
-        responses[chosen] = self.asker.scores(part, self.answers(part, role=role))
+        responses[chosen] = self.executor.scores(part, self.answers(part, role=role))
         if len(stored):
             responses[stored] = self.run(_part(plan, stored), role=role).responses
         return Measurement(plan, responses)
@@ -220,27 +217,27 @@ class JournaledExecutor:
         return self.journal.condition(replace(self.condition, response="observation"))
 
     def _stream(
-        self, stream: Iterator[tuple[int, T]], parts: Sequence[Rows], total: int
-    ) -> Iterator[tuple[Rows, T, int]]:
+        self, stream: Iterator[tuple[int, T]], parts: Sequence[_Rows], total: int
+    ) -> Iterator[tuple[_Rows, T, int]]:
         """Yields the parts of a stream with their tokens; the run may be interrupted between two.
 
         An interruption is delayed while a part is awaited and while the caller commits it.
         """
         remaining = sum(len(part) for part in parts)
-        if self.executor.concurrent:
+        if self.executor.runner.concurrent:
             self.on_chunk(total - remaining, remaining, total)
         with closing(stream) as results:  # type: ignore[type-var]
             for count in range(len(parts) + 1):
-                if not self.executor.concurrent and count < len(parts):
+                if not self.executor.runner.concurrent and count < len(parts):
                     self.on_chunk(total - remaining, len(parts[count]), total)
                     remaining -= len(parts[count])
                 with self.measuring():
-                    before = self.executor.runner.tokens
+                    before = self.executor.tokens
                     result = next(results, None)
                     if result is None:
                         return
                     number, value = result
-                    yield parts[number], value, self.executor.runner.tokens - before
+                    yield parts[number], value, self.executor.tokens - before
                 self.checkpoint()
 
     def _commit(
@@ -271,14 +268,15 @@ class JournaledExecutor:
             if measurement.outputs is not None and self.keep_outputs:
                 kept = _drawn(keys, self.keep_outputs)
                 texts = [_as_text(measurement.outputs[row]) for row in kept.tolist()]
-                self.journal.write(**batch, kind="outputs", keys=keys[kept], contents=texts)
+                if texts:
+                    self.journal.write(**batch, kind="outputs", keys=keys[kept], contents=texts)
         self.measured += len(keys)
 
 
-def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[Rows]:
+def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[_Rows]:
     """Divides a plan into chunks of consecutive rows of at least `tokens` tokens, except the last.
 
-    Rows of a mask stay together if they fit, because they share prefixes.
+    _Rows of a mask stay together if they fit, because they share prefixes.
 
     Args:
         plan: The plan.
@@ -302,8 +300,8 @@ def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[Rows
 
 
 def _missing(
-    cut: Iterable[Rows], keys: NDArray[np.int64], absent: Sequence[bool] | NDArray[np.bool_]
-) -> list[Rows]:
+    cut: Iterable[_Rows], keys: NDArray[np.int64], absent: Sequence[bool] | NDArray[np.bool_]
+) -> list[_Rows]:
     """Returns the absent rows, chunk by chunk; of equal rows the first."""
     chosen = np.zeros(len(keys), dtype=bool)
     chosen[_first(keys)] = True
@@ -311,14 +309,14 @@ def _missing(
     return [rows for chunk in cut if len(rows := chunk[chosen[chunk]])]
 
 
-def _first(keys: NDArray[np.int64]) -> Rows:
+def _first(keys: NDArray[np.int64]) -> _Rows:
     """Returns the position of the first equal key for every key, `(rows,)`."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    positions: Rows = first[inverse]
+    positions: _Rows = first[inverse]
     return positions
 
 
-def _part(plan: Plan, rows: Rows) -> Plan:
+def _part(plan: Plan, rows: _Rows) -> Plan:
     """Returns some rows of a plan, with their masks."""
     used, mask_index = np.unique(plan.mask_index[rows], return_inverse=True)
     return replace(
@@ -329,7 +327,7 @@ def _part(plan: Plan, rows: Rows) -> Plan:
     )
 
 
-def _drawn(keys: NDArray[np.int64], share: float) -> Rows:
+def _drawn(keys: NDArray[np.int64], share: float) -> _Rows:
     """Draws a share of rows by mask and item: the same rows regardless of known rows."""
     draws = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     draws ^= draws >> np.uint64(32)

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import torch
 
@@ -127,16 +127,12 @@ class Worker:
         model, budget = self._model, self._engine(("", (), None)).token_budget
         return Loaded(model.identity, budget, model.device.type, platform.node(), os.getpid())
 
-    def answer(self, job: Job, setting: Setting) -> tuple[Answers | BrocaError, int]:
-        """Returns the answers, and their number of tokens."""
-        engine = self._engine(setting)
-        before = engine.tokens
-        reply: Answers | BrocaError
+    def answer(self, job: Job, setting: Setting) -> Answers | BrocaError:
+        """Returns the answers."""
         try:
-            reply = engine.answer(job)
+            return self._engine(setting).answer(job)
         except BrocaError as error:
-            reply = error
-        return reply, engine.tokens - before
+            return error
 
     def _engine(self, setting: Setting) -> Engine:
         """Returns the engine of a setting; all engines share the model."""
@@ -176,7 +172,7 @@ class _Lost(Exception):
 
 
 class RayPool:
-    """Workers of a Ray cluster; leaving the context stops them.
+    """Workers of a Ray cluster.
 
     Args:
         recipe: The model that they load.
@@ -191,8 +187,6 @@ class RayPool:
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
         self.recipe, self.options, self._make_room = recipe, options, make_room
-        self.tokens = 0
-        """Number of tokens that workers have read or generated in finished jobs."""
         self._ray = require_ray()
         self._busy: dict[Any, _Member] = {}
         self._idle: list[_Member] = []
@@ -200,17 +194,11 @@ class RayPool:
         self._reason = ""
         self._started_ray = self._paused = False
         self._shipped: dict[str | None, Any] = {}
-
-    def __enter__(self) -> Self:
         try:
             self._open()
         except BaseException:
             self.close()
             raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def pause(self) -> None:
         """Stops all workers; they start again on the next use."""
@@ -251,7 +239,7 @@ class RayPool:
             self._shipped[setting[0]] = self._ray.put(setting)
         me, shipped, again = object(), self._shipped[setting[0]], deque[_Task]()
         new = (_Task(me, job, shipped) for job in jobs)
-        done, start, more = 0, self.tokens, True
+        done, tokens, more = 0, 0, True
         failure: ExecutorFailed | None = None
 
         def give_out() -> None:
@@ -283,14 +271,12 @@ class RayPool:
                             "again"
                         )
                     continue
-                answers, tokens = reply
-                if isinstance(answers, BrocaError):
-                    raise answers
-                done += task.job.rows
-                self.tokens += tokens
-                on_progress(Progress(done, rows, self.tokens - start))
+                if isinstance(reply, BrocaError):
+                    raise reply
+                done, tokens = done + task.job.rows, tokens + reply.tokens
+                on_progress(Progress(done, rows, tokens))
                 give_out()  # the caller may take long with these answers
-                yield answers
+                yield reply
 
     def _open(self) -> None:
         """Joins or starts a cluster, and waits for the first worker."""
@@ -359,8 +345,12 @@ class RayPool:
         member.deadline = time.monotonic() + self.options.batch_limit
         self._busy[member.actor.answer.remote(task.job, task.setting)] = member
 
-    def _wait(self) -> Iterator[tuple[_Task, tuple[Answers | BrocaError, int] | None]]:
-        """Waits for workers; yields tasks with their replies, or None if they are lost."""
+    def _wait(self) -> Iterator[tuple[_Task, Answers | BrocaError | None]]:
+        """Waits for workers; yields tasks with their replies, or None if they are lost.
+
+        Raises:
+            ExecutorFailed: No worker is left, or one could not load the model or loaded another.
+        """
         if not self._busy:
             raise ExecutorFailed(
                 f"no worker is left ({self._reason}); everything that was measured is kept: look "
@@ -384,10 +374,18 @@ class RayPool:
                     yield task, None
                 continue
             self._idle.append(member)
-            if task is None:
-                self._welcome(member, reply)
-            else:
+            if task is not None:
                 yield task, reply
+            elif isinstance(reply, BrocaError):
+                raise ExecutorFailed(f"a worker cannot load the model: {reply}")
+            elif reply.identity != self.recipe.identity:
+                raise ExecutorFailed(
+                    f"a worker on {reply.node} loaded other weights or settings of "
+                    f"'{self.recipe.model}' than this process (digest {reply.identity[:12]}, here "
+                    f"{self.recipe.identity[:12]}): give every machine the same files and packages"
+                )
+            else:
+                member.loaded, self._failed_starts = reply, 0
 
     def _reply(self, ref: Any, member: _Member, *, late: bool) -> Any:
         """Returns the reply of a worker.
@@ -404,23 +402,6 @@ class RayPool:
             raise _Lost(f"a worker failed with {_line(error.cause)}") from error
         except self._ray.exceptions.RayError as error:
             raise _Lost(f"a worker{where} died ({type(error).__name__})") from error
-
-    def _welcome(self, member: _Member, reply: Loaded | BrocaError) -> None:
-        """Admits a worker that has loaded the model.
-
-        Raises:
-            ExecutorFailed: The worker could not load the model, or loaded another one.
-        """
-        if isinstance(reply, BrocaError):
-            raise ExecutorFailed(f"a worker cannot load the model: {reply}")
-        if reply.identity != self.recipe.identity:
-            raise ExecutorFailed(
-                f"a worker on {reply.node} loaded other weights or settings of "
-                f"'{self.recipe.model}' than this process (digest {reply.identity[:12]}, here "
-                f"{self.recipe.identity[:12]}): give every machine the same files and packages"
-            )
-        member.loaded = reply
-        self._failed_starts = 0
 
     def _end(self, member: _Member) -> None:
         if self._ray.is_initialized():
@@ -441,11 +422,6 @@ class RayRunner:
         self._pool = pool
         self._setting = spec.key, tuple(values.cpu() for values in spec.donors), spec.delta
         self._on_progress = spec.on_progress
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens that workers have read or generated in finished jobs."""
-        return self._pool.tokens
 
     @property
     def token_budget(self) -> int:
@@ -484,7 +460,7 @@ class RayHost:
         key = (spec.model.identity, spec.model.kinds, spec.engine_options)
         if key not in self._pools:
             make_room = partial(self._pause_others, key)
-            self._pools[key] = RayPool(Recipe.of(spec), self._options, make_room).__enter__()
+            self._pools[key] = RayPool(Recipe.of(spec), self._options, make_room)
         return RayRunner(self._pools[key], spec)
 
     def _pause_others(self, key: tuple[str, str, EngineOptions]) -> None:

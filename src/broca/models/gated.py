@@ -291,11 +291,8 @@ class GatedModel:
                 )
             prompt = [first]
         padding = tokenizer.pad_token_id
-        options = {
-            "pad_token_id": tokenizer.eos_token_id if padding is None else padding,
-            "tokenizer": tokenizer,
-            **options,
-        }
+        padding = tokenizer.eos_token_id if padding is None else padding
+        options = {"pad_token_id": padding, "tokenizer": tokenizer, **options}
         self.require_embedded(prompt)
         tokens = torch.tensor([prompt], device=self.device)
         sampling = _OF_SAMPLING if options.get("do_sample") else ()

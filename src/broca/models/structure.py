@@ -447,7 +447,7 @@ def _probe(
             quiet, disturbed, equal = (args[0][at, -1].float() for at in (0, index + 1, -1))
             inexact = 4 * (quiet - equal).norm()  # kernels for GPUs, batches of experts
             rounding = max(1e-3, 4 * torch.finfo(args[0].dtype).eps) * quiet.norm()
-            if (quiet - disturbed).norm() <= torch.maximum(rounding, inexact):
+            if not (quiet - disturbed).norm() > torch.maximum(rounding, inexact):  # NaN differs not
                 return
             width = args[0].shape[-1]
             if projects:

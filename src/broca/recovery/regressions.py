@@ -31,6 +31,12 @@ _SMALLEST = 0.01
 take long and fit noise."""
 _MEDIAN_OF_NORMAL = 0.6745
 """Median of the absolute values of standard normal numbers."""
+_PAIRS = 25
+"""Pairs of halves of the masks in a stability selection."""
+_STABLE = 0.8
+"""Share of the halves that must select a component."""
+_LARGEST = 10
+"""Maximum number of components that a half selects."""
 
 
 def shipped(name: str) -> Any:
@@ -119,17 +125,13 @@ class NonPositiveLasso(_Linear):
     noise of hundreds of harmless components cannot cancel the effects of the few that matter.
 
     Args:
-        folds: Number of folds of the cross-validation.
-        penalties: Number of penalties, spaced by scikit-learn.
-        penalty: A fixed penalty; cross-validation is then skipped.
+        penalty: A fixed penalty; five-fold cross-validation is then skipped.
 
     Attributes:
         penalty_: The penalty; None if nothing was fitted.
     """
 
-    def __init__(self, folds: int = 5, penalties: int = 20, penalty: float | None = None) -> None:
-        self.folds = folds
-        self.penalties = penalties
+    def __init__(self, penalty: float | None = None) -> None:
         self.penalty = penalty
 
     def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
@@ -137,13 +139,13 @@ class NonPositiveLasso(_Linear):
         matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
         self.penalty_ = self.penalty
         self.coef_, self.intercept_ = np.zeros(matrix.shape[1]), float(y.mean())
-        if y.std() == 0 or len(y) < 2 * self.folds:
+        if y.std() == 0 or len(y) < 10:
             return self
         with warnings.catch_warnings():
             # at the smallest penalties the path may stop early: another penalty is chosen
             warnings.simplefilter("ignore", ConvergenceWarning)
             if self.penalty is None:
-                inner = LassoCV(cv=self.folds, alphas=self.penalties, positive=True)
+                inner = LassoCV(cv=5, alphas=20, positive=True)
                 self.penalty_ = float(inner.fit(matrix, -y).alpha_)
             else:
                 inner = Lasso(alpha=self.penalty, positive=True).fit(matrix, -y)
@@ -213,53 +215,38 @@ def _ridge_errors(
 class StabilitySelection(_Linear):
     """Fits a Lasso to random halves of the masks and keeps components that most halves select.
 
-    Halves are drawn in complementary pairs. Each half selects at most its `largest` strongest
+    Halves are drawn in complementary pairs. Each half selects at most its `_LARGEST` strongest
     components, so that chance alone puts a component into few selections. By the bound of
     Meinshausen and Buehlmann (2010) the expected number of components selected wrongly is at most
-    `largest**2 / ((2 * threshold - 1) * components)`: 1.7 of 96 and 0.16 of 1024 by default.
+    `_LARGEST**2 / ((2 * _STABLE - 1) * components)`: 1.7 of 96 and 0.16 of 1024.
 
     Least squares fits the effects of the kept components, so that they are not shrunk.
 
     Args:
-        pairs: Number of pairs of halves.
-        threshold: Share of the halves that must select a component.
-        largest: Maximum number of components that a half selects.
-        alpha: Penalty of the Lasso, on the scale of standardized responses.
         seed: Seed of the halves.
 
     Attributes:
         frequency_: Share of the halves that selected each component, `(components,)`.
     """
 
-    def __init__(
-        self,
-        pairs: int = 25,
-        threshold: float = 0.8,
-        largest: int = 10,
-        alpha: float = 0.01,
-        seed: int = 0,
-    ) -> None:
-        self.pairs = pairs
-        self.threshold = threshold
-        self.largest = largest
-        self.alpha = alpha
+    def __init__(self, seed: int = 0) -> None:
         self.seed = seed
 
     def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
         """Fits the coefficients."""
         matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
         rng = np.random.default_rng([self.seed, 0x57AB])
-        lasso = Standardized(Lasso(alpha=self.alpha, max_iter=5000), fewest=1)
+        lasso = shipped("lasso")
         selected = np.zeros(matrix.shape[1])
         half = len(y) // 2
-        for _ in range(self.pairs if half else 0):
+        for _ in range(_PAIRS if half else 0):
             order = rng.permutation(len(y))
             for rows in (order[:half], order[half : 2 * half]):
                 strength = np.abs(lasso.fit(matrix[rows], y[rows]).coef_)
-                strongest = np.argsort(-strength, kind="stable")[: self.largest]
+                strongest = np.argsort(-strength, kind="stable")[:_LARGEST]
                 selected[strongest[strength[strongest] > 0]] += 1
-        self.frequency_ = selected / (2 * self.pairs)
-        stable = np.flatnonzero(self.frequency_ >= self.threshold)
+        self.frequency_ = selected / (2 * _PAIRS)
+        stable = np.flatnonzero(self.frequency_ >= _STABLE)
         self.coef_, self.intercept_ = np.zeros(len(selected)), float(y.mean())
         if len(stable):
             centered = matrix[:, stable] - matrix[:, stable].mean(axis=0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.recovery.records import coefficients
+from broca.recovery import coefficients
 from broca.results.localization import AdditivityInfo
 
 RESAMPLES = 100

@@ -15,7 +15,7 @@ from broca.reports.colours import style_sheet
 from broca.reports.drawing import svg
 from broca.reports.figure import Figure
 
-_PACKAGES = ("broca.reports", "broca.explorer", "broca.studies.paper", "broca.studies.methods")
+_PACKAGES = ("broca.reports", "broca.explorer", "broca.studies.paper")
 """The packages with templates; every name is unique among them."""
 
 

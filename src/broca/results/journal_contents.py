@@ -31,7 +31,7 @@ class JournalCondition:
 
 @dataclass(frozen=True, kw_only=True)
 class JournalRun:
-    """A run that requested rows of a journal.
+    """A run of a journal, in numbers.
 
     Attributes:
         id: Number in the journal.

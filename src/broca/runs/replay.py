@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,27 +13,9 @@ from broca.errors import BadInput, NotInJournal
 from broca.results.journal_contents import JournalRun
 from broca.runs.folder import RunFolder
 from broca.searches import Problem, Ranking
-from broca.store import Journal, Replay, read_bank, read_condition, read_items, read_plans
-from broca.store.encoding import decoded
+from broca.store import Journal, Replay, RunRows, read_run, restored
 
 _FEWEST_MASKS = 3
-
-
-@dataclass(frozen=True)
-class TaskRows:
-    """The distinct rows that a search measured on its task.
-
-    Attributes:
-        masks: Ablated components of every row, `(rows, components)`.
-        items: Journal id of every row's item, `(rows,)`.
-        responses: Response of every row, `(rows,)`.
-        response: Kind of the responses.
-    """
-
-    masks: NDArray[np.bool_]
-    items: NDArray[np.int64]
-    responses: NDArray[np.float64]
-    response: str
 
 
 def localized_in(folder: str | Path) -> RunFolder:
@@ -59,7 +41,7 @@ def problem_of_run(journal: Journal, run: JournalRun) -> Problem:
             f"run {run.id} of journal '{journal.name}' ended before its search began: give its "
             "command again"
         )
-    return Problem.restored(decoded(run.search["problem"]))
+    return restored(run.search["problem"], Problem)
 
 
 def ranking_from_journal(journal: Journal, run: JournalRun) -> Ranking:
@@ -73,7 +55,7 @@ def ranking_from_journal(journal: Journal, run: JournalRun) -> Ranking:
     return searches.run(search, Replay(journal, run.id).run)
 
 
-def task_rows(journal: Journal, run: JournalRun, problem: Problem) -> TaskRows:
+def task_rows(journal: Journal, run: JournalRun, problem: Problem) -> RunRows:
     """Returns the distinct rows that a search measured on its task, in the order of its plans.
 
     Rows with another response than the first of the search are left out.
@@ -81,34 +63,24 @@ def task_rows(journal: Journal, run: JournalRun, problem: Problem) -> TaskRows:
     Raises:
         NotInJournal: The journal contains no such rows.
     """
-    plans = read_plans(journal, run.id, "search")
-    condition = plans[0][0] if plans else 0
-    components, bank = read_bank(journal, run.id)
-    keys = np.concatenate([bank[:0], *(keys for number, keys in plans if number == condition)])
-    keys = keys[np.sort(np.unique(keys, return_index=True)[1])]
+    rows = read_run(journal, run.id)
+    bank = journal.bank(run.id)
     # the margin of a question is another item of the journal
-    questions = {item: (record.task, record.number) for item, record in read_items(journal).items()}
-    elsewhere = {
-        questions[item]
-        for task in problem.others
-        for item in bank[[*task.items, *task.confirm]].tolist()
-    }
-    of_task = [questions[item] not in elsewhere for item in (keys & 0xFFFFFFFF).tolist()]
-    entries = journal.find("rows", condition, keys[np.array(of_task, dtype=bool)])
-    entries = entries[entries["batch"] > 0]
-    if not len(entries):
+    questions = {item: (record.task, record.number) for item, record in rows.records.items()}
+    others = [bank[place] for task in problem.others for place in (*task.items, *task.confirm)]
+    elsewhere = {questions[item] for item in others}
+    chosen = [questions[item] not in elsewhere for item in rows.items.tolist()]
+    if not any(chosen):
         raise NotInJournal(
             f"journal '{journal.name}' holds no rows of the search: give the run's command again"
         )
-    return TaskRows(
-        journal.ablated(entries["key"] >> 32, components),
-        entries["key"] & 0xFFFFFFFF,
-        entries["response"],
-        read_condition(journal, condition).response,
-    )
+    return replace(
+        rows, masks=rows.masks[chosen], items=rows.items[chosen],
+        responses=rows.responses[chosen], gradients=None,
+    )  # fmt: skip
 
 
-def mask_changes(rows: TaskRows) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def mask_changes(rows: RunRows) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Returns every mask with its mean change from the intact model on the same items.
 
     Returns:

@@ -43,8 +43,7 @@ from broca.runs.task_sets import (
 from broca.runs.workspace import Workspace
 from broca.searches import Problem, Ranking
 from broca.searches.atlas import AtlasProblem
-from broca.store import Condition, ItemRecord, components_digest, now
-from broca.store.encoding import encoded
+from broca.store import Condition, ItemRecord, components_digest, now, written
 from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
 from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
@@ -226,7 +225,7 @@ class Run:
         record = {
             "method": method,
             "options": {name: searches.written(value) for name, value in options.items()},
-            "problem": encoded(problem),
+            "problem": written(problem),
         }
         self._journaled.journal.note_search(self._journaled.number, record)
 
@@ -445,7 +444,6 @@ class Run:
             lengths=np.array([tokens_of(item) for _, item in self.tasks.bank], dtype=np.int64),
             chunk_tokens=chunk_tokens(self.model, runner.token_budget, device=runner.device),
             keep_outputs=workspace.keep_outputs,
-            asker=self._executor,
             margin_items=self._margin_items,
             measuring=nullcontext if stopper is None else stopper.measuring,
             checkpoint=(lambda: None) if stopper is None else stopper.checkpoint,

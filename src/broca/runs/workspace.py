@@ -74,7 +74,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         """
         if self._journal is None:
             self._journal = self._opened.enter_context(
-                Journal.in_memory() if self.path is None else Journal(self.path)
+                Journal() if self.path is None else Journal(self.path)
             )
         return self._journal
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Plan, Response
-from broca.recovery import JointEffects, joint_effects
+from broca.recovery.joint import JointEffects, joint_effects
 from broca.searches.pilot import Bools, Floats, pilot, spread_masks
 from broca.searches.problem import Search
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from broca import designs
 from broca.errors import BadInput, nearest
 from broca.measurement import Plan
-from broca.recovery import RESAMPLES, recovery_name
+from broca.recovery import recovery_name
+from broca.recovery.uncertainty import RESAMPLES
 from broca.searches.method import Method
 from broca.searches.problem import Problem, Ranking, Search
 from broca.searches.regression import rank_by_regression, require_regression

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -69,12 +69,6 @@ class Problem:
     differentiable: bool = False
     prefix_tokens: float = 0.0
     item_tokens: float = 1.0
-
-    @classmethod
-    def restored(cls, record: Mapping[str, Any]) -> Problem:
-        """Restores the problem from a record of its fields, with other tasks as mappings."""
-        others = tuple(OtherTask(**other) for other in record.get("others", ()))
-        return cls(**{**record, "others": others})
 
     def budget(self, usual: int, *, fewest: int, method: str) -> int:
         """Returns the maximum number of rows: that of the problem, or else the method's `usual`.

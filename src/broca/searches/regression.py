@@ -8,14 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.recovery import (
-    DISCOVERY,
-    additivity,
-    coefficients,
-    make_recovery,
-    recovery_name,
-    uncertainty,
-)
+from broca.recovery import coefficients, make_recovery, recovery_name
+from broca.recovery.uncertainty import DISCOVERY, additivity, uncertainty
 from broca.searches.problem import Problem, Ranking, most_negative
 
 NO_EFFECT = "the regression gave no component a negative coefficient"

@@ -10,7 +10,8 @@ import numpy as np
 from broca import designs
 from broca.errors import BadInput, nearest
 from broca.measurement import Plan
-from broca.recovery import RESAMPLES, recovery_name
+from broca.recovery import recovery_name
+from broca.recovery.uncertainty import RESAMPLES
 from broca.searches.method import Method
 from broca.searches.pilot import sizes_of
 from broca.searches.problem import Problem, Ranking, Search

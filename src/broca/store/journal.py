@@ -67,8 +67,7 @@ class Journal:
     checksum.
 
     Args:
-        path: The file, which is created if it does not exist. `:memory:` keeps all rows in this
-            process.
+        path: The file, which is created if it does not exist; by default rows are kept in memory.
         read_only: Whether to only read, possibly while another process writes.
 
     Raises:
@@ -79,7 +78,7 @@ class Journal:
         JournalVersion: Another version of broca wrote it.
     """
 
-    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: str | Path = MEMORY, *, read_only: bool = False) -> None:
         self.name = str(path)
         """The file as the caller named it."""
         self._read_only = read_only
@@ -103,11 +102,6 @@ class Journal:
         except BaseException:
             self.close()
             raise
-
-    @classmethod
-    def in_memory(cls) -> Journal:
-        """Returns a journal in memory."""
-        return cls(MEMORY)
 
     def __enter__(self) -> Self:
         return self
@@ -134,7 +128,8 @@ class Journal:
     def _forget(self) -> None:
         """Drops what is kept in memory of the file's contents."""
         self._numbered: dict[str, dict[Any, int]] = {}
-        self._entries: dict[tuple[str, int], NDArray[np.void]] = {}
+        # by kind and condition: sorted arrays, each at most half as long as the one before
+        self._entries: dict[tuple[str, int], list[NDArray[np.void]]] = {}
 
     def _require_sound(self) -> None:
         """Lets SQLite check its pages, and compares the tables with those of this version."""
@@ -180,6 +175,10 @@ class Journal:
             if _seal(table, values) != seal:
                 raise damaged(self.name, f"line {values[0]} of {table} was altered")
             yield _LINES[table](*values)
+
+    def line(self, table: str, number: int) -> Any:
+        """Returns the line of an id as a named tuple."""
+        return next(self.lines(table, "id = ?", number))
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -238,7 +237,7 @@ class Journal:
 
     def condition(self, condition: Condition) -> int:
         """Returns the id of a condition, which is added if it is new."""
-        return int(self._ids("conditions", [(condition.written(),)])[0])
+        return int(self._ids("conditions", [(condition.text(),)])[0])
 
     def components(self, names: Sequence[str]) -> int:
         """Returns the id of a list of components, which is added if it is new."""
@@ -255,8 +254,7 @@ class Journal:
 
     def names(self, components: int) -> tuple[str, ...]:
         """Returns the names of the components of an id."""
-        ((_, names),) = self.lines("components", "id = ?", components)
-        return tuple(json.loads(names))
+        return tuple(json.loads(self.line("components", components).names))
 
     def ablated(self, masks: Ids, components: int) -> NDArray[np.bool_]:
         """Returns the masks of some ids over the components of an id, `(masks, components)`."""
@@ -266,6 +264,11 @@ class Journal:
         count = len(self.names(components))
         packed = np.frombuffer(bits, dtype=np.uint8).reshape(len(ids), (count + 7) // 8)
         return np.unpackbits(packed, axis=1, count=count).astype(bool)[index]
+
+    def bank(self, run: int) -> list[int]:
+        """Returns the ids of the items of a run, in the order of the positions in its plans."""
+        ids: list[int] = np.frombuffer(self.line("runs", run).items, dtype="<i8").tolist()
+        return ids
 
     def find(self, kind: str, condition: int, keys: Ids) -> NDArray[np.void]:
         """Looks rows, outputs or vectors up.
@@ -282,13 +285,13 @@ class Journal:
             JournalDamaged: A batch is not what was written.
         """
         if (kind, condition) not in self._entries:
-            self._entries[kind, condition] = _sorted(
-                _entries(batch.id, batch.keys, batch.responses)
-                for batch in self.lines("batches", "kind = ? AND condition = ?", kind, condition)
-            )
-        entries = self._entries[kind, condition]
+            batches = self.lines("batches", "kind = ? AND condition = ?", kind, condition)
+            parts = [
+                _entries(batch.id, batch.keys, batch.responses) for batch in batches if batch.rows
+            ]
+            self._entries[kind, condition] = [_sorted(parts)] if parts else []
         found = np.zeros(len(keys), dtype=ENTRY)
-        if len(entries):
+        for entries in self._entries[kind, condition]:
             places = np.searchsorted(entries["key"], keys).clip(max=len(entries) - 1)
             known = entries["key"][places] == keys
             found[known] = entries[places[known]]
@@ -301,10 +304,12 @@ class Journal:
             JournalDamaged: A batch is not what was written.
         """
         contents: list[bytes | None] = [None] * len(entries)
-        for batch in np.unique(entries["batch"][entries["batch"] > 0]).tolist():
+        order = np.argsort(entries["batch"], kind="stable")
+        batches, starts = np.unique(entries["batch"][order], return_index=True)
+        for batch, rows in zip(batches.tolist(), np.split(order, starts[1:]), strict=False):
             for _, content in self.lines("contents", "id = ?", batch):
                 values = msgspec.msgpack.decode(zlib.decompress(content), type=list[bytes])
-                for row in np.flatnonzero(entries["batch"] == batch).tolist():
+                for row in rows.tolist():
                     contents[row] = values[entries["place"][row]]
         return contents
 
@@ -337,15 +342,18 @@ class Journal:
         """
         key_bytes = keys.astype("<i8").tobytes()
         response_bytes = None if responses is None else responses.astype("<f8").tobytes()
+        known = self._entries.pop((kind, condition), None)  # read again if this is interrupted
         with self.transaction():
             line = (run, role, kind, condition, len(keys), tokens, now(), key_bytes, response_bytes)
             batch = self._add("batches", [line])
             if contents:
                 content = zlib.compress(msgspec.msgpack.encode(contents), _LEVEL)
                 self._add("contents", [(content,)], first=batch)
-        if (kind, condition) in self._entries:
-            new = _entries(batch, key_bytes, response_bytes)
-            self._entries[kind, condition] = _sorted([self._entries[kind, condition], new])
+        if known is not None and len(keys):
+            known.append(_sorted([_entries(batch, key_bytes, response_bytes)]))
+            while len(known) > 1 and len(known[-2]) < 2 * len(known[-1]):
+                known[-2:] = [_sorted(known[-2:])]
+            self._entries[kind, condition] = known
 
     def begin_run(
         self,
@@ -375,8 +383,7 @@ class Journal:
         self._change_run(run, finished=now())
 
     def _change_run(self, run: int, **changes: Any) -> None:
-        (line,) = self.lines("runs", "id = ?", run)
-        self._add("runs", [line._replace(**changes)[1:]], first=run)
+        self._add("runs", [self.line("runs", run)._replace(**changes)[1:]], first=run)
 
     def add_plan(self, run: int, *, role: str, condition: int, keys: Ids) -> None:
         """Records the rows that a run requests, `(rows,)`."""
@@ -411,8 +418,8 @@ def _entries(batch: int, keys: bytes, responses: bytes | None) -> NDArray[np.voi
     return entries
 
 
-def _sorted(parts: Iterator[NDArray[np.void]] | Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-    entries = np.concatenate([np.zeros(0, dtype=ENTRY), *parts])
+def _sorted(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
+    entries = np.concatenate(parts)
     return entries[np.argsort(entries["key"], kind="stable")]
 
 

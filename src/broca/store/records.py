@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +16,7 @@ KEYS = 1
 """Version of the meaning of responses; incremented when answers of the engine change."""
 
 Ids = NDArray[np.int64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,13 @@ class Condition:
     response: str
     gradients: bool = False
 
-    def written(self) -> str:
+    def text(self) -> str:
         """The text that stands for the condition in a journal."""
         return json.dumps({"keys": KEYS, **asdict(self)})
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Returns the condition of a text of `written`."""
+        """Returns the condition of a text."""
         fields = json.loads(text)
         del fields["keys"]
         return cls(**fields)
@@ -72,6 +74,20 @@ class ItemRecord(NamedTuple):
     number: int
     prompt: str = ""
     target: str = ""
+
+
+def written(problem: Any) -> Any:
+    """Returns the problem of a search, a data class with arrays, as plain values for JSON."""
+    return msgspec.to_builtins(problem, enc_hook=lambda array: array.tolist())
+
+
+def restored(values: Any, kind: type[T]) -> T:
+    """Returns the data class of `written`; its arrays have the types of their annotations."""
+    return msgspec.convert(
+        values,
+        kind,
+        dec_hook=lambda array, entries: np.array(entries, array.__args__[1].__args__[0]),
+    )
 
 
 def row_keys(masks: Ids, items: Ids) -> Ids:

@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRows:
-    """Rows that a run requested, in the order of its plans, with their responses.
+    """Distinct rows that a run requested and that were measured, in the order of its plans.
 
     Attributes:
         components: Names of the columns.
-        masks: The distinct masks, `(masks, components)`.
-        items: The distinct items.
-        mask_index: Mask of every row, `(rows,)`.
-        item_index: Item of every row, `(rows,)`.
+        condition: What the rows were measured under.
+        masks: Ablated components of every row, `(rows, components)`.
+        items: Id of every row's item, `(rows,)`.
+        records: The items of all runs by id.
         responses: Responses, higher is better, `(rows,)`.
         gradients: Gradients, `(rows, components)`, if they were requested.
     """
 
     components: tuple[str, ...]
+    condition: Condition
     masks: NDArray[np.bool_]
-    items: tuple[ItemRecord, ...]
-    mask_index: NDArray[np.intp]
-    item_index: NDArray[np.intp]
+    items: Ids
+    records: dict[int, ItemRecord]
     responses: NDArray[np.float64]
     gradients: NDArray[np.float32] | None = None
 
@@ -83,36 +83,10 @@ def find_run(journal: Journal, digest: str | None = None) -> JournalRun:
     return matching[-1]
 
 
-def read_bank(journal: Journal, run: int) -> tuple[int, Ids]:
-    """Returns the id of a run's components, and the ids of the items of its bank."""
-    (line,) = journal.lines("runs", "id = ?", run)
-    return line.components, _ids(line.items)
-
-
-def read_items(journal: Journal) -> dict[int, ItemRecord]:
-    """Returns all items by their ids."""
-    return {line.id: ItemRecord(*line[1:]) for line in journal.lines("items")}
-
-
-def read_plans(journal: Journal, run: int, role: str) -> list[tuple[int, Ids]]:
-    """Returns the id of the condition and the keys of every plan that a run noted for a role."""
-    plans = journal.lines("plans", "run = ? AND role = ?", run, role)
-    return [(plan.condition, _ids(plan.keys)) for plan in plans]
-
-
-def read_condition(journal: Journal, condition: int) -> Condition:
-    """Returns the condition of an id."""
-    (line,) = journal.lines("conditions", "id = ?", condition)
-    return Condition.read(line.text)
-
-
-def read_gradients(journal: Journal, entries: NDArray[np.void]) -> NDArray[np.float32]:
-    """Returns the gradients of known rows, `(rows, components)`."""
-    return np.array([np.frombuffer(blob or b"", "<f4") for blob in journal.contents(entries)])
-
-
 def read_run(journal: Journal, run: int, *, role: str = "search") -> RunRows:
     """Reads the rows that a run requested.
+
+    Rows under another condition than the first, and rows that were not measured yet, are left out.
 
     Args:
         journal: An open journal.
@@ -120,43 +94,47 @@ def read_run(journal: Journal, run: int, *, role: str = "search") -> RunRows:
         role: `search` for the rows of the search, `scores` for those of the verification.
 
     Raises:
-        NotInJournal: Some rows were not measured, because the run was interrupted.
-        BadInput: The run requested no rows, or rows under several conditions.
+        NotInJournal: No row was measured.
         JournalDamaged: A row was altered.
     """
-    plans = read_plans(journal, run, role)
-    if not plans:
-        raise BadInput(f"run {run} of journal '{journal.name}' asked for no rows of its {role}")
-    conditions = {condition for condition, _ in plans}
-    if len(conditions) > 1:
-        raise BadInput(
-            f"run {run} of journal '{journal.name}' measured its {role} in {len(conditions)} "
-            "ways: read it plan by plan"
-        )
-    (condition,) = conditions
-    keys = np.concatenate([keys for _, keys in plans])
-    entries = journal.find("rows", condition, keys)
-    missing = int((entries["batch"] == 0).sum())
-    if missing:
+    plans = list(journal.lines("plans", "run = ? AND role = ?", run, role))
+    condition = plans[0].condition if plans else 0
+    keys = np.concatenate(
+        [_ids(b""), *(_ids(plan.keys) for plan in plans if plan.condition == condition)]
+    )
+    entries = journal.find("rows", condition, keys[np.sort(np.unique(keys, return_index=True)[1])])
+    entries = entries[entries["batch"] > 0]
+    if not len(entries):
         raise NotInJournal(
-            f"{missing} of {len(keys)} rows of run {run} are not in journal '{journal.name}': give "
-            "the command of the run again, which goes on where it ended"
+            f"journal '{journal.name}' holds no rows of the {role} of run {run}: give the run's "
+            "command again"
         )
-    masks, mask_index = np.unique(keys >> 32, return_inverse=True)
-    items, item_index = np.unique(keys & 0xFFFFFFFF, return_inverse=True)
-    components, _ = read_bank(journal, run)
-    records = read_items(journal)
+    components = journal.line("runs", run).components
+    under = read_condition(journal, condition)
     return RunRows(
         components=journal.names(components),
-        masks=journal.ablated(masks, components),
-        items=tuple(records[item] for item in items.tolist()),
-        mask_index=mask_index.astype(np.intp),
-        item_index=item_index.astype(np.intp),
+        condition=under,
+        masks=journal.ablated(entries["key"] >> 32, components),
+        items=entries["key"] & 0xFFFFFFFF,
+        records=read_items(journal),
         responses=entries["response"],
-        gradients=read_gradients(journal, entries)
-        if read_condition(journal, condition).gradients
-        else None,
+        gradients=read_gradients(journal, entries) if under.gradients else None,
     )
+
+
+def read_items(journal: Journal) -> dict[int, ItemRecord]:
+    """Returns all items by their ids."""
+    return {line.id: ItemRecord(*line[1:]) for line in journal.lines("items")}
+
+
+def read_condition(journal: Journal, condition: int) -> Condition:
+    """Returns the condition of an id."""
+    return Condition.read(journal.line("conditions", condition).text)
+
+
+def read_gradients(journal: Journal, entries: NDArray[np.void]) -> NDArray[np.float32]:
+    """Returns the gradients of known rows, `(rows, components)`."""
+    return np.array([np.frombuffer(blob or b"", "<f4") for blob in journal.contents(entries)])
 
 
 class Replay:
@@ -170,8 +148,8 @@ class Replay:
 
     def __init__(self, journal: Journal, run: int, *, role: str = "search") -> None:
         self._journal = journal
-        self._plans = read_plans(journal, run, role)
-        self._components, _ = read_bank(journal, run)
+        self._plans = list(journal.lines("plans", "run = ? AND role = ?", run, role))
+        self._components = journal.line("runs", run).components
         self._answered = 0
         self._places: dict[int, int] = {}
 
@@ -184,7 +162,7 @@ class Replay:
         number = self._answered
         if number == len(self._plans):
             raise self._missing(f"the run ended after {number} plans")
-        condition, keys = self._plans[number]
+        condition, keys = self._plans[number].condition, _ids(self._plans[number].keys)
         masks = self._journal.ablated(keys >> 32, self._components)
         if not np.array_equal(masks, plan.masks[plan.mask_index]):
             raise self._missing(f"plan {number} asked for other masks")
@@ -218,7 +196,7 @@ def table_of_rows(journal: Journal) -> pd.DataFrame:
     frames = [pd.DataFrame(columns=["value"])]
     for batch in journal.lines("batches", "kind = 'rows'"):
         keys = _ids(batch.keys)
-        components, _ = read_bank(journal, batch.run)
+        components = journal.line("runs", batch.run).components
         names = np.array(journal.names(components))
         records = [items[item] for item in (keys & 0xFFFFFFFF).tolist()]
         texts = journal.contents(journal.find("outputs", batch.condition, keys))

@@ -14,7 +14,7 @@ from broca.results.refit import Refit
 from broca.runs.replay import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
 from broca.searches.regression import rank_by_regression
-from broca.store import Journal, find_run, read_bank
+from broca.store import Journal, find_run
 
 
 @verb(RefitOptions)
@@ -34,7 +34,6 @@ def refit(options: RefitOptions) -> Refit:
         run = find_run(journal, run_folder.record.digests.get("run"))
         problem = problem_of_run(journal, run)
         rows = task_rows(journal, run, problem)
-        names = journal.names(read_bank(journal, run.id)[0])
     method = str(run.search["method"])
     masks, changes = mask_changes(rows)
     if require_method(method).one_mask_size:
@@ -44,12 +43,12 @@ def refit(options: RefitOptions) -> Refit:
     if k is not None:
         problem = replace(problem, k=k)
     ranking = rank_by_regression(problem, masks, changes, recovery, {}, resamples=options.resamples)
-    components = ComponentSet(tuple(Component.parse(name) for name in names))
+    components = ComponentSet(tuple(Component.parse(name) for name in rows.components))
     return Refit(
         task=str(run.settings["task"]),
         method=method,
         recovery=recovery_name(recovery),
-        response=rows.response,
+        response=rows.condition.response,
         rows=len(rows.responses),
         masks=len(masks),
         ranking=ranked(components, ranking.effects, ranking.order, **ranking.details),

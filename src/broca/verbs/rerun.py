@@ -13,7 +13,7 @@ from broca.results.localization import Localization, RankedComponent, ranked
 from broca.results.repetition import Repetition
 from broca.runs.folder import with_recorded
 from broca.runs.replay import localized_in, ranking_from_journal
-from broca.store import Journal, find_run, read_bank
+from broca.store import Journal, find_run
 
 TOLERANCE = {"float32": 1e-6, "bfloat16": 1e-2, "float16": 1e-2}
 """Largest allowed difference of an effect, relative to the largest effect, by dtype."""
@@ -51,7 +51,7 @@ def rerun(options: RerunOptions) -> Repetition:
     with Journal(run_folder.journal, read_only=True) as journal:
         run = find_run(journal, run_folder.record.digests.get("run"))
         ranking = ranking_from_journal(journal, run)
-        names = journal.names(read_bank(journal, run.id)[0])
+        names = journal.names(journal.line("runs", run.id).components)
     components = ComponentSet(tuple(Component.parse(name) for name in names))
     return compare_rankings(
         before,

@@ -37,8 +37,8 @@ STAGES = {
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("others", [0, 2])
-def test_what_is_observed_is_what_each_mask_lost_on_each_item(stage, others):
-    """The task's rows come before those of the others on the first masks, and rows are counted."""
+def test_losses_are_what_each_mask_lost_on_each_item(stage, others):
+    """Rows of the task and of the others are kept apart, and all are counted."""
     problem = problem_of(1 + others, COMPONENTS, items=10, k=3, continuous=True)
     measurer, plans = LossMeasurer(problem, 1000, 1.0), []
     answered(measurer.measure_intact("items", 1000), plans)
@@ -47,17 +47,14 @@ def test_what_is_observed_is_what_each_mask_lost_on_each_item(stage, others):
     assert measurer.knows_confirm
     masks = np.array([np.arange(COMPONENTS) < size for size in (1, 2, 3)])
     answered(STAGES[stage](measurer, masks, 2 if others else 0), plans)
-    (observed,) = measurer.observed
-    count = len(observed.masks)
-    rows = np.concatenate([np.arange(count), np.arange(len(observed.losses) - count)])
-    expected = [
-        lost(observed.masks[mask], item) for mask, item in zip(rows, observed.items, strict=True)
-    ]
-    np.testing.assert_allclose(observed.losses, expected, atol=1e-12)
-    assert (observed.items[:count] < 100).all()
-    assert (observed.items[count:] >= 100).all()
-    assert (len(observed.losses) > count) == (others > 0 and stage != "drops")
-    confirmed = observed.items % 100 >= 10
-    assert confirmed.all() if observed.part == "confirm" else not confirmed.any()
-    assert plans[-1].response == ("probability" if observed.part == "items" else "accuracy")
+    part = "items" if stage in ("drops", "items") else "confirm"
+    assert {key[1] for key in measurer.losses} == {part}
+    assert (("others", part) in measurer.losses) == (others > 0 and stage != "drops")
+    for (target, _), rows in measurer.losses.items():
+        met = zip(rows.masks, rows.items, strict=True)
+        expected = [lost(mask, item) for mask, item in met]
+        np.testing.assert_allclose(rows.losses, expected, atol=1e-12)
+        assert ((rows.items < 100) == (target == "task")).all()
+        assert ((rows.items % 100 >= 10) == (part == "confirm")).all()
+    assert plans[-1].response == ("probability" if part == "items" else "accuracy")
     assert 1000 - measurer.rows_left == measurer.rows == sum(len(plan) for plan in plans)

@@ -25,45 +25,36 @@ agree by chance."""
 
 
 @dataclass(frozen=True)
-class Observed:
-    """Masks, and their losses on rows of the task and of the others.
-
-    Attributes:
-        masks: The masks, `(masks, components)`.
-        losses: Losses of the task for each mask, then losses of the others for the first masks,
-            `(rows,)`.
-        items: Items of these rows, `(rows,)`.
-        part: Part of the items, whose rows have the same noise: rows of `items` measure the
-            search's response, rows of `confirm` the tasks' own metrics.
-    """
+class Losses:
+    """Measured rows: their masks `(rows, components)`, losses and items, `(rows,)`."""
 
     masks: Bools
     losses: Floats
     items: Items
-    part: ItemUse
+
+    def joined(self, later: Losses) -> Losses:
+        """Returns these rows and later ones."""
+        return Losses(
+            np.vstack([self.masks, later.masks]),
+            np.concatenate([self.losses, later.losses]),
+            np.concatenate([self.items, later.items]),
+        )
 
 
 @dataclass(frozen=True)
 class SetDrops:
-    """Drops of sets on the same rows: of the task, and of the others in turn.
+    """Drops of sets on the same rows.
 
     Attributes:
         task: Drops of the task, `(sets, rows)`.
-        others: Drops of the others, `(sets, rows)`; zero without other tasks.
-        weight: Weight of a drop of the others.
+        specific: Drops of the task minus the weighted drops of the others, `(sets, rows)`.
         items: The task's item of every row, `(rows,)`. If rows outnumber the items, items repeat,
             and a repeated item adds no evidence about other items.
     """
 
     task: Floats
-    others: Floats
-    weight: float
+    specific: Floats
     items: Items
-
-    @property
-    def specific(self) -> Floats:
-        """The specific drops of all sets, `(sets, rows)`."""
-        return self.task - self.weight * self.others
 
     def harmful(self, least: float) -> Bools:
         """Whether each set does specific harm of at least `least`, `(sets,)`."""
@@ -130,7 +121,9 @@ class LossMeasurer:
 
     Attributes:
         rows: Number of rows so far.
-        observed: Losses of masks, in the order of measurement.
+        losses: The measured rows, of `task` or of `others`, on each part of the items. The rows of
+            a part have the same noise: those of `items` measure `response`, those of `confirm` the
+            tasks' own metrics.
         rng: Generator of all random draws.
         response: Response of the screen; None for the task's own metric.
     """
@@ -138,7 +131,7 @@ class LossMeasurer:
     def __init__(self, problem: Problem, budget: int, weight: float) -> None:
         self.problem, self.budget, self.weight = problem, budget, weight
         self.rows = 0
-        self.observed: list[Observed] = []
+        self.losses: dict[tuple[str, ItemUse], Losses] = {}
         self.rng = np.random.default_rng([problem.seed, 0xF0C5])
         self.response: Response | None = "probability" if problem.continuous else None
         self._intact: dict[str, dict[int, float]] = {}
@@ -221,7 +214,10 @@ class LossMeasurer:
                 rows = tasks == name
                 expected[rows] = self._levels[name].predict(expected[rows], responses[rows])
         lost = expected - responses
-        self.observed.append(Observed(masks, lost, items, part))
+        count = len(masks)
+        self._add("task", part, masks, lost[:count], items[:count])
+        if others:
+            self._add("others", part, masks[:others], lost[count:], items[count:])
         return lost
 
     def crossed(self, masks: Bools, items: int) -> Search[SetDrops]:
@@ -235,17 +231,18 @@ class LossMeasurer:
         responses = yield from self._ask(every, index, np.tile(drawn, len(every)), "confirm")
         table = responses.reshape(len(every), -1)
         lost = table[0] - table[1:]
-        task = lost[:, :items]
-        others = lost[:, items:] if self.problem.others else np.zeros_like(task)
-        self.observed.append(
-            Observed(
-                np.repeat(masks, items, axis=0),
-                np.concatenate([part.ravel() for part in np.split(lost, len(drawn) // items, 1)]),
-                np.concatenate([np.tile(part, len(masks)) for part in drawn.reshape(-1, items)]),
-                "confirm",
-            )
-        )
-        return SetDrops(task, others, self.weight, drawn[:items])
+        task, others = lost[:, :items], lost[:, items:]
+        rows = np.repeat(masks, items, axis=0)
+        specific, met = task, np.tile(drawn[:items], len(masks))
+        self._add("task", "confirm", rows, task.ravel(), met)
+        if self.problem.others:
+            specific, met = task - self.weight * others, np.tile(drawn[items:], len(masks))
+            self._add("others", "confirm", rows, others.ravel(), met)
+        return SetDrops(task, specific, drawn[:items])
+
+    def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Items) -> None:
+        new, before = Losses(masks, losses, items), self.losses.get((target, part))
+        self.losses[target, part] = new if before is None else before.joined(new)
 
     def _ask(self, masks: Bools, index: Items, items: Items, part: ItemUse) -> Search[Floats]:
         response: Response | None = self.response if part == "items" else "accuracy"

@@ -28,12 +28,13 @@ from statistics import NormalDist
 import numpy as np
 
 from broca.errors import BadInput
-from broca.recovery import additivity, make_recovery
+from broca.recovery import make_recovery
+from broca.recovery.uncertainty import additivity
 from broca.results.localization import AnswerInfo
 from broca.searches.method import Method
 from broca.searches.pilot import MOST_MASKS, Bools, Floats, growing_size, pilot, random_masks
 from broca.searches.pooled.beliefs import Beliefs, Features
-from broca.searches.pooled.measurer import LossMeasurer, SetDrops
+from broca.searches.pooled.measurer import Losses, LossMeasurer, SetDrops
 from broca.searches.problem import Problem, Ranking, Search
 
 _ROWS_PER_TASK = 800
@@ -186,10 +187,17 @@ class Pooled:
             rng=measurer.rng,
             intact=measurer.intact_level,
         )
-        measurer.observed.clear()  # masks of any size give little evidence about small sets
+        measurer.losses.clear()  # masks of any size give little evidence about small sets
         search = _Search(self, measurer, growing_size(lost, measurer.intact_level))
         outcome = yield from search.spend(measurer.rows_left)
-        return search.ranked((yield from search.go_on(outcome)))
+        most = _GOING_ON * budget if problem.rows is None else budget
+        while outcome.answer.says == "not enough rows":
+            rows = min(measurer.rows, most - measurer.rows)
+            if rows < budget // _LEFT:
+                break
+            measurer.budget = measurer.rows + rows
+            outcome = yield from search.spend(rows)
+        return search.ranked(outcome)
 
 
 class _Search:
@@ -204,19 +212,20 @@ class _Search:
     def __init__(self, strategy: Pooled, measurer: LossMeasurer, size: int) -> None:
         problem = measurer.problem
         self._strategy, self._measurer, self._size = strategy, measurer, size
-        self._masks = np.zeros((0, problem.components), dtype=bool)
-        self._lost = np.zeros(0)
-        none = np.zeros(0, dtype=np.intp)
         self._beliefs = Beliefs(
+            measurer.losses,
             problem.components,
             problem.k,
             strategy.cost,
             strategy.contrast,
-            Features(none, none),
             measurer.rng,
         )
         self._harms: Floats = np.zeros((1, problem.components))  # draws, by the screen alone
-        self._learned = 0  # measurements that are already in the posterior
+
+    @property
+    def _screened(self) -> Losses:
+        """The task's rows of the screen."""
+        return self._measurer.losses["task", "items"]
 
     def spend(self, rows: int) -> Search[Outcome]:
         """Spends rows on a screen, on rounds and on the decision."""
@@ -228,28 +237,6 @@ class _Search:
         yield from self._propose(int(_ROUNDS * rows))
         return (yield from self._settle())
 
-    def go_on(self, outcome: Outcome) -> Search[Outcome]:
-        """Spends as many rows again while there is no answer, up to the limit of the problem."""
-        measurer, problem = self._measurer, self._measurer.problem
-        budget = self._strategy.require(problem)
-        most = _GOING_ON * budget if problem.rows is None else budget
-        while outcome.answer.says == "not enough rows":
-            rows = min(measurer.rows, most - measurer.rows)
-            if rows < budget // _LEFT:
-                break
-            measurer.budget = measurer.rows + rows
-            outcome = yield from self.spend(rows)
-        return outcome
-
-    def _learn(self) -> None:
-        """Adds the new measurements to the posterior."""
-        for observed in self._measurer.observed[self._learned :]:
-            self._beliefs.add(observed)
-            if observed.part == "items":
-                self._masks = np.vstack([self._masks, observed.masks])
-                self._lost = np.append(self._lost, observed.losses[: len(observed.masks)])
-        self._learned = len(self._measurer.observed)
-
     def _screen(self, rows: int) -> Search[None]:
         """Measures random masks, a new mask for every row of the task, and makes the short list."""
         measurer, problem = self._measurer, self._measurer.problem
@@ -259,16 +246,11 @@ class _Search:
         masks = random_masks(sizes, problem.components, measurer.rng)
         shared = round(_SHARED * number) if problem.others else 0
         yield from measurer.each_on_one(masks, shared, "items")
-        self._learn()
-        self._list_promising()
-
-    def _list_promising(self) -> None:
-        """Chooses the components that have coefficients, and the short list among them."""
-        beliefs, components = self._beliefs, self._measurer.problem.components
+        beliefs, components, screened = self._beliefs, problem.components, self._screened
         columns = np.arange(components)
         if components > _COLUMNS:
-            centered = self._masks - self._masks.mean(axis=0)
-            moved = centered.T @ (self._lost - self._lost.mean())
+            centered = screened.masks - screened.masks.mean(axis=0)
+            moved = centered.T @ (screened.losses - screened.losses.mean())
             columns = np.sort(np.argsort(-moved, kind="stable")[:_COLUMNS])
         beliefs.describe(Features(columns, columns[:0]))
         alone = beliefs.alone(columns)
@@ -311,7 +293,6 @@ class _Search:
             drawn = measurer.rng.choice(self._harms, int(empty.sum()))
             sets[empty] = self._most_harmful(drawn)
             yield from measurer.each_on_one(sets, round(share * number), "confirm")
-            self._learn()
             beliefs.fit()
 
     def _settle(self) -> Search[Outcome]:
@@ -363,7 +344,6 @@ class _Search:
         if items < 1:
             return None
         met: SetDrops = yield from measurer.crossed(sets, items)
-        self._learn()
         self._beliefs.fit()
         return met
 
@@ -392,9 +372,9 @@ class _Search:
         """
         beliefs = self._beliefs
         columns = beliefs.features.columns
-        alone = beliefs.posterior.task.of(beliefs.features.of(beliefs.alone(columns)))
-        sums = alone @ self._masks[:, columns].mean(axis=0)
-        return float(np.quantile(self._lost.mean() - sums, 0.95))
+        alone = beliefs.posterior.task @ beliefs.features.of(beliefs.alone(columns)).T
+        sums = alone @ self._screened.masks[:, columns].mean(axis=0)
+        return float(np.quantile(self._screened.losses.mean() - sums, 0.95))
 
     def _rows_needed(self, outcome: Outcome) -> int | None:
         """Returns the number of rows that brings the bound down to `least`, or None if too large.
@@ -476,51 +456,47 @@ class _Search:
 
     def ranked(self, outcome: Outcome) -> Ranking:
         """Ranks components by the task's loss without each alone, the selected components first."""
-        beliefs, measurer = self._beliefs, self._measurer
-        components, columns = self._masks.shape[1], beliefs.features.columns
+        beliefs, measurer, strategy = self._beliefs, self._measurer, self._strategy
+        components, columns = beliefs.components, beliefs.features.columns
         effects, halves, others = np.zeros((3, components))
         needed = np.zeros(components, dtype=bool)
         described = beliefs.features.of(beliefs.alone(columns))
-        effects[columns] = -(described @ beliefs.posterior.task.mean)
-        halves[columns] = _CERTAIN * np.sqrt(beliefs.posterior.task.variances(described))
-        drawn = beliefs.posterior.others.of(described)
+        effects[columns] = -(described @ beliefs.posterior.task.mean(axis=0))
+        halves[columns] = _CERTAIN * (beliefs.posterior.task @ described.T).std(axis=0)
+        drawn = beliefs.posterior.others @ described.T
         others[columns] = -drawn.mean(axis=0)
-        needed[columns] = (drawn >= self._strategy.least / 2).mean(axis=0) >= _OFTEN
+        needed[columns] = (drawn >= strategy.least / 2).mean(axis=0) >= _OFTEN
         contrast = np.argsort(effects - measurer.weight * others, kind="stable")
         inside = (outcome.members & outcome.is_finding)[contrast]
         selected = tuple(contrast[inside].tolist())
         universal = np.argsort(others, kind="stable")
         universal = universal[needed[universal] & ~np.isin(universal, selected)]
-        return Ranking(
-            effects,
-            (*selected, *contrast[~inside].tolist()),
-            selected,
-            outcome.reason,
-            self._recorded(outcome),
-            intervals=np.stack([effects - halves, effects + halves], axis=1),
-            others=others,
-            universal=tuple(universal.tolist()),
-            additivity=additivity(
-                self._masks, -self._lost, make_recovery("non-positive"), seed=measurer.problem.seed
-            ),
-            answer=outcome.answer,
-        )
-
-    def _recorded(self, outcome: Outcome) -> dict[str, object]:
-        """Returns the settings that were used, and the figures of the answer."""
-        strategy, measurer = self._strategy, self._measurer
-        return {
+        options = {
             "rows": measurer.rows,
             "cost": strategy.cost,
             "least": strategy.least,
             "contrast": strategy.contrast,
-            "share": self._size / self._masks.shape[1],
+            "share": self._size / components,
             "response": measurer.response,
             "worth": outcome.worth,
             "worth_error": outcome.error,
             "bound": outcome.bound,
             "joint_loss": outcome.joint,
         }
+        masks, losses = self._screened.masks, self._screened.losses
+        lasso = make_recovery("non-positive")
+        return Ranking(
+            effects,
+            (*selected, *contrast[~inside].tolist()),
+            selected,
+            outcome.reason,
+            options,
+            intervals=np.stack([effects - halves, effects + halves], axis=1),
+            others=others,
+            universal=tuple(universal.tolist()),
+            additivity=additivity(masks, -losses, lasso, seed=measurer.problem.seed),
+            answer=outcome.answer,
+        )
 
 
 def _certain_of_all(number: int) -> float:

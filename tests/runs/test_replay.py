@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
+from journals import CONDITION
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
 from broca.runs.replay import (
-    TaskRows,
     localized_in,
     mask_changes,
     problem_of_run,
     ranking_from_journal,
     task_rows,
 )
-from broca.store import Journal, find_run, read_items
+from broca.store import Journal, RunRows, find_run
 
 
 @pytest.fixture(scope="module")
@@ -36,21 +36,21 @@ def test_rows_are_those_of_the_task(finished):
         problem = problem_of_run(journal, run)
         rows = task_rows(journal, run, problem)
         ranking = ranking_from_journal(journal, run)
-        items = read_items(journal)
-        tasks = {items[item].task for item in rows.items.tolist()}
-        names = journal.names(1)
+    tasks = {rows.records[item].task for item in rows.items.tolist()}
     assert tasks == {"capitals"}
     assert rows.masks.shape == (len(rows.items), 48)
-    assert rows.response == result.response
+    assert rows.condition.response == result.response
     pairs = {(mask.tobytes(), item) for mask, item in zip(rows.masks, rows.items, strict=True)}
     assert len(pairs) == len(rows.items)
-    assert tuple(names[column] for column in ranking.selected) == result.selected
+    assert tuple(rows.components[column] for column in ranking.selected) == result.selected
 
 
 def rows_of(*rows):
     """Returns rows from triples (ablated, item, response)."""
     masks, items, responses = zip(*rows, strict=True)
-    return TaskRows(np.array(masks, dtype=bool), np.array(items), np.array(responses), "margin")
+    return RunRows(
+        (), CONDITION, np.array(masks, dtype=bool), np.array(items), {}, np.array(responses)
+    )
 
 
 def test_changes_are_against_the_intact_model_on_the_same_items():
