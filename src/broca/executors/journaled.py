@@ -268,7 +268,8 @@ class JournaledExecutor:
             if measurement.outputs is not None and self.keep_outputs:
                 kept = _drawn(keys, self.keep_outputs)
                 texts = [_as_text(measurement.outputs[row]) for row in kept.tolist()]
-                self.journal.write(**batch, kind="outputs", keys=keys[kept], contents=texts)
+                if texts:
+                    self.journal.write(**batch, kind="outputs", keys=keys[kept], contents=texts)
         self.measured += len(keys)
 
 
