@@ -130,15 +130,3 @@ def test_public_names_stay_what_they_are():
     assert not set(broca.__all__) & modules
     for _ in range(2):
         assert all(callable(getattr(broca, name)) for name in broca.__all__)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("verify_heads", "verify"), ("Result", "Localization"), ("Evidence", "Verification")],
-)
-def test_renamed_names_warn_for_one_version(old, new):
-    """An old name warns, names the new one and gives the same object."""
-    import broca
-
-    with pytest.warns(DeprecationWarning, match=f"use broca.{new}"):
-        assert getattr(broca, old) is getattr(broca, new)

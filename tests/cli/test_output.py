@@ -9,9 +9,6 @@ import pytest
 
 from broca.cli.output import (
     console,
-    interval_text,
-    keep_stdout_for_results,
-    points,
     print_lines,
     print_page_table,
     show,
@@ -65,14 +62,6 @@ def test_a_result_is_shown_as_json_or_in_words(capsys):
     assert capsys.readouterr().out == "L0H0\npage: a [b].html\n"
 
 
-def test_intervals_are_shown_in_their_unit_or_in_points():
-    """An interval has a form and a scale; a share is shown in points, an unknown one is empty."""
-    assert interval_text(Interval(-1.234, -2, 0.001)) == "-1.23 [-2.00, +0.00]"
-    assert interval_text(Interval(-1.234, -2, 0.001), ".3f") == "-1.234 [-2.000, 0.001]"
-    assert points(Interval(0.1234, -0.1, 0.5)) == "12.3 [-10.0, 50.0]"
-    assert points(None) == ""
-
-
 def page_table():
     """Returns a page's table of numbers, words, an unknown column and an emphasized row."""
     return Table(
@@ -98,18 +87,6 @@ def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys, monkeypatc
     assert lines[5].split("│")[1] == "  2.5 "
 
 
-def test_columns_and_rows_of_a_page_table_can_be_chosen(capsys, monkeypatch):
-    """Chosen columns are printed in the given order, up to a number of rows."""
-    monkeypatch.setenv("COLUMNS", "80")
-    print_page_table(console(), page_table(), "drop|task", most=1)
-    text = capsys.readouterr().out
-    assert text.index("drop") < text.index("task ")
-    assert "adding" in text
-    assert "sorting" not in text
-    print_page_table(console(), page_table(), most=0)
-    assert capsys.readouterr().out == ""
-
-
 def test_other_writers_to_stdout_are_sent_to_stderr():
     """Messages of Python code, native libraries and child processes go to stderr."""
     ended = subprocess.run(
@@ -117,13 +94,6 @@ def test_other_writers_to_stdout_are_sent_to_stderr():
     )
     assert ended.stdout.decode() == '{\n  "selected": [\n    "L0H1"\n  ],\n  "task": "üben"\n}\n'
     assert ended.stderr == b"a task file\na native library\na worker died\n"
-
-
-def test_a_captured_stdout_stays_as_it_is(capsys):
-    """A stdout in memory stays, because other processes cannot write to it."""
-    captured = sys.stdout
-    keep_stdout_for_results()
-    assert sys.stdout is captured
 
 
 def test_a_closed_stdout_is_left_alone():

@@ -2,10 +2,8 @@
 
 import json
 
-from cli.running import assert_refused, broca
+from cli.running import broca
 
-from broca.cli.find import additivity_line
-from broca.results.localization import AdditivityInfo
 from broca.results.refit import Refit
 
 
@@ -33,16 +31,3 @@ def test_json_is_the_result(finished):
     data = json.loads(done.stdout)
     assert (data["kind"], data["recovery"], data["method"]) == ("refit", "lasso", "pooled")
     assert not (finished / "refit.json").exists()
-
-
-def test_bad_input_is_one_line(finished, tmp_path):
-    """An unknown recovery and a missing folder are refused."""
-    assert_refused(broca("refit", finished, "--recovery", "lasos"), "did you mean 'lasso'")
-    assert_refused(broca("refit", tmp_path / "nowhere"), "nowhere")
-
-
-def test_additivity_is_said_in_words():
-    """The line has the explained variance, the rank correlation and the number of masks."""
-    line = additivity_line(AdditivityInfo(masks=1200, explained=0.456, rank_correlation=0.789))
-    assert "explain 46% of the variance" in line
-    assert "rank correlation 0.79, 1,200 masks" in line
