@@ -31,7 +31,7 @@ import broca
 from broca.engine import EngineOptions
 from broca.journal import Journal
 from broca.journal.checking import check
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.runs import run as runs
 from broca.tasks import TaskOptions
 

@@ -102,7 +102,7 @@ PUBLIC = {
     "broca.models",
     "broca.options",
     "broca.published",
-    "broca.reports",
+    "broca.results.pages",
     "broca.results",
     "broca.runs",
     "broca.searches",

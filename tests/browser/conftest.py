@@ -8,21 +8,20 @@ import shutil
 from pathlib import Path
 
 import pytest
-from reports.test_escaping import make_stress
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
-from results.test_comparison import make_comparison
-from results.test_neurons import make_experiment, make_neurons
-from results.test_refit import make_refit
+from broca.studies.paper.reproduction_page import render_page
+from results.samples import make_stress
+from results.samples import make_result
+from results.samples import make_atlas
+from results.samples import make_comparison
+from results.samples import make_experiment, make_neurons
+from results.samples import make_refit
 from simulated import toy_verification
 
 import broca
-from broca.reports import render
-from broca.reports.index import entry_of, render_index
+from broca.results.index import entry_of, render_index
 from broca.studies.methods.comparison_page import render_page as render_methods
 from broca.studies.methods.summary import MethodSummary
 from broca.studies.paper import Reproduction
-from broca.studies.paper.reproduction_page import render_page
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -114,12 +113,12 @@ def pages(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     localization = broca.read(run)
     shown = {
-        "report": render(localization),
-        "abstention": render(make_result(selected=(), abstained=True, reason="no harm")),
-        "verification": render(toy_verification()),
-        "atlas": render(make_atlas()),
-        "stress": render(make_stress()),
-        "neurons": render(make_neurons()),
+        "report": localization.page(),
+        "abstention": make_result(selected=(), abstained=True, reason="no harm").page(),
+        "verification": toy_verification().page(),
+        "atlas": make_atlas().page(),
+        "stress": make_stress().page(),
+        "neurons": make_neurons().page(),
         "index": render_index([
             entry_of(localization, name="runs/one", page="report.html", date="2026-11-22"),
             entry_of(toy_verification(), name="runs/two", page="", date="2026-11-21"),
@@ -127,9 +126,9 @@ def pages(run, tmp_path_factory):
         ]),
     }  # fmt: skip
     shown |= {
-        "comparison": render(make_comparison()),
-        "refit": render(make_refit()),
-        "experiment": render(make_experiment()),
+        "comparison": make_comparison().page(),
+        "refit": make_refit().page(),
+        "experiment": make_experiment().page(),
         "reproduction": render_page([reproduction()]),
         "bench": render_methods(methods()),
     }

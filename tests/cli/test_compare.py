@@ -3,8 +3,8 @@
 import pytest
 from cli.running import assert_refused, broca
 
-from broca.results.codec import decode
 from broca.results.comparison import Comparison
+from broca.results.files import decode
 
 FEW = ("--tasks", "capitals", "--rows", 120, "--items", 12, "--limit", 20)
 

@@ -4,8 +4,8 @@ import pytest
 from cli.running import assert_refused, broca
 
 from broca.journal import Journal, read_runs
-from broca.results.codec import decode
 from broca.results.export import Export
+from broca.results.files import decode
 from broca.results.reading import read
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cli.running import assert_refused, broca
-from reports.test_page import make_result
-
 from broca.cli.localize import _print, _tuned, settings_from
+from cli.running import assert_refused, broca
+from results.samples import make_result
+
 from broca.errors import BadInput
 from broca.results.localization import Repeat
 from broca.results.verification import Verdict

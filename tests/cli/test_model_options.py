@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from broca.exports.patch import Patch, write_patch
 from cli.running import names
 
 from broca.cli import main
 from broca.errors import UnknownName
-from broca.exports.patch import Patch, write_patch
 from broca.models import loading
 from broca.testing import tiny_llama, tiny_tokenizer
 

@@ -19,10 +19,10 @@ from broca.cli.output import (
 )
 from broca.cli.progress import ProgressDisplay
 from broca.engine import Progress
-from broca.reports.tables import Column, Table, fixed, interval
 from broca.results.base import AblationInfo, Interval, ModelInfo
-from broca.results.codec import encode
 from broca.results.export import BaseModel, Export
+from broca.results.files import encode
+from broca.results.pages.tables import Column, Table, fixed, interval
 
 NOISY = """
 import os, subprocess, sys

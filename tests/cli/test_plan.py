@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from broca.cli.plan import _duration
 from cli.running import assert_refused, broca
 
-from broca.cli.plan import _duration
 from broca.searches import METHODS
 
 FEW = ("reference-small", "--task", "sorting", "--others", "capitals", "--items", 8, "--sample", 4)

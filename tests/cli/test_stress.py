@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from cli.running import assert_refused, broca
-from reports.test_escaping import make_stress
-
 from broca.cli.stress import _print
+from cli.running import assert_refused, broca
+from results.samples import make_stress
+
 from broca.results.stress_test import StressTest
 
 

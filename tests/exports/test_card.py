@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from results.test_export import make_export
-
 from broca.exports.card import card
+from results.samples import make_export
+
 from broca.results.export import BaseModel
 
 

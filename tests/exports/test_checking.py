@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-
-from broca.errors import SelfTestFailed
 from broca.exports.checking import (
     NEW_TOKENS,
     PROMPTS,
@@ -13,6 +11,8 @@ from broca.exports.checking import (
     compare_answers,
     prompt_tokens,
 )
+
+from broca.errors import SelfTestFailed
 from broca.models import GatedModel
 from broca.testing import tiny_llama, tiny_tokenizer
 

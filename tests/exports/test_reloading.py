@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-
-from broca.exports.adapter import write_adapter
 from broca.exports.checking import answers, compare_answers, prompt_tokens
-from broca.exports.factors import factors_of
-from broca.exports.head_list import head_list, write_head_list
 from broca.exports.patch import Patch, write_patch
 from broca.exports.reloading import LIBRARIES, Origin, reload
+
+from broca.exports.adapter import write_adapter
+from broca.exports.factors import factors_of
+from broca.exports.head_list import head_list, write_head_list
 from broca.exports.weights import changed_tensors, with_tensors, write_checkpoint
 from broca.models import load
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from reports.test_page import make_result
+from broca.exports.requests import ExportRequest
+from results.samples import make_result
 
 from broca.errors import BadInput, UnsupportedModel
-from broca.exports.requests import ExportRequest
 from broca.models import GatedModel
 from broca.options import ModelOptions
 from broca.results.base import AblationInfo

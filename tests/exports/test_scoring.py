@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from broca.exports.requests import ExportRequest
 from harness_tasks import answers, write_tasks
 
 from broca.errors import BadInput, SelfTestFailed
 from broca.exports import scoring
-from broca.exports.requests import ExportRequest
 from broca.options import RunOptions, SourceOptions, TaskOptions
 from broca.results.base import AblationInfo
 from broca.runs.session import open_run

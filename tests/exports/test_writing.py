@@ -5,20 +5,20 @@ from dataclasses import replace
 
 import pytest
 import torch
-from reports.test_page import make_result
+from broca.exports.reloading import Origin
+from broca.exports.requests import ExportRequest
+from broca.exports.writing import claimed_folder, mean_outputs, publish, write_form
+from claims import claimed
+from results.samples import make_result
 from safetensors.torch import load_file
 
 import broca
 from broca.engine import Ablation, donor_activations
 from broca.errors import BadInput
-from broca.exports.reloading import Origin
-from broca.exports.requests import ExportRequest
-from broca.exports.writing import claimed_folder, mean_outputs, publish, write_form
 from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.results.base import AblationInfo
 from broca.results.export import BaseModel, Export, ReloadCheck
-from claims import claimed
 from broca.runs.session import open_run
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer

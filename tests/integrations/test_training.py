@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from claims import claimed
 from independent import plain_loglikelihood
 from integrations.recorder import recording
 from transformers import Trainer, TrainingArguments
@@ -12,7 +13,6 @@ from broca.errors import BadInput
 from broca.integrations import Log, TrainerCallback
 from broca.journal import Journal
 from broca.models import GatedModel
-from claims import claimed
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 

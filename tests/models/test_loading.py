@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from claims import claimed
 from independent import plain_generation, plain_loglikelihood
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -36,7 +37,6 @@ from broca.models import SHIPPED_MODELS, load, location_of, shipped_model_folder
 from broca.models.fingerprint import fingerprint
 from broca.runs.provenance import model_info
 from broca.runs.run import Run
-from claims import claimed
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Request
 from broca.testing import tiny_llama, tiny_tokenizer

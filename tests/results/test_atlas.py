@@ -7,7 +7,7 @@ import pytest
 from broca.errors import BadInput
 from broca.results import atlas as results
 from broca.results.base import AblationInfo, ModelInfo
-from broca.results.codec import decode, encode
+from broca.results.files import decode, encode
 
 
 def make_atlas(**changes):

@@ -4,19 +4,19 @@ import sys
 
 import pytest
 import torch
-from reports.test_escaping import make_stress
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
-from results.test_comparison import make_comparison
-from results.test_cost_estimate import make_estimate
-from results.test_diagnosis import make_diagnosis
-from results.test_export import make_export
-from results.test_journal_contents import make_contents
-from results.test_neurons import make_experiment, make_neurons
-from results.test_refit import make_refit
-from results.test_reproduction import make_reproduction
-from results.test_scan import make_scan
-from results.test_tasks import make_description, make_list
+from results.samples import make_stress
+from results.samples import make_result
+from results.samples import make_atlas
+from results.samples import make_comparison
+from results.samples import make_estimate
+from results.samples import make_diagnosis
+from results.samples import make_export
+from results.samples import make_contents
+from results.samples import make_experiment, make_neurons
+from results.samples import make_refit
+from results.samples import make_reproduction
+from results.samples import make_scan
+from results.samples import make_description, make_list
 from simulated import toy_verification
 
 from broca.errors import BadInput

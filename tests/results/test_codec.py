@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from broca.results.codec import encode, plain, restored
+from broca.results.files import encode, plain, restored
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from broca.results.base import ModelInfo
-from broca.results.cost_estimate import CostEstimate, MethodCost
+from broca.results.runs import CostEstimate, MethodCost
 
 MODEL = ModelInfo("toy", "abc")
 

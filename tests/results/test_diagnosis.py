@@ -1,6 +1,6 @@
 """The checks of a machine, and the verdict on it."""
 
-from broca.results.diagnosis import Diagnosis, MachineCheck
+from broca.results.checks import Diagnosis, MachineCheck
 
 
 def make_diagnosis(state="missing"):

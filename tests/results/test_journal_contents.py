@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from broca.results.codec import decode, encode
-from broca.results.journal_contents import JournalCondition, JournalContents, JournalRun
+from broca.results.files import decode, encode
+from broca.results.runs import JournalCondition, JournalContents, JournalRun
 
 
 def make_contents():

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from reports.test_page import make_result
+from results.samples import make_result
 
 from broca.errors import BadInput
-from broca.results.codec import decode, encode
+from broca.results.files import decode, encode
 from broca.results.localization import AdditivityInfo, AnswerInfo, Interaction, Localization, Repeat
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from broca.errors import BadInput
 from broca.results.base import Interval, ModelInfo
-from broca.results.codec import decode, encode, plain
+from broca.results.files import decode, encode, plain
 from broca.results.neurons import (
     EXPERIMENTS,
     Agreement,

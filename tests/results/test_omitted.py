@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
-from results.test_comparison import make_comparison
+from results.samples import make_result
+from results.samples import make_atlas
+from results.samples import make_comparison
 from simulated import toy_verification
 
 from broca.results.base import AblationInfo, Interval
-from broca.results.codec import decode, encode, plain
+from broca.results.files import decode, encode, plain
 from broca.results.verification import AblationCheck, Crossing
 
 

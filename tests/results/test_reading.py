@@ -4,13 +4,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from reports.test_escaping import make_stress
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
+from results.samples import make_stress
+from results.samples import make_result
+from results.samples import make_atlas
 
 import broca
 from broca.errors import BadInput
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.results.neurons import NeuronExperiment
 from broca.results.reading import KINDS, read
 from broca.results.reproduction import Reproduction

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from reports.test_page import make_result
+from results.samples import make_result
 
-from broca.results.refit import Refit
+from broca.results.localization import Refit
 
 
 def make_refit():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broca.results.repetition import Repetition
+from broca.results.runs import Repetition
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from broca.results.base import SCHEMA
-from broca.results.codec import encode, restored
-from broca.results.run_record import RunFolderRecord
+from broca.results.files import encode, restored
+from broca.results.runs import RunFolderRecord
 
 RECORD = RunFolderRecord(
     command="broca localize reference --task addition",

@@ -1,6 +1,6 @@
 """The scan of a model tells what can be ablated and whether its gates hold."""
 
-from broca.results.scan import Check, NotCovered, Scan
+from broca.results.checks import Check, NotCovered, Scan
 
 
 def make_scan(**changes):

@@ -4,20 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
-from reports.test_escaping import make_stress
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
-from results.test_diagnosis import make_diagnosis
-from results.test_journal_contents import make_contents
-from results.test_neurons import make_experiment
-from results.test_reproduction import make_reproduction
-from results.test_scan import make_scan
-from results.test_tasks import make_description, make_list
+from broca.results.schemas import END, FILES, START, key_tables, schema_of, text_of
+from results.samples import make_stress
+from results.samples import make_result
+from results.samples import make_atlas
+from results.samples import make_diagnosis
+from results.samples import make_contents
+from results.samples import make_experiment
+from results.samples import make_reproduction
+from results.samples import make_scan
+from results.samples import make_description, make_list
 from simulated import toy_verification
 
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.results.neurons import EXPERIMENTS, NeuronExperiment, NeuronSet
-from broca.results.schemas import END, FILES, START, key_tables, schema_of, text_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 DATA = Path(__file__).parent / "data"

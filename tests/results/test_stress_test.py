@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from reports.test_escaping import make_stress
+from results.samples import make_stress
 
 from broca.results.base import Interval
 

@@ -4,15 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+from broca.results.upgrades import upgraded
 
 from broca.errors import BadInput
 from broca.results.atlas import Atlas
 from broca.results.base import Interval
-from broca.results.codec import decode, encode
+from broca.results.files import decode, encode
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment, NeuronSet
 from broca.results.stress_test import StressTest
-from broca.results.upgrades import upgraded
 from broca.results.verification import Verification
 
 DATA = Path(__file__).parent / "data"

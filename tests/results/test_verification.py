@@ -7,7 +7,7 @@ from simulated import toy_verification
 
 from broca.errors import BadInput
 from broca.results.base import Interval
-from broca.results.codec import decode, encode
+from broca.results.files import decode, encode
 from broca.results.verification import Verification
 
 
@@ -68,9 +68,7 @@ def test_a_folder_without_one_names_the_command(tmp_path):
 
 def test_the_page_shows_everything_and_escapes_text(verification):
     """The page has verdict, tables and figures, and HTML tags in names and notes are escaped."""
-    from broca.reports import render_verification_page
-
-    html = render_verification_page(verification)
+    html = verification.page()
     for text in (">specific</span>", "figure-controls", "figure-curve", "p (Holm)"):
         assert text in html
     for head in verification.heads:

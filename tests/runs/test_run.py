@@ -25,7 +25,7 @@ from broca.journal.checking import check
 from broca.measurement import Plan
 from broca.models import shipped_model_folder
 from broca.options import SourceOptions
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
 from broca.runs.run import chunk_tokens

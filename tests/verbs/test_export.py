@@ -315,7 +315,7 @@ def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
 
 def localize_like(model, task, ablation):
     """Returns a made-up localization of a model, with one selected head."""
-    from reports.test_page import make_result
+    from results.samples import make_result
 
     from broca.runs.provenance import model_info
 

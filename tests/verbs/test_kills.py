@@ -11,7 +11,7 @@ from verbs.neurons.small_runs import RUNS, arguments_of
 import broca
 from broca.journal import Journal
 from broca.journal.checking import check
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.runs import run
 
 ALWAYS = ("localize", "stress", "neurons locate")

@@ -9,7 +9,7 @@ import broca
 from broca.errors import BadInput
 from broca.journal import Journal, read_runs
 from broca.journal.checking import check
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.searches import METHODS
 
 

@@ -1,8 +1,8 @@
 """`broca.report` writes a result's page again, or its figures for a paper."""
 
 import pytest
-from reports.test_page import make_result
-from results.test_base import make_estimate
+from results.samples import make_result
+from results.samples import make_estimate
 
 import broca
 from broca.errors import BadInput

@@ -9,7 +9,7 @@ from verbs.run_folders import assert_no_model_is_loaded, localize_into, raise_la
 
 from broca.errors import BadInput, NotInJournal
 from broca.journal import Journal, store
-from broca.results.repetition import Repetition
+from broca.results.runs import Repetition
 from broca.runs import run
 from broca.runs.folder import SCRATCH, RunFolder
 from broca.verbs.rerun import rerun

@@ -4,7 +4,7 @@ import pytest
 
 from broca.errors import BadInput, UnknownName
 from broca.journal import Journal
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch
 from broca.verbs.stress import stress
 
@@ -42,9 +42,7 @@ def test_planted_heads_transfer(sorting):
 
 def test_the_record_is_json_and_a_page(sorting):
     """JSON and page name every source of a transfer."""
-    from broca.reports import render_stress_page
-
-    html = render_stress_page(sorting)
+    html = sorting.page()
     assert "transfers" in html
     for shift in sorting.shifts:
         assert shift.source in html
@@ -136,7 +134,7 @@ def test_unknown_families_are_refused_before_the_model_is_loaded():
 
 def test_a_run_is_tested_on_its_own_task_or_refused():
     """Heads of another task than the family's are refused before a model is loaded."""
-    from reports.test_page import make_result
+    from results.samples import make_result
 
     for arguments in ({"model": make_result()}, {"model": "planted", "heads": make_result()}):
         with pytest.raises(BadInput, match="the run is about task 'adding'"):

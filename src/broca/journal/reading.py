@@ -12,7 +12,7 @@ from broca.errors import BadInput, NotInJournal
 from broca.journal.files import damaged
 from broca.journal.keys import ItemRecord, components_digest, mask_digests
 from broca.journal.store import Ids, Journal
-from broca.results.journal_contents import RunEntry
+from broca.results.runs import RunEntry
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ from broca.models.structure import (
 )
 from broca.models.structure import adapted_matrix as adapted_matrix
 from broca.models.structure import text_config as text_config
-from broca.results.scan import Check
+from broca.results.checks import Check
 
 __all__ = [
     "KINDS",

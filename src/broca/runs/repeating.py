@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from broca.results.codec import plain
+from broca.results.files import plain
 from broca.results.localization import Localization, RankedComponent
-from broca.results.repetition import Repetition
+from broca.results.runs import Repetition
 
 TOLERANCE = {"float32": 1e-6, "bfloat16": 1e-2, "float16": 1e-2}
 """Largest allowed difference of an effect, relative to the largest effect, by dtype."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broca.results.diagnosis import Diagnosis
+from broca.results.checks import Diagnosis
 from broca.runs import machine
 
 

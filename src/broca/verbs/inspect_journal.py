@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from broca.journal import Journal, read_runs
-from broca.results.journal_contents import JournalCondition, JournalContents, JournalRun
+from broca.results.runs import JournalCondition, JournalContents, JournalRun
 
 TABLES = ("rows", "masks", "items", "gradients", "outputs", "vectors")
 """Tables whose lines are counted."""

@@ -10,7 +10,7 @@ import numpy as np
 from broca import searches
 from broca.errors import BadInput
 from broca.options import PlanOptions, verb
-from broca.results.cost_estimate import CostEstimate, MethodCost
+from broca.results.runs import CostEstimate, MethodCost
 from broca.runs.provenance import model_info
 from broca.runs.run import tokens_of
 from broca.runs.search import problem_of, require_selection

@@ -11,8 +11,7 @@ from broca.journal import Journal
 from broca.journal.reading import find_run
 from broca.options import RefitOptions, verb
 from broca.recovery import recovery_name
-from broca.results.localization import AdditivityInfo, ranked
-from broca.results.refit import Refit
+from broca.results.localization import AdditivityInfo, Refit, ranked
 from broca.runs.journaled_runs import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
 from broca.searches.regression import rank_by_regression

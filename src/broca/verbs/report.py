@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broca.reports import plots, write_page
-from broca.reports.paper import Format, Width
 from broca.results.base import Result
 from broca.results.files import check_out_folder
+from broca.results.pages.paper import Format, Width
 from broca.results.reading import read
 
 
@@ -37,12 +36,12 @@ def report(
     """
     loaded = result if isinstance(result, Result) else read(result)
     if figures is not None:
-        drawn = plots(loaded)
         folder = check_out_folder(figures)
         return tuple(
-            figure.save(folder / f"{figure.name}.{format}", width=width) for figure in drawn
+            figure.save(folder / f"{figure.name}.{format}", width=width)
+            for figure in loaded.figures() or (loaded.plot(),)
         )
     if out is None:
         place = Path("." if isinstance(result, Result) else result).expanduser()
         out = place if place.is_dir() else place.parent
-    return write_page(loaded, out)
+    return loaded.save_page(out)

@@ -9,7 +9,7 @@ from broca.journal import Journal
 from broca.journal.reading import find_run
 from broca.options import RerunOptions, verb
 from broca.results.localization import Localization, ranked
-from broca.results.repetition import Repetition
+from broca.results.runs import Repetition
 from broca.runs.folder import with_recorded
 from broca.runs.journaled_runs import localized_in, ranking_from_journal
 from broca.runs.repeating import compare_rankings, compare_results

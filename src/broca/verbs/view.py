@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from broca.errors import BadInput
-from broca.reports.index import IndexEntry, entry_of, render_index
 from broca.results.base import Result
 from broca.results.files import check_out_folder, write_beside
+from broca.results.index import entry_of, render_index
 from broca.results.reading import KINDS
 
 NAME = "broca-index.html"
@@ -31,7 +31,7 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
     """
     roots = [folders] if isinstance(folders, str | Path) else list(folders)
     place = check_out_folder(out)
-    entries: list[IndexEntry] = []
+    entries = []
     notes: list[str] = []
     for file, kind in sorted(_files(roots)):
         try:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from results.test_neurons import make_experiment, make_neurons
+from broca.cli.neurons.tables import SHOWN, print_tables
+from results.samples import make_experiment, make_neurons
 from verbs.neurons.small_runs import arguments_of
 
 from broca import neurons
-from broca.cli.neurons.tables import SHOWN, print_tables
 from broca.models import load
 from broca.results.neurons import LocatedNeuron
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from broca.studies.paper.drawing import draw
 
 from broca.studies.paper import Reproduction
-from broca.studies.paper.drawing import draw
 
 DRAWN = ("table2", "table3", "table4", "table6", "table7", "figure1", "figure2", "figure4", "gqa")
 

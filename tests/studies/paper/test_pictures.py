@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from broca.studies.paper.writing import write
 
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "paper_figures.py"

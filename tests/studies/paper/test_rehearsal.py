@@ -1,7 +1,6 @@
 """The rows that tables and figures are expected to measure."""
 
 import pytest
-
 from broca.studies.paper.rehearsal import experiment_stage, study_steps
 from broca.studies.paper.running import EXPERIMENTS
 

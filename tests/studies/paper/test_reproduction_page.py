@@ -2,8 +2,9 @@
 
 import re
 
-from broca.studies.paper import NAMES, Reproduction
 from broca.studies.paper.reproduction_page import cell, render_page
+
+from broca.studies.paper import NAMES, Reproduction
 
 
 def test_one_page_holds_all_and_needs_nothing_from_outside(everything):

@@ -1,13 +1,13 @@
 """Reproductions end to end: the paper's tasks on a model of random weights, and refusals."""
 
 import pytest
+from broca.studies.paper.running import EXPERIMENTS, stem_of
 from studies.paper.own_answers import TASKS
 
 from broca.engine import Engine
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.journal import Journal
 from broca.studies.paper import ALL, NAMES, reproduce
-from broca.studies.paper.running import EXPERIMENTS, stem_of
 
 ONE_SKILL = {"tasks": "addition,addition_words", "rows": 800, "items": 10, "limit": 10}
 

@@ -9,7 +9,7 @@ from broca import neurons
 from broca.errors import BadInput
 from broca.journal import Journal
 from broca.journal.checking import check
-from broca.results.codec import encode
+from broca.results.files import encode
 
 
 def totals(path):

@@ -190,7 +190,7 @@ class CellFolder(Generic[AnyCell]):
 def file_name(readable: str, key: Any) -> str:
     """Returns a readable name with a digest of the key."""
     safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in readable)
-    digest = hashlib.blake2b(encode(key, indent=None).encode(), digest_size=6).hexdigest()
+    digest = hashlib.blake2b(encode(key, indent=0).encode(), digest_size=6).hexdigest()
     return f"{safe[:100]}-{digest}"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from broca.reports import SERIES, Column, Figure, Line, LineChart, Point, Table, filled
 from broca.results import write_beside
+from broca.results.pages import SERIES, Column, Figure, Line, LineChart, Point, Table, filled
 from broca.studies.methods.summary import MethodSummary
 from broca.studies.methods.text_tables import columns, texts_of
 
@@ -54,6 +54,7 @@ def render_page(lines: Sequence[MethodSummary]) -> str:
     models = dict.fromkeys(line.model for line in lines)
     return filled(
         "methods",
+        package="broca.studies.methods",
         models=list(models),
         headline="; ".join(
             headline(model, [line for line in lines if line.model == model]) for model in models
@@ -66,9 +67,7 @@ def render_page(lines: Sequence[MethodSummary]) -> str:
                 "table": Table(
                     f"methods-{number}",
                     f"Methods on {model}: means over tasks and seeds",
-                    tuple(
-                        Column(name, words=not place) for place, name in enumerate(columns(shown))
-                    ),
+                    tuple(map(Column, columns(shown))),
                     tuple(tuple(texts_of(line, shown)) for line in shown),
                 ),
             }
