@@ -4,7 +4,7 @@ The search measures about 200,000 rows for each task, on items that are not `rep
 runs forward selection with three sets at a time, adds the best sets that any method found in a
 study (`--study DIR`), and exchanges members twice. Candidates are narrowed down on few items and
 compared on more. The three best sets are scored on the `report` items of seed 0, like the cells of
-`broca bench methods`. Each task adds a JSON line; the same command resumes.
+`benchmarks/methods.py`. Each task adds a JSON line; the same command resumes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How much the constants of the default search matter: `python benchmarks/constants.py --out FILE`.
 
 Each constant of `pooled` is halved and doubled (shares of rows are kept below 1), one at a time, on
-the simulated tasks of `broca bench simulations`: `small` and `backups`, 40 components, 4,800 rows,
+the simulated tasks of `benchmarks/methods.py`: `small` and `backups`, 40 components, 4,800 rows,
 with seeds that no constant was chosen on. FILE has a line for each search, and the same command
 resumes. `--write` makes the table of RESULTS.md from FILE, starting with the unchanged search.
 """
@@ -21,11 +21,11 @@ prepare()
 
 import numpy as np
 from pages import write_section
+from simulated_tasks import TASK_SCENARIOS
+from simulations import SimulatedKey, simulate
 
 from broca.searches import measuring
 from broca.searches.pooled import deviations, posterior, search
-from broca.studies.methods import SimulatedKey, simulate
-from broca.studies.methods.simulated_tasks import TASK_SCENARIOS
 
 PAGE = Path(__file__).parent / "RESULTS.md"
 TITLE = "## How much the constants of the search matter"

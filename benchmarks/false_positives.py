@@ -16,8 +16,7 @@ from collections import Counter
 import numpy as np
 
 import broca
-from broca.options import SourceOptions
-from broca.runs.session import claimed
+from broca.runs.task_sets import TaskSet
 from broca.verification import Scope
 from broca.verification.verdict import SPILL
 
@@ -29,11 +28,9 @@ def measure(
     gated = broca.load(model, device="cpu")
     scope = Scope(control_items=items, member_items=items, curve=0, failure_items=20)
     workspace = broca.Workspace()
-    tasks = claimed(
-        gated, task, workspace.catalog(SourceOptions()), others="auto", items=100, seed=0,
-        limit=items, searched="task",
-    )  # fmt: skip
-    examiner = broca.Run(gated, tasks, workspace).examiner(scope)
+    run = broca.Run(gated, TaskSet(), workspace)
+    tasks = run.claimed(task, others="auto", items=100, seed=0, limit=items, searched="task")
+    examiner = run.on(tasks, settings={}).examiner(scope)
     rng = np.random.default_rng([seed, 7])
     verdicts: Counter[str] = Counter()
     specific = []
@@ -41,11 +38,11 @@ def measure(
         columns = rng.choice(len(gated.components), size, replace=False)
         heads = [gated.components.names[column] for column in columns]
         (lost,) = examiner.drops_of(heads, [task])
-        if lost.p > scope.level or lost.drop.value <= 0:
+        if lost.p > scope.level or lost.drop <= 0:
             verdicts["no drop"] += 1
             continue
         others = examiner.drops_of(heads, tasks.others)
-        if np.mean([other.drop.value for other in others]) > SPILL * lost.drop.value:
+        if np.mean([other.drop for other in others]) > SPILL * lost.drop:
             verdicts["others lose more than a quarter"] += 1
             continue
         verdict = examiner.examine(heads, report=lambda text: None).verdict

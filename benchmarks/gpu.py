@@ -34,7 +34,7 @@ import torch
 import broca
 from broca.engine import Engine, EngineOptions
 from broca.models import GatedModel, self_test
-from broca.runs.timing import peak_memory
+from broca.runs.speed import peak_memory
 from broca.tasks import Request
 from broca.tasks.margins import Margin
 from broca.testing import tiny_tokenizer

@@ -3,10 +3,12 @@
     python benchmarks/methods.py --plan                # cells, rows, minutes; nothing is run
     python benchmarks/methods.py --out DIR [--only-methods M1,M2] [--only-models reference]
                                  [--seeds 5] [--simulations]
+    python benchmarks/methods.py --out DIR --only-methods M1,M2 --only-models MODEL --budgets 400
+                                 [--tasks T1,T2]    # a comparison of one's own, on any model
     python benchmarks/methods.py --out DIR --write  # DIR's cells into the CSV, then as below
     python benchmarks/methods.py --write  # RESULTS.md, methods.png from this folder's CSV files
 
-The cells are those of `broca bench methods` (docs/bench.md). They are stored in DIR, and the same
+Every cell is one search (`comparison.py`, `simulations.py`). They are stored in DIR, and the same
 command resumes. Parts of the study can be run one after another into one DIR.
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -23,37 +25,27 @@ from prepared import prepare
 prepare()
 
 import numpy as np
+from comparison import Cell, CellKey, Grid, compare, method_cells, parse_methods
 from pages import write_section
-from targets import STUDIED, targets
-
-from broca import Workspace, compare_methods, searches
-from broca.cli.commands import PrintOptions
-from broca.cli.progress import ProgressDisplay
-from broca.results.files import check_out_folder
-from broca.runs.timing import count_rows
-from broca.searches import OtherTask, Problem
-from broca.studies.methods import (
-    Cell,
-    CellKey,
-    MethodSummary,
+from simulated_tasks import TASK_SCENARIOS
+from simulations import (
+    PLANTED_SCENARIOS,
+    SIMULATED_COLUMNS,
     SimulatedGrid,
     SimulatedSummary,
-    method_cells,
-    parse_methods,
     run_simulations,
-    simulated_cells_of,
-    summarize,
+    simulated_cells,
+    simulated_texts,
     summarize_simulations,
 )
-from broca.studies.methods.simulated_tasks import TASK_SCENARIOS
-from broca.studies.methods.simulations import PLANTED_SCENARIOS
-from broca.studies.methods.text_tables import (
-    SIMULATED_COLUMNS,
-    columns,
-    markdown,
-    simulated_texts,
-    texts_of,
-)
+from summaries import MethodSummary, columns, markdown, summarize, texts_of
+from targets import STUDIED, targets
+
+from broca import Workspace, searches
+from broca.cli.progress import PrintOptions, ProgressDisplay
+from broca.errors import BadInput
+from broca.results.files import check_out_folder
+from broca.searches import OtherTask, Problem
 
 HERE = Path(__file__).parent
 CELLS = HERE / "methods-cells.csv"
@@ -85,7 +77,8 @@ SHARED_OUT = {"reference": 4_700, "planted": 2_900}
 SEEDS = 5
 MEASURED = (
     "November 2026, x86_64, torch 2.13.0. Command: `python benchmarks/methods.py --out DIR`, then "
-    "the same with `--simulations`, then with `--write`. docs/bench.md says what the columns mean."
+    "the same with `--simulations`, then with `--write`. "
+    "`benchmarks/README.md` says what the columns mean."
 )
 
 
@@ -146,8 +139,10 @@ def simulated_grids(seeds: int, methods: tuple[str, ...]) -> list[SimulatedGrid]
 
 def chosen(study_stages: list[Stage], options: argparse.Namespace) -> list[Stage]:
     """Returns the stages of the models and methods that the options name."""
-    only = parse_methods(options.only_methods)
-    models = options.only_models.split(",")
+    only, models = parse_methods(options.only_methods), options.only_models.split(",")
+    if options.budgets:
+        budgets = tuple(int(number) for number in options.budgets.split(","))
+        return [Stage(model, only, budgets, options.seeds) for model in models]
     narrowed = [
         replace(stage, methods=tuple(method for method in stage.methods if method in only))
         for stage in study_stages
@@ -169,8 +164,12 @@ def rows_of(method: str, budget: int | None, others: int) -> int:
         confirm=items + 100,
         others=tuple(OtherTask(str(number), items, items + 100) for number in range(others)),
     )
-    speeds = {"accuracy": float(RATE), "probability": float(RATE)}
-    return count_rows(method, problem, np.ones(200, dtype=np.int64), speeds).rows
+    record = searches.METHODS[method]
+    try:
+        record.require(problem)
+    except BadInput:
+        return 0
+    return problem.rows or record.usual_rows(problem)
 
 
 def plan(study_stages: list[Stage]) -> None:
@@ -209,25 +208,21 @@ def plan(study_stages: list[Stage]) -> None:
           f"{(total_rows + single) / RATE / 60:.0f} min at {RATE:,} rows/s")  # fmt: skip
 
 
-def measure(study_stages: list[Stage], folder: Path, progress: ProgressDisplay) -> None:
+def measure(
+    study_stages: list[Stage], folder: Path, options: argparse.Namespace, progress: ProgressDisplay
+) -> None:
     """Runs the cells that the folder lacks; all stages share one journal."""
+    cells = method_cells(folder)
     with Workspace(folder / "journal.sqlite") as workspace:
         for stage in study_stages:
-            compare_methods(
-                stage.model,
-                methods=stage.methods,
-                budgets=stage.budgets,
-                seeds=range(stage.seeds),
-                report_items=REPORT_ITEMS,
-                exhaustive=EXHAUSTIVE_ITEMS,
-                out=folder,
-                device="cpu",
-                journal=workspace,
-                on_progress=progress,
-            )
+            grid = Grid(
+                stage.methods, stage.budgets, range(stage.seeds), options.tasks, options.tasks,
+                report_items=REPORT_ITEMS, exhaustive=EXHAUSTIVE_ITEMS,
+            )  # fmt: skip
+            compare(stage.model, grid, cells, workspace, on_progress=progress)
 
 
-def ordered(cells: list[Cell]) -> list[Cell]:
+def ordered(cells: Iterable[Cell]) -> list[Cell]:
     """Returns the cells of the study in the order of its tables."""
     methods = list(searches.METHODS)
     chosen = [
@@ -277,12 +272,13 @@ def write_cells(cells: list[Cell], path: Path = CELLS) -> None:
             writer.writerow(line)
 
 
-def renewed(before: list[Cell], new: list[Cell]) -> list[Cell]:
+def renewed(before: list[Cell], new: Iterable[Cell]) -> list[Cell]:
     """Returns the cells with new ones in place of those of their model, method and budget."""
 
     def place(cell: Cell) -> tuple[str, str, int | None]:
         return cell.model, cell.key.method, cell.key.budget
 
+    new = list(new)
     places = {place(cell) for cell in new}
     return [*(cell for cell in before if place(cell) not in places), *new]
 
@@ -495,6 +491,8 @@ def main() -> None:
     parser.add_argument("--out", help="Folder of the cells; default: broca-bench.")
     parser.add_argument("--only-methods", default="all")
     parser.add_argument("--only-models", default="reference,planted")
+    parser.add_argument("--tasks", default="auto", help="Names joined by commas; all by default.")
+    parser.add_argument("--budgets", help="Rows for each measured task, instead of the study's.")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--plan", action="store_true", help="Print cells, rows and minutes.")
     parser.add_argument("--simulations", action="store_true", help="Run the simulations instead.")
@@ -507,27 +505,27 @@ def main() -> None:
     folder = check_out_folder(options.out or "broca-bench")
     if options.write:
         if options.out:
-            write_cells(ordered(renewed(read_cells(), method_cells(folder).read())))
-            summaries = summarize_simulations(simulated_cells_of(folder).read())
+            write_cells(ordered(renewed(read_cells(), method_cells(folder).read().values())))
+            summaries = summarize_simulations(simulated_cells(folder).read().values())
             write_simulations(renewed_simulations(read_simulations(), summaries))
         write()
         return
     progress = ProgressDisplay(PrintOptions())
     try:
         if options.simulations:
-            cells = simulated_cells_of(folder)
+            cells = simulated_cells(folder)
             for grid in simulated_grids(options.seeds, parse_methods(options.only_methods)):
                 run_simulations(grid, cells, on_progress=progress)
         else:
-            measure(study_stages, folder, progress)
+            measure(study_stages, folder, options, progress)
     finally:
         progress.close()
-    simulated = summarize_simulations(simulated_cells_of(folder).read())
+    simulated = summarize_simulations(simulated_cells(folder).read().values())
     if options.simulations:
         for summary in simulated:
             print("  ".join(simulated_texts(summary)))
         return
-    cells = ordered(method_cells(folder).read())
+    cells = ordered(method_cells(folder).read().values())
     lines = summarize(cells)
     for line in lines:
         print("  ".join(texts_of(line, lines)))

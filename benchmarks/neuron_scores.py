@@ -18,8 +18,8 @@ prepare()
 import numpy as np
 import torch
 
-from broca.neurons.opening import opened
-from broca.options import DataOptions, ModelOptions, RuleOptions, RunOptions
+from broca.neurons.neuron_run import open_neurons
+from broca.options import LocateOptions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from neurons.slow import slow_scores
@@ -32,13 +32,12 @@ def main() -> None:
     parser.add_argument("--slow-items", type=int, default=4)
     parser.add_argument("--tasks", default="addition,mc_biology")
     options = parser.parse_args()
-    run_options = RunOptions(model_options=ModelOptions(device="cpu"))
-    groups = (DataOptions(items=options.items), RuleOptions())
+    keywords = {"model": "reference", "task": "", "items": options.items, "device": "cpu"}
     print(f"{torch.get_num_threads()} threads")
-    with opened("reference", run_options, *groups) as session:
-        paths = [block.part.path for block in session.neurons.blocks]
+    with open_neurons(LocateOptions.of(keywords)) as opened:
+        paths = [block.part.path for block in opened.neurons.blocks]
         for task in options.tasks.split(","):
-            run = session.run("locate", {"locate": (task,)})
+            run = opened.on("locate", {"locate": (task,)})
             places = run.places(task)
             run.item_scores(places[:2], integrated=False)
             start = time.perf_counter()
@@ -48,7 +47,7 @@ def main() -> None:
             golds = run.golds(places[: options.slow_items])
             for gold, scores in zip(golds, fast.scores, strict=False):
                 plain, _ = slow_scores(
-                    session.neurons.model.model, paths, gold.context, gold.continuation, steps=19
+                    opened.neurons.model.model, paths, gold.context, gold.continuation, steps=19
                 )
                 expected = torch.cat([plain[path] for path in paths]).numpy()
                 assert np.abs(expected - scores).max() < 1e-5

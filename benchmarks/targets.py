@@ -6,14 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from broca.studies.methods import (
-    Cell,
-    MethodSummary,
-    SimulatedSummary,
-    budget_name,
-    shared_gap,
-)
+from comparison import Cell, budget_name
+from simulations import SimulatedSummary
+from summaries import MethodSummary, shared_gap
 
 STUDIED = ("pooled", "focus")
 """The default method, and the one that these targets were set for."""

@@ -45,7 +45,7 @@ _NEURONS = "locate fidelity reliability decouple overlap erase enhance cross"
 PUBLIC = {
     "Verbs": _in(
         "broca",
-        "localize verify atlas stress compare plan refit rerun scan export apply explore chat "
+        "localize verify atlas stress compare plan refit rerun scan export explore chat "
         "report view read list_tasks describe_task published_lists inspect_journal doctor "
         "reproduce compare_methods simulate_methods",
     ),
@@ -70,7 +70,7 @@ PUBLIC = {
         *_in("broca.searches", "Method GeneratorSearch Problem Ranking"),
         *_in("broca.recovery", "Recovery Regression"),
     ),
-    "Integrations": _in("broca.integrations", "Log TrainerCallback TrackerKind BrocaLM"),
+    "Integrations": _in("broca.integrations", "Log TrainerCallback BrocaLM"),
     "Journal": _in("broca.journal", "Journal read_run read_runs prune"),
 }
 """The sections of the page on Python, with the dotted names in each."""

@@ -1,7 +1,7 @@
 """A simulated model with known heads for every task, measured like a real one."""
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from broca.components import Component, ComponentSet
 from broca.engine import Ablation
 from broca.measurement import Measurement
 from broca.results.base import ModelInfo
-from broca.runs.provenance import verification_of
 from broca.tasks import Generation, Item
 from broca.verification import Examiner, Scope, Trial
 
@@ -31,7 +30,7 @@ class SimulatedTask:
         """Returns whether the score is that of guessing, which is 0 here."""
         return score <= 0
 
-    def aggregate(self, values):
+    def aggregate(self, values, items=None):
         """Returns the mean."""
         return float(np.mean(values))
 
@@ -48,11 +47,12 @@ class SimulatedModel:
         everyone: Heads that every task needs, with the share of items that each head costs.
         items: Number of items of each task.
         babble: Whether items that are lost to `everyone` are answered by repeated words.
+        name: Name of the model.
     """
 
-    def __init__(self, heads, *, everyone=None, items=80, babble=False):
+    def __init__(self, heads, *, everyone=None, items=80, babble=False, name="toy"):
         self.heads, self.everyone, self.babble = heads, everyone or {}, babble
-        self.names = list(heads)
+        self.names, self.name = list(heads), name
         self.items = [
             Item(name, number, f"{name} {number}", f"answer {number}", ())
             for name in self.names
@@ -110,11 +110,12 @@ class SimulatedModel:
         }
         benchmarks = {name: SimulatedTask() for name in self.names}
         return Examiner(
-            Trial(task, tuple(same_skill), others, benchmarks, places),
+            ModelInfo(self.name, "abc"),
+            Ablation(),
+            Trial(task, tuple(same_skill), others, benchmarks, places, self.items),
             COMPONENTS,
             self.execute,
             self.answer,
-            self.items,
             np.linspace(1, 2, len(COMPONENTS)),
             {},
             Scope(**{"curve": 0, "resamples": 500, "failure_items": 20, **scope}),
@@ -139,9 +140,6 @@ def five_tasks(**options):
 def toy_verification(*, name="toy", notes=()):
     """Returns a verification of one task's heads with controls, failures and paired outputs."""
     heads = [f"L{layer}H0" for layer in range(4)]
-    examiner = five_tasks().examiner(curve=3)
+    examiner = five_tasks(name=name).examiner(curve=3)
     examined = examiner.examine(heads, report=lambda text: None)
-    return verification_of(
-        ModelInfo(name, "abc"), heads, Ablation(), examiner.trial, examined.before, examined.after,
-        examination=examined, rows=5, notes=notes,
-    )  # fmt: skip
+    return replace(examined, rows=5, notes=notes)

@@ -51,7 +51,6 @@ HEAVY = {
     "results": {"torch", "transformers", "lm_eval", "sklearn", "matplotlib"},
     "atlases": {"torch", "transformers", "lm_eval", "sqlite3"},
     "reports": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
-    "tasks/sandbox": {"torch", "transformers", "lm_eval", "sklearn", "numpy"},
     "journal": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 

@@ -13,7 +13,7 @@ FLAG = re.compile(r"(?<![\w-])(?<!var\()--[a-z][a-z-]*")
 COMMAND = re.compile(r"`broca [^`]*`")
 """A broca command in backticks, which any string may contain."""
 
-PROGRAMS = {"tasks/sandbox/isolation.py": "bwrap", "executors/ray.py": "ray"}
+PROGRAMS = {"tasks/sandbox.py": "bwrap", "executors/ray.py": "ray"}
 """Files that hold flags of another program, and that program."""
 
 FILES = sorted(file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] != "cli")

@@ -3,7 +3,6 @@
 import pkgutil
 from importlib import import_module
 from inspect import isclass
-from tempfile import TemporaryDirectory
 
 import pytest
 from verbs.run_folders import localize_into
@@ -30,16 +29,7 @@ def explored(model):
         return page.explorer.describe()
 
 
-def applied(model, folder):
-    """Returns the file names of a patched model; the first call writes the patch."""
-    if not (folder / "patch").exists():
-        broca.export(model, folder / "patch", heads="L0H1", kind="patch")
-    with TemporaryDirectory() as place:
-        return sorted(file.name for file in broca.apply(folder / "patch", model, place).iterdir())
-
-
 CALLS = {
-    "apply": lambda model, folder: applied(model, folder),
     "atlas": lambda model, folder: broca.atlas(
         model, ["capitals", "sorting"], rows=400, items=8, task_options=FEW
     ).tasks,

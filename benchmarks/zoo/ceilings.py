@@ -3,7 +3,7 @@
 For every model, the drop of every single head on each task is measured. The candidates for the best
 set of a task are all sets of up to `--largest` heads, in models of at most 32 heads; the sets of
 forward selection by specific drop, two sets at a time, with one round of exchanges; and the best
-sets that any method found in a study of the command `broca bench methods`.
+sets that any method found in a study of `benchmarks/methods.py`.
 
 Sets of up to five heads are compared on items that are not `report` items (seed 0): candidates are
 narrowed down on few items, newly drawn each time, and compared on more. The best set is measured on
@@ -33,6 +33,7 @@ from prepared import prepare
 prepare()
 
 import numpy as np
+from comparison import method_cells
 from numpy.typing import NDArray
 from pages import write_between_marks
 
@@ -41,7 +42,6 @@ from broca.measurement import Plan
 from broca.options import SourceOptions
 from broca.results.files import write_beside
 from broca.runs.task_sets import load_tasks, whole_tasks
-from broca.studies.methods import method_cells
 from zoo import HERE, models, real_models
 
 K = 5
@@ -214,10 +214,10 @@ def known_sets(run: broca.Run, study: Path | None, task: str) -> set[Set]:
         return set()
     cells = [
         cell
-        for cell in method_cells(study).read()
+        for cell in method_cells(study).read().values()
         if (cell.key.fingerprint, cell.key.task) == (run.model.fingerprint, task) and cell.selected
     ]
-    cells.sort(key=lambda cell: (-cell.specific, cell.key.name))
+    cells.sort(key=lambda cell: (-cell.specific, str(cell.key)))
     return {frozenset(run.model.components.columns(cell.selected)) for cell in cells[:STUDIED]}
 
 

@@ -7,7 +7,7 @@
 The models are those of the zoo with the role `report`; `--real` adds the published model of
 `real_models` with the paradigms to report. Every task of a model is localized with all its other
 tasks as controls. A search has `--rows` rows in total, which methods that measure the other tasks
-divide among the tasks. Cells are those of `broca bench methods` and are stored in DIR; the same
+divide among the tasks. Cells are those of `benchmarks/methods.py` and are stored in DIR; the same
 command resumes. `--write` without `--out` makes the table from `equal-rows.csv`.
 """
 
@@ -28,13 +28,12 @@ from prepared import prepare
 prepare()
 
 import numpy as np
+from comparison import Cell, Grid, compare, method_cells
 from pages import write_between_marks
 
-from broca import Workspace, compare_methods, searches
-from broca.cli.commands import PrintOptions
-from broca.cli.progress import ProgressDisplay
-from broca.runs import Report
-from broca.studies.methods import Cell, method_cells
+from broca import Workspace, searches
+from broca.cli.progress import PrintOptions, ProgressDisplay
+from broca.runs.progress import Report
 from zoo import HERE, REAL_MODEL, ZooModel, read_best_drops, report_models
 
 CELLS = HERE / "equal-rows.csv"
@@ -101,26 +100,18 @@ def measure(
     report: Report,
 ) -> None:  # fmt: skip
     """Runs the searches that the folder lacks, seed by seed; all share one journal."""
+    cells = method_cells(folder)
     with Workspace(folder / "journal.sqlite") as workspace:
         for seed in range(seeds):
             for entry in entries:
                 budgets = {name: rows_of_each(name, rows, len(entry.tasks)) for name in methods}
                 for budget in sorted(set(budgets.values())):
-                    compare_methods(
-                        str(entry.folder),
-                        methods=[name for name in methods if budgets[name] == budget],
-                        tasks=entry.tasks,
-                        others=entry.tasks,
-                        budgets=[budget],
-                        seeds=[seed],
-                        report_items=REPORT_ITEMS,
-                        exhaustive=0,
-                        out=folder,
-                        include_path=entry.include_path,
-                        device="cpu",
-                        journal=workspace,
-                        on_progress=report,
-                    )
+                    grid = Grid(
+                        [name for name in methods if budgets[name] == budget], [budget], [seed],
+                        entry.tasks, entry.tasks, report_items=REPORT_ITEMS,
+                        include_path=str(entry.include_path),
+                    )  # fmt: skip
+                    compare(str(entry.folder), grid, cells, workspace, on_progress=report)
 
 
 def searches_of(cells: Iterable[Cell]) -> list[Search]:
@@ -305,7 +296,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.write:
         if options.out:
-            write_cells(searches_of(method_cells(options.out).read()))
+            write_cells(searches_of(method_cells(options.out).read().values()))
         write()
         return
     if options.out is None:
@@ -322,7 +313,7 @@ def main() -> None:
             )  # fmt: skip
         finally:
             progress.close()
-    print(table(searches_of(method_cells(options.out).read())))
+    print(table(searches_of(method_cells(options.out).read().values())))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from broca.studies.methods import Cell, CellKey
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"

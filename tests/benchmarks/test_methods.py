@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-
 from broca.studies.methods import simulate_methods, summarize
 
 

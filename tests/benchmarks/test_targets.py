@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-
 from broca.studies.methods import SimulatedSummary, summarize
 
 

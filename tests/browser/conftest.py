@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from broca.studies.methods.comparison_page import render_page as render_methods
+from broca.studies.methods.summary import MethodSummary
 from broca.studies.paper.reproduction_page import render_page
 from results.samples import make_stress
 from results.samples import make_result
@@ -18,9 +20,8 @@ from results.samples import make_refit
 from simulated import toy_verification
 
 import broca
+from broca.results.pages import render
 from broca.results.index import entry_of, render_index
-from broca.studies.methods.comparison_page import render_page as render_methods
-from broca.studies.methods.summary import MethodSummary
 from broca.studies.paper import Reproduction
 
 CHROMIUM = next(
@@ -113,12 +114,12 @@ def pages(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     localization = broca.read(run)
     shown = {
-        "report": localization.page(),
-        "abstention": make_result(selected=(), abstained=True, reason="no harm").page(),
-        "verification": toy_verification().page(),
-        "atlas": make_atlas().page(),
-        "stress": make_stress().page(),
-        "neurons": make_neurons().page(),
+        "report": render(localization),
+        "abstention": render(make_result(selected=(), abstained=True, reason="no harm")),
+        "verification": render(toy_verification()),
+        "atlas": render(make_atlas()),
+        "stress": render(make_stress()),
+        "neurons": render(make_neurons()),
         "index": render_index([
             entry_of(localization, name="runs/one", page="report.html", date="2026-11-22"),
             entry_of(toy_verification(), name="runs/two", page="", date="2026-11-21"),
@@ -126,9 +127,9 @@ def pages(run, tmp_path_factory):
         ]),
     }  # fmt: skip
     shown |= {
-        "comparison": make_comparison().page(),
-        "refit": make_refit().page(),
-        "experiment": make_experiment().page(),
+        "comparison": render(make_comparison()),
+        "refit": render(make_refit()),
+        "experiment": render(make_experiment()),
         "reproduction": render_page([reproduction()]),
         "bench": render_methods(methods()),
     }

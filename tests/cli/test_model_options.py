@@ -2,9 +2,6 @@
 
 import subprocess
 import sys
-import tempfile
-from functools import cache
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,7 +23,6 @@ VERBS = {
     "plan": "--task addition",
     "compare": "reference-small --tasks addition --out out",
     "export": "--heads L0H0 --to out",
-    "apply": "--to out",
     "chat": "--heads L0H0",
     "reproduce": "--out out",
     "bench methods": "--out out",
@@ -47,17 +43,9 @@ NO_WEIGHTS = {
 """Verbs that load no weights, only shipped ones, or the model of a run (`rerun`)."""
 
 
-@cache
-def patch():
-    """Returns the folder of a patch that fits no model."""
-    folder = tempfile.mkdtemp()
-    write_patch(Patch("0", "float32", {"weight": torch.zeros(1)}), Path(folder))
-    return folder
-
-
 def words(verb, model, *more):
     """Returns the command line of a verb."""
-    first = {"reproduce": ["table3", model], "apply": [patch(), model]}.get(verb, [model])
+    first = ["table3", model] if verb == "reproduce" else [model]
     return ["broca", *verb.split(), *first, *VERBS[verb].split(), *more]
 
 

@@ -169,7 +169,7 @@ def test_records_say_what_a_model_can_be_ablated_by():
 
 def test_a_record_is_all_that_a_kind_needs(tiny, monkeypatch):
     """A new kind is measured, tested under stress and exported, or refused by its name."""
-    from exports.test_writing import make_result
+    from results.samples import make_result
 
     from broca.exports import ExportRequest, checked_task
     from broca.results.base import AblationInfo
@@ -200,7 +200,7 @@ def test_a_record_is_all_that_a_kind_needs(tiny, monkeypatch):
     with pytest.raises(UnsupportedModel, match="drawn ablation cannot be exported"):
         request("drawn", "weights")
     with pytest.raises(BadInput, match="under last ablation the outputs alone are compared"):
-        checked_task(request("last", "patch"), "any")
+        checked_task(request("last", "weights"), "any")
     with pytest.raises(BadInput, match="replaced by drawn ablation"):
         replace(make_result(), ablation=AblationInfo("drawn", 0.0)).ablated(tiny)
     monkeypatch.delitem(ABLATIONS, "last")

@@ -1,18 +1,10 @@
 """Gates become factors on projections, or are refused with the reason."""
 
 import pytest
-import torch
-from exports.families import FAMILIES
 from models.architectures import ARCHITECTURES, make_model
 
 from broca.errors import UnknownName, UnsupportedModel
-from broca.exports.factors import (
-    ExpertFactors,
-    expert_parameters,
-    factors_of,
-    projection_shape,
-    scaled_experts,
-)
+from broca.exports.factors import expert_parameters, factors_of
 from broca.models import GatedModel
 from broca.testing import tiny_llama
 
@@ -94,26 +86,5 @@ def test_the_last_matrix_of_experts_is_found(name):
     """The down projection is found as the parameter that scales an expert's output."""
     model = gated(name)
     (factors,) = factors_of(model, "L1E2", 0.5)
-    assert isinstance(factors, ExpertFactors)
-    assert factors.values.tolist() == [1.0, 1.0, 0.5, 1.0]
-    assert expert_parameters(model, factors) == ("down_proj",)
-
-
-def test_experts_are_scaled_along_the_first_dimension():
-    """Each expert's tensor is scaled by its own factor."""
-    scaled = scaled_experts(torch.ones(2, 3, 4), torch.tensor([0.0, 0.5]))
-    assert (scaled[0] == 0).all()
-    assert (scaled[1] == 0.5).all()
-
-
-def test_widths_are_those_of_the_layer():
-    """The shape of a layer is (inputs, outputs), also for Conv1D with its transposed weight."""
-    from transformers.pytorch_utils import Conv1D
-
-    assert projection_shape(torch.nn.Linear(3, 5)) == (3, 5)
-    assert projection_shape(Conv1D(5, 3)) == (3, 5)
-
-
-def test_eight_architectures_are_covered():
-    """Exports are tested on eight architectures."""
-    assert len({family.what for family in FAMILIES}) == 8
+    assert (factors.side, factors.values.tolist()) == ("experts", [1.0, 1.0, 0.5, 1.0])
+    assert expert_parameters(model, factors.point) == ("down_proj",)

@@ -8,33 +8,26 @@ from exports.families import FAMILIES, assert_same, log_probabilities, scaled_by
 from models.architectures import ARCHITECTURES, make_model
 
 from broca.errors import UnsupportedModel
-from broca.exports.head_list import (
-    SNIPPETS,
-    has_parallel_mlp,
-    head_list,
-    head_slices,
-    mib_circuit,
-    write_head_list,
-)
+from broca.exports.head_list import SNIPPETS, has_parallel_mlp, head_list
 from broca.models import GatedModel
 
 
 def test_heads_groups_and_layers_become_pairs_and_slices(tiny):
     """Heads, groups and attention become pairs (layer, head) and slices, each head once."""
-    listed = head_slices(tiny, ["L1G1", "L0H2", "L1H3"])
-    assert listed.heads == ((0, 2), (1, 2), (1, 3))
-    assert listed.slices == {
+    listed = head_list(tiny, ["L1G1", "L0H2", "L1H3"], 0.0)
+    assert listed["heads"] == [[0, 2], [1, 2], [1, 3]]
+    assert listed["slices"] == {
         "model.layers.0.self_attn.o_proj": [[16, 24]],
         "model.layers.1.self_attn.o_proj": [[16, 24], [24, 32]],
     }
-    assert head_slices(tiny, ["L1A"]).heads == tuple((1, head) for head in range(4))
+    assert head_list(tiny, ["L1A"], 0.0)["heads"] == [[1, head] for head in range(4)]
 
 
 @pytest.mark.parametrize("component", ["L0M", "L1", "L0N3"])
 def test_other_components_are_refused(tiny, component):
     """A component other than heads, groups and attention is refused."""
     with pytest.raises(UnsupportedModel, match=f"{component} is not a query head"):
-        head_slices(tiny, [component])
+        head_list(tiny, [component], 0.0)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.what)
@@ -43,10 +36,11 @@ def test_the_hooks_that_it_gives_scale_the_heads(family, tmp_path, monkeypatch):
     model = family.make()
     heads = family.components.removesuffix("+L1M").split("+")
     gated = GatedModel.wrap(model, None, name=family.what)
-    write_head_list(head_list(gated, heads, 0.5), tmp_path)
+    content = head_list(gated, heads, 0.5)
+    (tmp_path / "heads.json").write_text(json.dumps(content))
     monkeypatch.chdir(tmp_path)
     lines = {}
-    exec(json.loads((tmp_path / "heads.json").read_text())["snippets"]["hooks"], lines)
+    exec(content["snippets"]["hooks"], lines)
     intact = log_probabilities(model)
     handles = lines["ablate"](model)
     without_mlp = type(family)(family.what, family.make, family.projection, None)
@@ -60,7 +54,7 @@ def test_heads_before_a_norm_are_listed_at_its_input():
     """Heads before a norm are listed at the norm's input, where a hook can scale them."""
     (architecture,) = (candidate for candidate in ARCHITECTURES if candidate.name == "BitNet")
     gated = GatedModel.wrap(make_model(architecture), None, name="bitnet")
-    assert list(head_slices(gated, ["L0H1"]).slices) == [architecture.norm.format(0)]
+    assert list(head_list(gated, ["L0H1"], 0.0)["slices"]) == [architecture.norm.format(0)]
 
 
 def test_there_are_lines_for_every_library():
@@ -73,7 +67,7 @@ def test_there_are_lines_for_every_library():
 
 def test_the_circuit_is_at_the_level_of_nodes(tiny):
     """The circuit's head scores are negated effects; MLP blocks and the input have no score."""
-    circuit = mib_circuit(tiny, [(1, 2)], {"L1H2": -0.4, "L0H0": 0.1})
+    circuit = head_list(tiny, ["L1H2"], 0.0, effects={"L1H2": -0.4, "L0H0": 0.1})["mib"]
     assert circuit["cfg"] == {
         "n_layers": 2, "n_heads": 4, "d_model": 32, "parallel_attn_mlp": False,
     }  # fmt: skip
@@ -82,7 +76,7 @@ def test_the_circuit_is_at_the_level_of_nodes(tiny):
     assert nodes["a0.h0"] == {"in_graph": False, "score": -0.1}
     assert nodes["m0"] == nodes["input"] == nodes["logits"] == {"in_graph": True}
     assert len(nodes) == 1 + 2 * (4 + 1) + 1
-    assert mib_circuit(tiny, [(1, 2)])["nodes"]["a1.h2"]["score"] == 1.0
+    assert head_list(tiny, ["L1H2"], 0.0)["mib"]["nodes"]["a1.h2"]["score"] == 1.0
 
 
 @pytest.mark.parametrize(

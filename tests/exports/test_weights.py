@@ -6,15 +6,8 @@ import transformers as hf
 from exports.families import FAMILIES, assert_same, log_probabilities, scaled_by_hand
 from models.architectures import ARCHITECTURES, make_model
 
-from broca.errors import BadInput, UnsupportedModel
-from broca.exports.factors import ProjectionFactors
-from broca.exports.weights import (
-    changed_tensors,
-    require_plain_weights,
-    shard_size,
-    with_tensors,
-    write_checkpoint,
-)
+from broca.errors import UnsupportedModel
+from broca.exports.weights import changed_tensors, with_tensors, write_weights
 from broca.models import GatedModel, captured
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -26,8 +19,7 @@ def test_checkpoint_equals_the_model_scaled_by_hand(family, scale, tmp_path):
     model = family.make()
     before = log_probabilities(model)
     gated = GatedModel.wrap(model, None, name=family.what)
-    with with_tensors(model, changed_tensors(gated, family.components, scale)):
-        write_checkpoint(model, None, tmp_path)
+    write_weights(gated, changed_tensors(gated, family.components, scale), tmp_path)
     assert torch.equal(log_probabilities(model), before)
     loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
     assert_same(loaded, scaled_by_hand(model, family, scale))
@@ -41,8 +33,7 @@ def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
     gated = GatedModel.wrap(model, None, name=name)
     with gated.ablated("L1E2"):
         reference = log_probabilities(model)
-    with with_tensors(model, changed_tensors(gated, "L1E2")):
-        write_checkpoint(model, None, tmp_path)
+    write_weights(gated, changed_tensors(gated, "L1E2"), tmp_path)
     loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
     down = loaded.get_submodule(architecture.experts.format(1)).down_proj
     assert [bool(expert.any()) for expert in down] == [True, True, False, True]
@@ -59,8 +50,8 @@ def test_a_block_of_experts_is_scaled_in_all_of_them(name):
     for components, scale in (("L1M", 0.0), ("L1M+L1E2+L0M", 0.5)):
         with gated.ablated(components, scale):
             reference = log_probabilities(model)
-        with with_tensors(model, changed_tensors(gated, components, scale)):
-            assert torch.allclose(log_probabilities(model), reference, atol=1e-4)
+        written = with_tensors(model, changed_tensors(gated, components, scale))
+        assert torch.allclose(log_probabilities(written), reference, atol=1e-4)
         assert not torch.allclose(log_probabilities(model), reference, atol=1e-3)
 
 
@@ -72,12 +63,11 @@ def test_shards_number_format_tokenizer_and_chat_template_are_kept(tmp_path):
     base.save_pretrained(tmp_path / "base", max_shard_size=60_000)
     sizes = [file.stat().st_size for file in (tmp_path / "base").glob("*.safetensors")]
     assert len(sizes) > 1
-    assert shard_size(tmp_path / "base") == max(sizes)
     gated = GatedModel.wrap(base, tokenizer, name="tiny")
-    with with_tensors(base, changed_tensors(gated, "L0H1")):
-        write_checkpoint(base, tokenizer, tmp_path / "out", shard_bytes=max(sizes))
-    assert len(list((tmp_path / "out").glob("*.safetensors"))) == len(sizes)
-    assert shard_size(tmp_path / "out") <= max(sizes)
+    write_weights(gated, changed_tensors(gated, "L0H1"), tmp_path / "out", base=tmp_path / "base")
+    written = [file.stat().st_size for file in (tmp_path / "out").glob("*.safetensors")]
+    assert len(written) == len(sizes)
+    assert max(written) <= max(sizes)
     loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out", dtype="auto")
     assert loaded.dtype == torch.bfloat16
     changed = [
@@ -88,12 +78,6 @@ def test_shards_number_format_tokenizer_and_chat_template_are_kept(tmp_path):
     assert changed == ["model.layers.0.self_attn.o_proj.weight"]
     template = hf.AutoTokenizer.from_pretrained(tmp_path / "out").chat_template
     assert template == tokenizer.chat_template
-
-
-def test_one_file_has_no_shard_size(tmp_path):
-    """A checkpoint in one file has no shard size."""
-    tiny_llama().save_pretrained(tmp_path)
-    assert shard_size(tmp_path) is None
 
 
 @pytest.mark.parametrize("components", ["L0H1+L2H0", "L1M", "L0A+L1M+L1H2"])
@@ -126,8 +110,7 @@ def test_mean_ablation_goes_into_the_biases(components):
     reference = log_probabilities(model)
     for handle in handles:
         handle.remove()
-    with with_tensors(model, changed):
-        assert torch.allclose(log_probabilities(model), reference, atol=1e-4)
+    assert torch.allclose(log_probabilities(with_tensors(model, changed)), reference, atol=1e-4)
     assert not torch.allclose(log_probabilities(model), reference, atol=1e-2)
 
 
@@ -139,40 +122,13 @@ def test_mean_ablation_without_a_bias_is_refused(tiny):
         changed_tensors(tiny, "L0H2", means=means)
 
 
-def test_quantized_weights_are_refused():
-    """Quantized weights are refused with their path and number format."""
-    layer = torch.nn.Linear(4, 4, bias=False)
-    layer.weight = torch.nn.Parameter(torch.zeros(4, 4, dtype=torch.int8), requires_grad=False)
-    factors = ProjectionFactors("model.o_proj", layer, "input", torch.zeros(4))
-    with pytest.raises(UnsupportedModel, match=r"model.o_proj are quantized \(Linear, int8\)"):
-        require_plain_weights(factors)
-    require_plain_weights(
-        ProjectionFactors("model.o_proj", torch.nn.Linear(4, 4), "input", torch.zeros(4))
-    )
-
-
-def test_tensors_are_put_back_after_an_error():
-    """Tensors are put back after an error, and names that the model lacks are refused."""
+def test_a_copy_with_other_tensors_shares_the_rest():
+    """A copy has the changed tensors, shares all others, and the model stays what it was."""
     model = tiny_llama()
     name = "model.layers.0.self_attn.o_proj.weight"
-    before = model.get_parameter(name).detach().clone()
-    shared = GatedModel.wrap(model, None, name="m").copy().model  # the copy of another thread
-
-    class Stop(Exception):
-        """The error that ends the context."""
-
-    def fail():
-        with with_tensors(model, {name: before * 0}):
-            assert not model.get_parameter(name).any()
-            assert torch.equal(shared.get_parameter(name), before)
-            raise Stop
-
-    with pytest.raises(Stop):
-        fail()
-    assert torch.equal(model.get_parameter(name), before)
-    assert model.get_parameter(name) is shared.get_parameter(name)
-    with (
-        pytest.raises(BadInput, match="no tensor 'nowhere'"),
-        with_tensors(model, {"nowhere": before}),
-    ):
-        pass
+    before = model.get_parameter(name)
+    copied = with_tensors(model, {name: before * 0})
+    assert not copied.get_parameter(name).any()
+    assert model.get_parameter(name) is before
+    others = [other for other, _ in model.named_parameters() if other != name]
+    assert all(copied.get_parameter(other) is model.get_parameter(other) for other in others)

@@ -1,12 +1,11 @@
 """Logged values, and calls of each tracker's library."""
 
-import inspect
 import sys
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 
 import pytest
-from integrations.recorder import Recorder, recording
+from integrations.recorder import Recorder
 from results.samples import make_result
 from results.samples import make_atlas
 from results.samples import make_comparison
@@ -14,37 +13,30 @@ from simulated import toy_verification
 
 from broca.engine import Progress
 from broca.errors import BadInput, UnknownName
-from broca.integrations import tracking
-from broca.integrations.tracking import TRACKERS, Log, flat, make_tracker, numbers_of
+from broca.integrations import Log, tracking
+from broca.integrations.tracking import TRACKERS, numbers_of
 
 
 def test_a_run_is_begun_logged_and_ended():
-    """A run logs flat settings, the result's numbers, a text, a figure and the files, then ends."""
-    kind, recorder = recording()
+    """A run logs settings, the result's numbers, a text, a figure and the files, then ends."""
+    recorder = Recorder()
     result = make_result(verification=toy_verification())
-    with Log(kind.make(), project="p", name="n", settings={"a": 1, "b": {"c": 2}}) as log:
+    with Log(recorder, project="p", settings={"a": 1}) as log:
         log.result(result, ["file"])
-    begin, *middle, end = recorder.calls
-    assert begin == ("begin", ("p", "n", {"a": 1, "b.c": 2}), {})
-    assert [name for name, _, _ in middle] == ["log", "text", "figure", "artifact"]
-    assert recorder.named("log")[0][0] == numbers_of(result)
-    assert recorder.named("text")[0] == ("summary", "\n".join(result.summary()))
-    name, file = recorder.named("figure")[0]
-    assert (name, file.suffix) == ("components", ".png")
-    assert recorder.named("artifact")[0] == ("localization", ["file"])
+    begin, numbers, (_, words, _), end = recorder.calls
+    assert begin == ("begin", ("p", {"a": 1}), {})
+    assert numbers == ("log", (numbers_of(result), 1), {})
+    name, summary, figure, files = words
+    assert (name, summary) == ("localization", "\n".join(result.summary()))
+    assert (figure.name, files) == ("components.png", ["file"])
     assert end == ("end", (), {"failed": False})
 
 
 def test_an_error_ends_the_run_as_failed():
     """An error ends the run as failed and is raised again."""
-    kind, recorder = recording()
-
-    def fail():
-        with Log(kind.make()):
-            raise RuntimeError("stop")
-
-    with pytest.raises(RuntimeError, match="stop"):
-        fail()
+    recorder = Recorder()
+    with pytest.raises(RuntimeError, match="stop"), Log(recorder):
+        raise RuntimeError("stop")
     assert recorder.calls[-1] == ("end", (), {"failed": True})
 
 
@@ -52,9 +44,9 @@ def test_progress_is_logged_now_and_then(monkeypatch):
     """Progress is logged at new stages, every few seconds and at the end; `also` gets all."""
     now = [0.0]
     monkeypatch.setattr(tracking.time, "monotonic", lambda: now[0])
-    kind, recorder = recording()
+    recorder = Recorder()
     heard = []
-    with Log(kind.make(), also=lambda *words: heard.append(words)) as log:
+    with Log(recorder, also=lambda *words: heard.append(words)) as log:
         log("searching", None)
         for second, done in ((0, 1), (1, 2), (6, 3), (7, 4)):
             now[0] = float(second)
@@ -67,7 +59,7 @@ def test_progress_is_logged_now_and_then(monkeypatch):
 
 
 def test_numbers_are_those_of_the_results():
-    """Results give scores, drops and counts as numbers; nested settings become flat."""
+    """Results give scores, drops and counts as numbers."""
     verification = toy_verification()
     numbers = numbers_of(make_result(verification=verification))
     assert numbers["drop/adding"] == verification.drop
@@ -80,88 +72,63 @@ def test_numbers_are_those_of_the_results():
     }
     atlas = make_atlas()
     assert numbers_of(atlas)[f"intact/{atlas.tasks[0].name}"] == atlas.tasks[0].intact
-    assert flat({"a": {"b": {"c": 1}}, "d": 2}) == {"a.b.c": 1, "d": 2}
 
 
-class Library(Recorder):
-    """A stand-in for a tracker's library; objects that it makes record calls too."""
+class Library:
+    """A stand-in for a tracker's library; what its functions return is of the same kind."""
 
-    def __init__(self):
-        super().__init__()
-        self.summary = {}
+    def __init__(self, calls):
+        self._calls = calls
 
     def __getattr__(self, name):
-        returned = Library()
-
         def call(*words, **options):
-            self.calls.append((name, words, options))
-            return returned
+            self._calls[name] = (words, options)
+            return Library(self._calls)
 
-        self.__dict__.setdefault("returned", []).append(returned)
         return call
 
 
 @pytest.mark.parametrize("name", TRACKERS)
 def test_each_library_is_called(name, monkeypatch, tmp_path):
     """Each library's functions for begin, numbers, files and end are called with the values."""
-    library = Library()
-    monkeypatch.setitem(sys.modules, name, library)
-    tracker = make_tracker(name)
-    file = tmp_path / "f.png"
-    file.write_text("")
-    tracker.begin("project", "name", {"a": 1})
-    tracker.log({"x": 1.0}, 7)
-    tracker.text("summary", "words")
-    tracker.figure("map", file)
-    tracker.artifact("result", [file])
-    tracker.end(failed=True)
-
-    def calls(recorder):
-        yield from recorder.calls
-        for returned in recorder.__dict__.get("returned", []):
-            yield from calls(returned)
-
-    arguments = {called: (words, options) for called, words, options in calls(library)}
-    begin = "set_experiment" if name == "mlflow" else "init"
-    assert "project" in (*arguments[begin][0], *arguments[begin][1].values())
-    logged = "log_metrics" if name == "mlflow" else "log"
-    assert any(
-        called == logged and words == ({"x": 1.0},) and options == {"step": 7}
-        for called, words, options in calls(library)
-    )
-    ends = {"trackio": "finish", "wandb": "finish", "mlflow": "end_run"}
-    assert ends[name] in arguments
-    if name != "trackio":
-        assert arguments[ends[name]] in ((("FAILED",), {}), ((), {"exit_code": 1}))
-    assert "log_artifact" in arguments
+    calls = {}
+    monkeypatch.setitem(sys.modules, name, Library(calls))
+    with pytest.raises(RuntimeError), Log(name, project="project", settings={"a": 1}) as log:
+        log.log({"x": 1.0}, step=7)
+        first = dict(calls)
+        log.result(make_result(verification=toy_verification()), [tmp_path / "result.json"])
+        raise RuntimeError
+    if name == "mlflow":
+        assert first["set_experiment"] == (("project",), {})
+        assert first["log_params"] == (({"a": "1"},), {})
+        assert first["log_metrics"] == (({"x": 1.0},), {"step": 7})
+        assert calls["log_text"][0][1] == "summary.txt"
+        assert calls["log_artifact"][0][1] == "figures"
+        assert calls["end_run"] == (("FAILED",), {})
+        return
+    options = calls["init"][1]
+    assert (options["project"], options["config"]) == ("project", {"a": 1})
+    assert first["log"] == (({"x": 1.0},), {"step": 7})
+    assert [*calls["log"][0][0]] == ["components"]
+    assert calls["add_file"] == ((str(tmp_path / "result.json"),), {})
+    assert "log_artifact" in calls
+    assert calls["finish"] == ((), {"exit_code": 1} if name == "wandb" else {})
 
 
 def test_trackers_of_other_packages_are_found(monkeypatch):
     """Trackers of other packages are found by entry point; unknown or missing ones are refused."""
-    kind, recorder = recording("elsewhere")
-    module = SimpleNamespace(KIND=kind)
-    monkeypatch.setitem(sys.modules, "elsewhere", module)
-    entry = EntryPoint("elsewhere", "elsewhere:KIND", tracking.GROUP)
+    recorder = Recorder()
+    monkeypatch.setitem(sys.modules, "elsewhere", SimpleNamespace(begin=recorder))
+    entry = EntryPoint("elsewhere", "elsewhere:begin", "broca.trackers")
     monkeypatch.setattr(
         "importlib.metadata.entry_points",
-        lambda group: [entry] if group == tracking.GROUP else [],
+        lambda group: [entry] if group == entry.group else [],
     )
-    assert make_tracker("elsewhere") is recorder
+    with Log("elsewhere") as log:
+        log.log({"x": 1.0})
+    assert recorder.named("log") == [({"x": 1.0}, 1)]
     with pytest.raises(UnknownName, match="`log` 'wandbb' is unknown; did you mean 'wandb'"):
-        make_tracker("wandbb")
+        Log("wandbb")
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(BadInput, match=r"pip install 'broca\[wandb\]'"):
-        make_tracker("wandb")
-
-
-def test_the_protocol_is_what_trackers_have():
-    """Every tracker has the protocol's methods with the same parameters."""
-    parameters = {
-        name: list(inspect.signature(method).parameters)
-        for name, method in vars(tracking.Tracker).items()
-        if inspect.isfunction(method) and not name.startswith("_")
-    }
-    for cls in (tracking._Trackio, tracking._Wandb, tracking._Mlflow):
-        assert parameters == {
-            name: list(inspect.signature(getattr(cls, name)).parameters) for name in parameters
-        }
+        Log("wandb").__enter__()

@@ -109,7 +109,9 @@ def test_what_fits_no_field_is_refused(arguments, keywords, message):
         paint(*arguments, **keywords)
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.array, torch.tensor], ids=str)
+@pytest.mark.parametrize(
+    "kind", [np.int64, np.uint8, np.array, torch.tensor], ids=lambda kind: kind.__name__
+)
 def test_numbers_of_numpy_and_torch_are_numbers_of_python(kind):
     """JSON holds numbers of Python."""
     width = paint("north", width=kind(4)).brush_options.width
@@ -138,7 +140,7 @@ def test_a_folder_holds_options_as_json():
     data = msgspec.json.encode(options)
     assert msgspec.json.decode(data, type=PaintOptions) == options
     assert options.decisive()["brush_options"] == {"width": 4}
-    assert flat(options.decisive(), without=("thin_options",))["width"] == 4
+    assert flat(options.decisive(without=("thin_options",)))["width"] == 4
     slower = paint("north", width=4, speed=1.0)
     assert slower.decisive() == options.decisive() != paint("north", width=5).decisive()
 

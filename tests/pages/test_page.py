@@ -57,10 +57,16 @@ def verified(localization, after):
         heads=localization["selected"],
         ablation=AblationInfo("zero", 0.0),
         seed=localization["search"].seed,
-        baseline=baseline,
-        after=after,
         drops=tuple(
-            TaskDrop(name, "task" if name == task else "other", "exact_match", 300, drop)
+            TaskDrop(
+                name,
+                "task" if name == task else "other",
+                "exact_match",
+                300,
+                baseline[name],
+                after[name],
+                drop,
+            )
             for name, drop in drops.items()
         ),
         off_target_drop=off_target,

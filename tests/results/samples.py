@@ -116,10 +116,16 @@ def verified(localization, after):
         heads=localization["selected"],
         ablation=AblationInfo("zero", 0.0),
         seed=localization["search"].seed,
-        baseline=baseline,
-        after=after,
         drops=tuple(
-            TaskDrop(name, "task" if name == task else "other", "exact_match", 300, drop)
+            TaskDrop(
+                name,
+                "task" if name == task else "other",
+                "exact_match",
+                300,
+                baseline[name],
+                after[name],
+                drop,
+            )
             for name, drop in drops.items()
         ),
         off_target_drop=off_target,
@@ -292,7 +298,6 @@ def make_export(*, form="adapter", scale=0.0, base=None):
         reloaded=ReloadCheck({"peft": "0.21.2"}, 32, 12, 1e-6, 1e-4, 31),
         scored=ScoreCheck("adding", "acc", 40, 0.25, 0.25),
         command="broca.export('toy', 'FOLDER', heads='L1H2+L0H0', kind='adapter', scale=0)",
-        pushed="https://hub/me/toy",
     )
 
 

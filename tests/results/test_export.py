@@ -24,19 +24,17 @@ def make_export(*, form="adapter", scale=0.0, base=None):
         reloaded=ReloadCheck({"peft": "0.21.2"}, 32, 12, 1e-6, 1e-4, 31),
         scored=ScoreCheck("adding", "acc", 40, 0.25, 0.25),
         command="broca.export('toy', 'FOLDER', heads='L1H2+L0H0', kind='adapter', scale=0)",
-        pushed="https://hub/me/toy",
     )
 
 
 def test_the_summary_says_what_was_checked():
-    """The summary has size, libraries, scores and address."""
+    """The summary has size, libraries and scores."""
     assert make_export().summary() == (
         "adapter of toy without L1H2, L0H0",
         "2 files, 1,584 bytes",
         "loaded by peft 0.21.2: 31 of 32 continuations as broca's, log-probabilities within "
         "1.0e-06",
         "lm-eval's hf scores 0.2500 on adding, broca 0.2500 (40 items)",
-        "pushed to https://hub/me/toy",
     )
     assert make_export(scale=0.5).summary()[0] == "adapter of toy with L1H2, L0H0 at 0.5"
 

@@ -35,7 +35,7 @@ def test_schema_2_has_the_promised_fields():
     assert set(data["ranking"][0]) == {
         "name", "layer", "head", "effect", "ci", "frequency", "p_value", "q_value",
     }  # fmt: skip
-    assert {"after", "drops", "off_target_drop", "specific_drop"} <= set(data["verification"])
+    assert {"drops", "off_target_drop", "specific_drop"} <= set(data["verification"])
 
 
 def test_repeats_say_how_stable_a_selection_is():
@@ -57,7 +57,7 @@ def test_a_verification_inside_leaves_out_what_the_localization_says():
     """Fields that are equal in the localization are written once, and reading restores them."""
     result = make_result()
     inner = json.loads(encode(result))["verification"]
-    omitted = {"broca", "schema", "kind", "model", "task", "heads", "ablation", "seed", "baseline"}
+    omitted = {"broca", "schema", "kind", "model", "task", "heads", "ablation", "seed"}
     assert not {*omitted, "rows"} & set(inner)
     read = decode(Localization, encode(result)).verification
     assert read.model == result.model

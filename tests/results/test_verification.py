@@ -27,9 +27,10 @@ def test_verification_reads_back_equal(verification, tmp_path):
 
 
 def test_scores_stand_once(verification):
-    """Scores are in `baseline` and `after`; numbers that follow from others are not in the file."""
+    """Scores are in `drops`; numbers that follow from others are not in the file."""
     data = json.loads(encode(verification))
-    assert not {"before", "after"} & set(data["drops"][0])
+    assert not {"baseline", "after"} & set(data)
+    assert not {"interval", "below_chance"} & set(data["drops"][0])
     assert not {"drop", "off_target", "specific", "selected"} & set(data)
     claimed = verification.drops[0]
     assert verification.drop == claimed.drop

@@ -33,7 +33,7 @@ def test_rows_are_those_of_the_task(finished):
     folder, result = finished
     run_folder = localized_in(folder)
     with Journal(run_folder.journal, read_only=True) as journal:
-        run = find_run(journal, run_folder.record["digests"]["run"])
+        run = find_run(journal, run_folder.record.digests["run"])
         problem = problem_of_run(journal, run)
         rows = task_rows(journal, run, problem)
         ranking = ranking_from_journal(journal, run)

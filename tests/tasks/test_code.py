@@ -1,6 +1,5 @@
 """The metric of lm-eval's code tasks: its scores, permission and isolation."""
 
-import itertools
 import sys
 
 import evaluate
@@ -9,8 +8,8 @@ import pytest
 
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks import Catalog, RequestTokenizer
-from broca.tasks.code import CodeEval, code_tasks, pass_at_k, require_enclosed, run_code_ahead
-from broca.tasks.sandbox import Limits, Sandbox
+from broca.tasks.code import CodeEval, code_tasks, pass_at_k, require_enclosed
+from broca.tasks.sandbox import Sandbox
 from broca.testing import tiny_tokenizer
 
 RIGHT, WRONG = "def f(n):\n    return n + 1", "def f(n):\n    return n - 1"
@@ -20,6 +19,8 @@ TESTS = "assert f(1) == 2\nassert f(2) == 3"
 class CountingSandbox:
     """A stand-in for a sandbox: programs with `n + 1` pass, and batches are recorded."""
 
+    isolation = "bubblewrap"
+
     def __init__(self):
         self.batches = []
 
@@ -27,16 +28,6 @@ class CountingSandbox:
         """Returns verdicts by the programs' text."""
         self.batches.append(list(programs))
         return ["passed" if "n + 1" in program else "failed" for program in programs]
-
-
-@pytest.mark.parametrize("total", [1, 2, 5, 8])
-def test_pass_at_k_is_the_share_of_samples_with_a_right_one(total):
-    """pass@k is the share of k-subsets of the candidates that have a right one."""
-    for right, size in itertools.product(range(total + 1), range(1, total + 1)):
-        candidates = [True] * right + [False] * (total - right)
-        samples = list(itertools.combinations(candidates, size))
-        share = sum(any(sample) for sample in samples) / len(samples)
-        assert pass_at_k(total, right, size) == pytest.approx(share, abs=1e-12)
 
 
 def test_pass_at_k_is_the_product_form_of_the_paper():
@@ -66,7 +57,7 @@ def test_scores_are_means_over_problems():
 
 def test_real_programs_are_scored():
     """Candidates are executed with their tests."""
-    metric = CodeEval(Sandbox(Limits(cpu_s=1)))
+    metric = CodeEval(Sandbox("unsandboxed"))
     scores, _ = metric.compute(references=[TESTS], predictions=[[RIGHT, WRONG]], k=[1, 2])
     assert scores == {"pass@1": 0.5, "pass@2": 1.0}
 
@@ -81,8 +72,8 @@ def test_equal_programs_are_executed_once():
     """A program is executed once, also across calls."""
     sandbox = CountingSandbox()
     metric = CodeEval(sandbox)
-    metric.verdicts(["a", "b", "a"])
-    assert metric.verdicts(["b", "c n + 1"]) == ["failed", "passed"]
+    metric.outcomes(["a", "b", "a"])
+    assert metric.outcomes(["b", "c n + 1"]) == ["failed", "passed"]
     assert sandbox.batches == [["a", "b"], ["c n + 1"]]
 
 
@@ -93,7 +84,7 @@ def test_programs_of_many_scores_are_executed_together():
     scores = []
 
     def scoring(program):
-        return lambda: scores.append(metric.verdicts([program])[0])
+        return lambda: scores.append(metric.outcomes([program])[0])
 
     computations = [scoring(program) for program in ("a", "b n + 1", "a", "c")]
     metric.run_ahead(computations)
@@ -114,7 +105,7 @@ def test_collecting_ends_when_a_score_raises():
 
     with pytest.raises(RuntimeError, match="no score"):
         metric.run_ahead([broken])
-    assert metric.verdicts(["n + 1"]) == ["passed"]
+    assert metric.outcomes(["n + 1"]) == ["passed"]
 
 
 def test_other_metrics_are_the_genuine_ones(monkeypatch):
@@ -122,11 +113,15 @@ def test_other_metrics_are_the_genuine_ones(monkeypatch):
     loaded = []
     monkeypatch.setattr(evaluate, "load", lambda path, *args, **kwargs: loaded.append(path))
     before = evaluate.load
-    with code_tasks(allowed=True):
-        evaluate.load("bleu")
-        assert isinstance(evaluate.load("code_eval"), CodeEval)
+    with code_tasks("unsandboxed"):
+        import evaluate as seen
+
+        seen.load("bleu")
+        assert seen.__version__ == evaluate.__version__
+        assert isinstance(seen.load("code_eval"), CodeEval)
     assert loaded == ["bleu"]
     assert evaluate.load is before
+    assert sys.modules["evaluate"] is evaluate
 
 
 def test_code_is_refused_unless_it_is_allowed():
@@ -150,17 +145,15 @@ def test_task_that_executes_code_by_itself_is_refused():
         config = Config
 
     with pytest.raises(BadInput, match="`allow_code`"):
-        require_enclosed(Task, allowed=False)
+        require_enclosed(Task, None)
     with pytest.raises(TaskUnusable, match=r"'own_means'.*by itself.*cannot isolate"):
-        require_enclosed(Task, allowed=True)
+        require_enclosed(Task, "bubblewrap")
     Task.UNSAFE_CODE = False
-    require_enclosed(Task, allowed=False)
+    require_enclosed(Task, None)
 
 
-def test_nothing_is_rehearsed_where_no_task_executes_code(monkeypatch):
-    """`run_code_ahead` computes no score where no task executes code."""
-    monkeypatch.setattr("broca.tasks.code._metric", CodeEval())
-
+def test_nothing_is_scored_ahead_where_no_task_executes_code():
+    """`run_ahead` computes no score before a task has asked for the metric."""
     called = []
-    run_code_ahead([lambda: called.append("scored")])
+    CodeEval().run_ahead([lambda: called.append("scored")])
     assert not called

@@ -13,6 +13,7 @@ import broca
 from broca.cli.main import app
 from broca.errors import BadInput, UnknownName
 from broca.explorer.measuring import ITEMS
+from broca.options import LocalizeOptions
 from broca.results.base import ModelInfo
 from broca.runs.folder import RunFolder
 from broca.runs.workspace import Workspace
@@ -59,8 +60,13 @@ def test_a_kept_run_brings_its_folder_of_tasks_and_its_components(tmp_path):
         "metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]\n"
     )
     RunFolder.claim(
-        out, verb="localize", how={}, command=["broca", "localize"],
-        options={"include_path": str(sources), "components": "heads+mlp", "task_options": {}},
+        out, verb="localize", command=["broca", "localize"],
+        options=LocalizeOptions.of(
+            {
+                "model": "reference-small", "task": "mine", "include_path": sources,
+                "components": "heads+mlp",
+            }
+        ),
     )  # fmt: skip
     scores = {"mine": 0.9}
     make_result(
@@ -91,5 +97,5 @@ def test_the_space_serves_the_page_where_the_hub_looks_for_it():
     broca_, *words = json.loads(line)
     assert broca_ == "broca"
     _, bound, _ = app.parse_args(words)
-    assert (bound.arguments["host"], bound.arguments["public"]) == ("0.0.0.0", True)
-    assert bound.arguments["port"] == settings["app_port"]
+    assert (bound.args[0].host, bound.args[0].public) == ("0.0.0.0", True)
+    assert bound.args[0].port == settings["app_port"]

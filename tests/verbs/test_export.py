@@ -5,11 +5,9 @@ import errno
 import json
 from dataclasses import replace
 
-import huggingface_hub
 import pytest
 import torch
 import transformers as hf
-from exports.hub import fake_hub
 from independent import zeroed_by_hand
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
@@ -17,7 +15,9 @@ from verbs.run_folders import localize_into
 
 import broca
 from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
-from broca.exports import factors_of, writing
+from broca.exports import folder as export_folder
+from broca.exports import forms
+from broca.exports.factors import factors_of
 from broca.journal import Journal
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
@@ -25,7 +25,7 @@ from broca.results.files import write_beside
 from broca.runs.session import IN_MEMORY
 from broca.testing import tiny_llama, tiny_tokenizer
 
-FORMS = ("adapter", "weights", "heads", "patch")
+FORMS = ("adapter", "weights", "heads")
 TOKENS = torch.tensor([[5, 6, 7, 8]])
 
 
@@ -59,7 +59,7 @@ def logits(model):
 
 
 def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
-    """An export has selection, held-out drops, card and picture, and PEFT loads the adapter."""
+    """An export has selection, held-out drops and a card, and PEFT loads the adapter."""
     localization = broca.read(run)
     assert localization.selected
     done = broca.export(run, tmp_path / "out")
@@ -70,7 +70,7 @@ def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
     assert done.reloaded.same_continuations == 32
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {*done.files, "README.md", "export.json"}
-    assert set(done.files) == {"adapter_config.json", "adapter_model.safetensors", "components.png"}
+    assert set(done.files) == {"adapter_config.json", "adapter_model.safetensors"}
     heads = [(int(name[1]), int(name[3:])) for name in localization.selected]
     base = hf.AutoModelForCausalLM.from_pretrained(
         shipped_model_folder("reference-small"), dtype=torch.float32
@@ -78,7 +78,7 @@ def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
     adapted = PeftModel.from_pretrained(base, tmp_path / "out").eval()
     assert torch.allclose(logits(adapted), logits(zeroed(heads)), atol=1e-4)
     again = broca.export(localization, tmp_path / "out", kind="heads")
-    assert set(again.files) == {"heads.json", "components.png"}
+    assert set(again.files) == {"heads.json"}
     assert not (tmp_path / "out" / "adapter_config.json").exists()
     nodes = json.loads((tmp_path / "out" / "heads.json").read_text())["mib"]["nodes"]
     line = localization.ranking[0]
@@ -139,10 +139,7 @@ def merged_and_zeroed(model):
 @pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
 @pytest.mark.parametrize("merge", [True, False])
 def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, monkeypatch):
-    """The export of an adapter's folder, given by a relative path, answers as PEFT's zeroed model.
-
-    A patch of it is refused.
-    """
+    """The export of an adapter's folder, at a relative path, answers as PEFT's zeroed model."""
     _, model = adapted
     monkeypatch.chdir(tmp_path)
     options = {"heads": "L0H1+L1H2", "device": "cpu", "merge_adapter": merge}
@@ -159,8 +156,6 @@ def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, mo
         assert torch.allclose(logits(again.model), expected, atol=1e-4)
         with pytest.raises(UnsupportedModel, match="it is an adapter of an adapter; use `kind`"):
             broca.export(str(tmp_path / "out"), tmp_path / "more", heads="L0H2", device="cpu")
-    with pytest.raises(UnsupportedModel, match="a patch holds weights of a model without"):
-        broca.export(str(tmp_path / "lora"), tmp_path / "patch", kind="patch", **options)
 
 
 @pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
@@ -274,18 +269,6 @@ def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):
     assert IN_MEMORY in caplog.messages
 
 
-def test_an_export_is_pushed(small, tmp_path, monkeypatch):
-    """A local stand-in for the hub receives every file and the card."""
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("HF_TOKEN", "hf_test")
-    with fake_hub() as hub:
-        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.address)
-        monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", hub.address)
-        done = broca.export(small, tmp_path, heads="L0H1", push="me/without")
-    assert done.pushed == f"{hub.address}/me/without" == broca.read(tmp_path).pushed
-    assert {*done.files, "README.md", "export.json"} == set(hub.repositories["me/without"])
-
-
 def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
     """Mean ablation changes the bias; adapters of it and resample ablation are refused."""
     folder = tmp_path / "base"
@@ -358,7 +341,7 @@ def test_folders_of_others_and_other_weights_are_refused(run, small, tmp_path):
 
 def test_an_export_that_answers_otherwise_is_not_left(small, tmp_path, monkeypatch):
     """An export that differs from the ablated model is refused and leaves no file."""
-    monkeypatch.setattr(writing, "factors_of", lambda *_: factors_of(small, "L1H1"))
+    monkeypatch.setattr(forms, "factors_of", lambda *_: factors_of(small, "L1H1"))
     with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
         broca.export(small, tmp_path / "out", heads="L0H1")
     assert not list((tmp_path / "out").iterdir())
@@ -371,7 +354,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(small, tmp_path, monkeypatch
     def full(*_arguments, **_options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writing, "write_adapter", full)
+    monkeypatch.setattr(forms, "write_adapter", full)
     with pytest.raises(BadInput, match="no space is left on its disk"):
         broca.export(small, to=tmp_path / "x", heads="L0H1")
     assert list(tmp_path.iterdir()) == []
@@ -391,7 +374,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_the_earlier_export(
             raise OSError(errno.ENOSPC, "No space left on device")
         write_beside(path, text)
 
-    monkeypatch.setattr(writing, "write_beside", full)
+    monkeypatch.setattr(export_folder, "write_beside", full)
     with pytest.raises(BadInput, match="no space is left on its disk"):
         broca.export(small, to=to, heads="L1H2")
     assert {path.name: path.read_bytes() for path in to.iterdir()} == before

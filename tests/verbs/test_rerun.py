@@ -9,6 +9,7 @@ from verbs.run_folders import assert_no_model_is_loaded, localize_into, raise_la
 
 from broca.errors import BadInput, NotInJournal
 from broca.journal import Journal, store
+from broca.options import AtlasOptions
 from broca.results.runs import Repetition
 from broca.runs import run
 from broca.runs.folder import SCRATCH, RunFolder
@@ -97,7 +98,7 @@ def test_the_executor_of_a_repetition_is_the_runs_or_named(copied):
     """A repetition uses the executor that `reproduce.json` records, unless another is named."""
     file = copied / "reproduce.json"
     record = json.loads(file.read_text())
-    record["how"] |= {"executor": "none-such"}
+    record["options"]["run_options"]["executor_options"]["executor"] = "none-such"
     file.write_text(json.dumps(record))
     for executor, name in (({}, "none-such"), ({"executor": "other"}, "other")):
         with pytest.raises(BadInput, match=f"`executor` '{name}' is unknown"):
@@ -123,12 +124,12 @@ def test_other_folders_are_refused(finished, copied, tmp_path):
     """A folder without a run, of another verb, or without a recorded search is refused."""
     with pytest.raises(BadInput, match=r"holds no reproduce\.json"):
         rerun(tmp_path)
-    record = json.loads((copied / "reproduce.json").read_text())
     with Journal(copied / "journal.sqlite") as journal:
         journal.note_search(1, {})
     with pytest.raises(NotInJournal, match="ended before its search began"):
         rerun(copied)
-    record["options"]["verb"] = "atlas"
-    (copied / "reproduce.json").write_text(json.dumps(record))
+    RunFolder.claim(
+        copied, verb="atlas", options=AtlasOptions("reference"), command=["broca"], fresh=True
+    )
     with pytest.raises(BadInput, match="holds no run of `broca localize`"):
         rerun(copied)

@@ -136,6 +136,6 @@ def test_a_run_is_tested_on_its_own_task_or_refused():
     """Heads of another task than the family's are refused before a model is loaded."""
     from results.samples import make_result
 
-    for arguments in ({"model": make_result()}, {"model": "planted", "heads": make_result()}):
+    for arguments in ({"target": make_result()}, {"target": "planted", "heads": make_result()}):
         with pytest.raises(BadInput, match="the run is about task 'adding'"):
             stress(**arguments)

@@ -249,9 +249,9 @@ def test_a_run_is_verified_from_its_folder(tmp_path):
         task_options=TaskOptions(limit=40),
     )  # fmt: skip
     for run in (tmp_path / "out", result):
-        verification = verify(run=run, limit=16, scope=scope)
+        verification = verify(run, limit=16, scope=scope)
         assert verification.heads == result.selected
         assert verification.after == by_names.after
         assert verification.drops == by_names.drops
     with pytest.raises(BadInput, match="the weights of 'reference' are not those of the run"):
-        verify("reference", run=result, limit=16, scope=scope)
+        verify(result, model="reference", limit=16, scope=scope)

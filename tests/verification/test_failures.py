@@ -91,6 +91,7 @@ def test_sentences_have_no_place_to_prefer():
 def test_right_answers_are_never_constant_or_empty():
     """Right answers are neither constant nor empty, also where all are the same."""
     right = np.array([True, True, False, False])
+    assert modes(texts("a", "b"), texts(" \n", "b"))[1]["empty"] == [True, False]
     before, after = texts("a", "b", "c", "d"), texts("no", "no", "no", "no")
     assert modes(before, after, right=right)[1]["constant"] == [False, False, True, True]
     assert modes(before, texts("", "", "", "d"), right=right)[1]["empty"] == [
@@ -111,11 +112,6 @@ def test_collapse_of_sentences_is_judged_by_the_token():
     after = choices((-37.7, -39.7), (-41.0, -43.0))
     examined = items(sentences(1), sentences(2))
     assert modes(before, after, examined)[1]["collapse"] == [False, True]
-
-
-def test_empty_is_nothing_but_white_space():
-    """A generation of white space only is empty."""
-    assert modes(texts("a", "b"), texts(" \n", "b"))[1]["empty"] == [True, False]
 
 
 def test_excess_counts_what_was_not_degenerate_before():

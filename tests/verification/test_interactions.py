@@ -35,6 +35,7 @@ def test_interaction_is_what_pairs_lose_beyond_the_sum():
             pair.joint_effect - pair.first_effect - pair.second_effect
         )
     assert pairs[0].ci[1] < 0 < pairs[1].ci[0]
+    assert pairwise(NAMES, (), ITEMS, lambda plan: pytest.fail("measured")) == ()
 
 
 def test_intervals_hold_in_nine_of_ten_draws():
@@ -66,11 +67,6 @@ def test_equal_answers_leave_some_doubt():
     assert lost.interaction == 0
     assert lost.ci[0] < 0 < lost.ci[1]
     assert measured(lambda masks: np.ones(len(masks))).ci == (0.0, 0.0)
-
-
-def test_nothing_asked_measures_nothing():
-    """`pairwise` measures nothing without components."""
-    assert pairwise(NAMES, (), ITEMS, lambda plan: pytest.fail("measured")) == ()
 
 
 @pytest.mark.parametrize("count", [-1, 1, 5, 21])

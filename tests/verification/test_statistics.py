@@ -41,12 +41,6 @@ def test_mcnemar_is_the_enumerated_sign_test(lost, gained):
     assert mcnemar_exact(*paired(lost, gained)) == pytest.approx(np.mean(as_uneven))
 
 
-def test_mcnemar_does_not_depend_on_unchanged_items():
-    """Unchanged items do not affect the p-value."""
-    changed, with_unchanged = paired(8, 2), paired(8, 2, same_right=400)
-    assert mcnemar_exact(*changed) == mcnemar_exact(*with_unchanged)
-
-
 @pytest.mark.parametrize("count", [5, 9])
 def test_small_permutation_tests_are_scipys_exact_ones(count):
     """On few items the p-value equals SciPy's over all sign assignments."""
@@ -161,16 +155,11 @@ def test_power_is_the_share_of_simulated_rejections(drop, gained):
     )
     share = np.sum(rejected * counts) / len(draws)
     assert power(80, drop, gained=gained) == pytest.approx(share, abs=0.025)
-
-
-def test_power_without_an_effect_is_at_most_the_level():
-    """Without an effect, the exact test rejects in at most 5 % of the cases."""
-    assert power(200, 0.0, gained=0.1) <= 0.05
-    assert power(200, 0.0) == 0.0
+    assert power(200, 0.0) == 0.0 < power(200, 0.0, gained=0.1) <= 0.05
 
 
 def test_items_needed_reach_the_power_and_fewer_do_not():
-    """The number of items reaches a power of 0.8, one less does not; a drop of 0 is refused."""
+    """The number reaches a power of 0.8, one less does not; impossible drops are refused."""
     for drop in (0.05, 0.1, 0.2):
         needed = items_needed(drop, gained=0.02)
         assert power(needed, drop, gained=0.02) >= 0.8
@@ -178,6 +167,8 @@ def test_items_needed_reach_the_power_and_fewer_do_not():
     assert items_needed(0.2) < items_needed(0.1) < items_needed(0.05)
     with pytest.raises(ValueError, match="cannot be detected"):
         items_needed(0.0)
+    with pytest.raises(ValueError, match="not shares"):
+        power(10, 0.9, gained=0.2)
 
 
 def test_the_docs_say_how_many_items_do():
@@ -193,9 +184,3 @@ def test_the_docs_say_how_many_items_do():
     assert len(cells) == 12
     for (drop, share), count in cells.items():
         assert items_needed(drop / 100, gained=share) == count, (drop, share)
-
-
-def test_shares_that_do_not_fit_are_refused():
-    """Shares of lost and gained items that exceed 1 together are refused."""
-    with pytest.raises(ValueError, match="not shares"):
-        power(10, 0.9, gained=0.2)

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from broca.cli.progress import PrintOptions, ProgressDisplay
-from broca.cli.tracking import LogOptions, logged
 from broca.cli.wording import tell
 from broca.errors import BadInput
-from broca.options import Options
+from broca.options import Options, flat
 from broca.options.base import HIDDEN, shown_as
 
 if TYPE_CHECKING:
@@ -34,6 +33,18 @@ class FolderOptions(Options):
 
     fresh: bool = False
     """Start again: remove everything that a run wrote in `out`, its journal too."""
+
+
+@shown_as("Log", "Where the command is logged.", 12)
+@dataclass(frozen=True, kw_only=True)
+class LogOptions(Options):
+    """Where the command is logged."""
+
+    log: str | None = None
+    """Log settings, progress, scores and the result: {trackers}."""
+
+    log_project: str = "broca"
+    """The tracker's project or experiment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,17 +105,20 @@ def kept_result(
     with (
         closing(ProgressDisplay(output.print_options)) as progress,
         _workspace(place, verb, options, output.folder_options) as workspace,
-        logged(output.log_options, verb, options, progress) as log,
     ):
         import broca
+        from broca.integrations.tracking import Log
 
         found: Any = broca
         for name in verb.split("."):
             found = getattr(found, name)
-        within = replace(options.run_options.within(workspace), on_progress=log.report)
-        result = _unchanged(found(settings=replace(options, run_options=within)), place)
-        files = result.save(place, run=run)
-        log.result(result, files)
+        tracker, project = output.log_options.log, output.log_options.log_project
+        settings = {"verb": verb, **flat(options.decisive())}
+        with Log(tracker, project=project, settings=settings, also=progress) as log:
+            within = replace(options.run_options.within(workspace), on_progress=log)
+            result = _unchanged(found(settings=replace(options, run_options=within)), place)
+            files = result.save(place, run=run)
+            log.result(result, files)
         folders.note_finished(place, verb, options, files)
     return result, files
 

@@ -159,7 +159,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         If this page has verified the set, the export states the verdict.
 
         Args:
-            kind: Form of the export: `adapter`, `weights`, `heads` or `patch`.
+            kind: Form of the export: `adapter`, `weights` or `heads`.
             off: The components.
             scale: Their gate.
 

@@ -113,12 +113,12 @@ def _on_projection(point: GatePoint, values: Tensor) -> Factors:
         return Factors(point, "input", values.repeat_interleave(point.width))
     module: Any = point.module
     # packed weights of quantized layers have another shape than their layer
-    inputs, outputs = getattr(module, "in_features", None), getattr(module, "out_features", None)
-    if inputs is None or outputs is None:
-        inputs, outputs = module.weight.shape if is_transposed(module) else module.weight.shape[::-1]
+    shape = module.weight.shape if is_transposed(module) else module.weight.shape[::-1]
     if getattr(module, "bias", None) is None:
-        return Factors(point, "input", values.expand(inputs).clone())
-    return Factors(point, "output", values.expand(outputs).clone())
+        width = getattr(module, "in_features", shape[0])
+        return Factors(point, "input", values.expand(width).clone())
+    width = getattr(module, "out_features", shape[1])
+    return Factors(point, "output", values.expand(width).clone())
 
 
 @torch.no_grad()

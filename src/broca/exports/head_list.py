@@ -123,4 +123,3 @@ def has_parallel_mlp(model: GatedModel) -> bool:
     with model.in_use(), model.ablated(f"L{layer}A"), captured(block) as without:
         model.forward(tokens, attention, keep=1)
     return torch.equal(intact[block[0]], without[block[0]])
-

@@ -74,7 +74,7 @@ class ExportRequest:
                 raise BadInput(
                     f"the run on task '{heads.task}' selected nothing: name components in `heads`"
                 )
-            heads = [getattr(selected, "name", selected) for selected in heads.selected]
+            heads = [one if isinstance(one, str) else one.name for one in heads.selected]
         if isinstance(target, Exportable):
             target = target.model.name
         return cls(
@@ -95,8 +95,8 @@ class ExportRequest:
         """The kinds of the components."""
         if is_published(self.components):
             return "heads"
-        words = self.components
-        words = words.split("+") if isinstance(words, str) else words
+        given = self.components
+        words = given.split("+") if isinstance(given, str) else list(given)
         return kinds_of(Component.parse(word) for word in words if word.strip()) or "heads"
 
     @property

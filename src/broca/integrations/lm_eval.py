@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -72,16 +73,12 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         **options: Any,
     ) -> None:
         super().__init__()
-        arguments = [
-            "pretrained", "ablate", "scale", "components", "revision", "dtype", "device",
-            "device_map", "allow_pickle", "trust_remote_code", "max_length", "enable_thinking",
-            "chat_template_args",
-        ]  # fmt: skip
         for name in options:
             if name not in _IGNORED:
+                *known, _ = signature(BrocaLM).parameters
                 raise BadInput(
-                    f"`model_args`: broca takes no '{name}'{nearest(name, arguments)}; it takes "
-                    f"{', '.join(arguments)} and token_budget"
+                    f"`model_args`: broca takes no '{name}'{nearest(name, known)}; it takes "
+                    f"{', '.join(known)}"
                 )
         if enable_thinking:
             raise BadInput(

@@ -1,7 +1,7 @@
-"""Experiment trackers: settings, progress, scores, verdict, figures and files of a run.
+"""Experiment trackers: settings, progress, scores, figures and files of a run.
 
-A tracker is a small class with six methods; packages add others through the entry-point group
-`broca.trackers`, whose entries name a `TrackerKind`.
+A tracker is a class with three methods, whose objects are runs. Other packages name theirs in the
+entry-point group `broca.trackers`.
 """
 
 from __future__ import annotations
@@ -9,185 +9,94 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from functools import partial
+from importlib import import_module, metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from broca.engine import Progress
 from broca.errors import BadInput, UnknownName, nearest
-from broca.recovery.menu import offered
 from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.comparison import Comparison
 from broca.results.localization import Localization
 from broca.results.verification import Verification
 
-GROUP = "broca.trackers"
-"""The group of entry points of other packages' trackers."""
-
 SECONDS = 5.0
 """Minimum seconds between two logs of progress."""
 
 
 class Tracker(Protocol):
-    """A tracker of runs."""
-
-    def begin(self, project: str, name: str | None, settings: Mapping[str, Any]) -> None:
-        """Begins a run with flat settings."""
+    """A run in a tracker, which begins when `Tracker(project, settings)` is called."""
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Logs numbers."""
 
-    def text(self, name: str, text: str) -> None:
-        """Logs a text."""
-
-    def figure(self, name: str, file: Path) -> None:
-        """Logs a PNG file."""
-
-    def artifact(self, name: str, files: Sequence[Path]) -> None:
-        """Stores files."""
+    def result(self, name: str, summary: str, figure: Path | None, files: Sequence[Path]) -> None:
+        """Logs the text and the PNG file of a result, and stores its files under its name."""
 
     def end(self, *, failed: bool) -> None:
         """Ends the run."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrackerKind:
-    """The record of a tracker.
+class _Wandb:
+    """A run of Weights & Biases, or of trackio, whose functions have the same names."""
 
-    Attributes:
-        name: Name of the tracker in `log`.
-        help: Description.
-        make: Makes a tracker; raises ImportError if its package is not installed.
-        order: Position on the menu.
-    """
-
-    name: str
-    help: str
-    make: Callable[[], Tracker]
-    order: int = 0
-
-
-class _Trackio:
-    def __init__(self) -> None:
-        import trackio
-
-        self._library = trackio
-
-    def begin(self, project: str, name: str | None, settings: Mapping[str, Any]) -> None:
-        self._library.init(
-            project=project, name=name, config=dict(settings), auto_log_gpu=False, embed=False
-        )
+    def __init__(self, library: str, project: str, settings: Mapping[str, Any]) -> None:
+        self._library = import_module(library)
+        self._is_trackio = library == "trackio"
+        options = {"auto_log_gpu": False, "embed": False} if self._is_trackio else {}
+        self._library.init(project=project, config=dict(settings), **options)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         self._library.log(dict(values), step=step)
 
-    def text(self, name: str, text: str) -> None:
-        self._library.log({name: self._library.Markdown(text)})
-
-    def figure(self, name: str, file: Path) -> None:
-        self._library.log({name: self._library.Image(str(file))})
-
-    def artifact(self, name: str, files: Sequence[Path]) -> None:
-        self._library.log_artifact(_artifact(self._library, name, files))
-
-    def end(self, *, failed: bool) -> None:
-        self._library.finish()
-
-
-class _Wandb:
-    def __init__(self) -> None:
-        import wandb
-
-        self._library = wandb
-        self._run: Any = None
-
-    def begin(self, project: str, name: str | None, settings: Mapping[str, Any]) -> None:
-        self._run = self._library.init(project=project, name=name, config=dict(settings))
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        self._run.log(dict(values), step=step)
-
-    def text(self, name: str, text: str) -> None:
-        self._run.summary[name] = text
-
-    def figure(self, name: str, file: Path) -> None:
-        self._run.log({name: self._library.Image(str(file))})
-
-    def artifact(self, name: str, files: Sequence[Path]) -> None:
-        self._run.log_artifact(_artifact(self._library, name, files))
+    def result(self, name: str, summary: str, figure: Path | None, files: Sequence[Path]) -> None:
+        text = self._library.Markdown(summary) if self._is_trackio else summary
+        self._library.log({"summary": text})
+        if figure is not None:
+            self._library.log({figure.stem: self._library.Image(str(figure))})
+        artifact = self._library.Artifact(name, type="broca-result")
+        for file in files:
+            artifact.add_file(str(file))
+        self._library.log_artifact(artifact)
 
     def end(self, *, failed: bool) -> None:
-        self._run.finish(exit_code=int(failed))
-
-
-def _artifact(library: Any, name: str, files: Sequence[Path]) -> Any:
-    """Returns files as an artifact of trackio or wandb, which have the same names."""
-    artifact = library.Artifact(name, type="broca-result")
-    for file in files:
-        artifact.add_file(str(file))
-    return artifact
+        if self._is_trackio:  # it has no failed runs
+            self._library.finish()
+        else:
+            self._library.finish(exit_code=int(failed))
 
 
 class _Mlflow:
-    def __init__(self) -> None:
-        import mlflow
+    """A run of an MLflow server, or of MLflow's files."""
 
-        self._library = mlflow
-
-    def begin(self, project: str, name: str | None, settings: Mapping[str, Any]) -> None:
+    def __init__(self, project: str, settings: Mapping[str, Any]) -> None:
+        self._library = import_module("mlflow")
         self._library.set_experiment(project)
-        self._library.start_run(run_name=name)
+        self._library.start_run()
         self._library.log_params({key: str(value)[:500] for key, value in settings.items()})
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         self._library.log_metrics(dict(values), step=step)
 
-    def text(self, name: str, text: str) -> None:
-        self._library.log_text(text, f"{name}.txt")
-
-    def figure(self, name: str, file: Path) -> None:
-        self._library.log_artifact(str(file), "figures")
-
-    def artifact(self, name: str, files: Sequence[Path]) -> None:
-        for file in files:
-            self._library.log_artifact(str(file), name)
+    def result(self, name: str, summary: str, figure: Path | None, files: Sequence[Path]) -> None:
+        self._library.log_text(summary, "summary.txt")
+        for file in (*files, *([figure] if figure else [])):
+            self._library.log_artifact(str(file), "figures" if file is figure else name)
 
     def end(self, *, failed: bool) -> None:
         self._library.end_run("FAILED" if failed else "FINISHED")
 
 
-TRACKERS: dict[str, TrackerKind] = {
-    kind.name: kind
-    for kind in (
-        TrackerKind(name="trackio", help="a local dashboard, or a Space of the hub", make=_Trackio),
-        TrackerKind(name="wandb", help="Weights & Biases", make=_Wandb),
-        TrackerKind(name="mlflow", help="an MLflow server, or its files here", make=_Mlflow),
-    )
+TRACKERS: dict[str, Callable[[str, Mapping[str, Any]], Tracker]] = {
+    "trackio": partial(_Wandb, "trackio"),
+    "wandb": partial(_Wandb, "wandb"),
+    "mlflow": _Mlflow,
 }
 """The package's own trackers by name."""
-
-
-def make_tracker(name: str) -> Tracker:
-    """Makes a tracker by its name.
-
-    Raises:
-        UnknownName: No tracker has this name.
-        BadInput: The package of the tracker is not installed.
-    """
-    kinds = {**TRACKERS, **offered(GROUP, TrackerKind, existing=TRACKERS)}
-    if name not in kinds:
-        raise UnknownName(
-            f"`log` '{name}' is unknown{nearest(name, kinds)}; use one of {', '.join(kinds)}"
-        )
-    try:
-        return kinds[name].make()
-    except ImportError as error:
-        raise BadInput(
-            f"`log` {name} needs a package that is not installed ({error}): install it with "
-            f"`pip install 'broca[{name}]'`"
-        ) from error
 
 
 class Log:
@@ -196,46 +105,62 @@ class Log:
     It can also be used as `on_progress`: `broca.localize(..., on_progress=log)`.
 
     Args:
-        tracker: The name of a tracker, or a tracker.
+        tracker: The name of a tracker, or a tracker; None logs nothing.
         project: The project or experiment.
-        name: Name of the run.
-        settings: Settings of the run; nested values become `outer.inner`.
+        settings: Settings of the run.
         also: Another report, which receives all progress too.
 
     Raises:
-        BadInput: The tracker is unknown or not installed.
+        BadInput: The tracker is unknown; within the context, it is not installed.
     """
 
     def __init__(
         self,
-        tracker: str | Tracker,
+        tracker: str | Callable[[str, Mapping[str, Any]], Tracker] | None,
         *,
         project: str = "broca",
-        name: str | None = None,
         settings: Mapping[str, Any] | None = None,
         also: Callable[[str, Progress | None], None] | None = None,
     ) -> None:
-        self._tracker = make_tracker(tracker) if isinstance(tracker, str) else tracker
-        self._begin = (project, name, flat(settings or {}))
+        if isinstance(tracker, str):
+            others = {entry.name: entry for entry in metadata.entry_points(group="broca.trackers")}
+            known = [*TRACKERS, *others]
+            if tracker not in known:
+                raise UnknownName(
+                    f"`log` '{tracker}' is unknown{nearest(tracker, known)}; use one of "
+                    f"{', '.join(known)}"
+                )
+            made = TRACKERS.get(tracker) or others[tracker].load()
+        else:
+            made = tracker
+        self._begin = None if made is None else partial(made, project, settings or {})
+        self._tracker: Tracker | None = None
         self._also = also
         self._step = 0
         self._stage = ""
         self._logged = -SECONDS
 
     def __enter__(self) -> Self:
-        self._tracker.begin(*self._begin)
+        try:
+            self._tracker = None if self._begin is None else self._begin()
+        except ImportError as error:
+            raise BadInput(
+                f"`log` needs a package that is not installed ({error}): install it with "
+                f"`pip install 'broca[{error.name}]'`"
+            ) from error
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, _e: BaseException | None, _t: TracebackType | None
     ) -> None:
-        self._tracker.end(failed=kind is not None)
+        if self._tracker is not None:
+            self._tracker.end(failed=kind is not None)
 
     def __call__(self, stage: str, progress: Progress | None) -> None:
         """Logs the progress of a run, at most every few seconds and at every new stage."""
         if self._also is not None:
             self._also(stage, progress)
-        if progress is None:
+        if progress is None or self._tracker is None:
             return
         now = time.monotonic()
         if stage == self._stage and now - self._logged < SECONDS and progress.done < progress.total:
@@ -247,7 +172,8 @@ class Log:
     def log(self, values: Mapping[str, float], *, step: int | None = None) -> None:
         """Logs numbers, by default at a new step."""
         self._step = self._step + 1 if step is None else step
-        self._tracker.log(values, self._step)
+        if self._tracker is not None and values:
+            self._tracker.log(values, self._step)
 
     def result(self, result: Result, files: Sequence[Path] = ()) -> None:
         """Logs a result: its numbers, its summary, its figure, and its files as an artifact.
@@ -256,57 +182,37 @@ class Log:
             result: The result.
             files: The files of `result.save`.
         """
-        numbers = numbers_of(result)
-        if numbers:
-            self.log(numbers)
-        self._tracker.text("summary", "\n".join(result.summary()))
+        if self._tracker is None:
+            return
+        self.log(numbers_of(result))
         with tempfile.TemporaryDirectory() as folder:
-            try:
-                figure = result.plot()
-            except BadInput:  # this kind has no figure
-                figure = None
-            if figure is not None:
-                self._tracker.figure(figure.name, figure.save(Path(folder) / f"{figure.name}.png"))
-            if files:
-                self._tracker.artifact(result.kind.replace(" ", "-"), files)
+            figure = None
+            with suppress(BadInput):  # this kind has no figure
+                drawn = result.plot()
+                figure = drawn.save(Path(folder) / f"{drawn.name}.png")
+            name, summary = result.kind.replace(" ", "-"), "\n".join(result.summary())
+            self._tracker.result(name, summary, figure, files)
 
 
 def numbers_of(result: Result) -> dict[str, float]:
     """Returns the scores and drops of a result, by name."""
+    numbers: dict[str, float] = {}
     if isinstance(result, Localization):
-        return {
-            **numbers_of(result.verification),
-            "selected": float(len(result.selected)),
-            "rows": float(result.cost.rows),
-        }
+        numbers = {"selected": float(len(result.selected)), "rows": float(result.cost.rows)}
+        result = result.verification
     if isinstance(result, Verification):
-        numbers = {f"intact/{name}": value for name, value in result.baseline.items()}
+        numbers |= {f"intact/{name}": value for name, value in result.baseline.items()}
         numbers |= {f"ablated/{name}": value for name, value in result.after.items()}
         numbers |= {f"drop/{line.task}": line.drop for line in result.drops}
         numbers["specific_drop"] = result.specific_drop
         if result.off_target_drop is not None:
             numbers["off_target_drop"] = result.off_target_drop
-        return numbers
-    if isinstance(result, Comparison):
-        numbers = {
-            f"changed/{line.model}/{line.task}": float(len(line.changed))
-            for line in result.differences
-        }
-        return numbers | {
-            f"score/{line.model}/{line.task}/{line.selection or 'intact'}": line.score
-            for line in result.scores
-        }
-    if isinstance(result, Atlas):
-        return {f"intact/{task.name}": task.intact for task in result.tasks}
-    return {}
-
-
-def flat(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Flattens nested settings: `outer.inner`."""
-    flattened: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            flattened |= flat(value, f"{above}{name}.")
-        else:
-            flattened[f"{above}{name}"] = value
-    return flattened
+    elif isinstance(result, Comparison):
+        for line in result.differences:
+            numbers[f"changed/{line.model}/{line.task}"] = float(len(line.changed))
+        for score in result.scores:
+            under = score.selection or "intact"
+            numbers[f"score/{score.model}/{score.task}/{under}"] = score.score
+    elif isinstance(result, Atlas):
+        numbers = {f"intact/{task.name}": task.intact for task in result.tasks}
+    return numbers

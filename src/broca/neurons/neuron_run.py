@@ -56,8 +56,8 @@ def open_neurons(
     """
     run_options = options.run_options
     loading = replace(run_options.model_options, components="neurons")
-    plain = flat(options.decisive(), without=("model", "task", "tasks", "others", "run_options"))
-    settings = {**plain, **settings}
+    objects = ("model", "task", "tasks", "others", "run_options")
+    settings = {**flat(options.decisive(without=objects)), **settings}
     data = getattr(options, "data_options", None)
     with open_run(
         options.model, replace(run_options, model_options=loading), others=named

@@ -125,24 +125,27 @@ class Options:
             values[item.name] = group._taken_from(inner, whole)
         return cls(**values)
 
-    def decisive(self) -> dict[str, Any]:
-        """Returns the values that determine a result, as plain values, group by group."""
+    def decisive(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Returns the values that determine a result, as plain values, group by group.
+
+        Args:
+            without: Names of fields and groups to leave out, such as those that hold objects.
+        """
         plain = {}
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name not in self.HOW:
+            if item.name not in {*self.HOW, *without}:
                 plain[item.name] = (
                     value.decisive() if isinstance(value, Options) else msgspec.to_builtins(value)
                 )
         return plain
 
 
-def flat(options: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+def flat(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns plain options of all groups by name; the groups of one verb share no name."""
     values: dict[str, Any] = {}
     for name, value in options.items():
-        if name not in without:
-            values |= flat(value) if name.endswith("_options") else {name: value}
+        values |= flat(value) if name.endswith("_options") else {name: value}
     return values
 
 

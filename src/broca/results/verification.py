@@ -34,13 +34,15 @@ VerdictLabel = Literal[
 
 @dataclass(frozen=True)
 class TaskDrop:
-    """The drop of a task on its report items; `baseline` and `after` contain its scores.
+    """The drop of a task on its report items.
 
     Attributes:
         task: The task.
         role: Role of the task in the claim.
         metric: Its main metric.
         items: Number of report items, the same before and after.
+        before: Score of the intact model.
+        after: Score with the set ablated.
         drop: Loss of score; positive is worse.
         ci: 95 % paired bootstrap interval of the drop; None if no statistics were requested, as for
             all fields that follow.
@@ -49,26 +51,32 @@ class TaskDrop:
         p_holm: `p`, Holm-corrected over the tasks other than the claimed task; equal to `p` for the
             claimed task.
         chance: Score of guessing; None for metrics where less is better.
-        below_chance: The part of the drop below chance, which is an inverted preference; the rest
-            of the drop is lost skill.
     """
 
     task: str
     role: Role
     metric: str
     items: int
+    before: float
+    after: float
     drop: float
     ci: tuple[float, float] | None = None
     test: str | None = None
     p: float | None = None
     p_holm: float | None = None
     chance: float | None = None
-    below_chance: float = 0.0
 
     @property
     def interval(self) -> Interval | None:
         """The drop with its interval; None without statistics."""
         return _interval(self.drop, self.ci)
+
+    @property
+    def below_chance(self) -> float:
+        """The part of the drop below chance: an inverted preference instead of lost skill."""
+        if not self.chance:
+            return 0.0
+        return max(0.0, min(self.before, self.chance) - self.after)
 
 
 @dataclass(frozen=True)
@@ -329,9 +337,7 @@ class Verification(Result, file="verification.json", page="verification.html", v
         heads: The set.
         ablation: How components were ablated.
         seed: Seed of splits, controls and resampling.
-        baseline: Score of every task on the intact model, on its report items.
-        after: Score of every task with the set ablated.
-        drops: Drop of every task: the claimed task, those of its skill, the others.
+        drops: Scores and drop of every task: the claimed task, those of its skill, the others.
         off_target_drop: Mean drop of the others; None without others.
         off_target_ci: 95 % interval of the off-target drop; None without others or statistics.
         specific_drop: The task's drop minus the off-target drop; without others, the task's drop.
@@ -356,8 +362,6 @@ class Verification(Result, file="verification.json", page="verification.html", v
     heads: tuple[str, ...]
     ablation: AblationInfo
     seed: int
-    baseline: dict[str, float]
-    after: dict[str, float]
     drops: tuple[TaskDrop, ...]
     off_target_drop: float | None
     off_target_ci: tuple[float, float] | None = None
@@ -372,7 +376,7 @@ class Verification(Result, file="verification.json", page="verification.html", v
     failures: tuple[TaskFailures, ...] = ()
     samples: tuple[Sample, ...] = ()
     verdict: Verdict | None
-    rows: int
+    rows: int = 0
     notes: tuple[str, ...] = ()
     documents: tuple[Documents, ...] = ()
 
@@ -380,6 +384,16 @@ class Verification(Result, file="verification.json", page="verification.html", v
     def selected(self) -> tuple[str, ...]:
         """The set that was verified."""
         return self.heads
+
+    @property
+    def baseline(self) -> dict[str, float]:
+        """Score of every task on the intact model, on its report items."""
+        return {line.task: line.before for line in self.drops}
+
+    @property
+    def after(self) -> dict[str, float]:
+        """Score of every task with the set ablated."""
+        return {line.task: line.after for line in self.drops}
 
     @property
     def drop(self) -> float:
@@ -469,7 +483,7 @@ class Verification(Result, file="verification.json", page="verification.html", v
             low, high = line.ci or (None, None)
             lines.append({
                 "task": line.task, "role": line.role, "metric": line.metric, "items": line.items,
-                "before": self.baseline[line.task], "after": self.after[line.task],
+                "before": line.before, "after": line.after,
                 "drop": line.drop, "low": low, "high": high, "test": line.test, "p": line.p,
                 "p_holm": line.p_holm,
             })  # fmt: skip

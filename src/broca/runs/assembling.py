@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from broca.options import TaskOptions
 from broca.results.base import AblationInfo
@@ -17,13 +17,14 @@ from broca.results.localization import (
     SearchInfo,
     ranked,
 )
-from broca.runs.provenance import model_info, verification_of
+from broca.results.verification import Verification
+from broca.runs.provenance import model_info
 from broca.runs.run import Run
 from broca.runs.search import Searched
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
-from broca.verification import QUICK, Examination
-from broca.verification.universal import Shared
+from broca.verification import plain_verification
+from broca.verification.effects import Shared
 
 
 def localization(
@@ -32,7 +33,7 @@ def localization(
     searched: Searched,
     baseline: dict[str, float],
     after: dict[str, float],
-    examination: Examination | None,
+    verification: Verification | None,
     shared: Shared,
     pairs: Sequence[Interaction],
     repeats: Sequence[Repeat],
@@ -49,7 +50,7 @@ def localization(
         searched: The search and its ranking.
         baseline: Score of every task on the intact model.
         after: Score of every task with the selection ablated.
-        examination: Statistics, controls and verdict; None where none were requested.
+        verification: Statistics, controls and verdict; None if none were requested.
         shared: The components that the other tasks need too.
         pairs: Interactions of the leading components.
         repeats: The selections of searches on other items.
@@ -60,6 +61,10 @@ def localization(
     model, tasks = run.model, run.tasks
     ranking, referenced = searched.ranking, searched.referenced
     selected = tuple(model.components.names[column] for column in ranking.selected)
+    if verification is None:
+        verification = plain_verification(
+            model_info(model), selected, run.ablation, tasks.trial(), baseline, after
+        )
     scoring_rows = run.scoring_rows
     rows_measured, tokens = run.finish()
     return Localization(
@@ -85,11 +90,7 @@ def localization(
         selected=selected,
         abstained=not selected,
         reason=ranking.reason,
-        verification=verification_of(
-            model_info(model), selected, run.ablation, tasks.trial(), baseline, after,
-            examination=examination, level=QUICK.level, rows=scoring_rows,
-            documents=tasks.documents,
-        ),
+        verification=replace(verification, rows=scoring_rows, documents=tasks.documents),
         response=referenced.response,
         components=model.kinds,
         ablation=AblationInfo(run.ablation.kind, run.ablation.scale),

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broca.errors import first_line
+from broca.errors import BadInput, first_line
 from broca.results.checks import CheckState, Diagnosis, MachineCheck
 
 if TYPE_CHECKING:
@@ -98,19 +98,19 @@ def _devices() -> MachineCheck:
 
 
 def _isolation() -> MachineCheck:
-    """Checks by trial how programs that models write can be isolated."""
-    from broca.tasks.code import code_isolation
-    from broca.tasks.sandbox.isolation import ISOLATIONS, bubblewrap_path
+    """Checks by trial that programs that models write can be isolated."""
+    from broca.tasks.sandbox import ISOLATIONS, Sandbox
 
-    name, isolation = "isolation for code tasks", code_isolation()
-    if isolation == ISOLATIONS["bubblewrap"]:
-        return MachineCheck(name, "ok", isolation)
-    remedy = "apt install bubblewrap"
-    if sys.platform != "linux":
-        remedy = "run tasks that execute code on Linux, with bubblewrap"
-    elif bubblewrap_path():
-        remedy = "allow users to create namespaces: sysctl kernel.unprivileged_userns_clone=1"
-    return MachineCheck(name, "missing", f"{isolation}; bubblewrap would be stronger", remedy)
+    name = "isolation for code tasks"
+    try:
+        return MachineCheck(name, "ok", ISOLATIONS[Sandbox().isolation])
+    except BadInput as error:
+        remedy = "apt install bubblewrap"
+        if sys.platform != "linux":
+            remedy = "run tasks that execute code on Linux, with bubblewrap"
+        elif shutil.which("bwrap"):
+            remedy = "allow users to create namespaces: sysctl kernel.unprivileged_userns_clone=1"
+        return MachineCheck(name, "missing", str(error), remedy)
 
 
 def _extras() -> Iterator[MachineCheck]:

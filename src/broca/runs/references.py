@@ -12,7 +12,7 @@ from broca.errors import TaskUnusable
 from broca.measurement import Plan, Response
 from broca.runs.task_sets import Bank
 from broca.tasks import Generation
-from broca.verification.examine import Answer
+from broca.verification.examiner import Answer
 from broca.verification.trial import Places
 
 

@@ -31,6 +31,7 @@ from broca.measurement import Execute, Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
 from broca.runs.progress import Stages
+from broca.runs.provenance import model_info
 from broca.runs.references import Referenced, with_references
 from broca.runs.task_sets import (
     Bank,
@@ -304,11 +305,12 @@ class Run:
             kinds: Kinds of ablation under which the claim is tested.
         """
         return Examiner(
+            model=model_info(self.model),
+            ablation=self.ablation,
             trial=self.tasks.trial(),
             components=self.model.components,
             execute=self.measure,
             answer=self.answers,
-            items=[item for _, item in self.tasks.bank],
             norms=self.norms(),
             kinds={kind: self.under(kind).measure for kind in kinds},
             scope=scope,

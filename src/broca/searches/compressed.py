@@ -111,7 +111,7 @@ BERNOULLI = Method(
     measures="random groups of heads, then a Lasso",
     answers="which heads matter together with other ablated heads",
     rows="200 masks x items",
-    usual_rows=lambda p: 200 * len(p.items),
+    usual_rows=lambda p: 201 * len(p.items),
     source="Bair et al., arXiv 2603.03335",
     tuning={"design": "bernoulli"},
 )  # fmt: skip

@@ -15,7 +15,7 @@ from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_
 from broca.models.hub import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
-from broca.tasks.code import code_tasks, require_enclosed
+from broca.tasks.code import code_tasks, isolation_of, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.examples import Task, names_file
 from broca.tasks.groups import group_of
@@ -51,14 +51,20 @@ class Catalog:
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
-        allow_code: Whether tasks may execute what the model writes, in a sandbox.
+        allow_code: Whether tasks may execute what the model writes, under bubblewrap;
+            `unsandboxed` for resource limits only.
 
     Raises:
         BadInput: The folder does not exist or holds no task.
     """
 
-    def __init__(self, include_path: str | Path | None = None, *, allow_code: bool = False) -> None:
-        self._allow_code = allow_code
+    def __init__(
+        self,
+        include_path: str | Path | None = None,
+        *,
+        allow_code: bool | Literal["unsandboxed"] = False,
+    ) -> None:
+        self._isolation = isolation_of(allow_code)
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
@@ -332,12 +338,12 @@ class Catalog:
             skip_retries_if_unreachable()
         with refused(f"task '{name}' could not be loaded"):
             # shipped tasks execute no code, and the metric takes seconds to import
-            enclosed = code_tasks(allowed=self._allow_code, what=f"task '{name}'")
+            enclosed = code_tasks(self._isolation, what=f"task '{name}'")
             with nullcontext() if packaged else enclosed:
                 loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())
             for task in tasks:
-                require_enclosed(task, allowed=self._allow_code)
+                require_enclosed(task, self._isolation)
             return tasks, loaded.get("groups", {}).get(name)
 
     def _origin(self, name: str) -> TaskOrigin:

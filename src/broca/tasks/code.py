@@ -1,4 +1,4 @@
-"""Tasks whose metric executes code that the model wrote: broca's sandboxed `code_eval`.
+"""Tasks whose metric executes code that the model wrote: broca's own `code_eval`.
 
 lm-eval's `mbpp` and `humaneval` fetch the metric `code_eval` from the hub when their files are
 read; that metric runs programs in subprocesses with a few Python functions disabled. While broca
@@ -9,44 +9,43 @@ lm-eval's, unchanged.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks.metrics import listed_metrics
-from broca.tasks.sandbox import ProgramOutcome, Sandbox
-
-_NAME = "code_eval"
+from broca.tasks.sandbox import ISOLATIONS, Isolation, ProgramOutcome, Sandbox
 
 
-class ProgramsWanted(Exception):
+class _ProgramsWanted(Exception):
     """Raised by the metric instead of a score while programs are only collected."""
 
 
 class CodeEval:
-    """pass@k of candidate programs that are executed in a sandbox.
+    """pass@k of candidate programs that are executed in a sandbox, each of them once.
 
     Args:
-        sandbox: The sandbox; by default one that fits this machine, made on first use.
+        sandbox: The sandbox; it must be set before the first score.
     """
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
-        self._sandbox = sandbox
-        self._verdicts: dict[bytes, ProgramOutcome] = {}
-        self._collected: dict[bytes, str] | None = None
+        self.sandbox = sandbox
+        self._outcomes: dict[str, ProgramOutcome] = {}
+        self._collected: list[str] | None = None
 
-    @cached_property
-    def sandbox(self) -> Sandbox:
-        """The sandbox in which programs are executed."""
-        return self._sandbox or Sandbox()
+    def enter(self, isolation: Isolation) -> None:
+        """Makes the sandbox of an isolation, unless it is there.
+
+        Raises:
+            BadInput: The isolation does not work on this machine.
+        """
+        if self.sandbox is None or self.sandbox.isolation != isolation:
+            self.sandbox, self._outcomes = Sandbox(isolation), {}
 
     def compute(
         self,
@@ -74,15 +73,20 @@ class CodeEval:
             [f"{candidate}\n{tests}" for candidate in candidates]
             for candidates, tests in zip(predictions, references, strict=True)
         ]
-        verdicts = iter(self.verdicts([program for several in programs for program in several]))
-        results: dict[int, list[tuple[int, dict[str, Any]]]] = {}
-        for problem, several in enumerate(programs):
-            results[problem] = [
-                (number, _result(problem, number, next(verdicts))) for number in range(len(several))
+        outcomes = iter(self.outcomes([program for several in programs for program in several]))
+        results: dict[int, list[tuple[int, dict[str, Any]]]] = {
+            problem: [
+                (number, {
+                    "task_id": problem, "passed": outcome == "passed", "result": outcome,
+                    "completion_id": number,
+                })
+                for number, outcome in zip(range(len(several)), outcomes, strict=False)
             ]
+            for problem, several in enumerate(programs)
+        }  # fmt: skip
         counts = [
-            (len(outcomes), sum(outcome["passed"] for _, outcome in outcomes))
-            for outcomes in results.values()
+            (len(several), sum(outcome["passed"] for _, outcome in several))
+            for several in results.values()
         ]
         scores = {
             f"pass@{size}": math.fsum(pass_at_k(total, right, size) for total, right in counts)
@@ -92,36 +96,32 @@ class CodeEval:
         }
         return scores, results
 
-    def verdicts(self, programs: Sequence[str]) -> list[ProgramOutcome]:
-        """Executes distinct programs, several at once."""
-        by_key = {_digest(program): program for program in programs}
-        missing = {key: program for key, program in by_key.items() if key not in self._verdicts}
-        if self._collected is not None and missing:
-            self._collected.update(missing)
-            raise ProgramsWanted
+    def outcomes(self, programs: Sequence[str]) -> list[ProgramOutcome]:
+        """Executes those programs that were not executed before, several at once."""
+        missing = [program for program in dict.fromkeys(programs) if program not in self._outcomes]
         if missing:
-            verdicts = self.sandbox.run_all(list(missing.values()))
-            self._verdicts.update(zip(missing, verdicts, strict=True))
-        return [self._verdicts[_digest(program)] for program in programs]
+            if self._collected is not None:
+                self._collected += missing
+                raise _ProgramsWanted
+            assert self.sandbox is not None
+            self._outcomes.update(zip(missing, self.sandbox.run_all(missing), strict=True))
+        return [self._outcomes[program] for program in programs]
 
     def run_ahead(self, scorings: Iterable[Callable[[], object]]) -> None:
-        """Executes all programs that some scorings need, several at once.
+        """Executes the programs of several scorings at once, which score row by row afterwards.
 
-        Scores are computed row by row, so that programs would otherwise run one after the other.
-
-        Args:
-            scorings: Functions that compute a score and may use this metric.
+        Does nothing if no task executes code.
         """
-        self._collected = {}
+        if self.sandbox is None:
+            return
+        collected = self._collected = []
         try:
             for scoring in scorings:
-                with suppress(ProgramsWanted):
+                with suppress(_ProgramsWanted):
                     scoring()
-            programs = list(self._collected.values())
         finally:
             self._collected = None
-        if programs:
-            self.verdicts(programs)
+        self.outcomes(collected)
 
 
 def pass_at_k(total: int, right: int, size: int) -> float:
@@ -135,94 +135,63 @@ def pass_at_k(total: int, right: int, size: int) -> float:
 _metric = CodeEval()
 # One for the process: lm-eval reads a task's module once, and the module keeps its metric.
 
-
-def run_code_ahead(scorings: Iterable[Callable[[], object]]) -> None:
-    """Executes the programs that several scorings need; does nothing if no task runs code."""
-    if "sandbox" in _metric.__dict__:
-        _metric.run_ahead(scorings)
+run_code_ahead = _metric.run_ahead
 
 
-def code_isolation() -> str:
-    """Describes the isolation of the programs, for the reader of a result."""
-    return _metric.sandbox.description
+class _Evaluate(ModuleType):
+    """Stands for the package `evaluate` in modules that are read within `code_tasks`.
+
+    It has broca's metric, and imports the package, which takes seconds, only for something else.
+    """
+
+    def __init__(self, isolation: Isolation | None, what: str) -> None:
+        super().__init__("evaluate")
+        self._isolation, self._what = isolation, what
+        self._package = sys.modules.get("evaluate")
+
+    def load(self, path: str, *args: Any, **kwargs: Any) -> Any:
+        """Returns broca's `code_eval`, if code may be executed, or another metric."""
+        if path != "code_eval":
+            return self.__getattr__("load")(path, *args, **kwargs)
+        if self._isolation is None:
+            raise BadInput(_REFUSAL.format(task=self._what))
+        _metric.enter(self._isolation)
+        return _metric
+
+    def __getattr__(self, name: str) -> Any:
+        if self._package is None:
+            stands_here = sys.modules.get("evaluate") is self
+            if stands_here:
+                del sys.modules["evaluate"]
+            self._package = import_module("evaluate")
+            if stands_here:
+                sys.modules["evaluate"] = self
+        return getattr(self._package, name)
+
+    def leave(self) -> None:
+        """Makes `import evaluate` find the package again."""
+        del sys.modules["evaluate"]
+        if self._package is not None:
+            sys.modules["evaluate"] = self._package
 
 
 @contextmanager
-def code_tasks(*, allowed: bool, what: str = "this task") -> Iterator[None]:
+def code_tasks(isolation: Isolation | None, *, what: str = "this task") -> Iterator[None]:
     """Lets tasks that are read within this context use broca's `code_eval`.
 
     Args:
-        allowed: Whether code may be executed at all.
+        isolation: The isolation of the programs; None if none may be executed.
         what: The task or group that is read, as the refusal names it.
 
     Raises:
         BadInput: A task needs the metric, and code may not be executed or cannot be isolated on
             this machine.
     """
-    patched: list[tuple[Any, Any]] = []
-
-    def patch(evaluate: Any) -> None:
-        genuine = evaluate.load
-
-        def load(path: str, *args: Any, **kwargs: Any) -> Any:
-            if path != _NAME:
-                return genuine(path, *args, **kwargs)
-            if not allowed:
-                raise BadInput(_REFUSAL.format(task=what))
-            return _metric
-
-        evaluate.load = load
-        patched.append((evaluate, genuine))
-
-    finder = _OnImport("evaluate", patch)
-    if "evaluate" in sys.modules:
-        patch(sys.modules["evaluate"])
-    else:  # importing it takes seconds, and few tasks need it
-        sys.meta_path.insert(0, finder)
+    stand_in = sys.modules["evaluate"] = _Evaluate(isolation, what)
     try:
         yield
     finally:
-        finder.leave()
-        for evaluate, genuine in patched:
-            evaluate.load = genuine
-
-
-class _OnImport(MetaPathFinder):
-    """A finder on `sys.meta_path` that calls a function with a package when it is imported."""
-
-    def __init__(self, name: str, call: Callable[[Any], None]) -> None:
-        self._name, self._call = name, call
-
-    def leave(self) -> None:
-        """Removes the finder from `sys.meta_path` if it is there."""
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Returns the spec of the other finders, with a loader that calls the function."""
-        if fullname != self._name:
-            return None
-        self.leave()
-        spec = find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Calling(spec.loader, self._call)
-        return spec
-
-
-class _Calling(Loader):
-    """Loads a module with another loader, and calls a function with it."""
-
-    def __init__(self, loader: Any, call: Callable[[Any], None]) -> None:
-        self._loader, self._call = loader, call
-
-    def create_module(self, spec: ModuleSpec) -> Any:
-        """Creates the module with the other loader."""
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: Any) -> None:
-        """Executes the module, then calls the function."""
-        self._loader.exec_module(module)
-        self._call(module)
+        stand_in.leave()
 
 
 _REFUSAL = (
@@ -232,28 +201,39 @@ _REFUSAL = (
 )
 
 
+def isolation_of(allow_code: bool | str) -> Isolation | None:
+    """Returns the isolation that the option `allow_code` asks for; None if code is not allowed."""
+    return "unsandboxed" if allow_code == "unsandboxed" else "bubblewrap" if allow_code else None
+
+
+def code_isolation() -> str:
+    """Describes the isolation of the programs, for the reader of a result."""
+    assert _metric.sandbox is not None
+    return ISOLATIONS[_metric.sandbox.isolation]
+
+
 def executes_code(task: Any) -> bool:
     """Whether a harness task executes code that the model writes."""
     return bool(getattr(task, "UNSAFE_CODE", False)) or _uses_metric(task)
 
 
-def require_enclosed(task: Any, *, allowed: bool) -> None:
+def require_enclosed(task: Any, isolation: Isolation | None) -> None:
     """Refuses a harness task that executes code without permission or outside of the sandbox.
 
     Raises:
-        BadInput: The task executes code, and this was not allowed.
+        BadInput: The task executes code, and this was not allowed or cannot be isolated.
         TaskUnusable: The task executes code itself, outside of the sandbox.
     """
     if not executes_code(task):
         return
-    if not allowed:
+    if isolation is None:
         raise BadInput(_REFUSAL.format(task=f"task '{task.task_name}'"))
     if not _uses_metric(task):
         raise TaskUnusable(
             f"task '{task.task_name}' executes code by itself, which broca cannot "
-            f"isolate: it runs only tasks that use the metric {_NAME}, such as mbpp and humaneval"
+            "isolate: it runs only tasks that use the metric code_eval, such as mbpp and humaneval"
         )
-    _ = _metric.sandbox  # refuses before anything is measured if no isolation is possible
+    _metric.enter(isolation)  # refuses before anything is measured
 
 
 def _uses_metric(task: Any) -> bool:
@@ -264,16 +244,3 @@ def _uses_metric(task: Any) -> bool:
         for function in functions
         for value in getattr(function, "__globals__", {}).values()
     )
-
-
-def _digest(program: str) -> bytes:
-    return hashlib.sha256(program.encode("utf-8", errors="surrogatepass")).digest()
-
-
-def _result(problem: int, number: int, verdict: ProgramOutcome) -> dict[str, Any]:
-    return {
-        "task_id": problem,
-        "passed": verdict == "passed",
-        "result": verdict,
-        "completion_id": number,
-    }

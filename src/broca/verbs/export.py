@@ -55,8 +55,7 @@ def export(options: ExportOptions) -> Export:
             benchmark, score = None, 0.0
             if checked is not None:
                 stages.enter("scoring the ablated model")
-                benchmark = exports.checked_benchmark(opened, checked)
-                score = exports.ablated_score(opened, names, scale, benchmark)
+                benchmark, score = exports.ablated_score(opened, names, scale, checked)
             info, tokenizer = model_info(gated), gated.tokenizer
         del gated, opened  # the memory of a model that was loaded here is free for the next one
         stages.enter("loading the export again")
@@ -76,5 +75,5 @@ def export(options: ExportOptions) -> Export:
             components=names, ablation=request.ablation, held_out=request.held_out(names),
             files={}, reloaded=same, scored=scored, command=request.call(names),
         )  # fmt: skip
-        done = exports.publish(done, part, folder, effects=request.effects)
+        done = exports.publish(done, part, folder)
     return done

@@ -11,8 +11,8 @@ from broca.runs import search
 from broca.runs.assembling import localization
 from broca.runs.session import ablation_of, open_run
 from broca.verification import QUICK
+from broca.verification.effects import ablate_alone
 from broca.verification.interactions import pairwise, require_count
-from broca.verification.universal import ablate_alone
 
 
 @verb(LocalizeOptions)
@@ -48,10 +48,10 @@ def localize(options: LocalizeOptions) -> Localization:
         selected = tuple(components.names[column] for column in ranking.selected)
         if selected:
             stages.enter("verifying on the report items")
-        after, examination = run.scores(ranking.selected) if selected else baseline, None
+        after, verification = run.scores(ranking.selected) if selected else baseline, None
         if options.verify and selected:
             examiner = run.examiner(replace(QUICK, seed=seed))
-            examination = examiner.examine(selected, report=stages.enter)
+            verification = examiner.examine(selected, report=stages.enter)
         universal = ranking.universal if selected else ()
         if universal:
             stages.enter("ablating alone what the others need too")
@@ -64,6 +64,6 @@ def localize(options: LocalizeOptions) -> Localization:
         again = range(seed + 1, seed + options.seeds)
         repeats = [search.repeat(opened, options, method, seed=number) for number in again]
         return localization(
-            run, method, searched, baseline, after, examination, shared, pairs, repeats,
+            run, method, searched, baseline, after, verification, shared, pairs, repeats,
             task_options=run.options.task_options, seed=seed, started=started,
         )  # fmt: skip

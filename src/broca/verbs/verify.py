@@ -19,15 +19,14 @@ from broca.options import (
 )
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
-from broca.results.verification import Crossing, Verification
+from broca.results.verification import Verification
 from broca.runs.folder import options_of_run, with_recorded
-from broca.runs.provenance import crossings_of, model_info, verification_of
-from broca.runs.search import proof_rows
+from broca.runs.search import method_of, proof_rows, search_rows
 from broca.runs.session import ablation_of, named_heads, open_run, require_names
-from broca.runs.task_sets import listed
+from broca.runs.task_sets import claim_tasks, listed
 from broca.tasks import Task
 from broca.verbs.localize import localize
-from broca.verification import Scope
+from broca.verification import Scope, crossings_of
 
 LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
@@ -88,32 +87,34 @@ def verify(options: VerifyOptions) -> Verification:
         run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
         kinds = ablations_of(gated) if scope.curve else ()
         stages.expect(proof_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds)))
+        budget, crossed = SearchOptions(k=len(names)), tasks.same_skill if options.both_ways else ()
+        for other in crossed:
+            claimed = claim_tasks(other, {other: tasks.benchmarks[other]}, items=LOCATED, seed=seed)
+            stages.expect(search_rows(gated, claimed, method_of(budget), budget))
         _, at_chance = run.intact()
         examiner = run.examiner(scope, kinds=kinds)
-        examination = examiner.examine(names, order=options.order, report=stages.enter)
-        crossings = crossings_of(names, tasks.task, examination.drops)
-        for other in tasks.same_skill if options.both_ways else ():
+        verification = examiner.examine(names, order=options.order, report=stages.enter)
+        crossings = crossings_of(tasks.task, names, verification.roles("same_skill"))
+        for other in crossed:
             report = stages.within_verb(f"localizing {other}")
             within = replace(claim.run_options.within(opened.workspace), on_progress=report)
             found = localize(
                 settings=LocalizeOptions(
                     gated, task=other, others=[], seed=seed, verify=False,
-                    search_options=SearchOptions(k=len(names)),
+                    search_options=budget,
                     run_options=within,
                 )
             )  # fmt: skip
             if found.selected:
                 stages.enter(f"verifying: the selection for {other}")
-                (drop,) = examiner.drops_of(found.selected, [tasks.task])
-                crossings.append(Crossing(other, tasks.task, found.selected, drop.drop, drop.p))
+                drops = examiner.drops_of(found.selected, [tasks.task])
+                crossings += crossings_of(other, found.selected, drops)
         rows = run.scoring_rows
         run.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
-        return verification_of(
-            model_info(gated), names, ablation, examiner.trial, examination.before,
-            examination.after, examination=examination, level=scope.level, rows=rows,
-            crossings=crossings, documents=tasks.documents,
-            notes=[*tasks.notes, *task_notes, *at_chance],
+        return replace(
+            verification, rows=rows, crossings=tuple(crossings), documents=tasks.documents,
+            notes=(*tasks.notes, *task_notes, *at_chance),
         )  # fmt: skip
 
 

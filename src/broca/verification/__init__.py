@@ -1,15 +1,16 @@
 """Verification of a selection, on items that the search did not use."""
 
-from broca.verification.drops import MeasuredDrop
-from broca.verification.examine import QUICK, Examination, Examiner, Scope
+from broca.results.verification import TaskDrop
+from broca.verification.examiner import QUICK, Examiner, Scope, crossings_of, plain_verification
 from broca.verification.trial import Trial, roles
 
 __all__ = [
     "QUICK",
-    "Examination",
     "Examiner",
-    "MeasuredDrop",
     "Scope",
+    "TaskDrop",
     "Trial",
+    "crossings_of",
+    "plain_verification",
     "roles",
 ]

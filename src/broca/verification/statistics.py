@@ -149,12 +149,11 @@ def paired_test(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's step-down adjustment, which controls the family-wise error rate."""
     order = np.argsort(p_values, kind="stable")
-    adjusted = [0.0] * len(p_values)
-    largest = 0.0
-    for position, index in enumerate(order):
-        largest = max(largest, (len(p_values) - position) * p_values[index])
-        adjusted[index] = min(1.0, largest)
-    return adjusted
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.maximum.accumulate(factors * np.take(p_values, order))
+    clipped: list[float] = np.minimum(adjusted, 1.0).tolist()
+    return clipped
 
 
 def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) -> float:

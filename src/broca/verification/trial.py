@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.measurement import Execute, Plan
-from broca.results.verification import Role
+from broca.results.verification import Role, TaskDrop
 from broca.tasks import Benchmark, Item
-from broca.verification.statistics import Aggregate
+from broca.verification.statistics import Aggregate, Values
 
 Places = Mapping[str, NDArray[np.intp]]
 """Positions of items in the bank, by task."""
@@ -30,7 +30,7 @@ class Trial:
         others: The tasks that should not suffer.
         benchmarks: All tasks by name.
         places: Report items of every task, as positions in the bank of the executor.
-        items: The items of that bank, which the scores of groups and perplexities need.
+        items: The items of that bank.
     """
 
     task: str
@@ -45,18 +45,22 @@ class Trial:
         """All tasks, the claimed one first."""
         return (self.task, *self.same_skill, *self.others)
 
-    def chance(self, name: str) -> float | None:
-        """Returns a task's score of guessing; None for metrics where less is better."""
+    def drop(self, name: str, before: float, after: float) -> TaskDrop:
+        """Returns the drop of a task between two scores, without statistics."""
         benchmark = self.benchmarks[name]
-        return benchmark.chance if benchmark.higher_is_better else None
+        role: Role = "same_skill" if name in self.same_skill else "other"
+        return TaskDrop(
+            task=name,
+            role="task" if name == self.task else role,
+            metric=benchmark.metric,
+            items=len(self.places[name]),
+            before=before,
+            after=after,
+            drop=benchmark.loss(before, after),
+            chance=benchmark.chance if benchmark.higher_is_better else None,
+        )
 
-    def role(self, name: str) -> Role:
-        """Returns the role of a task in the claim."""
-        if name == self.task:
-            return "task"
-        return "same_skill" if name in self.same_skill else "other"
-
-    def smaller(self, items: int, *, names: Sequence[str] | None = None) -> Places:
+    def smaller(self, items: int) -> Places:
         """Returns `items` items of the task, of each of its skill, and of all others together.
 
         They are evenly spaced over the report items, so that the same call gives the same items.
@@ -64,7 +68,7 @@ class Trial:
         share = max(_FEWEST, items // max(1, len(self.others)))
         return {
             name: _spread(self.places[name], share if name in self.others else items)
-            for name in (names or self.names)
+            for name in self.names
         }
 
     def at_most(self, items: int) -> Places:
@@ -73,7 +77,7 @@ class Trial:
 
     def responses(
         self, execute: Execute, masks: NDArray[np.bool_], places: Places
-    ) -> dict[str, NDArray[np.float64]]:
+    ) -> dict[str, Values]:
         """Measures the responses of every task in `places`, `(masks, items)`; higher is better."""
         positions = np.concatenate(list(places.values())).astype(np.intp)
         measured = execute(Plan.crossed(masks, positions)).responses
@@ -81,34 +85,26 @@ class Trial:
         ends = np.cumsum([len(task_places) for task_places in places.values()])
         return dict(zip(places, np.split(table, ends[:-1], axis=1), strict=True))
 
-    def score(self, name: str, values: NDArray[np.float64]) -> float:
+    def score(self, name: str, values: Values) -> float:
         """Returns a task's score from responses, in the direction of its metric."""
-        return self._score(name, values, np.arange(len(values)))
+        return self._score(name, values, np.arange(len(values)), len(values))
 
-    def loss(self, name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    def loss(self, name: str, before: Values, after: Values) -> float:
         """Returns the loss of a task's score from responses before and after an ablation."""
         return self.benchmarks[name].loss(self.score(name, before), self.score(name, after))
 
-    def aggregation(self, name: str, values: NDArray[np.float64]) -> Aggregate | None:
+    def aggregation(self, name: str, values: Values) -> Aggregate | None:
         """Returns the task's aggregation in the responses' direction; None if it is the mean."""
         sign = 1.0 if self.benchmarks[name].higher_is_better else -1.0
         if abs(sign * self.score(name, values) - float(np.mean(values))) < 1e-9:
             return None
         return lambda responses, drawn: sign * self._score(name, responses, drawn, len(values))
 
-    def _score(
-        self,
-        name: str,
-        values: NDArray[np.float64],
-        drawn: NDArray[np.intp],
-        count: int | None = None,
-    ) -> float:
+    def _score(self, name: str, values: Values, drawn: NDArray[np.intp], count: int) -> float:
         """Returns a score from responses to some of `count` items, spaced over the report items."""
         benchmark = self.benchmarks[name]
         scores = values if benchmark.higher_is_better else -values
-        if not self.items:
-            return benchmark.aggregate(scores.tolist())
-        positions = _spread(self.places[name], count or len(values))[drawn]
+        positions = _spread(self.places[name], count)[drawn]
         return benchmark.aggregate(
             scores.tolist(), [self.items[position] for position in positions]
         )

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from broca.results.base import Interval
-from broca.results.verification import Controls, Member, Standing, TaskFailures, Verdict
-from broca.verification.drops import MeasuredDrop
+from broca.results.verification import Controls, Member, TaskDrop, TaskFailures, Verdict
 from broca.verification.statistics import items_needed
 
 BROKEN = 0.25
@@ -30,7 +29,7 @@ RELEVANT = 0.10
 
 
 def judge(
-    drops: Sequence[MeasuredDrop],
+    drops: Sequence[TaskDrop],
     off_target: Interval | None,
     specific: Interval | None,
     controls: Sequence[Controls],
@@ -54,12 +53,13 @@ def judge(
     """
     claimed = next(drop for drop in drops if drop.role == "task")
     others = [drop for drop in drops if drop.role == "other"]
+    assert claimed.p is not None
     lost = (
-        f"{claimed.task} loses {_points(claimed.drop)} (p {claimed.p:.2g}, {claimed.items} items)"
-        f"{_room(claimed)}"
+        f"{claimed.task} loses {_points(_interval(claimed))} (p {claimed.p:.2g}, "
+        f"{claimed.items} items){_room(claimed)}"
     )
     named = ", ".join(heads or [member.head for member in members]) or "the set"
-    costs = f"Ablating {named} costs {claimed.task} {_rounded(claimed.drop.value)}"
+    costs = f"Ablating {named} costs {claimed.task} {_rounded(claimed.drop)}"
 
     broken = _broken(claimed.task, [drop.task for drop in others], failures)
     if broken is not None:
@@ -68,7 +68,7 @@ def judge(
             f"{lost}, but {broken}: the model is broken, which says nothing about {claimed.task}.",
             headline=f"Ablating {named} breaks the model, which says nothing about {claimed.task}",
         )
-    if claimed.p > level or claimed.drop.value <= 0:
+    if not _significant(claimed, level):
         return _no_drop(claimed, lost, named, level)
     if off_target is None or specific is None:
         return Verdict(
@@ -78,13 +78,13 @@ def judge(
             headline=f"{costs}; no other task was measured",
         )
     spill = f"the others lose {_points(off_target)} on average"
-    worst = max(others, key=lambda drop: drop.drop.value)
+    worst = max(others, key=lambda drop: drop.drop)
     if len(others) > 1:
-        spill += f", {worst.task} most ({_points(worst.drop)}{_inverted(worst)})"
-    hurt = [drop for drop in others if drop.p_holm <= level and drop.drop.value > 0]
+        spill += f", {worst.task} most ({_points(_interval(worst))}{_inverted(worst)})"
+    hurt = [drop for drop in others if _significant(drop, level)]
     if (
         off_target.low > 0
-        and off_target.value >= UNIVERSAL * claimed.drop.value
+        and off_target.value >= UNIVERSAL * claimed.drop
         and 2 * len(hurt) >= len(others)
     ):
         return Verdict(
@@ -105,50 +105,49 @@ def judge(
                 "exclude chance; verify a smaller set.",
                 headline=f"{costs}, but too few random sets exist to exclude chance",
             )
+        closest = max(controls, key=lambda control: (control.drop.rank - 1) / len(control.sets))
+        reached = closest.drop.rank - 1
         return Verdict(
             "not localized at head level",
             f"{lost}, but {_reached(controls, 'drop')} cost as much.",
-            headline=f"{costs}, but so {_does(controls)}",
+            headline=f"{costs}, but so {'does' if reached == 1 else 'do'} {reached} of "
+            f"{len(closest.sets)} random sets",
         )
     if specific.low <= 0:
-        needed = _needed_for(specific, claimed.items)
         return Verdict(
             "inconclusive",
             f"{lost} and {spill}: the difference of {_points(specific)} may be zero.",
-            needed,
+            _needed_for(specific, claimed.items),
             f"{costs}, but perhaps no more than the other tasks",
         )
-    reasons, short = [], []
+    reasons: list[tuple[str, str]] = []  # in the sentence, and in the headline
     if not controls:
-        reasons.append("no random sets were measured")
-        short.append("no random sets were measured")
+        reasons.append(("no random sets were measured", "no random sets were measured"))
     elif not in_specific:
-        reasons.append(f"{_reached(controls, 'specific')} are as specific")
-        short.append("random sets are as specific")
-    if off_target.high > SPILL * claimed.drop.value:
-        reasons.append(f"the others may lose more than {SPILL:.0%} of what {claimed.task} loses")
-        short.append("the others may lose too")
-    surest = max(others, key=lambda drop: drop.drop.low)
-    if surest.drop.low > WORST * claimed.drop.value:
-        reasons.append(f"{surest.task} alone loses {_points(surest.drop)}")
-        short.append(f"{surest.task} loses {_rounded(surest.drop.value)}")
-    needed_heads = sum(member.needed for member in members)
-    if members and 2 * needed_heads <= len(members):
-        reasons.append(
-            f"only {needed_heads} of {len(members)} members contribute significantly "
-            f"({', '.join(member.head for member in members if member.needed) or 'none by itself'})"
-        )
-        short.append(f"only {needed_heads} of {len(members)} members contribute significantly")
+        reached_by = f"{_reached(controls, 'specific')} are as specific"
+        reasons.append((reached_by, "random sets are as specific"))
+    if off_target.high > SPILL * claimed.drop:
+        spilled = f"the others may lose more than {SPILL:.0%} of what {claimed.task} loses"
+        reasons.append((spilled, "the others may lose too"))
+    surest = max(others, key=lambda drop: _interval(drop).low)
+    if _interval(surest).low > WORST * claimed.drop:
+        alone = f"{surest.task} alone loses {_points(_interval(surest))}"
+        reasons.append((alone, f"{surest.task} loses {_rounded(surest.drop)}"))
+    needed = [member.head for member in members if member.needed]
+    contribute = f"{len(needed)} of {len(members)} members contribute significantly"
+    if members and 2 * len(needed) <= len(members):
+        who = f"only {contribute} ({', '.join(needed) or 'none by itself'})"
+        reasons.append((who, f"only {contribute}"))
     if reasons:
+        sentences, short = zip(*reasons, strict=True)
         return Verdict(
             "partly specific",
-            f"{lost} and {spill}, but {'; '.join(reasons)}.",
+            f"{lost} and {spill}, but {'; '.join(sentences)}.",
             headline=f"{costs}, but {' and '.join(short)}",
         )
     return Verdict(
         "specific",
-        f"{lost}, {spill}, and {_reached(controls, 'specific')} are as specific; "
-        f"{needed_heads} of {len(members)} members contribute significantly.",
+        f"{lost}, {spill}, and {_reached(controls, 'specific')} are as specific; {contribute}.",
         headline=f"The model needs {named} for {claimed.task}",
     )
 
@@ -174,29 +173,25 @@ def _broken(task: str, others: Sequence[str], failures: Sequence[TaskFailures]) 
     return f"{share:.0%} {where} become degenerate and wrong (mostly {worst}, {modes[worst]:.0%})"
 
 
-def _no_drop(claimed: MeasuredDrop, lost: str, named: str, level: float) -> Verdict:
+def _no_drop(claimed: TaskDrop, lost: str, named: str, level: float) -> Verdict:
     nothing = f"No drop of {claimed.task} was seen without {named}"
     gained = 0.02 if claimed.test == "mcnemar" else 0.05  # share of items that noise may turn right
     needed = items_needed(RELEVANT, gained=gained, level=level)
-    if claimed.drop.high < RELEVANT or (claimed.drop.value <= 0 and claimed.items >= needed):
+    relevant = f"a drop of {100 * RELEVANT:.0f} points"
+    enough = claimed.items >= needed
+    if _interval(claimed).high < RELEVANT or (claimed.drop <= 0 and enough):
+        text = f"{lost}: {relevant} can be excluded."
+    elif enough:
+        text = f"{lost}: no change was seen; {relevant} would have been."
+    else:
         return Verdict(
-            "not localized at head level",
-            f"{lost}: a drop of {100 * RELEVANT:.0f} points can be excluded.",
-            headline=nothing,
+            "inconclusive",
+            f"{lost}: {claimed.items} items are too few to see {relevant}; {needed} would do in "
+            "four of five cases.",
+            needed,
+            f"{nothing}, on too few items to exclude one",
         )
-    if claimed.items >= needed:
-        return Verdict(
-            "not localized at head level",
-            f"{lost}: no change was seen; a drop of {100 * RELEVANT:.0f} points would have been.",
-            headline=nothing,
-        )
-    return Verdict(
-        "inconclusive",
-        f"{lost}: {claimed.items} items are too few to see a drop of {100 * RELEVANT:.0f} points; "
-        f"{needed} would do in four of five cases.",
-        needed,
-        f"{nothing}, on too few items to exclude one",
-    )
+    return Verdict("not localized at head level", text, headline=nothing)
 
 
 def _needed_for(specific: Interval, items: int) -> int | None:
@@ -206,6 +201,16 @@ def _needed_for(specific: Interval, items: int) -> int | None:
         return None
     # widths decrease with the root of the number; a power of 4 in 5 needs another 0.84 / 1.96
     return int(np.ceil(items * (reach * (1 + 0.8416 / 1.96) / specific.value) ** 2))
+
+
+def _interval(drop: TaskDrop) -> Interval:
+    """Returns a tested drop with its interval."""
+    assert drop.interval is not None
+    return drop.interval
+
+
+def _significant(drop: TaskDrop, level: float) -> bool:
+    return drop.p_holm is not None and drop.p_holm <= level and drop.drop > 0
 
 
 def _points(interval: Interval) -> str:
@@ -220,15 +225,14 @@ def _rounded(value: float) -> str:
     return "1 point" if points == "1" else f"{points} points"
 
 
-def _room(drop: MeasuredDrop) -> str:
+def _room(drop: TaskDrop) -> str:
     """Describes how much a task can lose above chance, and the loss below chance."""
     if not drop.chance:
         return ""
-    room = 100 * (drop.before - drop.chance)
-    return f" of {room:.1f} above chance{_inverted(drop)}"
+    return f" of {100 * (drop.before - drop.chance):.1f} above chance{_inverted(drop)}"
 
 
-def _inverted(drop: MeasuredDrop) -> str:
+def _inverted(drop: TaskDrop) -> str:
     """Describes the part of a drop that is not lost skill."""
     if drop.below_chance <= 0:
         return ""
@@ -238,19 +242,9 @@ def _inverted(drop: MeasuredDrop) -> str:
 
 def _reached(controls: Sequence[Controls], figure: Literal["drop", "specific"]) -> str:
     """Describes how many random sets of each kind reach the real set."""
-    return " and ".join(
-        f"{_standing(control, figure).rank - 1} of {len(control.sets)} random sets matched by "
-        f"{control.kind}"
-        for control in controls
-    )
-
-
-def _does(controls: Sequence[Controls]) -> str:
-    """Describes for a headline the kind of random sets that reaches the real set most often."""
-    closest = max(controls, key=lambda control: (control.drop.rank - 1) / len(control.sets))
-    reached, sets = closest.drop.rank - 1, len(closest.sets)
-    return f"{'do' if reached != 1 else 'does'} {reached} of {sets} random sets"
-
-
-def _standing(controls: Controls, figure: Literal["drop", "specific"]) -> Standing:
-    return (controls.specific if figure == "specific" else None) or controls.drop
+    parts = []
+    for control in controls:
+        standing = control.specific if figure == "specific" else None
+        rank = (standing or control.drop).rank
+        parts.append(f"{rank - 1} of {len(control.sets)} random sets matched by {control.kind}")
+    return " and ".join(parts)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from studies.paper.own_answers import TASKS, local_data, own_labels
 
+from broca import reproduce
 from broca.models import GatedModel
-from broca.options import RunOptions, SearchOptions
+from broca.options import ReproduceOptions
 from broca.runs.session import open_run
-from broca.studies.paper import Study, StudySettings, reproduce
+from broca.studies.paper.study import Study
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -43,6 +44,8 @@ def everything(random_model, journal):
 def study(planted):
     """A study of four tasks of three capabilities, one multiple choice; no row is measured."""
     tasks = ["addition", "addition_words", "capitals", "mc_biology"]
-    search = SearchOptions(method="cs-stratified", rows=400, items=10)
-    with open_run(planted, RunOptions()) as opened:
-        yield Study(opened, StudySettings(tasks=tasks, limit=16, search=search))
+    options = ReproduceOptions.of(
+        {"name": "all", "model": planted, "tasks": tasks, "limit": 16, "rows": 400, "items": 10}
+    )
+    with open_run(planted, options.run_options) as opened:
+        yield Study(opened, options)

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from broca.errors import TaskUnusable
-from broca.options import RunOptions, SearchOptions, SourceOptions
+from broca.options import ReproduceOptions
 from broca.runs.session import open_run
-from broca.studies.paper import Study, StudySettings
-from broca.studies.paper.study import PAPER
+from broca.studies.paper.study import PAPER, Study
 
 
 def test_skills_come_from_the_metadata(study):
@@ -27,7 +26,7 @@ def test_general_is_the_papers_where_it_is_measured(study):
         assert study.general("wmdp_bio") == ("boolq",)
         assert study.knowledge == ("mmlu", "wmdp_bio")
     finally:
-        study.tasks = tuple(study.settings.tasks)
+        study.tasks = tuple(study.options.tasks)
 
 
 def test_no_row_is_measured_twice(study):
@@ -50,18 +49,18 @@ def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch)
     assert worst not in listed.heads + listed.order
     assert len(listed.heads) == 5
     study._lists.clear()
-    monkeypatch.setattr(study, "settings", replace(study.settings, keep_universal=True))
+    monkeypatch.setattr(study, "options", replace(study.options, keep_universal=True))
     assert study.list_of("addition").heads[0] == worst
     study._lists.clear()
 
 
 def test_what_one_skill_needs_is_not_universal(planted):
     """Tasks of only one skill have no universal heads."""
-    settings = StudySettings(
-        tasks=["addition", "addition_words"], limit=8, search=SearchOptions(rows=400, items=10)
+    options = ReproduceOptions.of(
+        {"name": "all", "model": planted, "tasks": "addition,addition_words", "limit": 8}
     )
-    with open_run(planted, RunOptions()) as opened:
-        assert Study(opened, settings).universal == ()
+    with open_run(planted, options.run_options) as opened:
+        assert Study(opened, options).universal == ()
 
 
 def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch):
@@ -76,8 +75,11 @@ def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch)
         raise TaskUnusable("no data")
 
     for allow in (False, True):
-        options = RunOptions(source_options=SourceOptions(allow_code=allow))
-        with open_run(random_model, options) as opened, pytest.raises(TaskUnusable):
-            Study(opened, StudySettings())
+        options = ReproduceOptions.of({"name": "all", "model": random_model, "allow_code": allow})
+        with (
+            open_run(random_model, options.run_options) as opened,
+            pytest.raises(TaskUnusable),
+        ):
+            Study(opened, options)
     assert requested[1] == PAPER
     assert set(PAPER) - set(requested[0]) == {"mbpp", "humaneval_instruct"}

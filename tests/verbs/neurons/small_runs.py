@@ -12,7 +12,7 @@ RUNS = {
     "overlap": {"tasks": "sorting,capitals", "count": 4},
     "erase": {
         "task": "sorting", "others": "capitals", "report_items": 8, "draws": 2, "count": 4,
-        "methods": "cnl,sensing", "rows": 30,
+        "methods": "cnl,gradient",
     },
     "enhance": {
         "task": "sorting", "report_items": 8, "draws": 1, "count": 4, "lr": 1e-3, "epochs": 2,

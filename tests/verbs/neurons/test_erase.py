@@ -8,7 +8,7 @@ def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
     """Methods select equally many neurons; the excess is the drop beyond that of random sets."""
     lines = repeated(small, "erase", tmp_path).result
     assert [(line.questions, line.method, line.neurons) for line in lines] == [
-        (name, method, 4) for name in ("sorting", "capitals") for method in ("cnl", "sensing")
+        (name, method, 4) for name in ("sorting", "capitals") for method in ("cnl", "gradient")
     ]
     for line in lines:
         assert line.drop.value == pytest.approx(line.before.value - line.after.value)

@@ -33,7 +33,6 @@ def test_the_strongest_are_selected_by_number(small):
     [
         ({"task": "capitals", "scope": "head"}, "`scope`"),
         ({"task": "capitals", "method": "cln"}, "did you mean 'cnl'"),
-        ({"task": "capitals", "search": "greedyy"}, "'greedy'"),
         ({"task": "data:none", "fields": "x"}, "`fields`"),
     ],
 )

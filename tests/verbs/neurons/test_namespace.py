@@ -18,10 +18,9 @@ def test_each_verb_is_a_function_whenever_it_is_called(verb):
         function = getattr(neurons, verb)
         with pytest.raises(BadInput, match="seeds"):
             function("reference", **arguments, seeds=1)
-        for name in ("broca.neurons", "broca.verbs.neurons"):
-            package = importlib.import_module(name)
-            for module in pkgutil.iter_modules(package.__path__):
-                importlib.import_module(f"{name}.{module.name}")
+        importlib.import_module("broca.verbs.neurons")
+        for module in pkgutil.iter_modules(neurons.__path__):
+            importlib.import_module(f"broca.neurons.{module.name}")
 
 
 def test_no_module_of_the_package_has_the_name_of_a_verb():

@@ -71,7 +71,7 @@ def sweep(study: Study, *, largest: int) -> Iterator[Row]:
             row |= study.scores(task, order[:k])
             same = study.drops(order[:k], study.same_skill(task)).values()
             if same:
-                row["same_skill_drop"] = mean(drop.drop.value for drop in same)
+                row["same_skill_drop"] = mean(drop.drop for drop in same)
             row["published"] = study.published.sweep(task, k)
             if row["published"] is not None:
                 row["published_general"] = study.published.sweep("general", k)
@@ -84,7 +84,7 @@ def universal_by_skill(study: Study) -> Iterator[Row]:
     for head in _universal(study):
         drops = study.drops([head], study.tasks)
         means = {
-            skill: mean(drops[task].drop.value for task in drops if skills[task] == skill)
+            skill: mean(drops[task].drop for task in drops if skills[task] == skill)
             for skill in dict.fromkeys(skills.values())
         }
         yield {"head": head, **means}

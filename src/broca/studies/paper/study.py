@@ -18,7 +18,7 @@ from broca.runs.task_sets import claim_tasks, load_tasks, other_tasks
 from broca.searches import FEWEST_ROWS, METHODS
 from broca.studies.paper.published_figures import PublishedFigures
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS
-from broca.verification import MeasuredDrop, Scope
+from broca.verification import Scope, TaskDrop
 
 Row = dict[str, Any]
 """A row of a table: plain values by column."""
@@ -206,7 +206,7 @@ class Study:
         options = RunOptions.of({}, self._opened.options)
         return replace(options, on_progress=self._opened.stages.within_verb(stage))
 
-    def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, MeasuredDrop]:
+    def drops(self, heads: Sequence[str], tasks: Iterable[str]) -> dict[str, TaskDrop]:
         """Returns the drops of tasks without some heads; no row is measured twice."""
         names = list(tasks)
         measured = self._examiner.drops_of(heads, names) if names else ()
@@ -216,14 +216,15 @@ class Study:
         """Returns task and general score, intact and without some heads."""
         drops = self.drops(heads, [task, *self.general(task)])
         lost = drops.pop(task)
+        low, high = lost.ci or (None, None)
         row: Row = {
-            "intact": lost.before, "ablated": lost.after, "drop": lost.drop.value,
-            "drop_low": lost.drop.low, "drop_high": lost.drop.high, "p": lost.p,
+            "intact": lost.before, "ablated": lost.after, "drop": lost.drop,
+            "drop_low": low, "drop_high": high, "p": lost.p,
         }  # fmt: skip
         if drops:
             row["general_intact"] = mean(drop.before for drop in drops.values())
             row["general_ablated"] = mean(drop.after for drop in drops.values())
-            row["general_drop"] = mean(drop.drop.value for drop in drops.values())
+            row["general_drop"] = mean(drop.drop for drop in drops.values())
         return row
 
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from broca.exports.requests import ExportRequest
 from results.samples import make_result
 
 from broca.errors import BadInput, UnsupportedModel
+from broca.exports.request import ExportRequest
 from broca.models import GatedModel
 from broca.options import ModelOptions
 from broca.results.base import AblationInfo
@@ -83,22 +83,19 @@ def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, mess
 
 
 def test_mean_ablation_goes_into_weights(result):
-    """Mean ablation can be exported as weights or as a patch."""
+    """Mean ablation can be exported as weights."""
     replaced = replace(result, ablation=AblationInfo("mean", 0.0))
-    for form in ("weights", "patch"):
-        assert ExportRequest.of(replaced, None, form, None).ablation.kind == "mean"
+    assert ExportRequest.of(replaced, None, "weights", None).ablation.kind == "mean"
 
 
 def test_what_cannot_be_exported_is_refused_by_name(model, result, tmp_path):
-    """An unknown form, no components, an empty selection and a missing run are refused."""
-    with pytest.raises(BadInput, match="did you mean 'patch'"):
-        ExportRequest.of(model, "L0H1", "patsh", None)
+    """No components, an empty selection and a missing run are refused."""
     with pytest.raises(BadInput, match="no components are named"):
-        ExportRequest.of(model, None, "patch", None)
+        ExportRequest.of(model, None, "weights", None)
     with pytest.raises(BadInput, match="'adding' selected nothing"):
-        ExportRequest.of(replace(result, selected=()), None, "patch", None)
+        ExportRequest.of(replace(result, selected=()), None, "weights", None)
     with pytest.raises(BadInput, match="is not a folder of a run"):
-        ExportRequest.of(tmp_path / "nothing", None, "patch", None)
+        ExportRequest.of(tmp_path / "nothing", None, "weights", None)
 
 
 def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
@@ -115,13 +112,13 @@ def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
 
 
 def test_weights_that_are_written_stay_in_their_number_format(model):
-    """Weights and patches keep the stored number format unless the caller names another."""
+    """Weights keep the stored number format unless the caller names another."""
     options = ModelOptions()
     dtypes = {
         form: ExportRequest.of("name", "L0H1+L1M", form, None).loading(options).dtype
-        for form in ("adapter", "weights", "patch", "heads")
+        for form in ("adapter", "weights", "heads")
     }
-    assert dtypes == {"adapter": "auto", "weights": "stored", "patch": "stored", "heads": "auto"}
+    assert dtypes == {"adapter": "auto", "weights": "stored", "heads": "auto"}
     request = ExportRequest.of("name", "L0H1+L1M", "weights", None)
     assert request.loading(replace(options, dtype="bfloat16")).dtype == "bfloat16"
     assert request.loading(options).components == "heads+mlp"
@@ -130,6 +127,6 @@ def test_weights_that_are_written_stay_in_their_number_format(model):
 
 def test_the_call_repeats_the_export(model):
     """The recorded call repeats the export by the model's name, or says that it was in memory."""
-    call = ExportRequest.of("name", "L0H1", "patch", 0.5).call(("L0H1", "L1H0"))
-    assert call == "broca.export('name', 'FOLDER', heads='L0H1+L1H0', kind='patch', scale=0.5)"
-    assert "in memory" in ExportRequest.of(model, "L0H1", "patch", None).call(("L0H1",))
+    call = ExportRequest.of("name", "L0H1", "weights", 0.5).call(("L0H1", "L1H0"))
+    assert call == "broca.export('name', 'FOLDER', heads='L0H1+L1H0', kind='weights', scale=0.5)"
+    assert "in memory" in ExportRequest.of(model, "L0H1", "weights", None).call(("L0H1",))

@@ -1,12 +1,14 @@
-"""The card names the export, how it is loaded and what it is based on."""
+"""The folder of an export is replaced as a whole; its card names the export and its base."""
 
 from dataclasses import replace
 
 import pytest
 import yaml
-from broca.exports.card import card
 from results.samples import make_export
 
+import broca
+from broca.errors import BadInput
+from broca.exports.folder import card, claimed_folder, publish
 from broca.results.export import BaseModel
 
 
@@ -21,7 +23,6 @@ def metadata(text):
     [
         ("adapter", "peft", "PeftModel.from_pretrained"),
         ("weights", "transformers", 'AutoModelForCausalLM.from_pretrained("PATH")'),
-        ("patch", "transformers", "broca.apply("),
         ("heads", "broca", 'json.load(open("heads.json"))'),
     ],
 )
@@ -56,7 +57,7 @@ def test_recipe_verdict_numbers_and_checks_are_there():
     export = make_export()
     text = card(export)
     for part in (
-        "![", "components.png", export.model.fingerprint, "L1H2+L0H0", "zero, factor 0",
+        export.model.fingerprint, "L1H2+L0H0", "zero, factor 0",
         export.command, export.broca, export.held_out.verdict.text, "32 prompts",
         "lm-eval's `hf` model scores 0.2500", "| adding |",
     ):  # fmt: skip
@@ -82,3 +83,26 @@ def test_a_folder_is_called_by_its_name(tmp_path):
     assert "broca.export('base', 'FOLDER')" in text
     assert "# base without L1H2" in text
     assert str(tmp_path) not in text
+
+
+def test_published_files_take_the_place_of_the_last_exports(tmp_path):
+    """A published export replaces the last one, with broca's card and a record."""
+    part, folder = tmp_path / "part", tmp_path / "out"
+    for name in ("first.bin", "second.bin"):
+        part.mkdir(exist_ok=True)
+        claimed_folder(folder)
+        (part / name).write_bytes(b"12345")
+        (part / "README.md").write_text("of PEFT")
+        published = publish(make_export(form="heads"), part, folder)
+        assert published == broca.read(folder)
+        assert published.files == {name: 5}
+        assert {file.name for file in folder.iterdir()} == {name, "README.md", "export.json"}
+        assert "of PEFT" not in (folder / "README.md").read_text()
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    """A new folder is made, and one with other files is refused."""
+    assert claimed_folder(tmp_path / "new").is_dir()
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(BadInput, match="holds other files"):
+        claimed_folder(tmp_path)

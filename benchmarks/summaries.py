@@ -1,13 +1,33 @@
-"""Summaries of the cells of a comparison, one for each method and budget."""
+"""Summaries of the cells of a comparison, one for each method and budget, and their table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
+from comparison import Cell, budget_name
 
-from broca.studies.methods.cells import Cell
+COLUMNS = (
+    "method",
+    "rows a task",
+    "specific drop (90 %)",
+    "drop",
+    "off-target",
+    "none found",
+    "rows",
+    "s",
+    "cells",
+)
+OPTIONAL = {
+    "planted recall": "recall",
+    "false": "false",
+    "top-k recall": "top",
+    "calibration": "coverage",
+    "candidate ahead": "behind",
+}
+"""Columns that are shown if any summary has a value, with their fields."""
 
 RESAMPLES = 2000
 CONFIDENCE = 0.9
@@ -160,3 +180,46 @@ def known_mean(values: Sequence[float | None]) -> float | None:
     """Returns the mean of the values that are not None; None without such values."""
     numbers = [value for value in values if value is not None]
     return mean(numbers) if numbers else None
+
+
+def columns(lines: Sequence[MethodSummary]) -> tuple[str, ...]:
+    """Returns the columns of `texts_of`."""
+    return (*COLUMNS, *(name for name in OPTIONAL if _shown(lines, name)))
+
+
+def texts_of(line: MethodSummary, lines: Sequence[MethodSummary]) -> list[str]:
+    """Returns a summary as text for each column; refusals are named."""
+    first = [line.method, budget_name(line.budget)]
+    count = str(line.cells) + (f" (+{line.refused} refused)" if line.refused else "")
+    if not line.cells:
+        figures = ["refused", "", "", "", "", "", count]
+    else:
+        figures = [
+            f"{line.specific:.3f} ({line.low:.3f} to {line.high:.3f})",
+            f"{line.drop:.3f}",
+            f"{line.off_target:.3f}",
+            str(line.abstained),
+            f"{line.rows:,.0f}",
+            f"{line.seconds:.1f}",
+            count,
+        ]
+    figures += [
+        figure_text(getattr(line, OPTIONAL[name])) for name in OPTIONAL if _shown(lines, name)
+    ]
+    return [*first, *figures]
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _shown(lines: Sequence[MethodSummary], name: str) -> bool:
+    """Whether any summary has a value in a column."""
+    return any(getattr(line, OPTIONAL[name]) is not None for line in lines)
+
+
+def figure_text(value: float | None) -> str:
+    """Returns a figure with two decimals; an empty text if it is unknown."""
+    return "" if value is None or isnan(value) else f"{value:.2f}"

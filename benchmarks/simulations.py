@@ -6,24 +6,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from comparison import CellFile
+from simulated_tasks import TASK_SCENARIOS, SimulatedTasks
+from summaries import figure_text, known_mean, mean
 
 from broca import searches
-from broca.errors import BadInput, UnknownName, nearest
+from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
-from broca.results import check_out_folder
-from broca.runs import Progress, Report, Stages, Step, listed, silent
+from broca.runs.progress import Report, silent
 from broca.searches import Problem
-from broca.studies.methods.cells import CellFolder, file_name
-from broca.studies.methods.running import parse_methods
-from broca.studies.methods.simulated_tasks import TASK_SCENARIOS, SimulatedTasks
-from broca.studies.methods.summary import known_mean, mean
 from broca.testing import PlantedProblem, planted_problem
 
-FOLDER = "simulations"
 ITEMS = 100
 """Number of `locate` items, and of `confirm` items, of a planted model."""
 NOISE = 0.1
@@ -32,6 +30,11 @@ GRADIENT_NOISE = 6.0
 """Standard deviation of a row's slopes relative to the slopes: 3 to 15 for the heads that matter
 most in the shipped models (experiments/LOG.md)."""
 STRONGEST = 5
+
+SIMULATED_COLUMNS = (
+    "components", "scenario", "method", "rows", "recall", "top-5", "false", "specific", "best",
+    "spent", "s", "problems",
+)  # fmt: skip
 
 _TAIL: dict[str, Any] = {"moderate": 40, "pairs": 30, "saturates": True}
 PLANTED_SCENARIOS: Mapping[str, Mapping[str, Any]] = {
@@ -67,12 +70,6 @@ class SimulatedKey:
     seed: int
     k: int
 
-    @property
-    def name(self) -> str:
-        """Name of its file; different keys have different names."""
-        readable = f"{self.method}-{self.scenario}-{self.components}-{self.rows}-seed{self.seed}"
-        return file_name(readable, self)
-
 
 @dataclass(frozen=True)
 class SimulatedCell:
@@ -106,9 +103,9 @@ class SimulatedCell:
         return not self.refused
 
 
-def simulated_cells_of(folder: Path) -> CellFolder[SimulatedCell]:
+def simulated_cells(folder: Path) -> CellFile[SimulatedCell]:
     """Returns the simulated cells of an out folder."""
-    return CellFolder(folder / FOLDER, SimulatedCell)
+    return CellFile(folder / "simulations.jsonl", SimulatedCell)
 
 
 @dataclass(frozen=True)
@@ -131,23 +128,6 @@ class SimulatedGrid:
     seeds: tuple[int, ...]
     k: int = STRONGEST
 
-    def __post_init__(self) -> None:
-        for method in self.methods:
-            searches.require_method(method)
-        for scenario in self.scenarios:
-            if scenario not in SCENARIOS:
-                raise UnknownName(
-                    f"scenario '{scenario}' is unknown{nearest(scenario, SCENARIOS)}; use "
-                    f"{', '.join(SCENARIOS)}"
-                )
-        least = 2 * STRONGEST + max(
-            (PLANTED_SCENARIOS.get(name, {}).get("moderate", 0) for name in self.scenarios),
-            default=0,
-        )
-        for count in self.components:
-            if count < least:
-                raise BadInput(f"`components` {count} is too few: the scenarios need {least}")
-
     def keys(self) -> list[SimulatedKey]:
         """Returns the cells, seed by seed."""
         return [
@@ -158,63 +138,19 @@ class SimulatedGrid:
         ]
 
 
-def simulate_methods(
-    methods: str | Sequence[str] = "all",
-    *,
-    out: str | Path,
-    components: Sequence[int] = (512, 1024, 8192),
-    scenarios: str | Sequence[str] = "all",
-    rows: Sequence[int] = (300, 1000, 3000),
-    seeds: Sequence[int] = (0, 1, 2),
-    on_progress: Report | None = None,
-) -> tuple[SimulatedSummary, ...]:
-    """Runs methods on simulated models with known strongest components or best sets.
-
-    Cells that the folder contains are not run again.
-
-    Args:
-        methods: Names, as a list or joined by commas, or `all`.
-        out: Folder of the cells.
-        components: Numbers of components of the simulated models.
-        scenarios: Names of scenarios, as a list or joined by commas, or `all`.
-        rows: Maximum numbers of rows.
-        seeds: Seeds of the problems and of the searches.
-        on_progress: Receives the current cell and its progress.
-
-    Returns:
-        A summary for each size, scenario, method and number of rows, over all cells of the folder.
-
-    Raises:
-        BrocaError: Bad input, in one line that says what to do.
-    """
-    names = SCENARIOS if scenarios == "all" else tuple(listed(scenarios))
-    grid = SimulatedGrid(
-        parse_methods(methods), tuple(components), names, tuple(rows), tuple(seeds)
-    )
-    cells = simulated_cells_of(check_out_folder(out))
-    run_simulations(grid, cells, on_progress=on_progress)
-    return tuple(summarize_simulations(cells.read()))
-
-
 def run_simulations(
-    grid: SimulatedGrid, cells: CellFolder[SimulatedCell], *, on_progress: Report | None = None
+    grid: SimulatedGrid, cells: CellFile[SimulatedCell], *, on_progress: Report = silent
 ) -> int:
-    """Runs the missing cells of the folder; returns how many."""
-    stages = Stages(on_progress)
-    missing = [key for key in dict.fromkeys(grid.keys()) if key not in cells]
-    steps = [
-        Step(
+    """Runs the cells that the file lacks; returns how many."""
+    done = cells.read()
+    missing = [key for key in dict.fromkeys(grid.keys()) if key not in done]
+    for number, key in enumerate(missing, start=1):
+        on_progress(
             f"simulation {number:,} of {len(missing):,}: {key.method} on {key.components} "
             f"components ({key.scenario}), {key.rows:,} rows, seed {key.seed}",
-            key.rows,
-            f"{key.method} on {key.components} components",
+            None,
         )
-        for number, key in enumerate(missing, start=1)
-    ]
-    stages.expect(steps)
-    for step, key in zip(steps, missing, strict=True):
-        stages.enter(step.stage)
-        cells.add(simulate(key, stages))
+        cells.add(simulate(key))
     return len(missing)
 
 
@@ -230,16 +166,15 @@ def simulated_model(key: SimulatedKey) -> PlantedProblem:
     )
 
 
-def simulate(key: SimulatedKey, stages: Stages | None = None) -> SimulatedCell:
+def simulate(key: SimulatedKey) -> SimulatedCell:
     """Runs a search on a simulated model.
 
     On planted models, methods that measure a probability on a real model measure the simulated
     response itself; if rows are right or wrong, they measure these and have no gradients. On
     simulated tasks every method measures the same response as on a real model.
     """
-    stages = stages or Stages(silent)
     if key.scenario in TASK_SCENARIOS:
-        return _on_tasks(key, stages)
+        return _on_tasks(key)
     planted = simulated_model(key)
     continuous = not planted.binary
     problem = Problem(
@@ -253,10 +188,10 @@ def simulate(key: SimulatedKey, stages: Stages | None = None) -> SimulatedCell:
         differentiable=continuous,
     )
     strongest = set(planted.planted)
-    return _searched(key, problem, planted.run, strongest, _spares(planted), stages)[0]
+    return _searched(key, problem, planted.run, strongest, _spares(planted))[0]
 
 
-def _on_tasks(key: SimulatedKey, stages: Stages) -> SimulatedCell:
+def _on_tasks(key: SimulatedKey) -> SimulatedCell:
     """Runs a cell of a scenario with other tasks."""
     tasks = SimulatedTasks(
         TASK_SCENARIOS[key.scenario],
@@ -266,7 +201,7 @@ def _on_tasks(key: SimulatedKey, stages: Stages) -> SimulatedCell:
     )
     best = tasks.best(key.k)
     problem = tasks.problem(key.rows, key.k)
-    cell, selected = _searched(key, problem, tasks.run, set(best), set(), stages)
+    cell, selected = _searched(key, problem, tasks.run, set(best), set())
     if not cell.done:
         return cell
     return replace(cell, specific=tasks.specific(selected), best=tasks.specific(best))
@@ -278,7 +213,6 @@ def _searched(
     run: Callable[[Plan], Measurement],
     strongest: set[int],
     spares: set[int],
-    stages: Stages,
 ) -> tuple[SimulatedCell, tuple[int, ...]]:
     """Runs a search; returns a cell without its drops, and the selection.
 
@@ -288,18 +222,13 @@ def _searched(
         run: Measures plans.
         strongest: The components that should be selected.
         spares: Backups of these components.
-        stages: Receives the number of measured rows.
     """
     spent = 0
-    stages.begin(key.rows)
-    stages.at(0, key.rows, key.rows)
 
     def execute(plan: Plan) -> Measurement:
         nonlocal spent
         spent += plan.cost
-        measurement = run(plan)
-        stages.within(Progress(spent, key.rows, 0))
-        return measurement
+        return run(plan)
 
     start = time.perf_counter()
     try:
@@ -395,3 +324,22 @@ def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedSumma
             )
         )
     return summaries
+
+
+def simulated_texts(line: SimulatedSummary) -> list[str]:
+    """Returns a summary of simulations as text for each of `SIMULATED_COLUMNS`."""
+    count = str(line.cells) + (f" (+{line.refused} refused)" if line.refused else "")
+    return [
+        f"{line.components:,}",
+        line.scenario,
+        line.method,
+        f"{line.rows:,}",
+        figure_text(line.recall) if line.cells else "refused",
+        figure_text(line.top) if line.cells else "",
+        figure_text(line.false),
+        "" if line.specific is None else f"{line.specific:.3f}",
+        "" if line.best is None else f"{line.best:.3f}",
+        "" if isnan(line.spent) else f"{line.spent:,.0f}",
+        "" if isnan(line.seconds) else f"{line.seconds:.1f}",
+        count,
+    ]

@@ -1,28 +1,38 @@
-"""Answers are compared within the number format's tolerance, continuations until they part."""
+"""Answers are compared within the number format's tolerance, scores with those of lm-eval."""
+
+from dataclasses import replace
 
 import pytest
 import torch
-from broca.exports.checking import (
+from harness_tasks import write_tasks
+from independent import zeroed_by_hand
+
+from broca.errors import BadInput, SelfTestFailed
+from broca.exports.check import (
     NEW_TOKENS,
-    PROMPTS,
     PromptAnswers,
     ablated_answers,
+    ablated_score,
     answers,
+    checked_task,
     compare_answers,
+    compare_scores,
+    harness_score,
     prompt_tokens,
 )
-
-from broca.errors import SelfTestFailed
+from broca.exports.request import ExportRequest
 from broca.models import GatedModel
+from broca.options import RunOptions, SourceOptions, TaskOptions
+from broca.results.base import AblationInfo
+from broca.runs.session import open_run
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_there_are_32_prompts():
     """There are 32 prompts, or 32 reproducible random ones without a tokenizer; none is empty."""
-    assert len(PROMPTS) == 32
     assert all(prompt_tokens(tiny_tokenizer(), 258))
     drawn = prompt_tokens(None, 50)
-    assert len(drawn) == 32
+    assert len(drawn) == len(prompt_tokens(tiny_tokenizer(), 258)) == 32
     assert drawn == prompt_tokens(None, 50)
     assert max(max(prompt) for prompt in drawn) < 50
 
@@ -109,3 +119,44 @@ def test_a_near_tie_may_part_two_continuations(baseline):
     ):
         with pytest.raises(SelfTestFailed):
             compare_answers(baseline, changed, dtype="float32", libraries=[])
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory, tiny):
+    """The tiny model, opened with tasks of every kind."""
+    folder = write_tasks(tmp_path_factory.mktemp("tasks"))
+    options = RunOptions(
+        source_options=SourceOptions(include_path=folder), task_options=TaskOptions(limit=7)
+    )
+    with open_run(tiny, options, warns=False) as run:
+        yield run
+
+
+@pytest.mark.parametrize("name", ["choice", "generation"])
+def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, opened, name):
+    """The ablated score equals lm-eval's of weights zeroed by hand, on the same items."""
+    benchmark, score = ablated_score(opened, ["L0H1", "L1H2"], 0.0, name)
+    plain = zeroed_by_hand(tiny_llama(), [(0, 1), (1, 2)], head_dim=8)
+    options = opened.options.task_options
+    check = compare_scores(
+        benchmark, score, harness_score(plain, tiny.tokenizer, benchmark, options=options),
+        dtype="float32",
+    )  # fmt: skip
+    assert (check.task, check.items) == (name, 7)
+    assert check.broca == pytest.approx(check.hf, abs=1e-6)
+    with pytest.raises(SelfTestFailed, match=r"scores 0.5100 .* broca's ablated model 0.5000"):
+        compare_scores(benchmark, 0.5, 0.51, dtype="float32")
+    assert compare_scores(benchmark, 0.5, 0.51, dtype="bfloat16").hf == 0.51
+
+
+def test_the_task_of_a_check_is_named_or_the_results(tiny, opened):
+    """A check needs one task, named or the result's, under zero ablation or a scale."""
+    request = ExportRequest.of(tiny, "L0H1", "adapter", None)
+    with pytest.raises(BadInput, match="`check` needs a `task`"):
+        checked_task(request, None)
+    assert checked_task(request, "choice") == "choice"
+    with pytest.raises(BadInput, match="'pair' is a group: name one of choice, few"):
+        ablated_score(opened, ["L0H1"], 0.0, "pair")
+    averaged = replace(request, ablation=AblationInfo("mean", 0.0))
+    with pytest.raises(BadInput, match="under mean ablation the outputs alone are compared"):
+        checked_task(averaged, "choice")

@@ -1,0 +1,193 @@
+"""Runs programs that a model wrote, and tells which of them reached their last statement.
+
+Every program runs in a bare Python of its own, with resource limits. bubblewrap gives it namespaces
+of its own: no network, no other processes, no files but Python's and a small folder in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from broca.errors import BadInput
+
+Isolation = Literal["bubblewrap", "unsandboxed"]
+
+ProgramOutcome = Literal["passed", "failed", "timed out"]
+"""`passed`: the program reached its last statement; `timed out`: it was ended; else `failed`."""
+
+ISOLATIONS: dict[Isolation, str] = {
+    "bubblewrap": "bubblewrap (namespaces of its own: no network, no files but Python's)",
+    "unsandboxed": "resource limits only (unsandboxed: the network and the user's files are open)",
+}
+"""Descriptions of the isolations for the reader of a result."""
+
+_PROCESSES, _FILES_BYTES, _OPEN_FILES = 8, 2**24, 64
+
+_SITE = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+
+_READABLE = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", sys.base_prefix, *_SITE]
+
+_WORKER = """
+import os, resource, sys
+
+def main(length, limits, user, path):
+    for name, most in limits.items():
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+    if user:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    program = b""
+    while len(program) < length:
+        program += os.read(0, length - len(program))
+    read, write, leave, token, answer = os.read, os.write, os._exit, os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    sys.argv, sys.path[:] = [""], [*filter(None, sys.path), *path]
+    import random
+
+    random.seed(0)  # equal programs have equal outcomes
+    exec(program, {})
+    write(answer, read(token, 64))
+    leave(0)
+"""
+"""Reads a program and runs it, then reads a token and writes it: a program that ends early, raises
+or prints cannot have written it."""
+
+_OUT_OF_TIME = {-signal.SIGKILL, -signal.SIGXCPU, 128 + signal.SIGKILL, 128 + signal.SIGXCPU}
+"""Exit statuses at the limit of processor time; bubblewrap adds 128 to a signal."""
+
+
+class Sandbox:
+    """Runs untrusted Python programs.
+
+    Args:
+        isolation: What stands between a program and the machine.
+        cpu_s: Limit of processor time of each process of a program, in seconds.
+        wall_s: Limit of wall time in seconds; long, so that a busy machine changes no outcome.
+        memory_mib: Limit of the address space of each process of a program, in MiB.
+
+    Raises:
+        BadInput: The isolation does not work on this machine.
+    """
+
+    def __init__(
+        self,
+        isolation: Isolation = "bubblewrap",
+        *,
+        cpu_s: int = 3,
+        wall_s: float = 30.0,
+        memory_mib: int = 1024,
+    ) -> None:
+        self.isolation = isolation
+        self._wall_s = wall_s
+        self._limits = {
+            "RLIMIT_CPU": cpu_s,
+            "RLIMIT_AS": memory_mib * 2**20,
+            "RLIMIT_FSIZE": _FILES_BYTES,
+            "RLIMIT_NOFILE": _OPEN_FILES,
+            "RLIMIT_NPROC": _PROCESSES,
+            "RLIMIT_CORE": 0,
+        }
+        self._bwrap = shutil.which("bwrap") or ""
+        missing = isolation == "bubblewrap" and not self._bwrap
+        if missing or self.run("import math\nassert math.gcd(4, 6) == 2") != "passed":
+            refused = "bubblewrap may not make namespaces on this machine"
+            if missing:
+                refused = "bubblewrap is not installed (apt install bubblewrap)"
+            if isolation == "unsandboxed":
+                refused = "a bare Python does not run with resource limits on this machine"
+            raise BadInput(
+                f"programs that models write cannot be enclosed: {refused}; only on a machine that "
+                "holds nothing of value, choose `allow_code` unsandboxed: resource limits alone"
+            )
+
+    def run_all(self, programs: Sequence[str]) -> list[ProgramOutcome]:
+        """Runs several programs, as many at a time as there are cores; equal ones end equally."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(self.run, programs))
+
+    def run(self, program: str) -> ProgramOutcome:
+        """Runs a program, whose behaviour only affects the outcome and raises no exception."""
+        if self.isolation == "bubblewrap":
+            return self._run(program, "/tmp")
+        folder = tempfile.mkdtemp(prefix="broca-code-")
+        try:
+            return self._run(program, folder)
+        finally:  # shutil.rmtree fails on folders nested beyond Python's recursion limit
+            subprocess.run(["rm", "-rf", folder], stderr=subprocess.DEVNULL, check=False)
+
+    def _run(self, program: str, folder: str) -> ProgramOutcome:
+        boxed, root = self.isolation == "bubblewrap", os.geteuid() == 0
+        # the limit of processes applies to a user other than root, and to its programs together
+        user = (1 << 30) + threading.get_native_id() if boxed and root else 0
+        text = program.encode("utf-8", errors="replace")  # of lone surrogates
+        token = secrets.token_hex(32).encode()
+        settings = json.dumps([len(text), self._limits, user, _SITE])
+        command = [
+            os.path.realpath(getattr(sys, "_base_executable", sys.executable)),
+            *("-s", "-S", "-P", "-B", "-c", f"{_WORKER}\nmain(*{settings})"),
+        ]
+        if boxed:
+            command = [self._bwrap, *_enclosure(root=root), *command]
+        environment = {
+            "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "HOME": folder, "TMPDIR": folder,
+            "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+        }  # fmt: skip
+        with tempfile.TemporaryFile() as answer:  # limited in size, as a pipe is not
+            process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.PIPE, stdout=answer,
+                stderr=subprocess.DEVNULL, start_new_session=True,
+                cwd=None if boxed else folder,
+            )  # fmt: skip
+            try:
+                process.communicate(text + token, self._wall_s)
+            except subprocess.TimeoutExpired:
+                return "timed out"
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            answer.seek(0)
+            if secrets.compare_digest(answer.read(len(token) + 1), token):
+                return "passed"
+            return "timed out" if process.returncode in _OUT_OF_TIME else "failed"
+
+
+def _enclosure(*, root: bool) -> list[str]:
+    """Returns bubblewrap's options.
+
+    Without the user namespace of `--unshare-all`, root can become another user in the sandbox.
+    """
+    options = ["--die-with-parent", "--new-session", "--unshare-all"]
+    if root:
+        options[-1:] = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+        options += ["--unshare-cgroup-try", "--cap-drop", "ALL"]
+        options += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    bound = [("--ro-bind-try", path) for path in dict.fromkeys(_READABLE)]
+    bound += [("--dev-bind", device) for device in ("/dev/null", "/dev/urandom")]
+    above = {str(parent) for _, path in bound for parent in Path(path).parents}
+    for parent in sorted(above - {"/"}):  # which bubblewrap would make private to root
+        options += ["--perms", "0755", "--dir", parent]
+    for how, path in bound:
+        options += [how, path, path]
+    options += ["--perms", "1777", "--size", str(_FILES_BYTES), "--tmpfs", "/tmp"]
+    return [*options, "--remount-ro", "/", "--chdir", "/tmp", "--"]

@@ -1,0 +1,217 @@
+"""Reproductions end to end: the paper's tasks on a model of random weights, and refusals."""
+
+import json
+from collections import Counter
+from importlib.resources import files
+
+import pytest
+from studies.paper.own_answers import TASKS
+
+from broca import reproduce
+from broca.engine import Engine
+from broca.errors import BadInput, NothingToLocalize, UnknownName
+from broca.searches import DEFAULT_METHOD
+from broca.studies.paper import ALL, NAMES
+from broca.studies.paper.experiments import EXPERIMENTS, PAPER_METHODS
+
+KNOWLEDGE = ("wmdp_bio", "wmdp_chem")
+
+
+def test_all_of_it_runs_on_the_papers_tasks(everything):
+    """Every table and figure has rows of the model, but `table5` may be empty."""
+    assert list(everything) == list(NAMES) == list(EXPERIMENTS)
+    assert ALL not in NAMES
+    for name, shown in everything.items():
+        assert shown.models == ("random/three-layers",)
+        assert shown.rows or name == "table5", (name, shown.notes)
+        assert all(row["model"] == "random/three-layers" for row in shown.rows)
+    assert any("one model shows no dependence" in note for note in everything["scale"].notes)
+    settings = everything["table9"].settings
+    assert (settings["method"], settings["tasks"]) == ("cs-stratified", [*TASKS, "gsm8k"])
+    assert [settings[name] for name in ("rows", "items", "k", "seed")] == [600, 6, 3, 0]
+
+
+def test_a_task_that_the_model_cannot_do_is_left_out_and_said(everything):
+    """gsm8k, which random weights answer wrongly, has no list, and every result notes why."""
+    for shown in everything.values():
+        assert any("scores 0.000 on gsm8k" in note for note in shown.notes), shown.name
+    assert {row["task"] for row in everything["table9"].rows} == set(KNOWLEDGE)
+
+
+def test_drops_are_intact_minus_ablated(everything):
+    """A drop is intact minus ablated and lies in its interval, for tasks and general scores."""
+    for name in ("table2", "table3", "table4", "table6", "figure2", "scale"):
+        for row in everything[name].rows:
+            assert row["drop"] == pytest.approx(row["intact"] - row["ablated"])
+            assert row["drop_low"] <= row["drop"] <= row["drop_high"]
+            general = row["general_intact"] - row["general_ablated"]
+            assert row["general_drop"] == pytest.approx(general)
+    assert {row["intact"] for row in everything["table2"].rows} == {1.0}  # labels are its answers
+
+
+def test_tables_and_figures_that_measure_the_same_agree(everything):
+    """Lists within and across tasks have the same scores wherever they are shown."""
+    own = {row["task"]: row["ablated"] for row in everything["table2"].rows}
+    crossed = {
+        (row["found_on"], row["measured_on"]): row["ablated"] for row in everything["table3"].rows
+    }
+    assert set(crossed) == {(first, second) for first in KNOWLEDGE for second in KNOWLEDGE}
+    assert {task: crossed[task, task] for task in KNOWLEDGE} == own
+    bars = {
+        (row["heads"], row["measured_on"]): row["ablated"] for row in everything["figure4"].rows
+    }
+    assert {heads for heads, _ in bars} == {"none", *KNOWLEDGE}
+    assert all(bars[pair] == ablated for pair, ablated in crossed.items())
+    radar = everything["figure1"].rows
+    assert {row["heads_of"] for row in radar} == {"none", "wmdp_bio"}
+    assert all(row["ablated"] == row["intact"] for row in radar if row["heads_of"] == "none")
+    (same_task,) = [row for row in radar if row["heads_of"] == row["measured_on"]]
+    assert same_task["ablated"] == own["wmdp_bio"]
+
+
+def test_methods_are_the_papers_and_ours(everything):
+    """Table 4 has every method, the package's default among them, within the rows."""
+    rows = everything["table4"].rows
+    for task in KNOWLEDGE:
+        methods = {row["method"] for row in rows if row["task"] == task}
+        assert methods == {*PAPER_METHODS, DEFAULT_METHOD}
+    assert all(0 < row["rows"] <= 600 for row in rows)
+
+
+def test_the_sweep_begins_with_nothing_and_follows_the_list(everything):
+    """Figure 2 extends table 6; k = 0 has no drop and k = 3 is the list of table 9."""
+    short, long = everything["table6"].rows, everything["figure2"].rows
+    assert all(row["drop"] == 0 and row["head"] == "" for row in long if row["k"] == 0)
+    for row in everything["table9"].rows:
+        first, more = (
+            [step["head"] for step in steps if step["task"] == row["task"] and step["k"]]
+            for steps in (short, long)
+        )
+        assert first == more[:5]
+        assert first[:3] == row["heads"].split()
+
+
+def test_universal_heads_are_in_no_list(everything):
+    """Universal heads are left out of the lists; tables 5 and 7 measure them one by one."""
+    intact, *without = everything["table7"].rows
+    universal = {row["head"] for row in without}
+    assert universal == {row["head"] for row in everything["table5"].rows}
+    for row in everything["table9"].rows:
+        assert not set(row["heads"].split()) & universal
+        assert set(row["universal"].split()) <= universal
+    for row, lost in zip(without, everything["table5"].rows, strict=True):
+        drops = [intact[task] - row[task] for task in KNOWLEDGE]
+        assert lost["hazardous knowledge"] == pytest.approx(sum(drops) / 2)
+        assert lost["general"] == pytest.approx(intact["boolq"] - row["boolq"])
+
+
+def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
+    """Table 8 and figure 3 have the heads of both lists, or a note that there are none."""
+    lists = [set(row["heads"].split()) for row in everything["table9"].rows]
+    shared = {
+        head for head, times in Counter(h for heads in lists for h in heads).items() if times > 1
+    }
+    intact, *without = everything["table8"].rows
+    assert intact["head"] == "none"
+    assert {row["head"] for row in without} == shared
+    for row in (intact, *without):
+        bars = {
+            bar["measured_on"]: bar["ablated"]
+            for bar in everything["figure3"].rows
+            if bar["heads"] == row["head"]
+        }
+        assert row["knowledge_mean"] == pytest.approx(sum(row[task] for task in KNOWLEDGE) / 2)
+        assert bars == {**{task: row[task] for task in KNOWLEDGE}, "general": row["boolq"]}
+        assert row["other_mean"] == row["boolq"]
+    if not shared:
+        assert any("no head is in the lists of" in note for note in everything["table8"].notes)
+
+
+def test_pairs_are_counted_as_they_are(everything):
+    """The pairs in one KV group equal a recount, and the total is the sum over the skills."""
+    *parts, total = everything["gqa"].rows
+    assert total["skill"] == "all"
+    assert sum(row["pairs_in_one_group"] for row in parts) == total["pairs_in_one_group"]
+    for row in parts:
+        heads = [tuple(map(int, name[1:].split("H"))) for name in row["heads"].split()]
+        groups = [(layer, head // 2) for layer, head in heads]
+        assert row["pairs_in_one_group"] == sum(
+            groups[:n].count(group) for n, group in enumerate(groups)
+        )
+        assert 0 < row["p"] <= 1
+
+
+def test_lists_of_planted_are_its_sets(planted):
+    """The lists of `planted` in table 9 contain the planted sets of two heads."""
+    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
+    (lists,) = reproduce(
+        "table9", planted, tasks="capitals,rhyming", rows=800, items=10, limit=8,
+        keep_universal=True,
+    )  # fmt: skip
+    heads = {row["task"]: set(row["heads"].split()) for row in lists.rows}
+    assert set(json.loads(text)["facts"]) <= heads["capitals"]
+    assert set(json.loads(text)["rhyming"]) <= heads["rhyming"]
+
+
+def test_heads_of_one_wording_hurt_the_other(planted):
+    """In table 3 of `planted`, the heads of each wording cost the other over 50 points."""
+    (table,) = reproduce(
+        "table3", planted, tasks="addition,addition_words", rows=1200, items=10, limit=10
+    )
+    crossed = [row for row in table.rows if row["found_on"] != row["measured_on"]]
+    assert len(crossed) == 2
+    assert all(row["drop"] > 0.5 for row in crossed)
+
+
+def test_models_stand_below_one_another(planted, reference):
+    """Two models share one table, with the numbers of a reproduction of one model."""
+    settings = {
+        "tasks": "rhyming", "rows": 200, "items": 10, "limit": 8, "keep_universal": True,
+    }  # fmt: skip
+    (two_models,) = reproduce("scale", [planted, reference], **settings)
+    assert [row["model"] for row in two_models.rows] == ["planted", "reference"]
+    assert {row["parameters"] for row in two_models.rows} == {1_220_864}
+    lists, size = reproduce("table9,scale", planted, **settings)
+    assert [row["task"] for row in lists.rows] == ["rhyming"]
+    assert size.rows == two_models.rows[:1]
+
+
+def test_no_row_is_measured_twice_by_the_same_command(planted, tmp_path, monkeypatch):
+    """The second reproduction reads all rows of searches and scores from the journal."""
+    settings = {
+        "tasks": "rhyming,capitals", "rows": 200, "items": 10, "limit": 8,
+        "keep_universal": True, "journal": tmp_path / "journal.sqlite",
+    }  # fmt: skip
+    first = reproduce("table2", planted, **settings)
+    measured = []
+    run = Engine.run
+    monkeypatch.setattr(
+        Engine, "run", lambda *arguments, **named: measured.append(1) or run(*arguments, **named)
+    )
+    assert reproduce("table2", planted, **settings) == first
+    assert not measured
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "error", "message"),
+    [
+        ("tabel2", {}, UnknownName, "did you mean 'table2'.*known are table2.*or|and all"),
+        ("scale", {}, BadInput, "scale compares models: name two or more"),
+        ("table2", {"limit": 3}, BadInput, "`limit` must be at least 8, not 3"),
+        ("table2", {"method": "gredy"}, UnknownName, "did you mean 'greedy'"),
+        ("table2", {"tasks": "additon"}, UnknownName, "did you mean 'addition'"),
+        ("table3", {"tasks": "addition,capitals"}, BadInput, "no two tasks have the same skill"),
+        ("table8", {"tasks": "addition,capitals"}, BadInput, "fewer than two tasks ask for know"),
+        ("table2", {"tasks": ""}, BadInput, "`tasks` names none"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(planted, name, settings, error, message):
+    """Bad names, settings and tasks are refused with a message that says what to do."""
+    with pytest.raises(error, match=message):
+        reproduce(name, planted, **{"limit": 8, **settings})
+
+
+def test_a_model_that_can_do_nothing_is_refused(tiny):
+    """A model of random weights that fails every shipped task is refused."""
+    with pytest.raises(NothingToLocalize, match="tiny can do none of the 2 tasks"):
+        reproduce("table2", tiny, tasks="addition,capitals", limit=8)

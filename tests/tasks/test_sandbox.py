@@ -1,0 +1,212 @@
+"""Programs of a model do no harm, and only a program that ran to its end passes."""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from broca.errors import BadInput
+from broca.tasks.sandbox import ISOLATIONS, Sandbox
+
+LIMITS = {"cpu_s": 1, "wall_s": 5.0, "memory_mib": 512}
+
+
+def made(isolation, **limits):
+    """Returns a sandbox; skips where this machine does not offer it."""
+    try:
+        return Sandbox(isolation, **LIMITS | limits)
+    except BadInput as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module", params=ISOLATIONS)
+def sandbox(request):
+    """A sandbox of each isolation."""
+    return made(request.param)
+
+
+@pytest.fixture(scope="module")
+def enclosed():
+    """A sandbox of bubblewrap."""
+    return made("bubblewrap")
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A file outside of the sandbox that everybody may read, change and delete."""
+    file = tmp_path / "outside.txt"
+    file.write_text("precious")
+    tmp_path.chmod(0o777)
+    file.chmod(0o666)
+    return file
+
+
+@pytest.mark.parametrize(
+    "program",
+    {
+        "assert": "def add(a, b):\n    return a + b\nassert add(2, 3) == 5",
+        "modules": "import heapq, datetime, decimal, numpy\nassert numpy.ones(2).sum() == 2",
+        "files": "open('x', 'w').write('x')\nimport tempfile\n"
+        "with tempfile.TemporaryDirectory() as d:\n    open(d + '/x', 'w')",
+        "thread": "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()",
+        "left": "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()",
+        "output": "print('ä' * 100_000)",
+        "main": "assert __name__ != '__main__'  # as under the metric of Hugging Face",
+        "long": "#" * 200_000,
+        "deep": "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')",
+    }.items(),
+    ids=lambda pair: pair[0],
+)
+def test_ordinary_program_passes(sandbox, program):
+    """Programs may use Python's packages, own files, threads and output."""
+    assert sandbox.run(program[1]) == "passed"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "assert 1 == 2", "def f(:", "import nothing_of_this_name", "input()",
+        "assert '\ud800' == 'x'", "x = bytearray(1 << 40)",
+        "with open('x', 'wb') as f:\n    for _ in range(64):\n        f.write(bytes(1 << 20))",
+    ],
+)  # fmt: skip
+def test_wrong_program_fails(sandbox, program):
+    """An exception, a syntax error, a missing module, a read from the terminal and a limit fail."""
+    assert sandbox.run(program) == "failed"
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "import os\nos._exit(0)",
+        "raise SystemExit(0)",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
+        "import os\nos.closerange(3, 64)",
+        "print('passed')\nprint('True')\nassert False",
+        "import os\nfor n in range(64):\n    try:\n        os.write(n, b'passed' * (1 << 14))\n"
+        "    except OSError:\n        pass\nos._exit(0)",
+        "import atexit, os\natexit.register(os._exit, 0)\nassert False",
+    ],
+    ids=["_exit", "exit", "kill", "close", "print", "write", "atexit"],
+)
+def test_early_end_is_no_pass(sandbox, ending):
+    """A program that ends before its last assert fails, whatever it prints."""
+    assert sandbox.run(f"{ending}\nassert False") == "failed"
+
+
+def test_programs_are_ended(sandbox):
+    """The limits of processor time and of wall time end an endless loop and a sleep."""
+    assert sandbox.run("while True:\n    pass") == "timed out"
+    brief = made(sandbox.isolation, wall_s=1.5)
+    assert brief.run("import time\ntime.sleep(600)") == "timed out"
+
+
+def test_every_program_starts_afresh(sandbox, monkeypatch):
+    """Programs see no variables of the environment and no files of each other."""
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    assert sandbox.run("open('left.txt', 'w').write('x')") == "passed"
+    afresh = "import os\nassert os.listdir('.') == []\nassert 'HF_TOKEN' not in os.environ"
+    assert sandbox.run(afresh) == "passed"
+
+
+def test_outcomes_are_in_order_and_the_same_in_any_company(sandbox):
+    """Programs run together end as in single runs, in order and reproducibly."""
+    draw = "import random\nassert random.random() < 0.5"
+    order = "assert ''.join({'a', 'b', 'c', 'd'})[0] == 'a'"
+    programs = ["assert True", "assert False", draw, order] * 2
+    together = sandbox.run_all(programs)
+    assert together == [sandbox.run(program) for program in programs]
+    assert together[:2] == ["passed", "failed"]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import os\nwhile True:\n    os.fork()",
+        "import os\nfor _ in range(9):\n    if os.fork() == 0:\n        while True:\n"
+        "            pass\nraise ValueError",
+        "import os\nif os.fork() == 0:\n    os.setsid()\n    while True:\n        pass",
+    ],
+    ids=["fork", "children", "session"],
+)
+def test_no_process_is_left(enclosed, program):
+    """No process of a program outlives it, and other programs run."""
+    assert enclosed.run(program) != "timed out"
+    deadline = time.monotonic() + 5
+    while any(map(_is_of_sandbox, Path("/proc").glob("[0-9]*/environ"))):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert enclosed.run("assert True") == "passed"
+
+
+def _is_of_sandbox(file):
+    """Whether a process has the environment of programs."""
+    try:
+        return b"TMPDIR=/tmp\0OMP_NUM_THREADS=1" in file.read_bytes()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import os\nos.remove({file!r})",
+        "import shutil\nshutil.rmtree({folder!r})",
+        "open({file!r}, 'w').write('gone')",
+        "import os\nos.truncate({file!r}, 0)",
+        "open({folder!r} + '/new', 'w').write('x')",
+        "import os\nos.chmod({file!r}, 0)",
+        "import os\nos.symlink({file!r}, 'link')\nopen('link', 'w').write('gone')",
+        "assert open({file!r}).read()",
+        "assert open('/etc/passwd').read()",
+        "open('/usr/new', 'w').write('x')",
+        "open('/dev/new', 'w').write('x')",
+        "import os\nos.kill({parent}, 9)",
+    ],
+)
+def test_machine_is_safe(enclosed, outside, program):
+    """Reading, changing or adding a file outside and signals to this process fail."""
+    before = outside.stat()
+    given = {"file": str(outside), "folder": str(outside.parent), "parent": os.getpid()}
+    assert enclosed.run(program.format(**given)) == "failed"
+    assert outside.read_text() == "precious"
+    assert [file.name for file in outside.parent.iterdir()] == ["outside.txt"]
+    after = outside.stat()
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+
+
+def test_files_together_are_limited(enclosed):
+    """Many small files do not fill the disk: all of them have 16 MiB."""
+    program = "for n in range(64):\n    open(str(n), 'wb').write(bytes(1 << 20))"
+    assert enclosed.run(program) == "failed"
+
+
+def test_network_cannot_be_reached(enclosed):
+    """A program reaches no server, not even one on this machine."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.settimeout(0.2)
+        address = server.getsockname()
+        assert enclosed.run(f"import socket\nsocket.create_connection({address!r})") == "failed"
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (None, r"bubblewrap is not installed \(apt install bubblewrap\).*`allow_code` unsandboxed"),
+        ("exit 1", r"bubblewrap may not make namespaces.*`allow_code` unsandboxed"),
+    ],
+)
+def test_machine_without_bubblewrap_is_refused(monkeypatch, tmp_path, script, message):
+    """Without bubblewrap or its permissions nothing runs; the line says what can be done."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if script is not None:
+        (tmp_path / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "bwrap").chmod(0o755)
+    with pytest.raises(BadInput, match=message):
+        Sandbox()
