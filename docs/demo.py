@@ -208,6 +208,7 @@ def draw() -> None:
 def readme() -> str:
     """Returns the README with the lines of the result in `FOLDER`."""
     import broca
+
     result = broca.read(FOLDER)
     sentences = (f"{result.headline}.", f"{result.verdict.label}: {result.verdict.text}")
     lines = [fill(sentence, 100) for sentence in sentences]

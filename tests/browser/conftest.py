@@ -11,17 +11,20 @@ import pytest
 from broca.studies.methods.comparison_page import render_page as render_methods
 from broca.studies.methods.summary import MethodSummary
 from broca.studies.paper.reproduction_page import render_page
-from results.samples import make_stress
-from results.samples import make_result
-from results.samples import make_atlas
-from results.samples import make_comparison
-from results.samples import make_experiment, make_neurons
-from results.samples import make_refit
+from results.samples import (
+    make_atlas,
+    make_comparison,
+    make_experiment,
+    make_neurons,
+    make_refit,
+    make_result,
+    make_stress,
+)
 from simulated import toy_verification
 
 import broca
-from broca.results.pages import render
 from broca.results.index import entry_of, render_index
+from broca.results.pages import render
 from broca.studies.paper import Reproduction
 
 CHROMIUM = next(

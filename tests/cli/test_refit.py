@@ -5,8 +5,7 @@ import json
 from broca.cli.refit import additivity_line
 from cli.running import assert_refused, broca
 
-from broca.results.localization import AdditivityInfo
-from broca.results.localization import Refit
+from broca.results.localization import AdditivityInfo, Refit
 
 
 def test_the_new_ranking_is_a_table_and_a_file(finished, tmp_path):

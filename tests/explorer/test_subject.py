@@ -1,9 +1,7 @@
 """The subject of the live page: a model's name, or a result that broca saved."""
 
 import pytest
-from results.samples import make_stress
-from results.samples import make_result
-from results.samples import make_atlas
+from results.samples import make_atlas, make_result, make_stress
 
 from broca.errors import BadInput
 from broca.explorer.subject import ExplorerSubject

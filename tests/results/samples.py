@@ -162,9 +162,7 @@ def make_atlas(**changes):
         ),
         "clusters": (Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
         "task_clusters": (("adding",),),
-        "groups": GroupTest(
-            2, (HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000
-        ),
+        "groups": GroupTest(2, (HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000),
         "groups_note": "",
         "response": "probability",
         "kinds": "heads",

@@ -4,8 +4,7 @@ import json
 import re
 
 import pytest
-from results.samples import make_result
-from results.samples import make_atlas
+from results.samples import make_atlas, make_result
 
 import broca
 from broca.errors import BadInput

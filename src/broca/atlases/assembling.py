@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from broca.atlases.findings import Findings, find, keep_to_groups
 from broca.recovery import interval
-from broca.results.atlas import Atlas, AtlasCost, AtlasTask, Rows
+from broca.results.atlas import Atlas, AtlasCost, AtlasTask, EffectRows
 from broca.results.base import AblationInfo
 from broca.runs.provenance import model_info
 from broca.runs.references import Referenced
@@ -70,7 +70,7 @@ def assembled(
     findings = find(matrix, chart.tasks, names, k=k)
     low, high = interval(matrix.effects, matrix.resampled)
 
-    def arranged(values: NDArray[np.float64]) -> Rows:
+    def arranged(values: NDArray[np.float64]) -> EffectRows:
         return tuple(tuple(row) for row in values[np.ix_(findings.rows, findings.columns)].tolist())
 
     groups, why_not = keep_to_groups(

@@ -19,7 +19,7 @@ from broca.results.pages.grid import counted
 from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
 
-Rows = tuple[tuple[float, ...], ...]
+EffectRows = tuple[tuple[float, ...], ...]
 """A matrix, tasks x components, row by row."""
 
 
@@ -176,7 +176,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
 
     Attributes:
         model: The model.
-        tasks: Rows of the matrix, tasks with similar effects beside each other.
+        tasks: EffectRows of the matrix, tasks with similar effects beside each other.
         components: Columns of the matrix, components with similar effects beside each other;
             components without a significant effect come last.
         effects: Change of the response when the component is ablated together with the others of a
@@ -199,7 +199,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         resamples: Number of resamples of the intervals.
         shrunk: Whether effects are underestimated because there are too few masks.
         seed: Seed of all random draws.
-        cost: Rows, tokens and time.
+        cost: EffectRows, tokens and time.
         notes: Notes for the reader.
     """
 
@@ -207,9 +207,9 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     model: ModelInfo
     tasks: tuple[AtlasTask, ...]
     components: tuple[str, ...]
-    effects: Rows
-    low: Rows
-    high: Rows
+    effects: EffectRows
+    low: EffectRows
+    high: EffectRows
     universal: tuple[UniversalComponent, ...]
     selections: tuple[Selection, ...]
     clusters: tuple[Cluster, ...]

@@ -28,6 +28,7 @@ KINDS: tuple[type[Result], ...] = (
 )  # fmt: skip
 """All kinds; a folder with several is read as the first of them."""
 
+
 def read(path: str | Path) -> Result:
     """Reads any result of broca from a file or an out folder.
 

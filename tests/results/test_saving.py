@@ -7,7 +7,6 @@ import pytest
 import broca
 from broca.results.files import encode
 from broca.results.localization import Localization
-from broca.results.pages import write
 from broca.results.stress_test import StressTest
 from broca.verbs.stress import stress
 from broca.verbs.verify import verify
@@ -95,7 +94,7 @@ def test_a_later_result_of_other_heads_leaves_the_report(result, stressed, tmp_p
     assert verification.save(tmp_path)[1].name == "verification.html"
     replace(stressed, heads=("L0H0",)).save(tmp_path)
     assert (tmp_path / "report.html").read_text() == report
-    assert write(verification, tmp_path, run=result)[1].name == "report.html"
+    assert verification.save(tmp_path, run=result)[1].name == "report.html"
 
 
 def test_a_folder_that_cannot_be_written_is_refused(result, tmp_path):
@@ -103,3 +102,14 @@ def test_a_folder_that_cannot_be_written_is_refused(result, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(broca.BrocaError, match="cannot be written"):
         result.save(tmp_path / "file" / "out")
+
+
+def test_only_the_page_is_written_again(result, tmp_path):
+    """`save_page` leaves the result's file as it is; a kind without a page is refused."""
+    file, page = result.save(tmp_path)
+    file.write_text("changed")
+    page.unlink()
+    assert result.save_page(tmp_path) == (page,)
+    assert (file.read_text(), page.is_file()) == ("changed", True)
+    with pytest.raises(broca.BrocaError, match="has no page: use `to_frame"):
+        broca.doctor().save_page(tmp_path)

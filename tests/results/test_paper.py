@@ -7,14 +7,13 @@ import pytest
 from results.samples import make_result
 
 from broca.errors import BadInput, MissingExtra
-from broca.results.pages import plots
 from broca.results.pages.paper import INCHES
 
 
 @pytest.fixture(scope="module")
 def figure():
     """The picture of a model."""
-    return plots(make_result())[0]
+    return make_result().plot()
 
 
 @pytest.mark.parametrize("width", ["column", "page"])
