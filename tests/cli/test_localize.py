@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from broca.cli.localize import _print, _tuned, settings_from
 from cli.running import assert_refused, broca
 from results.samples import make_result
 
+from broca.cli.find import _tuned, settings_from
+from broca.cli.output import show
 from broca.errors import BadInput
 from broca.results.localization import Repeat
 from broca.results.verification import Verdict
@@ -35,7 +36,7 @@ def test_recovery_of_a_method_without_one_is_refused(tmp_path):
 def test_stability_is_one_line(capsys, tmp_path):
     """A line has the number of selections of each component and their mean overlap."""
     repeats = (Repeat(1, ("L1H2", "L2H3"), "found", 900),)
-    _print(make_result(repeats=repeats), tmp_path / "report.html")
+    show(make_result(repeats=repeats), tmp_path / "report.html", json=False)
     shown = " ".join(capsys.readouterr().out.split())
     assert "selected in 2 searches, each on other items: L1H2 2, L0H0 1, L2H3 1" in shown
     assert "overlap by 0.33 on average" in shown
@@ -57,7 +58,7 @@ def test_the_verdict_leads_and_an_abstention_has_no_table(capsys, monkeypatch):
         "partly specific", "adding loses 96 points.", headline="Ablating L1H2 costs 96"
     )
     verified = replace(result.verification, verdict=verdict)
-    _print(replace(result, verification=verified), Path("report.html"))
+    show(replace(result, verification=verified), Path("report.html"), json=False)
     first, second, *others = capsys.readouterr().out.splitlines()
     assert (first, second) == (
         "Ablating L1H2 costs 96.",
@@ -67,7 +68,7 @@ def test_the_verdict_leads_and_an_abstention_has_no_table(capsys, monkeypatch):
     for row in ("largest of the others: sorting", "specific to adding", "points lost"):
         assert row in text
     nothing = make_result(selected=(), abstained=True, reason="no harm is sure")
-    _print(nothing, Path("report.html"))
+    show(nothing, Path("report.html"), json=False)
     text = capsys.readouterr().out
     assert "Nothing was selected: no harm is sure." in text
     assert "0.975" not in text

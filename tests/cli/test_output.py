@@ -7,21 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from broca.cli.commands import PrintOptions
-from broca.cli.output import (
-    console,
-    interval_text,
-    keep_stdout_for_results,
-    points,
-    print_lines,
-    print_page_table,
-    show,
+from results.samples import (
+    make_atlas,
+    make_comparison,
+    make_experiment,
+    make_export,
+    make_neurons,
+    make_refit,
+    make_result,
+    make_stress,
 )
-from broca.cli.progress import ProgressDisplay
+from simulated import toy_verification
+
+from broca.cli.output import console, keep_stdout_for_results, print_table, show
+from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.engine import Progress
-from broca.results.base import AblationInfo, Interval, ModelInfo
-from broca.results.export import BaseModel, Export
+from broca.results.base import Interval
 from broca.results.files import encode
+from broca.results.neurons import EXPERIMENTS
 from broca.results.pages.tables import Column, Table, fixed, interval
 
 NOISY = """
@@ -50,36 +53,28 @@ def test_no_color_takes_the_colours(monkeypatch, capsys, variable):
     assert green == (variable != "NO_COLOR")
 
 
-def test_a_result_is_shown_as_json_or_in_words(capsys):
-    """`show` prints the encoded result as JSON, or its text with the path of the page."""
-    result = Export(
-        form="heads", model=ModelInfo("m", "f"), base=BaseModel("m", None, ""),
-        components=("L0H0",), ablation=AblationInfo("zero", 0.0), files={"heads.json": 7},
-    )  # fmt: skip
-
-    def in_words(result, page):
-        print_lines(console(), result.components, f"page: {page}")
-
-    show(result, Path("a [b].html"), PrintOptions(json=True), in_words)
+@pytest.mark.parametrize("make", [
+    make_result, toy_verification, make_atlas, make_stress, make_comparison, make_refit,
+    make_neurons, *(lambda verb=verb: make_experiment(verb) for verb in EXPERIMENTS), make_export,
+])  # fmt: skip
+def test_a_result_is_shown_as_json_or_in_words(capsys, make):
+    """`show` prints the file as JSON, or lines and tables, then the path of the page."""
+    result = make()
+    show(result, Path("a [b].html"), json=True)
     assert capsys.readouterr().out == encode(result)
-    show(result, Path("a [b].html"), PrintOptions(), in_words)
-    assert capsys.readouterr().out == "L0H0\npage: a [b].html\n"
-
-
-def test_intervals_are_shown_in_their_unit_or_in_points():
-    """An interval has a form and a scale; a share is shown in points, an unknown one is empty."""
-    assert interval_text(Interval(-1.234, -2, 0.001)) == "-1.23 [-2.00, +0.00]"
-    assert interval_text(Interval(-1.234, -2, 0.001), ".3f") == "-1.234 [-2.000, 0.001]"
-    assert points(Interval(0.1234, -0.1, 0.5)) == "12.3 [-10.0, 50.0]"
-    assert points(None) == ""
+    show(result, Path("a [b].html"), json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1
+    assert lines[-1] == "report: a [b].html"
+    assert "−" not in "".join(lines)
 
 
 def page_table():
     """Returns a page's table of numbers, words, an unknown column and an emphasized row."""
     return Table(
         "tasks", "Scores of tasks",
-        (Column("task", words=True), Column("drop", fixed(1)), Column("chance", fixed(1)),
-         Column("drop ", interval)),
+        (Column("task"), Column("drop", show=fixed(1)), Column("chance", show=fixed(1)),
+         Column("drop ", show=interval)),
         (("adding", -1.25, None, Interval(0.5, 0.25, 1)), ("sorting", 2.5, None, None)),
         strong=frozenset({1}),
     )  # fmt: skip
@@ -88,7 +83,7 @@ def page_table():
 def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys, monkeypatch):
     """Words are aligned left, numbers right with plain signs; unknown cells are empty."""
     monkeypatch.setenv("COLUMNS", "80")
-    print_page_table(console(), page_table())
+    print_table(console(), page_table())
     lines = [line.strip("│┃") for line in capsys.readouterr().out.splitlines()]
     cells = [[cell.strip() for cell in re.split("[│┃]", line)] for line in lines]
     assert "Scores of tasks" in lines[0]
@@ -97,17 +92,7 @@ def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys, monkeypatc
     assert cells[5] == ["sorting", "2.5", ""]
     assert lines[5].startswith(" sorting ")
     assert lines[5].split("│")[1] == "  2.5 "
-
-
-def test_columns_and_rows_of_a_page_table_can_be_chosen(capsys, monkeypatch):
-    """Chosen columns are printed in the given order, up to a number of rows."""
-    monkeypatch.setenv("COLUMNS", "80")
-    print_page_table(console(), page_table(), "drop|task", most=1)
-    text = capsys.readouterr().out
-    assert text.index("drop") < text.index("task ")
-    assert "adding" in text
-    assert "sorting" not in text
-    print_page_table(console(), page_table(), most=0)
+    print_table(console(), page_table().pick(most=0))
     assert capsys.readouterr().out == ""
 
 

@@ -2,7 +2,6 @@
 
 import json
 
-from broca.cli.refit import additivity_line
 from cli.running import assert_refused, broca
 
 from broca.results.localization import AdditivityInfo, Refit
@@ -42,6 +41,6 @@ def test_bad_input_is_one_line(finished, tmp_path):
 
 def test_additivity_is_said_in_words():
     """The line has the explained variance, the rank correlation and the number of masks."""
-    line = additivity_line(AdditivityInfo(masks=1200, explained=0.456, rank_correlation=0.789))
+    line = AdditivityInfo(masks=1200, explained=0.456, rank_correlation=0.789).says
     assert "explain 46% of the variance" in line
     assert "rank correlation 0.79, 1,200 masks" in line

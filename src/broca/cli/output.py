@@ -112,8 +112,10 @@ def print_table(screen: Console, table: Table) -> None:
         return
     printed = Printed(title=Text(table.caption))
     for number in table.known_columns:
-        justify = "left" if table.is_words(number) else "right"
-        printed.add_column(table.columns[number].name.strip(), justify=justify)
+        printed.add_column(
+            table.columns[number].name.strip(),
+            justify="left" if table.is_words(number) else "right",
+        )
     for place, row in enumerate(table.rows):
         texts = (table.text(row, number) for number in table.known_columns)
         cells = (Text(text.replace("−", "-").replace("→", "->")) for text in texts)

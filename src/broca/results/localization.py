@@ -507,6 +507,7 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
     def terminal(self) -> Iterator[str | Table]:
         """Yields the first components of the ranking, and the selection."""
         yield ranking_table(self).pick(most=max(_RANKED_SHOWN, len(self.selected)))
+        yield self.summary()[1]
         yield (
             f"selected for {self.task}: {', '.join(self.selected)}"
             if self.selected

@@ -76,6 +76,14 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
     """Returns the tables of an atlas by name."""
     signed = fixed(3, sign=True)
     by_task = tuple(Column(task.name, show=_SIGNED) for task in atlas.tasks)
+    selections: list[tuple[Any, ...]] = []
+    for line in atlas.selections:
+        for part in line.components:
+            effect = Interval(part.effect, *part.ci)
+            contrast = Interval(part.contrast, *part.contrast_ci)
+            selections.append((line.task, part.name, effect, contrast, None))
+        if not line.components:
+            selections.append((line.task, "", None, None, line.reason))
     tables = (
         Table(
             "effects", "Effect on every task",
@@ -107,14 +115,7 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
                 Column("task"), component(), Column("effect", show=interval),
                 Column("contrast", show=interval), Column("why none"),
             ),
-            tuple(row for line in atlas.selections for row in (
-                [
-                    (line.task, part.name, Interval(part.effect, *part.ci),
-                     Interval(part.contrast, *part.contrast_ci), None)
-                    for part in line.components
-                ]
-                or [(line.task, "", None, None, line.reason)]
-            )),
+            tuple(selections),
         ),
         Table(
             "clusters",

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 def stress_tables(stress: StressTest) -> dict[str, Table]:
     """Returns the tables of a stress test by name."""
     families = dict.fromkeys(name for line in stress.necessity for name in line.controls)
+
+    def control(name: str) -> Column:
+        return Column(name, lambda line: line.controls.get(name), fixed(2))
+
     tables = (
         Table.of(
             "transfer", "The effect of writing outputs into the set, in nats", stress.shifts,
@@ -25,10 +29,7 @@ def stress_tables(stress: StressTest) -> dict[str, Table]:
         Table.of(
             "necessity", "Drop of the margin without the set, in nats", stress.necessity,
             Column("ablation"), Column("drop", show=interval),
-            *(
-                Column(name, lambda line, name=name: line.controls.get(name), fixed(2))
-                for name in families
-            ),
+            *map(control, families),
             Column("selective", show=fixed(2)),
             Column("rank among random sets", lambda line: f"{line.rank} of {len(line.null) + 1}"),
         ),
