@@ -24,8 +24,7 @@ from pages import write_section
 from simulated_tasks import TASK_SCENARIOS
 from simulations import SimulatedKey, simulate
 
-from broca.searches import measuring
-from broca.searches.pooled import deviations, posterior, search
+from broca.searches.pooled import beliefs, measurer, posterior, search
 
 PAGE = Path(__file__).parent / "RESULTS.md"
 TITLE = "## How much the constants of the search matter"
@@ -56,10 +55,10 @@ CONSTANTS: tuple[tuple[ModuleType, str], ...] = (
     (posterior, "_LEAST_NOISE"),
     (posterior, "_WIDTHS"),
     (posterior, "_PRIOR"),
-    (deviations, "_ENOUGH"),
-    (deviations, "_LEAST_NOISE"),
-    (measuring, "_DOUBT"),
-    (measuring, "_IMAGINED"),
+    (beliefs, "_ENOUGH"),
+    (beliefs, "_LEAST_NOISE"),
+    (measurer, "_DOUBT"),
+    (measurer, "_IMAGINED"),
 )
 """Constants of the search, without those that only affect the wording of an answer."""
 SHARES = {"_SCREEN", "_ROUNDS", "_SHARED", "_MEMBERS", "_LASTING"}

@@ -29,7 +29,7 @@ from pages import write_section
 
 from broca import designs
 from broca.engine import Engine, EngineOptions
-from broca.executors import Asker, LocalExecutor
+from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel, load, shipped_model_folder
 from broca.tasks import Benchmark, Catalog, Request, RequestTokenizer
@@ -152,12 +152,12 @@ def protocol() -> list[Line]:
     for task in ("addition", "mc_biology"):
         benchmark = benchmark_of(model, task)
         bank = [(benchmark, item) for item in benchmark.items[:50]]
-        executor = LocalExecutor(Engine(model), Asker(bank))
+        executor = Executor(Engine(model), bank)
         broca_scores = executor.run(Plan.crossed(masks, np.arange(50))).mask_means()
         np.testing.assert_allclose(broca_scores, plain_protocol(task, masks, 50), atol=1e-9)
         benchmark._scored.clear()
 
-        def fast(executor: LocalExecutor = executor, benchmark: Benchmark = benchmark) -> None:
+        def fast(executor: Executor = executor, benchmark: Benchmark = benchmark) -> None:
             benchmark._scored.clear()
             executor.run(Plan.crossed(fast_masks, np.arange(50)))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,7 @@ def run(folder: Path, names: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         arguments = RUNS[name]
+        shutil.rmtree(folder / name, ignore_errors=True)
         if name == "published":
             if real is None:
                 print("published: left out, BROCA_REAL is not set")

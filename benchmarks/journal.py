@@ -1,113 +1,103 @@
-"""Speed of a journal on disk, and of compressing vectors: `python benchmarks/journal.py`.
+"""Speed of a journal on disk, and size of its vectors: `python benchmarks/journal.py`.
 
-Prints the milliseconds (the best of several calls) of the queries that every verification makes,
-then size and speed of zlib on vectors like those that broca writes.
+Prints the milliseconds of what every run does with a journal of 100,000 rows (of looking up, the
+best of several calls), then size and speed of vectors like those that broca writes.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-import zlib
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from broca.journal import Condition, ItemRecord, Journal
+from broca.store import Condition, ItemRecord, Journal, row_keys
 
 REPEATS = 7
 COMPONENTS = 256
 MASKS = 10_000
 ITEMS_PER_MASK = 10
-VECTORS = 200
 NEURONS = 100_000
-LEVELS = (1, 3, 6, 9)
+CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "margin")
 
 
 def main() -> None:
     """Runs both parts."""
     rng = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "j.sqlite") as journal:
-        asking(journal, rng)
-    compressing(rng)
+    with tempfile.TemporaryDirectory() as folder:
+        rows(Path(folder) / "rows.sqlite", rng)
+        vectors(Path(folder) / "vectors.sqlite", rng)
 
 
-def asking(journal: Journal, rng: np.random.Generator) -> None:
-    """Prints the times of queries to a journal of 100,000 rows."""
-    names = tuple(f"L{n // 16}H{n % 16}" for n in range(COMPONENTS))
-    components = journal.components(names)
-    masks = journal.masks(rng.random((MASKS, COMPONENTS)) < 0.5, components)
-    items = journal.items([ItemRecord(b"%d" % n, "task", n) for n in range(ITEMS_PER_MASK)])
-    condition = journal.condition(Condition("w", "t", "float32", "zero", 0.0, 0, "", "margin"))
-    run = journal.begin_run(
-        b"run", settings={}, components=components, items=items, process="benchmark"
-    )
-    rows = np.repeat(masks, ITEMS_PER_MASK), np.tile(items, MASKS)
-    for number, part in enumerate(np.array_split(np.arange(len(rows[0])), 10)):
-        where = {"condition": condition, "masks": rows[0][part], "items": rows[1][part]}
-        journal.add_plan(run, number, role="scores", **where)
-        journal.write(run=run, role="scores", responses=rng.normal(size=len(part)), **where)
-    sample = rng.permutation(len(rows[0]))[:10_000]
-    digests = [n.to_bytes(16, "little") for n in range(VECTORS)]
-    vectors = list(rng.normal(size=(VECTORS, COMPONENTS)).astype(np.float32))
-    observed = journal.condition(Condition("w", "t", "float32", "zero", 0.0, 0, "", "score"))
-    start = time.perf_counter()
-    journal.write_vectors(
-        run=run, condition=observed, kind="score", digests=digests, vectors=vectors
-    )
-    print(f"{1e3 * (time.perf_counter() - start):8.1f} ms  write {VECTORS} vectors of {COMPONENTS}")
-    for text, call in {
-        "known, 10,000 rows that are there": lambda: journal.known(
-            condition, rows[0][sample], rows[1][sample]
-        ),
-        "known, 10,000 rows that are not": lambda: journal.known(
-            observed, rows[0][sample], rows[1][sample]
-        ),
-        "known, 100,000 rows that are there": lambda: journal.known(condition, *rows),
-        "rows asked, of 100,000": lambda: journal.rows_requested(run, "scores"),
-        f"read {VECTORS} vectors of {COMPONENTS}": lambda: journal.vectors(observed, digests),
-    }.items():
-        print(f"{1e3 * fastest(call):8.1f} ms  {text}")
+def rows(path: Path, rng: np.random.Generator) -> None:
+    """Prints the times of writing, opening and looking up rows."""
+    with Journal(path) as journal:
+        components = journal.components([f"L{n // 16}H{n % 16}" for n in range(COMPONENTS)])
+        drawn = rng.random((MASKS, COMPONENTS)) < 0.5
+        masks = timed(f"{MASKS:,} new masks", lambda: journal.masks(drawn, components))
+        items = journal.items([ItemRecord(b"%d" % n, "task", n) for n in range(ITEMS_PER_MASK)])
+        keys = row_keys(np.repeat(masks, ITEMS_PER_MASK), np.tile(items, MASKS))
+        condition = journal.condition(CONDITION)
+        run = journal.begin_run(
+            b"run", settings={}, components=components, items=items, process="benchmark"
+        )
+
+        def write() -> None:
+            for part in np.array_split(keys, 1000):
+                journal.write(
+                    run=run, role="scores", condition=condition, keys=part,
+                    responses=rng.normal(size=len(part)),
+                )  # fmt: skip
+
+        timed("1,000 batches of 100 rows", write)
+    with Journal(path) as journal:
+        sample = rng.permutation(keys)[:10_000]
+        timed("first look-up", lambda: journal.find("rows", condition, sample))
+        for text, wanted in {
+            "10,000 known rows": sample,
+            "10,000 unknown rows": sample + 2**50,
+            "100,000 known rows": keys,
+        }.items():
+            timed(text, lambda wanted=wanted: journal.find("rows", condition, wanted), REPEATS)
+    timed("opening it", lambda: Journal(path, read_only=True).close(), REPEATS)
 
 
-def compressing(rng: np.random.Generator) -> None:
-    """Prints the compressed share of vectors, and the speed of zlib in both directions."""
+def vectors(path: Path, rng: np.random.Generator) -> None:
+    """Prints the stored share of vectors, and the speed in both directions."""
     dense = rng.laplace(size=(4, NEURONS)) ** 3
     sparse = np.where(np.abs(dense) > np.quantile(np.abs(dense), 0.9), dense, 0)
-    kinds = {
-        f"attributions of {NEURONS:,} neurons": dense,
-        "the same, 90 % zeros": sparse,
-        "gradients of 1,024 heads": rng.normal(size=(100, 1024)),
-        "gradients of 48 heads": rng.normal(size=(1000, 48)),
-    }
-    for kind, vectors in kinds.items():
-        plain = [vector.tobytes() for vector in vectors.astype("<f4")]
-        size = sum(map(len, plain))
-        for level in LEVELS:
-            blobs = [zlib.compress(text, level) for text in plain]
-            write_s = fastest(partial(mapped, partial(zlib.compress, level=level), plain), 3)
-            read_s = fastest(partial(mapped, zlib.decompress, blobs), 3)
-            print(
-                f"{kind}, level {level}: {sum(map(len, blobs)) / size:6.1%} of the size, "
-                f"{size / write_s / 1e6:.0f} MB/s to write, {size / read_s / 1e6:.0f} MB/s to read"
-            )
+    with Journal(path) as journal:
+        condition = journal.condition(CONDITION)
+        for number, (kind, drawn) in enumerate({
+            f"attributions of {NEURONS:,} neurons": dense,
+            "the same, 90 % zeros": sparse,
+            "gradients of 1,024 heads": rng.normal(size=(100, 1024)),
+            "gradients of 48 heads": rng.normal(size=(1000, 48)),
+        }.items()):  # fmt: skip
+            blobs = [vector.astype("<f4").tobytes() for vector in drawn]
+            keys = np.arange(len(blobs)) + 10_000 * number
+            batch = {"run": 1, "role": kind, "kind": "vectors", "condition": condition}
+            print(f"{kind}, {sum(map(len, blobs)) / 1e6:.1f} MB")
+            timed("write", lambda keys=keys, blobs=blobs, batch=batch: journal.write(
+                **batch, keys=keys, contents=blobs
+            ))  # fmt: skip
+            found = journal.find("vectors", condition, keys)
+            timed("read", lambda found=found: journal.contents(found), REPEATS)
+            *_, line = journal.lines("contents")
+            print(f"{len(line.content) / sum(map(len, blobs)):11.1%}  of the size")
 
 
-def mapped(function: Callable[[bytes], bytes], texts: list[bytes]) -> list[bytes]:
-    """Returns the function's value for every text."""
-    return [function(text) for text in texts]
-
-
-def fastest(call: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Returns the seconds of the fastest of several calls."""
+def timed(text: str, call: Callable[[], np.ndarray | None], repeats: int = 1) -> np.ndarray | None:
+    """Prints the milliseconds of the fastest of several calls, and returns what it returned."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
-        call()
+        value = call()
         times.append(time.perf_counter() - start)
-    return min(times)
+    print(f"{1e3 * min(times):8.1f} ms  {text}")
+    return value
 
 
 if __name__ == "__main__":

@@ -62,9 +62,9 @@ EXHAUSTIVE_ITEMS = 120
 TASKS, SAME_CAPABILITY = 10, 6
 """Shipped tasks, and the number of them that share their capability with another."""
 
-EQUAL_ROWS = ("pooled", "focus", "cs-fresh", "cs-stratified", "coar", "co-ablation")
+EQUAL_ROWS = ("pooled", "cs-fresh", "cs-stratified", "coar", "co-ablation")
 """Methods that are compared on simulated tasks, all with the same rows."""
-CONTRAST = ("pooled", "focus")
+CONTRAST = ("pooled",)
 TUNED = ("cs-tuned",)
 PEERS = tuple(method for method in searches.METHODS if method not in (*CONTRAST, *TUNED))
 MODEST = ("greedy", "one-shot", "co-ablation", "gradient", "gradient-integrated")
@@ -115,9 +115,9 @@ def stages(seeds: int) -> list[Stage]:
 
 
 def simulated_grids(seeds: int, methods: tuple[str, ...]) -> list[SimulatedGrid]:
-    """Returns the grids: all scenarios for `pooled` and `focus`, one with many problems for all.
+    """Returns the grids: all scenarios for `pooled`, one with many problems for all.
 
-    At the size of the target, `pooled`, `focus` and the closest method have a hundred problems.
+    At the size of the target, `pooled` and the closest method have a hundred problems.
     Methods that can spend equal rows are compared on simulated tasks as well. `cs-fresh` is left
     out, because its regression, which grows with masks x components and is repeated for every
     resample, takes 14 s at 400 x 1,024 (experiments/LOG.md).
@@ -217,7 +217,7 @@ def measure(
         for stage in study_stages:
             grid = Grid(
                 stage.methods, stage.budgets, range(stage.seeds), options.tasks, options.tasks,
-                report_items=REPORT_ITEMS, exhaustive=EXHAUSTIVE_ITEMS,
+                report_items=REPORT_ITEMS, exhaustive=options.exhaustive,
             )  # fmt: skip
             compare(stage.model, grid, cells, workspace, on_progress=progress)
 
@@ -414,8 +414,8 @@ def section(
     parts = [
         "## Methods\n",
         f"{MEASURED}\n",
-        "A budget is rows for each measured task: `pooled` and `focus` measure the other tasks too "
-        "and have as many for each of them; *rows* is what a search spent in all. A search that "
+        "A budget is rows for each measured task: `pooled` measures the other tasks too "
+        "and has as many for each of them; *rows* is what a search spent in all. A search that "
         "selects nothing counts with drops of 0. Seconds are as they came, on 2 cores or 4, "
         "with other work on the machine or without. `methods-cells.csv` and "
         "`methods-simulations.csv` hold the figures of the cells: "
@@ -493,6 +493,7 @@ def main() -> None:
     parser.add_argument("--only-models", default="reference,planted")
     parser.add_argument("--tasks", default="auto", help="Names joined by commas; all by default.")
     parser.add_argument("--budgets", help="Rows for each measured task, instead of the study's.")
+    parser.add_argument("--exhaustive", type=int, default=EXHAUSTIVE_ITEMS)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--plan", action="store_true", help="Print cells, rows and minutes.")
     parser.add_argument("--simulations", action="store_true", help="Run the simulations instead.")
@@ -525,11 +526,12 @@ def main() -> None:
         for summary in simulated:
             print("  ".join(simulated_texts(summary)))
         return
-    cells = ordered(method_cells(folder).read().values())
+    cells = list(method_cells(folder).read().values())
+    cells = cells if options.budgets else ordered(cells)
     lines = summarize(cells)
     for line in lines:
         print("  ".join(texts_of(line, lines)))
-    for method in STUDIED:
+    for method in () if options.budgets else STUDIED:
         for target in targets(cells, lines, simulated, candidate=method):
             print(f"{method}: {target}")
 

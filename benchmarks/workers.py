@@ -19,7 +19,8 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -32,8 +33,12 @@ import torch
 
 import broca
 from broca.engine import EngineOptions
-from broca.executors import Asker, RayExecutor, RayOptions, RayPool, WorkerSpec
+from broca.executors import ray as ray_executor
+from broca.executors.executor import Executor
+from broca.executors.ray import RayPool, RayRunner, Recipe
+from broca.executors.records import RunnerSpec
 from broca.measurement import Plan
+from broca.options import ExecutorOptions
 from broca.runs import run as runs
 from broca.tasks import Catalog, RequestTokenizer
 
@@ -67,9 +72,10 @@ def scaling(options: argparse.Namespace) -> None:
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for count in (1, 2) * options.repeats:
         # threads are cores / workers by default; Single gives every worker one
-        with Single(WorkerSpec.of(model), RayOptions(workers=count)) as pool:
+        spec = RunnerSpec(model=model)
+        with closing(Single(Recipe.of(spec), ExecutorOptions(workers=count))) as pool:
             await_workers(pool, count)
-            executor = RayExecutor(pool, Asker(bank, response="margin"))
+            executor = Executor(RayRunner(pool, spec), bank, response="margin")
             list(executor.stream(pieces[:2]))
             start = time.perf_counter()
             list(executor.stream(pieces))
@@ -83,13 +89,15 @@ class Single(RayPool):
     """A pool whose workers have one thread each, whatever their number."""
 
     def _start(self) -> None:
-        self.spec = type(self.spec)(**{**vars(self.spec), "threads": 1})
+        self.recipe = replace(self.recipe, threads=1)
         super()._start()
 
 
 def kills(options: argparse.Namespace) -> None:
     """Runs a search with and without killing its workers, and compares the results."""
-    expected = broca.localize("reference", **settings(options.rows), executor=RayOptions(workers=2))
+    far = {**settings(options.rows), "executor": "ray", "workers": 2}
+    expected = broca.localize("reference", **far)
+    ray_executor.ATTEMPTS = 10
     pools = remember_pools()
     over = threading.Event()
     killed: set[int] = set()
@@ -108,8 +116,7 @@ def kills(options: argparse.Namespace) -> None:
     thread = threading.Thread(target=killer)
     thread.start()
     try:
-        far = RayOptions(workers=2, attempts=10)
-        result = broca.localize("reference", **settings(options.rows), executor=far)
+        result = broca.localize("reference", **far)
     finally:
         over.set()
         thread.join()
@@ -153,12 +160,14 @@ def driver(options: argparse.Namespace) -> None:
 
     remember_pools()
     start = time.monotonic()
-    far = RayOptions(address=f"{NEAR}:{PORT}", workers=2, batch_limit_s=60.0)
     with tempfile.TemporaryDirectory() as folder:
         result = broca.localize(
             "reference",
             **settings(options.rows),
-            executor=far,
+            executor="ray",
+            address=f"{NEAR}:{PORT}",
+            workers=2,
+            batch_limit=60.0,
             journal=Path(folder) / "j.sqlite",
             on_progress=progress,
         )

@@ -47,7 +47,7 @@ PUBLIC = {
         "broca",
         "localize verify atlas stress compare plan refit rerun scan export explore chat "
         "report view read list_tasks describe_task published_lists inspect_journal doctor "
-        "reproduce compare_methods simulate_methods",
+        "reproduce",
     ),
     "Neurons, in `broca.neurons`": tuple(
         f"broca.verbs.neurons.{name}.{name}" for name in _NEURONS.split()
@@ -67,11 +67,11 @@ PUBLIC = {
     ),
     "Building blocks": _in("broca", "Run Workspace"),
     "Methods and recoveries": (
-        *_in("broca.searches", "Method GeneratorSearch Problem Ranking"),
-        *_in("broca.recovery", "Recovery Regression"),
+        *_in("broca.searches", "Method Problem Ranking Strategy run"),
+        *_in("broca.recovery", "Recovery make_recovery"),
     ),
-    "Integrations": _in("broca.integrations", "Log TrainerCallback BrocaLM"),
-    "Journal": _in("broca.journal", "Journal read_run read_runs prune"),
+    "Integrations": _in("broca.integrations", "Log TrainerCallback TrackerKind BrocaLM"),
+    "Journal": _in("broca.store", "Journal read_run read_runs table_of_rows"),
 }
 """The sections of the page on Python, with the dotted names in each."""
 

@@ -9,7 +9,7 @@ import signal
 
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from broca.journal import store
+from broca.store import Journal
 
 
 def die():
@@ -30,17 +30,16 @@ def killed_in_batch(call, number):
 
     The batch is measured and not yet committed: a kill at this point loses the most rows.
     """
-    add_batch = store._add_batch
+    write = Journal.write
 
-    def counted(connection, *batch, **size):
-        added = add_batch(connection, *batch, **size)
-        ((batches,),) = connection.execute("SELECT count(*) FROM batches")
-        if batches == number:
-            die()
-        return added
+    def counted(journal, **batch):
+        with journal.transaction():
+            write(journal, **batch)
+            if journal.query("SELECT count(*) FROM batches") == [(number,)]:
+                die()
 
     def doomed():
-        store._add_batch = counted
+        Journal.write = counted
         call()
 
     killed(doomed)

@@ -142,4 +142,4 @@ def toy_verification(*, name="toy", notes=()):
     heads = [f"L{layer}H0" for layer in range(4)]
     examiner = five_tasks(name=name).examiner(curve=3)
     examined = examiner.examine(heads, report=lambda text: None)
-    return replace(examined, rows=5, notes=notes)
+    return replace(examined, rows=5, notes=tuple(notes))

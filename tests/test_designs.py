@@ -60,3 +60,29 @@ def test_design_without_masks_is_refused():
     """A design needs at least one mask."""
     with pytest.raises(BadInput, match="needs masks"):
         designs.stratified(0, 10, sparsity=0.2, seed=0)
+
+
+@pytest.mark.parametrize("per_mask", [1, 3])
+def test_fresh_masks_are_balanced_over_components_and_items(per_mask):
+    """Counts differ by at most one, masks have equal sizes, and no mask meets an item twice.
+
+    Items and components are paired at random: every count is near its mean.
+    """
+    masks, index, met = designs.fresh(500, 96, items=30, size=7, items_per_mask=per_mask, seed=3)
+    assert (masks.sum(axis=1) == 7).all()
+    assert np.ptp(masks.sum(axis=0)) <= 1
+    assert np.ptp(np.bincount(met, minlength=30)) <= 1
+    assert len(index) == len(met) == 500
+    assert len(masks) == -(-500 // per_mask)
+    assert len(set(zip(index.tolist(), met.tolist(), strict=True))) == 500
+    masks, index, met = designs.fresh(6000, 20, items=10, size=4, seed=0)
+    table = np.zeros((10, 20))
+    np.add.at(table, met, masks[index].astype(float))
+    assert abs(table - 120).max() < 5 * np.sqrt(120)
+
+
+@pytest.mark.parametrize(("size", "per_mask"), [(0, 1), (9, 1), (2, 0), (2, 6)])
+def test_impossible_fresh_masks_are_refused(size, per_mask):
+    """A mask must ablate 1 to all components and be used on 1 to all items."""
+    with pytest.raises(BadInput, match="a mask"):
+        designs.fresh(10, 8, items=5, size=size, items_per_mask=per_mask, seed=0)

@@ -40,10 +40,6 @@ CALLS = {
     "compare": lambda model, folder: broca.compare(
         model, model, tasks="capitals", items=12, limit=10, rows=120
     ).effects,
-    "compare_methods": lambda model, folder: broca.compare_methods(
-        model, out=folder / "cells", methods="gradient", tasks="capitals", others="sorting",
-        budgets=(60,), items=8, report_items=20, exhaustive=0, limit=40, candidate="gradient",
-    ).cells,
     "describe_task": lambda model, folder: broca.describe_task("capitals", model=model).items,
     "export": lambda model, folder: broca.export(
         model, folder / "heads", heads="L0H1", kind="heads"
@@ -68,10 +64,6 @@ CALLS = {
     )[0].rows,
     "rerun": lambda model, folder: broca.rerun(folder).grade,
     "scan": lambda model, folder: broca.scan(model).components,
-    "simulate_methods": lambda model, folder: broca.simulate_methods(
-        "gradient", out=folder / "simulations", components=(120,), scenarios="additive",
-        rows=(60,), seeds=(0,),
-    ),
     "stress": lambda model, folder: broca.stress(model, heads="L0H1", pairs=16, sets=1),
     "verify": lambda model, folder: broca.verify(
         model, "sorting", "L0H1", others=[], limit=20,

@@ -39,7 +39,7 @@ from zoo import HERE, REAL_MODEL, ZooModel, read_best_drops, report_models
 CELLS = HERE / "equal-rows.csv"
 
 METHODS = (
-    "pooled", "focus", "cs-fresh", "cs-stratified", "coar", "co-ablation", "thompson",
+    "pooled", "cs-fresh", "cs-stratified", "coar", "co-ablation", "thompson",
     "gradient-masked", "learned-gates",
 )  # fmt: skip
 """Methods that can spend as many rows as they are given."""

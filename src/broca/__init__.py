@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from broca.verbs.atlas import atlas as atlas
     from broca.verbs.chat import chat as chat
     from broca.verbs.compare import compare as compare
-    from broca.verbs.describe_task import describe_task as describe_task
     from broca.verbs.doctor import doctor as doctor
     from broca.verbs.explore import explore as explore
     from broca.verbs.export import export as export
     from broca.verbs.inspect_journal import inspect_journal as inspect_journal
-    from broca.verbs.list_tasks import list_tasks as list_tasks
     from broca.verbs.localize import localize as localize
+    from broca.verbs.pages import report as report
+    from broca.verbs.pages import view as view
     from broca.verbs.plan import plan as plan
     from broca.verbs.refit import refit as refit
-    from broca.verbs.report import report as report
     from broca.verbs.rerun import rerun as rerun
     from broca.verbs.scan import scan as scan
     from broca.verbs.stress import stress as stress
+    from broca.verbs.tasks import describe_task as describe_task
+    from broca.verbs.tasks import list_tasks as list_tasks
     from broca.verbs.verify import verify as verify
-    from broca.verbs.view import view as view
     from broca.verification import Scope as Scope
 
 _HOME = {
@@ -85,12 +85,12 @@ _HOME = {
     "atlas": "broca.verbs.atlas",
     "chat": "broca.verbs.chat",
     "compare": "broca.verbs.compare",
-    "describe_task": "broca.verbs.describe_task",
+    "describe_task": "broca.verbs.tasks",
     "doctor": "broca.verbs.doctor",
     "export": "broca.verbs.export",
     "explore": "broca.verbs.explore",
     "inspect_journal": "broca.verbs.inspect_journal",
-    "list_tasks": "broca.verbs.list_tasks",
+    "list_tasks": "broca.verbs.tasks",
     "load": "broca.models",
     "localize": "broca.verbs.localize",
     "plan": "broca.verbs.plan",
@@ -98,12 +98,12 @@ _HOME = {
     "read": "broca.results.reading",
     "reproduce": "broca.studies.paper.reproduction",
     "refit": "broca.verbs.refit",
-    "report": "broca.verbs.report",
+    "report": "broca.verbs.pages",
     "rerun": "broca.verbs.rerun",
     "scan": "broca.verbs.scan",
     "stress": "broca.verbs.stress",
     "verify": "broca.verbs.verify",
-    "view": "broca.verbs.view",
+    "view": "broca.verbs.pages",
 }
 """Where each public name is defined."""
 

@@ -61,14 +61,14 @@ class BadLogits(BrocaError):
 
     Args:
         message: What happened.
-        request: Position of the faulty request among the requests that were run.
+        row: Number of the faulty row in its job.
     """
 
     remedy = "Use another `dtype` (bfloat16 for float16), or a smaller `scale`."
 
-    def __init__(self, message: str, *, request: int) -> None:
+    def __init__(self, message: str, *, row: int = 0) -> None:
         super().__init__(message)
-        self.request = request
+        self.row, self.job = row, 0
 
 
 class BadResponse(BrocaError):
@@ -101,7 +101,7 @@ class MissingExtra(BadInput):
 class JournalError(BrocaError):
     """A journal cannot be used as it is; its contents were not changed."""
 
-    remedy = "Run `broca journal FILE --check` for details."
+    remedy = "Do what the message says, or give another `journal`."
 
 
 class JournalBusy(JournalError):
@@ -127,8 +127,8 @@ class JournalNotWritable(JournalError):
     )
 
 
-class JournalTooNew(JournalError):
-    """A later version of broca wrote the journal."""
+class JournalVersion(JournalError):
+    """Another version of broca wrote the journal."""
 
     remedy = "Use the broca that wrote it, or another `journal`."
 

@@ -1,17 +1,23 @@
-"""Findings: names, display order, reasons, and cases without a test of groups."""
+"""Findings: universal components, selections, clusters, and key/value groups."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
+import pytest
+from effect_matrices import effects_of, matrix
 
 from broca.atlases import find, keep_to_groups
+from broca.atlases.findings import APART, clusters_of, count_groups
 from broca.verification.effects import EffectMatrix
 
 NAMES = [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
 TASKS = ("sums", "words", "more sums", "broken")
+LAYERS = np.repeat([0, 1], 8)
+GROUPS = np.tile(np.repeat([0, 1], 4), 2)
 
 
-def matrix():
+def four_tasks():
     """Returns effects of two components of sums, two of words, one of all; task 3 is unusable."""
     effects = np.zeros((4, 8))
     effects[[0, 2], 1] = effects[[0, 2], 6] = -0.4
@@ -29,7 +35,7 @@ def matrix():
 
 def test_everything_is_named():
     """`find` names universal components, selections, clusters and reasons."""
-    findings = find(matrix(), TASKS, NAMES, k=3)
+    findings = find(four_tasks(), TASKS, NAMES, k=3)
     (component,) = findings.universal
     assert (component.name, set(component.hurts)) == ("L1H0", {"sums", "words", "more sums"})
     assert component.effects["broken"] == -0.2  # shown for an unusable task, but not counted
@@ -55,7 +61,7 @@ def test_everything_is_named():
 
 def test_order_is_a_permutation_with_clusters_first():
     """Clustered components come before the others, and usable tasks before unusable ones."""
-    findings = find(matrix(), TASKS, NAMES, k=3)
+    findings = find(four_tasks(), TASKS, NAMES, k=3)
     assert sorted(findings.columns) == list(range(8))
     assert set(findings.columns[:5]) == {1, 2, 4, 6, 7}
     assert sorted(findings.rows) == [0, 1, 2, 3]
@@ -91,9 +97,134 @@ def test_why_groups_mean_nothing():
 def test_nothing_is_selected_where_effects_explain_nothing():
     """A fit that predicts held-out masks worse than the mean selects nothing."""
     explained = np.array([0.3, -0.05, 0.2, 0.3])
-    findings = find(replace(matrix(), explained=explained), TASKS, NAMES, k=3)
+    findings = find(replace(four_tasks(), explained=explained), TASKS, NAMES, k=3)
     chosen = {selection.task: selection for selection in findings.selections}
     assert chosen["words"].components == ()
     assert chosen["words"].reason.startswith("effects explain nothing of its rows")
     assert chosen["sums"].components != ()
     assert all("words" not in component.hurts for component in findings.universal)
+
+
+def selections(measured, k=5):
+    """Returns the selection of every task of a matrix; components have the names of columns."""
+    tasks, components = range(len(measured.effects)), range(measured.effects.shape[1])
+    lines = find(measured, tasks, components, k=k).selections
+    return sorted(lines, key=lambda line: line.task)
+
+
+def chosen(selection):
+    """Returns the columns of a selection."""
+    return tuple(component.name for component in selection.components)
+
+
+def test_the_same_capability_is_no_control():
+    """A component of both sums tasks is selected for both; a universal component for none."""
+    cells = {(0, 4): -0.3, (1, 4): -0.3} | {(task, 7): -0.5 for task in range(5)}
+    lines = selections(matrix(effects_of(cells)))
+    assert [chosen(line) for line in lines] == [(4,), (4,), (), (), ()]
+    assert set(lines[0].controls) == {2, 3, 4}
+    assert lines[0].components[0].contrast == -0.3
+
+
+def test_at_most_k_and_the_largest_contrast_first():
+    """The largest contrast comes first even if other components hurt the task more."""
+    cells = {(2, 1): -0.2, (2, 2): -0.4, (2, 3): -0.3} | {(task, 5): -0.6 for task in range(5)}
+    line = selections(matrix(effects_of(cells)), 2)[2]
+    assert chosen(line) == (2, 3)
+    low, high = line.components[0].contrast_ci
+    assert low < -0.4 < high < 0
+
+
+def test_what_helps_the_others_is_not_needed_by_the_task():
+    """A component with a contrast but without harm to the task is not selected."""
+    cells = {(task, 6): 0.3 for task in range(5) if task != 2}
+    assert chosen(selections(matrix(effects_of(cells)))[2]) == ()
+
+
+def test_noise_selects_nothing():
+    """Of 400 components with effects as large as their spread none is selected to reach k."""
+    rng = np.random.default_rng(3)
+    noisy = matrix(rng.normal(0, 0.04, (5, 400)), spread=0.04)
+    assert sum(len(line.components) for line in selections(noisy)) <= 1
+    assert noisy.hurts.sum() > 20  # a test of every component alone would select these
+
+
+def test_only_usable_tasks_are_controls():
+    """Without other capabilities the effect alone decides; unusable tasks do not count."""
+    alone = selections(matrix(effects_of({(0, 1): -0.3}), capabilities=("sums",) * 5))[0]
+    assert (alone.controls, chosen(alone)) == ((), (1,))
+    cells = {(0, 0): -0.3, (3, 1): -0.3}
+    lines = selections(matrix(effects_of(cells), usable=[True, False, True, False, True]))
+    assert chosen(lines[3]) == ()
+    assert set(lines[0].controls) == {2, 4}
+
+
+def test_profiles_of_one_direction_are_together():
+    """Profiles of one direction form a cluster, whatever their length and order."""
+    profiles = np.array(
+        [[0, -1, 0], [-1, 0, 0], [0, -0.1, 0.01], [-9, 0.1, 0], [0, 0, -1], [0, -5, 0.2]]
+    )
+    assert {frozenset(members) for members in clusters_of(profiles)} == {
+        frozenset({0, 2, 5}), frozenset({1, 3}), frozenset({4}),
+    }  # fmt: skip
+
+
+def test_members_of_a_cluster_are_closer_than_the_cut():
+    """The mean cosine distance of every cluster of random directions is at most `APART`."""
+    rng = np.random.default_rng(0)
+    profiles = rng.normal(size=(30, 3))
+    unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
+    clusters = clusters_of(profiles)
+    assert sorted(row for members in clusters for row in members) == list(range(30))
+    for members in clusters:
+        near = unit[list(members)] @ unit[list(members)].T
+        assert near.min() > 0  # no pair of a cluster points in opposite directions
+        pairs = np.triu_indices(len(members), 1)
+        assert (1 - near[pairs]).sum() <= APART * len(pairs[0]) + 1e-12
+
+
+def test_rows_without_a_profile_are_left_out():
+    """Rows without a profile belong to no cluster; a single row with a profile is one."""
+    assert clusters_of(np.zeros((3, 2))) == clusters_of(np.zeros((3, 0))) == []
+    assert clusters_of(np.array([[0, 0], [0, -1.0], [0, 0]])) == [[1]]
+    assert clusters_of(np.array([[0, 0], [0, -1.0], [0, -2.0]])) == [[1, 2]]
+
+
+def test_heads_of_one_group_stand_out():
+    """With four heads of one group in each layer, chance gives less than half of the pairs."""
+    pairs, _, effect, p = count_groups([[0, 1, 2, 3], [8, 9, 10, 11]], LAYERS, GROUPS, seed=0)
+    assert pairs == 12
+    assert effect > 3
+    # 2 of 70 choices in each layer are a whole group
+    assert p == pytest.approx((2 / 70) ** 2, abs=1e-3)
+
+
+def test_chance_is_that_of_all_permutations():
+    """Mean and p-value of one layer of four heads equal those of all 24 permutations."""
+    sets, groups = [[0, 1], [1, 2]], np.array([0, 0, 0, 1])
+    counts = [
+        sum(groups[order[a]] == groups[order[b]] for a, b in sets)
+        for order in permutations(range(4))
+    ]
+    _, expected, _, p = count_groups(
+        sets, np.zeros(4, dtype=int), groups, seed=1, permutations=20000
+    )
+    real = sum(groups[a] == groups[b] for a, b in sets)
+    assert p == pytest.approx(np.mean([pairs >= real for pairs in counts]), abs=0.02)
+    assert expected == pytest.approx(np.mean(counts), abs=0.02)
+
+
+def test_p_is_uniform_under_chance():
+    """About 10 % of random sets, or fewer because counts have ties, have a p-value up to 0.1."""
+    rng = np.random.default_rng(0)
+    called = 0
+    for seed in range(100):
+        sets = [rng.choice(16, 5, replace=False).tolist() for _ in range(3)]
+        *_, p = count_groups(sets, LAYERS, GROUPS, seed=seed, permutations=200)
+        called += p <= 0.1
+    assert called <= 17
+
+
+def test_one_head_in_each_layer_says_nothing():
+    """No permutation changes the count, so there is no effect and the p-value is 1."""
+    assert count_groups([[0, 8]], LAYERS, GROUPS, seed=0) == (0, 0.0, None, 1.0)

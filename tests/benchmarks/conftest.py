@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from broca.studies.methods import Cell, CellKey
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
@@ -19,11 +18,12 @@ def script():
 
 
 @pytest.fixture
-def make_cell():
+def make_cell(script):
     """Returns a function that makes a cell from fields of the key and of the cell."""
+    comparison = script("comparison")
 
     def make(task="addition", method="greedy", budget=None, seed=0, *, model="m", **fields):
-        key = CellKey(model, task, ("others",), 100, 120, 120, method, budget, seed, 5)
-        return Cell(key, model, task, **fields)
+        key = comparison.CellKey(model, task, ("others",), 100, 120, 120, method, budget, seed, 5)
+        return comparison.Cell(key, model, task, **fields)
 
     return make

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from broca.studies.methods import SimulatedSummary, summarize
 
 
 @pytest.fixture(scope="module")
@@ -13,8 +12,9 @@ def targets(script):
 
 
 @pytest.fixture
-def judge(targets):
+def judge(targets, script):
     """Returns a function that judges cells and gives the targets by letter."""
+    summarize = script("summaries").summarize
 
     def judge(cells, simulated=()):
         return {
@@ -94,11 +94,11 @@ def test_abstains_where_nothing_is_damaged(judge, make_cell):
     assert judge(wrong)["b"].reached is False
 
 
-def test_simulations_within_their_rows(judge, make_cell):
+def test_simulations_within_their_rows(judge, make_cell, script):
     """Simulations with more rows than allowed do not count; both sizes are needed."""
 
     def line(components, rows, recall):
-        return SimulatedSummary(
+        return script("simulations").SimulatedSummary(
             components, "heavy", "focus", rows, 1, 0, "", recall, recall, 0, rows, 0
         )
 
@@ -110,10 +110,13 @@ def test_simulations_within_their_rows(judge, make_cell):
 
 
 @pytest.mark.parametrize(("coverage", "reached"), [(0.84, False), (0.9, True), (0.96, False)])
-def test_calibration_within_five_points(targets, make_cell, coverage, reached):
+def test_calibration_within_five_points(targets, make_cell, script, coverage, reached):
     """A coverage more than five points above or below 90 % misses the target."""
     cells = rivals(make_cell)
-    lines = [replace(line, coverage=coverage, intervals=100) for line in summarize(cells)]
+    lines = [
+        replace(line, coverage=coverage, intervals=100)
+        for line in script("summaries").summarize(cells)
+    ]
     judged = targets(cells, lines, (), candidate="focus")
     (target,) = (target for target in judged if target.letter == "e")
     assert target.reached is reached

@@ -8,9 +8,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from broca.studies.methods.comparison_page import render_page as render_methods
-from broca.studies.methods.summary import MethodSummary
-from broca.studies.paper.reproduction_page import render_page
 from results.samples import (
     make_atlas,
     make_comparison,
@@ -24,8 +21,8 @@ from simulated import toy_verification
 
 import broca
 from broca.results.index import entry_of, render_index
-from broca.results.pages import render
-from broca.studies.paper import Reproduction
+from broca.results.reproduction import Reproduction
+from broca.studies.paper.pages import render_page
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -99,18 +96,6 @@ def reproduction():
     return Reproduction("table2", ("m",), rows, settings, ("a note",))
 
 
-def methods():
-    """Returns summaries of two methods at two budgets."""
-    return [
-        MethodSummary(
-            model="m", method=method, budget=rows, cells=4, refused=0, refusal="", specific=0.5,
-            low=0.4, high=0.6, drop=0.6, off_target=0.1, abstained=0, rows=rows, seconds=1.0,
-        )
-        for method in ("greedy", "coar")
-        for rows in (300, 900)
-    ]  # fmt: skip
-
-
 @pytest.fixture(scope="session")
 def pages(run, tmp_path_factory):
     """The addresses of a page of every kind, by kind."""
@@ -134,7 +119,6 @@ def pages(run, tmp_path_factory):
         "refit": render(make_refit()),
         "experiment": render(make_experiment()),
         "reproduction": render_page([reproduction()]),
-        "bench": render_methods(methods()),
     }
     for name, html in shown.items():
         (folder / f"{name}.html").write_text(html)

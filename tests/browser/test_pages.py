@@ -26,7 +26,6 @@ KINDS = (
     "refit",
     "experiment",
     "reproduction",
-    "bench",
 )
 
 
@@ -252,7 +251,7 @@ def test_a_third_tick_removes_the_first(open_page, tmp_path):
 
 def test_other_pages_have_pictures(open_page, pages, pictured):
     """Every other page has a heading and a figure; its picture is taken for the docs."""
-    for kind in ("verification", "stress", "comparison", "neurons", "reproduction", "bench"):
+    for kind in ("verification", "stress", "comparison", "neurons", "reproduction"):
         page = open_page(pages[kind], height=1000)
         assert page.locator("h1").count() == 1
         assert page.locator("svg").count() > 0

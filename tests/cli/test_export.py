@@ -2,11 +2,12 @@
 
 import pytest
 from cli.running import assert_refused, broca
+from journals import totals
 
-from broca.journal import Journal, read_runs
-from broca.results.export import Export
 from broca.results.files import decode
+from broca.results.export import Export
 from broca.results.reading import read
+from broca.store import Journal, read_runs
 
 
 def test_what_was_exported_is_said_and_written(tmp_path):
@@ -37,7 +38,7 @@ def test_the_check_of_a_run_is_kept_in_its_journal(finished, tmp_path):
         assert done.returncode == 0, done.stderr
         assert "cannot be resumed" not in done.stderr
         with Journal(finished / "journal.sqlite", read_only=True) as journal:
-            rows += journal.query("SELECT count(*), max(id) FROM batches")
+            rows.append(totals(journal))
             *_, last = read_runs(journal)
         assert last.settings["checks"] == list(read(finished).selected)
     assert rows[0] == rows[1]
@@ -46,7 +47,7 @@ def test_the_check_of_a_run_is_kept_in_its_journal(finished, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--heads", "L0H1", "--kind", "adaptor"], "--kind 'adaptor' is unknown"),
+        (["--heads", "L0H1", "--kind", "adaptor"], '"adaptor" for --kind'),
         (["--heads", "L9H1"], "no component 'L9H1'"),
         (["--heads", "L0H1", "--check"], "--check needs a --task"),
         ([], "give --heads such as L0H4"),

@@ -12,10 +12,11 @@ from datetime import date, datetime
 
 import pytest
 from cli.running import SMALL, assert_refused, broca
+from journals import totals
 from transformers.utils import chat_template_utils
 
-from broca.journal import Journal
 from broca.models import shipped_model_folder
+from broca.store import Journal
 
 ARGUMENTS = ("--task", "sorting", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
 
@@ -60,10 +61,11 @@ def test_a_finished_run_prints_the_same_json(finished):
 
 def test_a_run_that_is_checked_in_full_keeps_its_times(finished):
     """A changed file time leads to a full check from the journal that keeps result and times."""
-    record = json.loads((finished / "reproduce.json").read_text())
-    weights = next(name for name in record["finished"] if name.endswith(".safetensors"))
-    record["finished"][weights][1] -= 1
-    (finished / "reproduce.json").write_text(json.dumps(record))
+    record = json.loads((finished / "finished.json").read_text())
+    stamps = record["localize"]["stamps"]
+    weights = next(name for name in stamps if name.endswith(".safetensors"))
+    stamps[weights][1] -= 1
+    (finished / "finished.json").write_text(json.dumps(record))
     before = (finished / "result.json").read_bytes()
     done = broca(*SMALL, "--out", finished, "--json")
     assert "going on with the run" in done.stderr
@@ -118,14 +120,13 @@ def _tables(path):
 
 
 def _rows(path):
-    with Journal(path, read_only=True) as journal:
-        return journal.query("SELECT count(*) FROM rows")[0][0]
+    return totals(path)["rows"]
 
 
 def test_shares_out_of_range_are_refused(tmp_path):
     """A share above 1 is refused."""
     done = broca("localize", "reference", *ARGUMENTS, "--keep-outputs", 2, "--out", tmp_path)
-    assert_refused(done, "--keep-outputs must lie between 0 and 1")
+    assert_refused(done, "--keep-outputs must be at most 1")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -171,7 +172,7 @@ def on_day(monkeypatch):
 def first_words(out):
     """Returns the words with which the prompts of a run begin."""
     with Journal(out / "journal.sqlite", read_only=True) as journal:
-        return {prompt.split()[0] for (prompt,) in journal.query("SELECT prompt FROM items")}
+        return {item.prompt.split()[0] for item in journal.lines("items")}
 
 
 def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path):

@@ -5,10 +5,11 @@ import sys
 
 import lm_eval.tasks
 import pytest
-from broca.cli.lm_eval import lm_eval as command
 from cli.running import broca
 from harness_tasks import write_tasks_and_model
 from lm_eval.tasks import TaskManager
+
+from broca.cli.use import lm_eval as command
 
 NAMES = "L0H1+L0H3+L1H2"
 

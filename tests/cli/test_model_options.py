@@ -25,7 +25,6 @@ VERBS = {
     "export": "--heads L0H0 --to out",
     "chat": "--heads L0H0",
     "reproduce": "--out out",
-    "bench methods": "--out out",
     **{
         f"neurons {verb}": "--task addition --out out"
         for verb in ("locate", "fidelity", "reliability", "erase", "enhance")
@@ -37,7 +36,7 @@ VERBS = {
 """Verbs that load weights, with the arguments that they need besides the model."""
 
 NO_WEIGHTS = {
-    "bench simulations", "tasks", "journal", "rerun", "refit", "lm-eval", "published", "report",
+    "tasks", "journal", "rerun", "refit", "lm-eval", "published", "report",
     "view", "doctor",
 }  # fmt: skip
 """Verbs that load no weights, only shipped ones, or the model of a run (`rerun`)."""

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-from broca.cli.plan import _duration
 from cli.running import assert_refused, broca
 
 from broca.searches import METHODS
@@ -33,13 +31,3 @@ def test_json_is_the_result():
 def test_bad_input_is_one_line():
     """Bad input is refused in one line, with parameters named as flags."""
     assert_refused(broca("plan", *FEW[:-1], 0), "--sample must be at least 1")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.04, "0.0 s"), (119.0, "119.0 s"), (120.0, "2.0 min"), (7199.0, "120.0 min"),
-     (9000.0, "2.5 h")],
-)  # fmt: skip
-def test_durations_are_in_the_largest_unit_of_which_there_are_two(seconds, text):
-    """Durations of two minutes are in minutes, and durations of two hours in hours."""
-    assert _duration(seconds) == text

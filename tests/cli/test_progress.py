@@ -7,8 +7,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from broca.cli.commands import PrintOptions
-from broca.cli.progress import FIRST, ProgressDisplay
+from broca.cli.progress import FIRST, PrintOptions, ProgressDisplay
 from broca.engine import Progress
 
 
@@ -46,7 +45,7 @@ def test_a_long_stage_says_once_a_minute_how_far_it_is(capsys):
     display = ProgressDisplay(PrintOptions(plain=True), clock=lambda: now[0])
     for minute in range(4):
         now[0] = 45.0 * minute
-        display("searching", Progress(minute, 4, 10, seconds_left=200 - now[0], guessed=minute < 2))
+        display("searching", Progress(minute, 4, 10, seconds_left=200 - now[0]))
     assert capsys.readouterr().err.splitlines()[2:] == [
         "searching: 2 of 4 rows  1 min 50 s left",
     ]
@@ -70,7 +69,7 @@ def test_quiet_says_nothing(capsys):
 
 def test_one_bar_stands_above_the_steps(display):
     """The bar shows the progress of the whole run, and every step below it shows its time."""
-    display("scoring", Progress(20, 100, 0, seconds_left=200.0, guessed=True))
+    display("scoring", Progress(20, 100, 0, seconds_left=200.0))
     display("searching", None)
     lines = display._picture().plain.splitlines()
     assert lines[0].endswith("20 %  20 of 100 rows  roughly 3 min 20 s left")
@@ -103,7 +102,7 @@ def test_no_line_wraps(width):
     """Long lines end in an ellipsis, and all lines are shorter than the terminal is wide."""
     display = ProgressDisplay(PrintOptions(), console=console(width), clock=lambda: 0.0)
     display("reference: " + "96 heads in 6 layers, " * 9, None)
-    display("searching", Progress(5_000, 1_000_000, 0, seconds_left=7500.0, guessed=True))
+    display("searching", Progress(5_000, 1_000_000, 0, seconds_left=7500.0))
     lines = display._picture().plain.splitlines()
     display.close()
     assert max(map(len, lines)) < width
@@ -124,7 +123,7 @@ MEASURING = (
     "localize reference --task addition", "verify reference --heads L0H1 --task addition",
     "atlas reference", "compare reference planted --tasks addition",
     "stress reference --heads L0H1", "neurons locate reference --task addition",
-    "neurons cross reference", "bench methods reference", "bench simulations",
+    "neurons cross reference",
     "reproduce table2 reference", "plan reference --task addition", "scan reference",
     "explore reference",
 )  # fmt: skip

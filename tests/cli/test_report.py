@@ -19,4 +19,4 @@ def test_an_unknown_format_is_refused(tmp_path):
     """An unknown format is refused in one line that names the flag."""
     make_result().save(tmp_path)
     done = broca("report", tmp_path, "--figures", tmp_path, "--format", "gif")
-    assert_refused(done, "--format 'gif' is unknown")
+    assert_refused(done, '"gif" for --format')

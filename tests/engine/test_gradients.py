@@ -5,7 +5,7 @@ import pytest
 import torch
 from independent import plain_loglikelihood, zeroed_by_hand
 
-from broca.engine import Engine, EngineOptions
+from broca.engine import Engine, EngineOptions, Job
 from broca.models import GatedModel
 from broca.tasks import Margin, Request
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -25,6 +25,13 @@ def double():
     )
 
 
+def differentiated(engine, margins, gates, index):
+    """Returns margins and their gradients."""
+    job = Job(0, gates, index, np.zeros_like(index), margins=tuple(margins))
+    answers = engine.answer(job)
+    return answers.values, answers.gradients
+
+
 def gates_of(model, seed=0):
     """Returns gates of four masks: intact, every third closed, and two between 0 and 1."""
     rng = np.random.default_rng(seed)
@@ -39,14 +46,14 @@ def test_gradients_equal_finite_differences(double, budget):
     """Gradients equal central differences of the margin, gate by gate, for both kinds of margin."""
     gates, index = gates_of(double), np.arange(4)
     engine = Engine(double, EngineOptions(token_budget=budget))
-    _, gradients = engine.differentiate(ROWS, gates, index)
+    _, gradients = differentiated(engine, ROWS, gates, index)
     step = 1e-3
     for column in range(len(double.components)):
         sides = []
         for sign in (1, -1):
             moved = gates.copy()
             moved[:, column] += sign * step
-            sides.append((engine.differentiate(ROWS, moved, index)[0], moved[:, column]))
+            sides.append((differentiated(engine, ROWS, moved, index)[0], moved[:, column]))
         (up, high), (down, low) = sides
         np.testing.assert_allclose(
             gradients[:, column], (up - down) / (high - low).astype(float), atol=2e-4, rtol=2e-3
@@ -57,7 +64,7 @@ def test_margins_equal_plain_transformers(tiny):
     """A choice's margin is log p(gold) - log sum of the others; an answer's, its mean log p."""
     gates = np.ones((2, 8), dtype=np.float32)
     gates[1, [1, 6]] = 0
-    margins, _ = Engine(tiny).differentiate([CHOICE, ANSWER] * 2, gates, np.array([0, 0, 1, 1]))
+    margins, _ = differentiated(Engine(tiny), [CHOICE, ANSWER] * 2, gates, np.array([0, 0, 1, 1]))
     for row, (margin, heads) in enumerate(
         [(CHOICE, ()), (ANSWER, ()), (CHOICE, ((0, 1), (1, 2))), (ANSWER, ((0, 1), (1, 2)))]
     ):
@@ -76,23 +83,23 @@ def test_margins_of_answers_equal_differentiated_ones(tiny):
     for margin in (CHOICE, ANSWER):
         index = np.zeros(len(margin.requests), dtype=int)
         answers = Engine(tiny).run(margin.requests, gates, index)
-        (expected,), _ = Engine(tiny).differentiate([margin], gates, np.zeros(1, dtype=int))
+        (expected,), _ = differentiated(Engine(tiny), [margin], gates, np.zeros(1, dtype=int))
         assert margin.of_answers(answers) == pytest.approx(expected, abs=1e-5)
 
 
 def test_gradients_are_those_of_each_row_alone(tiny):
     """A row's gradients in a batch equal its gradients alone."""
     gates, index = gates_of(tiny), np.array([0, 1, 2, 3])
-    _, together = Engine(tiny).differentiate(ROWS, gates, index)
+    _, together = differentiated(Engine(tiny), ROWS, gates, index)
     for row, margin in enumerate(ROWS):
-        _, alone = Engine(tiny).differentiate([margin], gates, index[[row]])
+        _, alone = differentiated(Engine(tiny), [margin], gates, index[[row]])
         np.testing.assert_allclose(together[row], alone[0], atol=1e-4, rtol=1e-3)
 
 
 def test_weights_stay_frozen_and_untouched(tiny):
     """Differentiating changes no weight and stores no gradient on it."""
     before = [parameter.clone() for parameter in tiny.model.parameters()]
-    Engine(tiny).differentiate(ROWS, gates_of(tiny), np.arange(4))
+    differentiated(Engine(tiny), ROWS, gates_of(tiny), np.arange(4))
     for parameter, old in zip(tiny.model.parameters(), before, strict=True):
         assert parameter.grad is None
         assert torch.equal(parameter, old)
@@ -101,7 +108,7 @@ def test_weights_stay_frozen_and_untouched(tiny):
 def test_memory_shortage_halves_the_batch(tiny, monkeypatch):
     """A batch that does not fit runs again in smaller batches with the same result."""
     gates, index = gates_of(tiny), np.arange(4)
-    expected = Engine(tiny).differentiate(ROWS, gates, index)
+    expected = differentiated(Engine(tiny), ROWS, gates, index)
     forward = GatedModel.forward
 
     def short_of_memory(self, tokens, *args, **kwargs):
@@ -110,6 +117,6 @@ def test_memory_shortage_halves_the_batch(tiny, monkeypatch):
         return forward(self, tokens, *args, **kwargs)
 
     monkeypatch.setattr(GatedModel, "forward", short_of_memory)
-    margins, gradients = Engine(tiny).differentiate(ROWS, gates, index)
+    margins, gradients = differentiated(Engine(tiny), ROWS, gates, index)
     np.testing.assert_allclose(margins, expected[0], atol=1e-5)
     np.testing.assert_allclose(gradients, expected[1], atol=1e-4, rtol=1e-3)

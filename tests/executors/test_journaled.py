@@ -1,16 +1,17 @@
 """Rows in the journal are not measured again; measured rows are stored chunk by chunk."""
 
+import json
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from journals import totals
 
 from broca.errors import BadResponse, NotInJournal
-from broca.executors import JournaledExecutor, Recording
-from broca.executors.journaled import chunks
-from broca.journal import Condition, ItemRecord, Journal, Replay, prune, read_run
+from broca.executors.journaled import JournaledExecutor, chunks
 from broca.measurement import Measurement, Plan
+from broca.store import Condition, ItemRecord, Journal, Replay, read_run
 from broca.tasks.items import Generation, LogLikelihood
 
 CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "accuracy")
@@ -20,11 +21,14 @@ NAMES = tuple(f"L0H{number}" for number in range(12))
 class Counting:
     """An executor that computes numbers from mask and item, and records what it is asked."""
 
-    concurrent = False
-    runner = SimpleNamespace(tokens=0)
+    runner = SimpleNamespace(tokens=0, concurrent=False)
 
     def __init__(self):
         self.requested = []
+
+    def rescored(self, plan):
+        """Returns that no row is scored by a function of the caller."""
+        return np.zeros(len(plan), dtype=bool)
 
     def stream(self, plans):
         """Yields the measurement of each plan."""
@@ -66,19 +70,20 @@ class Searching(JournaledExecutor):
         return super().run(replace(plan, response=plan.response or "margin"), role=role)
 
 
-def recording(journal, **options):
-    """Returns a recording of a run of 30 items, 10 tokens each, in chunks of 100 tokens."""
+def executor(journal, inner, kind=Searching, **options):
+    """Returns the executor of a run of 30 items, 10 tokens each, in chunks of 100 tokens."""
     items = journal.items([ItemRecord(bytes([n]), "task", n) for n in range(30)])
     components = journal.components(NAMES)
     run = journal.begin_run(b"r", settings={}, components=components, items=items, process="p")
-    return Recording(
-        journal, run, components, items, np.full(30, 10, dtype=np.int64), 100, **options
-    )
+    return kind(
+        executor=inner, journal=journal, number=run, condition=CONDITION, components=components,
+        items=items, lengths=np.full(30, 10, dtype=np.int64), chunk_tokens=100, **options,
+    )  # fmt: skip
 
 
-def executor(journal, inner, **options):
-    """Returns a journaled executor of that run."""
-    return Searching(inner, recording(journal, **options), condition=CONDITION)
+def rows_of(plan):
+    """Returns the mask and the item of every row as numbers, `(rows, components + 1)`."""
+    return np.column_stack([plan.masks[plan.mask_index], plan.item_index])
 
 
 @pytest.fixture
@@ -96,7 +101,7 @@ def test_answers_are_those_of_the_inner_executor(plan, gradients):
     plan = replace(plan, gradients=gradients)
     direct = Counting().run(plan)
     inner = Counting()
-    with Journal.in_memory() as journal:
+    with Journal() as journal:
         journaled = executor(journal, inner)
         first, second = journaled.run(plan), journaled.run(plan)
     for measurement in (first, second):
@@ -138,7 +143,7 @@ def test_a_break_loses_at_most_one_chunk(plan, tmp_path, after):
         executor(journal, dying).run(plan)
     with Journal(tmp_path / "j.sqlite") as journal:
         measurement = executor(journal, continuing).run(plan)
-    with Journal.in_memory() as journal:
+    with Journal() as journal:
         expected = executor(journal, unbroken).run(plan)
     np.testing.assert_array_equal(measurement.responses, expected.responses)
     assert dying.requested + continuing.requested == unbroken.requested
@@ -175,10 +180,10 @@ def test_what_is_no_number_is_refused_and_not_kept(plan):
             measured.responses[3] = np.nan
             return measured
 
-    with Journal.in_memory() as journal:
+    with Journal() as journal:
         with pytest.raises(BadResponse, match="is nan"):
             executor(journal, Broken()).run(plan)
-        assert journal.query("SELECT count(*) FROM rows") == [(0,)]
+        assert totals(journal)["rows"] == 0
 
 
 def test_a_run_can_be_read_back_without_a_model(plan, tmp_path):
@@ -187,20 +192,37 @@ def test_a_run_can_be_read_back_without_a_model(plan, tmp_path):
         expected = executor(journal, Counting()).run(plan)
     with Journal(tmp_path / "j.sqlite", read_only=True) as journal:
         rows = read_run(journal, 1)
-        np.testing.assert_array_equal(rows.responses, expected.responses)
-        np.testing.assert_array_equal(rows.masks[rows.mask_index], plan.masks[plan.mask_index])
-        assert [rows.items[item].number for item in rows.item_index] == plan.item_index.tolist()
+        first = np.sort(np.unique(rows_of(plan), axis=0, return_index=True)[1])
+        np.testing.assert_array_equal(rows.responses, expected.responses[first])
+        np.testing.assert_array_equal(rows.masks, plan.masks[plan.mask_index[first]])
+        numbers = [rows.records[item].number for item in rows.items.tolist()]
+        assert numbers == plan.item_index[first].tolist()
         assert rows.components == NAMES
-        again = Replay(journal, 1, components=NAMES)
+        again = Replay(journal, 1)
         np.testing.assert_array_equal(again.run(plan).responses, expected.responses)
         with pytest.raises(NotInJournal, match="ended after 1 plans"):
             again.run(plan)
         with pytest.raises(NotInJournal, match="other masks"):
-            Replay(journal, 1, components=NAMES).run(replace(plan, masks=~plan.masks))
+            Replay(journal, 1).run(replace(plan, masks=~plan.masks))
         items = plan.item_index.copy()
         items[0] = (items[0] + 1) % 30
         with pytest.raises(NotInJournal, match="other items"):
-            Replay(journal, 1, components=NAMES).run(replace(plan, item_index=items))
+            Replay(journal, 1).run(replace(plan, item_index=items))
+
+
+def test_requested_rows_are_distinct(plan):
+    """Repeated rows count once, a row with its gradient three times, an output once, by role."""
+    distinct = len(np.unique(rows_of(plan), axis=0))
+    with Journal() as journal:
+        journaled = executor(journal, Counting())
+        for _ in range(2):
+            journaled.run(plan, role="scores")
+            journaled.run(replace(plan, gradients=True), role="scores")
+            journaled.answers(plan, role="scores")
+        journaled.observe([Number("1")])
+        assert journaled.requested("scores") == 5 * distinct
+        assert journaled.cost["scores"] == 2 * 5 * 300
+        assert journaled.requested("search") == 0
 
 
 def test_kept_outputs_are_a_share_drawn_by_row():
@@ -213,14 +235,17 @@ def test_kept_outputs_are_a_share_drawn_by_row():
 
     outputs = []
     for _ in range(2):
-        with Journal.in_memory() as journal:
+        with Journal() as journal:
             plan = Plan.crossed(np.eye(12, dtype=bool), np.arange(30))
             executor(journal, Speaking(), keep_outputs=0.5).run(plan)
-            outputs.append(journal.query("SELECT mask, item, output FROM outputs ORDER BY 1, 2"))
+            lines = list(journal.lines("batches", "kind = 'outputs'"))
+            keys = np.concatenate([np.frombuffer(line.keys, "<i8") for line in lines])
+            texts = journal.contents(journal.find("outputs", lines[0].condition, keys))
+            outputs.append(dict(zip(keys.tolist(), texts, strict=True)))
     assert outputs[0] == outputs[1]
     assert 120 < len(outputs[0]) < 240
-    _, item, text = outputs[0][0]
-    assert text == f'[{{"text": "item {item - 1}", "tokens": 2}}]'
+    for key, text in outputs[0].items():
+        assert json.loads(text) == [{"text": f"item {(key & 0xFFFFFFFF) - 1}", "tokens": 2}]
 
 
 def test_answers_are_kept_and_asked_once(plan, tmp_path):
@@ -245,7 +270,7 @@ def test_rows_of_another_scale_are_other_rows(plan, tmp_path):
         journaled.run(replace(plan, scale=0.5))
         journaled.run(replace(plan, scale=0.0))  # the scale of the run itself
         assert journaled.measured == 2 * different_rows
-        replay = Replay(journal, 1, components=NAMES)
+        replay = Replay(journal, 1)
         replay.run(plan)
         again = replay.run(replace(plan, scale=0.5)).responses
         np.testing.assert_array_equal(again, scaled.responses)
@@ -254,11 +279,11 @@ def test_rows_of_another_scale_are_other_rows(plan, tmp_path):
 def test_plans_may_ask_for_another_response(plan):
     """Rows with another response are measured and stored separately."""
     inner = Counting()
-    with Journal.in_memory() as journal:
+    with Journal() as journal:
         journaled = executor(journal, inner)
         for response in (None, "margin", "probability", "accuracy", "accuracy"):
             journaled.run(replace(plan, response=response))
-        assert journal.query("SELECT count(DISTINCT condition) FROM rows") == [(3,)]
+        assert len({line.condition for line in journal.lines("batches")}) == 3
     assert len(inner.requested) == 3 * len(set(inner.requested))
 
 
@@ -279,11 +304,11 @@ def test_observations_are_taken_once_and_kept(tmp_path):
         first = executor(journal, inner).observe(observations)
     with Journal(tmp_path / "j.sqlite") as journal:
         again = executor(journal, Counting()).observe(observations)
-        assert journal.query("SELECT count(*) FROM vectors") == [(7,)]
+        assert totals(journal)["vectors"] == 7
     assert inner.requested == [str(n) for n in range(7)]
     for vectors in (first, again):
         assert [vector[0] for vector in vectors] == [n % 7 for n in range(20)]
-    assert executor(Journal.in_memory(), Counting()).observe([]) == []
+    assert executor(Journal(), Counting()).observe([]) == []
 
 
 def test_a_vector_of_the_caller_is_measured_once(tmp_path):
@@ -297,14 +322,14 @@ def test_a_vector_of_the_caller_is_measured_once(tmp_path):
         assert journaled.once("timing", "run", lambda: next(speeds)).tolist() == [3.5]
         assert journaled.once("timing", "other", lambda: next(speeds)).tolist() == [9.0]
         assert journal.cost(1) == (0, 0)
-        prune(journal)
-        assert journal.query("SELECT count(*) FROM vectors") == [(2,)]
+        assert totals(journal)["vectors"] == 2
 
 
-class Rescoring:
-    """An asker that scores items of even number by a function of the caller."""
+class Rescoring(Counting):
+    """An executor that scores items of even number by a function of the caller."""
 
     def __init__(self, bonus):
+        super().__init__()
         self.bonus = bonus
 
     def rescored(self, plan):
@@ -318,20 +343,17 @@ class Rescoring:
 
 def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
     """Two metrics share outputs, and no score of a caller's metric is stored."""
-    inner = Counting()
-    with Journal.in_memory() as journal:
-        run = recording(journal)
-        scored = [
-            JournaledExecutor(inner, run, condition=CONDITION, asker=Rescoring(bonus)).run(plan)
-            for bonus in (0.0, 10.0)
+    executors = [Rescoring(bonus) for bonus in (0.0, 10.0)]
+    with Journal() as journal:
+        scored = [executor(journal, inner, JournaledExecutor).run(plan) for inner in executors]
+        kept = [
+            np.frombuffer(line.keys, "<i8") & 0xFFFFFFFF
+            for line in journal.lines("batches", "kind = 'rows'")
         ]
-        ((rows,),) = journal.query(
-            "SELECT count(*) FROM rows JOIN items ON items.id = rows.item WHERE number % 2 = 0"
-        )
     even = plan.item_index % 2 == 0
-    assert rows == 0
+    assert (np.concatenate(kept) % 2 == 0).all()  # ids begin at 1: items of odd number
     np.testing.assert_array_equal(scored[1].responses - scored[0].responses, 10.0 * even)
     np.testing.assert_array_equal(
         scored[0].responses[even], [len(f"é {item}") for item in plan.item_index[even]]
     )
-    assert len(inner.requested) == len(set(inner.requested))
+    assert not set(executors[0].requested) & set(executors[1].requested)  # outputs are shared

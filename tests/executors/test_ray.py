@@ -1,26 +1,32 @@
 """Workers of Ray give the answers of the current process, also when workers die or hang."""
 
 import os
+import pickle
 import signal
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from journals import totals
 
 import broca
-from broca.engine import Ablation, Engine, EngineOptions, donor_activations
-from broca.errors import BadInput, ExecutorFailed, Interrupted
-from broca.executors import Asker, LocalExecutor, RayExecutor, RayOptions, RayPool, WorkerSpec
-from broca.executors.asking import Questions
-from broca.executors.base import Setting
-from broca.executors.ray import _plan
-from broca.journal import Journal
+from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
+from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, UnknownName
+from broca.executors import ray as ray_executor
+from broca.executors.executor import Executor
+from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
+from broca.executors.records import RunnerSpec
 from broca.measurement import Plan
+from broca.models import GatedModel
 from broca.options import ExecutorOptions
 from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace
+from broca.store import Journal
 from broca.tasks import Request
+from broca.testing import tiny_llama, tiny_tokenizer
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
@@ -61,8 +67,9 @@ def plan():
 @pytest.fixture(scope="module")
 def pool(cluster, reference):
     """Two workers with `reference`."""
-    with RayPool(WorkerSpec.of(reference), RayOptions(workers=2)) as pool:
-        yield pool
+    pool = RayPool(Recipe.of(RunnerSpec(model=reference)), ExecutorOptions(workers=2))
+    yield pool
+    pool.close()
     assert not pool.workers
 
 
@@ -73,12 +80,6 @@ def await_workers(pool, count):
         assert time.monotonic() < end, "no worker came"
         for _ in pool._wait():
             raise AssertionError("nothing was asked")
-
-
-def measured(executor, plan):
-    """Returns the measurement of one plan."""
-    ((_, measurement),) = executor.stream([plan])
-    return measurement
 
 
 def gone(process):
@@ -93,48 +94,60 @@ def gone(process):
 @pytest.mark.parametrize("response", ["accuracy", "margin", "probability"])
 def test_responses_are_those_of_this_process(pool, reference, bank, plan, response):
     """Responses equal those of the current process, row by row in the plan's order."""
-    expected = LocalExecutor(Engine(reference), Asker(bank, response=response)).run(plan)
-    measurement = measured(RayExecutor(pool, Asker(bank, response=response)), plan)
+    expected = Executor(Engine(reference), bank, response=response).run(plan)
+    measurement = Executor(
+        RayRunner(pool, RunnerSpec(model=reference)), bank, response=response
+    ).run(plan)
     np.testing.assert_allclose(measurement.responses, expected.responses, atol=1e-5)
 
 
 def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, plan):
     """Texts equal those of the current process, and gradients agree to rounding."""
-    local = LocalExecutor(Engine(reference), Asker(bank, response="margin"))
-    far = RayExecutor(pool, Asker(bank, response="margin"))
+    local = Executor(Engine(reference), bank, response="margin")
+    far = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
     ((_, answers),) = far.stream_answers([plan])
     texts = [getattr(answer[0], "text", None) for answer in answers]
     assert texts == [getattr(answer[0], "text", None) for answer in local.answers(plan)]
     requested = replace(plan, gradients=True)
-    expected, gradients = local.run(requested).gradients, measured(far, requested).gradients
+    expected, gradients = local.run(requested).gradients, far.run(requested).gradients
     np.testing.assert_allclose(gradients, expected, atol=1e-4 * np.abs(expected).max())
 
 
-def test_donors_reach_the_workers(pool, reference, bank, plan):
-    """Mean ablation in workers equals the current process's, and zero ablation is unaffected."""
+def test_donors_and_changed_weights_reach_the_workers(pool, reference, bank, plan):
+    """Workers have the donors and weights of this process, each for its own jobs."""
     prompts = [item.requests[0].context for _, item in bank]
     donors = donor_activations(reference, prompts, Ablation("mean"))
-    setting = Setting("mean", tuple(donors[point].cpu() for point in reference.points))
-    asker = Asker(bank, response="margin", ablation=Ablation("mean"))
-    expected = LocalExecutor(Engine(reference, donors=donors), asker).run(plan).responses
-    responses = measured(RayExecutor(pool, asker, setting=setting), plan).responses
-    np.testing.assert_allclose(responses, expected, atol=1e-5)
-    zero = Asker(bank, response="margin")
-    plain = LocalExecutor(Engine(reference), zero).run(plan).responses
-    np.testing.assert_allclose(measured(RayExecutor(pool, zero), plan).responses, plain, atol=1e-5)
-    assert not np.allclose(plain, expected, atol=1e-3)
+    plain, mean, shifted = (
+        RunnerSpec(model=reference),
+        RunnerSpec(
+            model=reference, key="mean", donors=tuple(donors[point] for point in reference.points)
+        ),
+        RunnerSpec(model=reference, key="shifted", delta=Shifted()),
+    )
+    seen = []
+    for spec in (plain, mean, shifted, plain):
+        ablation = Ablation("mean" if spec.donors else "zero")
+        options = {"response": "margin", "ablation": ablation}
+        expected = Executor(spec.engine(), bank, **options).run(plan).responses
+        responses = Executor(RayRunner(pool, spec), bank, **options).run(plan).responses
+        np.testing.assert_allclose(responses, expected, atol=1e-5)
+        seen.append(responses)
+    assert not np.allclose(seen[0], seen[1], atol=1e-3)
+    assert not np.allclose(seen[0], seen[2], atol=1e-3)
 
 
 def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     """After a SIGKILL of a worker the results are the same, and another worker replaces it."""
     await_workers(pool, 2)
     victim = pool.workers[0].process
-    expected = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
+    expected = Executor(Engine(reference), bank, response="margin").run(plan).responses
     parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
              for i in range(8)]  # fmt: skip
     responses = np.full(len(plan), np.nan)
     for count, (number, measured) in enumerate(
-        RayExecutor(pool, Asker(bank, response="margin")).stream(parts)
+        Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin").stream(
+            parts
+        )
     ):
         if count == 0:
             os.kill(victim, signal.SIGKILL)
@@ -151,38 +164,38 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     victim = pool._idle[-1].loaded.process  # the next worker to get a batch
     os.kill(victim, signal.SIGSTOP)
     usual = pool.options
-    pool.options = replace(usual, batch_limit_s=8.0)
+    pool.options = replace(usual, batch_limit=8.0)
     try:
-        responses = measured(RayExecutor(pool, Asker(bank, response="margin")), plan).responses
+        responses = (
+            Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
+            .run(plan)
+            .responses
+        )
     finally:
         pool.options = usual
         if not gone(victim):
             os.kill(victim, signal.SIGCONT)
-    expected = LocalExecutor(Engine(reference), Asker(bank, response="margin")).run(plan).responses
+    expected = Executor(Engine(reference), bank, response="margin").run(plan).responses
     np.testing.assert_allclose(responses, expected, atol=1e-5)
     assert victim not in [worker.process for worker in pool.workers]
 
 
-def test_a_batch_that_always_fails_ends_the_run(pool):
+def test_a_batch_that_always_fails_ends_the_run(pool, reference, monkeypatch):
     """After the stated number of attempts the run fails in one line; other answers are returned."""
     await_workers(pool, 2)  # so that the good batch runs beside the bad one
     ones, zero = np.ones((1, 96), np.float32), np.zeros(1, np.intp)
     good = Request("loglikelihood", (5, 6, 7), (8,))
     bad = Request("loglikelihood", (5, -7, 7), (8,))  # no token, which nothing refuses before
-    usual = pool.options
-    pool.options = replace(usual, attempts=2)
-    jobs = [Questions(ones, zero, zero, zero, 1, (request,)) for request in (bad, good)]
+    monkeypatch.setattr(ray_executor, "ATTEMPTS", 2)
+    jobs = [Job(n, ones, zero, zero, ((request,),)) for n, request in enumerate((bad, good))]
     finished = []
 
     def answered():
-        for number, _ in pool.stream(jobs, rows=2, setting=Setting()):
-            finished.append(number)
+        for answers in RayRunner(pool, RunnerSpec(model=reference)).stream(jobs, rows=2):
+            finished.append(answers.number)
 
-    try:
-        with pytest.raises(ExecutorFailed, match=r"1 rows was lost 2 times.*IndexError") as error:
-            answered()
-    finally:
-        pool.options = usual
+    with pytest.raises(ExecutorFailed, match=r"1 rows was lost 2 times.*IndexError") as error:
+        answered()
     assert finished == [1]
     assert "\n" not in str(error.value)
 
@@ -192,16 +205,13 @@ def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
     pool.close()  # frees its cores
     local = broca.localize(reference, **ASKED)
     path = tmp_path / "j.sqlite"
-    options = RayOptions(workers=2)
-    remote = broca.localize(reference, **ASKED, executor=options, journal=path)
+    remote = broca.localize(reference, **ASKED, executor="ray", workers=2, journal=path)
     assert remote.ranking == local.ranking
     assert remote.cost.measured == local.cost.measured
     assert remote.cost.tokens == local.cost.tokens
     again = broca.localize(reference, **ASKED, journal=path)
     assert again.ranking == local.ranking
-    with Journal(path, read_only=True) as journal:
-        ((rows,),) = journal.query("SELECT count(*) FROM rows")
-    assert rows == local.cost.measured
+    assert totals(path)["rows"] == local.cost.measured
 
 
 def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
@@ -237,9 +247,7 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
         pytest.raises(Interrupted),
     ):
         broca.localize(reference, **ASKED, journal=workspace)
-    with Journal(path, read_only=True) as journal:
-        ((rows,),) = journal.query("SELECT count(*) FROM rows")
-    assert rows > 0
+    assert totals(path)["rows"] > 0
     end = time.monotonic() + 30
     while not all(gone(process) for process in processes):
         assert time.monotonic() < end, "a worker is left"
@@ -250,12 +258,9 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
 def test_other_weights_are_refused(cluster, pool, reference):
     """A worker that loads other weights under the same name is refused before it measures."""
     pool.close()
-    spec = replace(WorkerSpec.of(reference), identity="0" * 32)
-    with (
-        pytest.raises(ExecutorFailed, match="other weights or settings of 'reference'"),
-        RayPool(spec, RayOptions(workers=1)),
-    ):
-        pass
+    spec = replace(Recipe.of(RunnerSpec(model=reference)), identity="0" * 32)
+    with pytest.raises(ExecutorFailed, match="other weights or settings of 'reference'"):
+        RayPool(spec, ExecutorOptions(workers=1))
 
 
 @pytest.mark.parametrize(
@@ -271,20 +276,50 @@ def test_other_weights_are_refused(cluster, pool, reference):
 )
 def test_workers_fill_the_cluster(reference, resources, options, expected):
     """Workers fill the cluster; threads divide the cores, and models on several GPUs are spread."""
-    count, gpus, spec = _plan(resources, RayOptions(**options), WorkerSpec("m", ""))
-    loading = spec.loading
-    assert (count, gpus, loading.device, loading.device_map, spec.threads) == expected
+    count, gpus, recipe = workers_of(resources, ExecutorOptions(**options), Recipe("m", ""))
+    loading = recipe.loading
+    assert (count, gpus, loading.device, loading.device_map, recipe.threads) == expected
 
 
 @pytest.mark.parametrize("options", [{"workers": 3}, {"gpus_per_worker": 1}])
 def test_more_than_fits_is_refused(options):
     """More workers or GPUs than the cluster has are refused with what it has room for."""
     with pytest.raises(BadInput, match="the cluster has room for"):
-        _plan({"CPU": 2}, RayOptions(**options), WorkerSpec("m", ""))
+        workers_of({"CPU": 2}, ExecutorOptions(**options), Recipe("m", ""))
 
 
-@pytest.mark.parametrize("options", [{"workers": 0}, {"gpus_per_worker": 1.5}, {"attempts": 0}])
-def test_impossible_options_are_refused(options):
-    """An option value outside its range is refused when the options are made."""
-    with pytest.raises(BadInput):
-        RayOptions(**options)
+class Shifted:
+    """A change of weights that shifts one row of the output head."""
+
+    digest = "shifted"
+
+    @contextmanager
+    def applied(self, model):
+        """Changes the weights within the context."""
+        weight = model.model.lm_head.weight
+        before = weight.data.clone()
+        weight.data[8] += 1
+        yield
+        weight.data.copy_(before)
+
+
+def test_errors_of_broca_come_back_from_a_worker_as_they_are():
+    """An unknown model and infinite logits are replies, and keep their class and fields."""
+    threads = torch.get_num_threads()
+    try:
+        missing = pickle.loads(pickle.dumps(Worker(Recipe("./nowhere", "")).load()))
+        assert isinstance(missing, UnknownName)
+        broken = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
+        broken.model.lm_head.weight.data[3] = float("inf")
+        recipe = Recipe.of(RunnerSpec(model=broken))
+        worker = Worker(replace(recipe, loading=replace(recipe.loading, device="cpu")), recipe.held)
+        assert worker.load().identity == broken.identity  # sent as an object
+        zero = np.zeros(1, np.intp)
+        request = Request("loglikelihood", (5, 6, 7), (8,))
+        job = Job(3, np.ones((1, 8), np.float32), zero, zero, ((request,),))
+        reply, _ = worker.answer(job, ("", (), None))
+        error = pickle.loads(pickle.dumps(reply))
+        assert isinstance(error, BadLogits)
+        assert (str(error), error.job, error.row) == (str(reply), 3, 0)
+    finally:
+        torch.set_num_threads(threads)

@@ -1,5 +1,7 @@
-"""Executors by name."""
+"""Executors by name, and the settings of their processes."""
 
+import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
@@ -8,12 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 import broca
-from broca.engine import EngineOptions
 from broca.errors import BadInput, MissingExtra
-from broca.executors import Asker
-from broca.executors.base import Setting
-from broca.executors.records import ExecutorKind, ExecutorSpec, executors, open_host
-from broca.options import ExecutorOptions, ModelOptions
+from broca.executors.process import tune_process
+from broca.executors.records import ExecutorKind, executors, open_host
+from broca.options import ExecutorOptions
 
 
 def test_unknown_executor_is_refused():
@@ -73,26 +73,37 @@ def test_the_menu_names_this_process_first():
         assert callable(kind.open)
 
 
-def test_the_host_of_this_process_measures_with_the_model_itself(tiny):
-    """The local host makes a new executor for each run, on the model's device."""
-    host = open_host(ExecutorOptions())
-    spec = ExecutorSpec(
-        model=tiny, asker=Asker([]), setting=Setting(),
-        engine_options=EngineOptions(token_budget=99), model_options=ModelOptions(),
-        on_progress=lambda progress: None,
-    )  # fmt: skip
-    try:
-        local_executors = [host.executor(spec) for _ in range(2)]
-        assert local_executors[0] is not local_executors[1]
-        assert {executor.runner.device for executor in local_executors} == {"cpu"}
-        assert {executor.runner.token_budget for executor in local_executors} == {99}
-        assert not local_executors[0].concurrent
-    finally:
-        host.close()
-
-
 def test_missing_ray_names_the_command(monkeypatch):
     """A missing Ray is refused with the command that installs it, before a model is loaded."""
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install 'broca\[ray\]'"):
         broca.localize("no-such-model", task="addition", executor="ray")
+
+
+@pytest.mark.parametrize("torch_is_there", [False, True])
+def test_a_program_whose_torch_broca_imports_spins_briefly(monkeypatch, torch_is_there):
+    """`GOMP_SPINCOUNT` is set before broca imports torch, and left alone if torch is imported."""
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    if not torch_is_there:
+        monkeypatch.delitem(sys.modules, "torch")
+    assert callable(broca.load)
+    assert os.environ.get("GOMP_SPINCOUNT") == (None if torch_is_there else "2000")
+
+
+def test_spin_count_of_the_user_is_kept_everywhere(monkeypatch):
+    """`GOMP_SPINCOUNT` keeps the user's value; outside Linux no C library is opened."""
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr("ctypes.CDLL", lambda *_: 1 / 0)
+    tune_process()
+    assert os.environ["GOMP_SPINCOUNT"] == "7"
+
+
+def test_tuned_process_computes():
+    """A tuned process allocates and frees large arrays without an error."""
+    code = (
+        "from broca.executors.process import tune_process; tune_process(); import numpy as np; "
+        "print(sum(int(np.ones(10**7)[-1]) for _ in range(5)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "5\n"

@@ -58,6 +58,8 @@ def test_named_components_of_a_model_are_zeroed_or_scaled(model):
 
 def test_components_of_a_result_in_another_model(model, result):
     """A result as `heads` names components of the caller's model, whose weights must match."""
+    with pytest.raises(BadInput, match="'adding' selected nothing"):
+        ExportRequest.of(model, replace(result, selected=()), "weights", None)
     request = ExportRequest.of(model, result, "adapter", None)
     assert (request.model, request.components) == (model, result.selected)
     with pytest.raises(BadInput, match="are not those of the result"):
@@ -80,22 +82,6 @@ def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, mess
     with pytest.raises(UnsupportedModel, match=message):
         ExportRequest.of(replaced, None, form, None)
     assert ExportRequest.of(replaced, None, form, 0.5).ablation == AblationInfo("zero", 0.5)
-
-
-def test_mean_ablation_goes_into_weights(result):
-    """Mean ablation can be exported as weights."""
-    replaced = replace(result, ablation=AblationInfo("mean", 0.0))
-    assert ExportRequest.of(replaced, None, "weights", None).ablation.kind == "mean"
-
-
-def test_what_cannot_be_exported_is_refused_by_name(model, result, tmp_path):
-    """No components, an empty selection and a missing run are refused."""
-    with pytest.raises(BadInput, match="no components are named"):
-        ExportRequest.of(model, None, "weights", None)
-    with pytest.raises(BadInput, match="'adding' selected nothing"):
-        ExportRequest.of(replace(result, selected=()), None, "weights", None)
-    with pytest.raises(BadInput, match="is not a folder of a run"):
-        ExportRequest.of(tmp_path / "nothing", None, "weights", None)
 
 
 def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):

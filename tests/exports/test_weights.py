@@ -9,7 +9,7 @@ from models.architectures import ARCHITECTURES, make_model
 from broca.errors import UnsupportedModel
 from broca.exports.weights import changed_tensors, with_tensors, write_weights
 from broca.models import GatedModel, captured
-from broca.testing import tiny_llama, tiny_tokenizer
+from broca.testing import tiny_llama
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.3])
@@ -53,31 +53,6 @@ def test_a_block_of_experts_is_scaled_in_all_of_them(name):
         written = with_tensors(model, changed_tensors(gated, components, scale))
         assert torch.allclose(log_probabilities(written), reference, atol=1e-4)
         assert not torch.allclose(log_probabilities(model), reference, atol=1e-3)
-
-
-def test_shards_number_format_tokenizer_and_chat_template_are_kept(tmp_path):
-    """A checkpoint keeps shard sizes, number format and chat template, and one tensor changes."""
-    base = tiny_llama(layers=4).bfloat16()
-    tokenizer = tiny_tokenizer()
-    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
-    base.save_pretrained(tmp_path / "base", max_shard_size=60_000)
-    sizes = [file.stat().st_size for file in (tmp_path / "base").glob("*.safetensors")]
-    assert len(sizes) > 1
-    gated = GatedModel.wrap(base, tokenizer, name="tiny")
-    write_weights(gated, changed_tensors(gated, "L0H1"), tmp_path / "out", base=tmp_path / "base")
-    written = [file.stat().st_size for file in (tmp_path / "out").glob("*.safetensors")]
-    assert len(written) == len(sizes)
-    assert max(written) <= max(sizes)
-    loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out", dtype="auto")
-    assert loaded.dtype == torch.bfloat16
-    changed = [
-        name
-        for name, tensor in loaded.state_dict().items()
-        if not torch.equal(tensor, base.state_dict()[name])
-    ]
-    assert changed == ["model.layers.0.self_attn.o_proj.weight"]
-    template = hf.AutoTokenizer.from_pretrained(tmp_path / "out").chat_template
-    assert template == tokenizer.chat_template
 
 
 @pytest.mark.parametrize("components", ["L0H1+L2H0", "L1M", "L0A+L1M+L1H2"])

@@ -1,13 +1,20 @@
 """A tracker that records its calls."""
 
+from broca.integrations import TrackerKind
+
 
 class Recorder:
-    """Calls by name, in their order; it is the tracker and its only run."""
+    """A run of a tracker that keeps its calls by name, in their order."""
 
     def __init__(self):
         self.calls = []
 
-    def __call__(self, project, settings):
+    @property
+    def kind(self):
+        """The tracker whose run this is."""
+        return TrackerKind("recorder", self._begun)
+
+    def _begun(self, project, settings):
         self.calls.append(("begin", (project, settings), {}))
         return self
 

@@ -1,6 +1,7 @@
 """Logged values, and calls of each tracker's library."""
 
 import sys
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 
@@ -13,15 +14,16 @@ from simulated import toy_verification
 
 from broca.engine import Progress
 from broca.errors import BadInput, UnknownName
-from broca.integrations import Log, tracking
+from broca.integrations import Log, TrackerKind, tracking
 from broca.integrations.tracking import TRACKERS, numbers_of
+from broca.plugins import Plugins
 
 
 def test_a_run_is_begun_logged_and_ended():
     """A run logs settings, the result's numbers, a text, a figure and the files, then ends."""
     recorder = Recorder()
     result = make_result(verification=toy_verification())
-    with Log(recorder, project="p", settings={"a": 1}) as log:
+    with Log(recorder.kind, project="p", settings={"a": 1}) as log:
         log.result(result, ["file"])
     begin, numbers, (_, words, _), end = recorder.calls
     assert begin == ("begin", ("p", {"a": 1}), {})
@@ -35,7 +37,7 @@ def test_a_run_is_begun_logged_and_ended():
 def test_an_error_ends_the_run_as_failed():
     """An error ends the run as failed and is raised again."""
     recorder = Recorder()
-    with pytest.raises(RuntimeError, match="stop"), Log(recorder):
+    with pytest.raises(RuntimeError, match="stop"), Log(recorder.kind):
         raise RuntimeError("stop")
     assert recorder.calls[-1] == ("end", (), {"failed": True})
 
@@ -46,7 +48,7 @@ def test_progress_is_logged_now_and_then(monkeypatch):
     monkeypatch.setattr(tracking.time, "monotonic", lambda: now[0])
     recorder = Recorder()
     heard = []
-    with Log(recorder, also=lambda *words: heard.append(words)) as log:
+    with Log(recorder.kind, also=lambda *words: heard.append(words)) as log:
         log("searching", None)
         for second, done in ((0, 1), (1, 2), (6, 3), (7, 4)):
             now[0] = float(second)
@@ -93,7 +95,7 @@ def test_each_library_is_called(name, monkeypatch, tmp_path):
     """Each library's functions for begin, numbers, files and end are called with the values."""
     calls = {}
     monkeypatch.setitem(sys.modules, name, Library(calls))
-    with pytest.raises(RuntimeError), Log(name, project="project", settings={"a": 1}) as log:
+    with suppress(RuntimeError), Log(name, project="project", settings={"a": 1}) as log:
         log.log({"x": 1.0}, step=7)
         first = dict(calls)
         log.result(make_result(verification=toy_verification()), [tmp_path / "result.json"])
@@ -118,13 +120,12 @@ def test_each_library_is_called(name, monkeypatch, tmp_path):
 def test_trackers_of_other_packages_are_found(monkeypatch):
     """Trackers of other packages are found by entry point; unknown or missing ones are refused."""
     recorder = Recorder()
-    monkeypatch.setitem(sys.modules, "elsewhere", SimpleNamespace(begin=recorder))
-    entry = EntryPoint("elsewhere", "elsewhere:begin", "broca.trackers")
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points",
-        lambda group: [entry] if group == entry.group else [],
-    )
-    with Log("elsewhere") as log:
+    monkeypatch.setitem(sys.modules, "elsewhere", SimpleNamespace(KIND=recorder.kind))
+    entry = EntryPoint("recorder", "elsewhere:KIND", "broca.trackers")
+    monkeypatch.setattr("broca.plugins.entry_points", lambda group: [entry])
+    found = Plugins(TrackerKind, *TRACKERS.values(), group="broca.trackers")
+    monkeypatch.setattr(tracking, "TRACKERS", found)
+    with Log("recorder") as log:
         log.log({"x": 1.0})
     assert recorder.named("log") == [({"x": 1.0}, 1)]
     with pytest.raises(UnknownName, match="`log` 'wandbb' is unknown; did you mean 'wandb'"):

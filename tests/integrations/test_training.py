@@ -6,13 +6,14 @@ import pytest
 import torch
 from claims import claimed
 from independent import plain_loglikelihood, zeroed_by_hand
+from integrations.recorder import Recorder
+from journals import totals
 from transformers import Trainer, TrainingArguments
 
 from broca.errors import BadInput
 from broca.integrations import Log, TrainerCallback
-from broca.journal import Journal
 from broca.models import GatedModel
-from broca.tasks import Catalog
+from broca.store import Condition, Journal
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -48,7 +49,7 @@ def train(model, folder, callback, steps=4):
 def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
     """The drop equals a plain computation and is logged; the weights are trained as without it."""
     recorder = Recorder()
-    with Log(recorder) as log:
+    with Log(recorder.kind) as log:
         callback = TrainerCallback(
             tasks[0], "L0H1+L1H2", others=tasks[1:], every=2, limit=12, log=log
         )
@@ -83,9 +84,7 @@ def accuracy(model, path, *, limit):
     """Returns the accuracy on the callback's report items by the largest mean log-likelihood."""
     tokenizer = tiny_tokenizer()
     gated = GatedModel.wrap(model, tokenizer, name="plain")
-    tasks = claimed(
-        gated, path, Catalog(), others=[], items=8, seed=0, limit=limit, searched="task"
-    )
+    tasks = claimed(gated, path, others=[], items=8, seed=0, limit=limit, searched="task")
     right = []
     for place in tasks.places["report"][path]:
         document = tasks.benchmarks[path].document(tasks.bank[place][1])
@@ -117,12 +116,12 @@ def test_a_repeated_training_measures_nothing_again(tasks, tmp_path):
         train(tiny_llama(), tmp_path / str(number), callback)
         histories.append(callback.history)
         with Journal(journal, read_only=True) as opened:
-            rows += opened.query("SELECT sum(rows), count(*) FROM batches")
-            weights = opened.query("SELECT DISTINCT weights FROM conditions")
+            rows.append(totals(opened))
+            conditions = [Condition.read(line.text) for line in opened.lines("conditions")]
     assert histories[0] == histories[1]
     assert rows[0] == rows[1]
-    assert rows[0][0] == 2 * 2 * 12  # steps, masks, items
-    assert len(weights) == 2
+    assert rows[0]["rows"] == 2 * 2 * 12  # steps, masks, items
+    assert len({condition.weights for condition in conditions}) == 2
 
 
 def test_bad_input_is_refused_before_training(tasks):

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load, self_test
 from broca.models.adapters import adapter_in
-from broca.runs.provenance import model_info
+from broca.runs.run import model_info
 from broca.testing import tiny_llama, tiny_tokenizer
 
 TOKENS = torch.arange(2, 12)[None]

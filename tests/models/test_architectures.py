@@ -276,18 +276,14 @@ def test_slopes_of_gates_equal_finite_differences(case):
 def test_model_runs_from_the_middle(case):
     """A pass resumed at a layer, or at its output projection, gives the logits of a whole pass."""
     model = wrap(case)
-    assert model.resumable
+    assert model.resumption.possible
     tokens, attention = batch()
     with torch.no_grad():
-        with model.head_outputs() as mixed:
-            full, inputs = model.forward_with_layer_inputs(tokens, attention, keep=1)
-        outputs = dict(zip(model.skippable, mixed, strict=True))
+        with model.resumption.layer_inputs() as inputs, model.resumption.head_outputs() as heads:
+            full, _ = model.forward(tokens, attention, keep=1)
         for layer in range(LAYERS):
-            for taken_up in (None, outputs.get(layer)):
-                with (
-                    model.resumed_at(layer, inputs[layer]),
-                    model.attention_taken_up(layer, taken_up),
-                ):
+            for outputs in (None, heads.get(layer)):
+                with model.resumption.at(layer, inputs[layer], outputs):
                     part, _ = model.forward(tokens, attention, keep=1)
                 torch.testing.assert_close(part, full, atol=1e-5, rtol=1e-5)
 
@@ -299,7 +295,7 @@ def test_attention_is_taken_up_where_it_ends_in_its_projection(case):
     """
     model = wrap(case)
     layers = tuple(projection.layer for projection in model.structure.projections)
-    assert model.skippable == (() if case[0].name in ("BLOOM", "BitNet") else layers)
+    assert model.resumption.skippable == (() if case[0].name in ("BLOOM", "BitNet") else layers)
 
 
 def table_of_hand_written():

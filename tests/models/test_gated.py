@@ -225,13 +225,6 @@ def test_no_setting_of_the_model_changes_or_ends_a_greedy_text(plain, settings):
     assert {name: getattr(plain.generation_config, name) for name in settings} == settings
 
 
-def test_a_sampled_text_is_one_text(plain):
-    """Settings of the model that multiply texts, or wrap them, do not hold for samples either."""
-    vars(plain.generation_config).update(num_return_sequences=2, return_dict_in_generate=True)
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
-    assert isinstance(model.generate("ab", max_new_tokens=4, do_sample=True), str)
-
-
 def test_generate_samples_where_wanted(model):
     """Options of `generate` are passed to transformers."""
     torch.manual_seed(0)

@@ -79,15 +79,6 @@ def test_gate_scales_the_slice_of_the_projections_input(tiny, batch):
     assert torch.equal(activations[0], expected)
 
 
-def test_hooks_are_gone_after_the_context_even_after_an_error(tiny, batch):
-    """An error within the context removes the hooks."""
-    bare = logits(tiny, *batch)
-    with pytest.raises(ZeroDivisionError), tiny.gates(torch.zeros(3, len(tiny.components))):
-        raise ZeroDivisionError
-    assert torch.equal(logits(tiny, *batch), bare)
-    assert not any(point.module._forward_pre_hooks for point in tiny.points)
-
-
 def test_selected_rows_keep_their_gates(tiny, batch):
     """When rows leave a batch, the others keep their gates."""
     tokens, attention = batch

@@ -148,13 +148,6 @@ def test_windows_are_shared_rightly_and_scaled_positions_are_not(name, not_share
     assert {way for way in WAYS if not getattr(sharing, way)} - {"decoding"} == not_shared
 
 
-def test_short_rows_of_scaled_positions_share():
-    """Rows on the short side of the scaling length are padded together."""
-    gated = GatedModel.wrap(model_of("phi3"), tiny_tokenizer(), name="phi3")
-    assert gated.sharing(32).complete
-    assert not gated.sharing(41).padding
-
-
 def test_a_complete_proof_holds_for_shorter_rows_and_copies():
     """A proof is made once: for shorter rows, and for the copies that lanes run."""
     gated = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")

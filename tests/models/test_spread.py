@@ -83,13 +83,3 @@ def test_gates_act_on_the_device_of_their_layer(replaced):
     assert logits.shape[:2] == (3, 2)
     with pytest.raises(RuntimeError, match="device"):  # tensors of both devices do not mix
         torch.ones(3, 1) * torch.ones(3, 1, device="meta")
-
-
-def test_weights_are_held_once_however_many_lanes():
-    """Copies of the modules share every weight."""
-    model = load(tiny_llama(), tiny_tokenizer())
-    places = {tensor.data_ptr() for tensor in model.model.state_dict().values()}
-    copies = [model.copy() for _ in range(3)]
-    for copy in copies:
-        assert {tensor.data_ptr() for tensor in copy.model.state_dict().values()} == places
-    assert torch.equal(copies[0].model.lm_head.weight, model.model.lm_head.weight)

@@ -46,9 +46,9 @@ def test_loading_and_asking_leave_the_model_as_it_was(plain):
     gates = torch.ones(2, 8).numpy()
     gates[1, 3] = 0
     Engine(model).run(requests, gates, torch.tensor([0, 1]).numpy())
-    assert model.resumable
+    assert model.resumption.possible
     assert model.differentiable
-    assert model.skippable == (0, 1)
+    assert model.resumption.skippable == (0, 1)
     model.generate("a", max_new_tokens=2)
     assert state(plain) == before
     assert all(torch.equal(plain.state_dict()[name], weights[name]) for name in weights)
@@ -75,6 +75,13 @@ def test_an_error_restores_the_state(plain):
     assert state(plain) == before
     with pytest.raises(ValueError, match="no_such_option"):
         model.generate("a", no_such_option=1)
+    assert state(plain) == before
+    skipped = plain.model.layers[0]
+    skipped.forward = wrapped = skipped.forward  # as another library replaces it
+    hidden, heads = torch.zeros(1, 6, 32), torch.zeros(1, 6, 32)
+    with pytest.raises(ZeroDivisionError), model.resumption.at(1, hidden, heads):
+        raise ZeroDivisionError
+    assert skipped.__dict__.pop("forward") is wrapped
     assert state(plain) == before
 
 

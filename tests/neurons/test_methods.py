@@ -11,9 +11,7 @@ from neurons.conftest import letters
 from broca.errors import BadInput
 from broca.neurons.methods import (
     NEURON_METHODS,
-    choice_steps,
     choose_neurons,
-    require_neuron_method,
 )
 from broca.neurons.neuron_run import NeuronRun
 from broca.options import MethodOptions, RuleOptions
@@ -25,7 +23,7 @@ RULE = RuleOptions(count=6, steps=3)
 def test_every_method_gives_the_wanted_number(ask, method):
     """Every method selects `count` neurons, so methods can be compared at equal count."""
     run = ask(letters(6), letters(4, name="others", start=12), rule=RULE)
-    options = MethodOptions(rows=18)
+    options = MethodOptions()
     choice = choose_neurons(run, "letters", method=method, options=options, contrast=["others"])
     assert len(choice.columns) == 6
     assert choice.columns.tolist() == sorted(set(choice.columns.tolist()))
@@ -64,33 +62,6 @@ def test_methods_say_what_they_lack(ask, method, message):
     """The message names the missing or unknown option."""
     with pytest.raises(BadInput, match=message):
         choose_neurons(ask(letters(2)), "letters", method=method)
-
-
-def test_an_unknown_search_is_refused_whatever_the_method():
-    """An unknown search is refused before anything is measured."""
-    with pytest.raises(BadInput, match="'greedy'"):
-        require_neuron_method("cnl", MethodOptions(search="greedyy"))
-
-
-@pytest.mark.parametrize("method", [name for name in NEURON_METHODS if name != "sensing"])
-def test_the_rows_of_a_method_are_expected(expecting, method):
-    """Items of the task and, for activations, of the contrast are counted; `random` needs none."""
-    settings = {"method": method, "contrast": ["others"]}
-    run, counts = expecting(lambda run: choice_steps(run, "letters", **settings))
-    choose_neurons(run, "letters", **settings)
-    rows = {"activation": 7, "random": 0}.get(method, 4)
-    assert counts() == (rows, rows, rows)
-
-
-@pytest.mark.parametrize("search", ["masked-gradient", "cs-stratified"])
-def test_the_rows_of_sensing_are_expected(expecting, search):
-    """The row budget is expected; a search may finish early."""
-    settings = {"method": "sensing", "options": MethodOptions(search=search, rows=1200)}
-    run, counts = expecting(lambda run: choice_steps(run, "letters", **settings))
-    choose_neurons(run, "letters", **settings)
-    done, total, expected = counts()
-    assert done == total
-    assert 0.5 * expected < done <= expected == 1200
 
 
 def test_every_record_is_complete():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput
-from broca.neurons.sets import RandomSets, require_one_of, shared
+from broca.neurons.sets import RandomSets, shared
 
 LAYERS = np.repeat([0, 1, 2, 3], 50)
 
@@ -56,13 +56,3 @@ def test_too_few_others_are_refused():
     """The message says to raise `sigma`."""
     with pytest.raises(BadInput, match="raise `sigma`"):
         RandomSets(1).like(np.arange(150), LAYERS, seed=0)
-
-
-def test_wrong_values_are_refused():
-    """Zero draws, an unknown matching and an unknown choice are refused."""
-    with pytest.raises(BadInput, match="`draws`"):
-        RandomSets(0)
-    with pytest.raises(BadInput, match="`matching`"):
-        RandomSets(1, "heads")
-    with pytest.raises(BadInput, match="did you mean 'erase'"):
-        require_one_of("action", "eras", ("erase", "tune"))

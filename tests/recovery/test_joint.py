@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-from broca.recovery import highest, interval, joint_effects
+from broca.recovery.joint import highest, interval, joint_effects
 
 
 def problem(rows, components, *, seed=0, responses=2, noise=0.3, effects=None):

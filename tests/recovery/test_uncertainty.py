@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.linear_model import Lasso
 
 from broca import designs
-from broca.recovery import DISCOVERY, PaperLasso, estimate, uncertainty
+from broca.recovery.regressions import Standardized
+from broca.recovery.uncertainty import DISCOVERY, additivity, uncertainty
 
 
 def simulated(seed, *, masks=150, components=60, planted=4, noise=0.1):
@@ -17,9 +19,14 @@ def simulated(seed, *, masks=150, components=60, planted=4, noise=0.1):
     return design, 1 + design @ effects + rng.normal(0, noise, masks), effects
 
 
+def lasso(alpha=0.01):
+    """Returns a Lasso of standardized responses."""
+    return Standardized(Lasso(alpha=alpha))
+
+
 def lasso_uncertainty(design, y, *, k=5, seed=0, resamples=30, alpha=0.01):
-    """Returns the uncertainty of the paper's Lasso."""
-    fitted = PaperLasso(alpha=alpha).fit(design, y)
+    """Returns the uncertainty of a Lasso."""
+    fitted = lasso(alpha).fit(design, y)
     return uncertainty(design, y, fitted, k=k, seed=seed, resamples=resamples)
 
 
@@ -49,7 +56,6 @@ def test_p_values_are_those_of_least_squares():
     matrix = np.column_stack([np.ones(150), design[:, [sure, column]]])
     solution, (squares,), _, _ = np.linalg.lstsq(matrix, y, rcond=None)
     error = np.sqrt(squares / 147 * np.linalg.inv(matrix.T @ matrix)[2, 2])
-    assert result.estimates[column] == pytest.approx(solution[2])
     assert result.p_values[column] == pytest.approx(stats.t.cdf(solution[2] / error, 147))
     half = stats.t.ppf(0.95, 147) * error
     np.testing.assert_allclose(result.intervals[column], [solution[2] - half, solution[2] + half])
@@ -83,45 +89,32 @@ def test_same_seed_same_frequencies():
     assert (first != other).any()
 
 
-def test_within_strata_it_is_least_squares_with_a_level_for_each():
-    """The fit equals least squares with dummy variables; a single stratum changes nothing."""
-    design, y, _ = simulated(5, planted=0)
-    strata = np.arange(150) % 3
-    y = y + 0.5 * strata
-    result = estimate(design, y, strata)
-    matrix = np.column_stack([*(strata == number for number in range(3)), design[:, 7]])
-    solution, (squares,), _, _ = np.linalg.lstsq(matrix.astype(float), y, rcond=None)
-    error = np.sqrt(squares / 146 * np.linalg.inv(matrix.T.astype(float) @ matrix)[3, 3])
-    assert result.estimates[7] == pytest.approx(solution[3])
-    assert result.p_values[7] == pytest.approx(stats.t.cdf(solution[3] / error, 146))
-    for same in (None, np.full(150, 4)):
-        np.testing.assert_array_equal(
-            estimate(design, y, same).p_values, lasso_uncertainty(design, y).p_values
-        )
+def test_additive_responses_are_explained():
+    """The model explains nearly all variance without noise and about half with equal noise."""
+    masks = designs.stratified(200, 40, sparsity=0.1, seed=0)
+    signal = masks @ np.where(np.arange(40) < 4, -0.3, 0.0)
+    noise = np.random.default_rng(0).normal(0, signal.std(), 200)
+    clear = additivity(masks, signal, lasso(), seed=0)
+    assert clear.explained > 0.97
+    assert clear.rank_correlation > 0.8
+    assert clear.masks == 200
+    assert additivity(masks, signal + noise, lasso(), seed=0).explained == pytest.approx(
+        0.5, abs=0.2
+    )
 
 
-def test_no_component_takes_the_blame_for_the_size_of_masks():
-    """Mask sizes differ and components have costs: components without effect are no discoveries.
+def test_what_does_not_add_up_is_not_explained():
+    """Neither the parity of two columns nor held-out masks of an overfitted model are explained.
 
-    Without strata they are discoveries, because they are more often in large masks.
+    Fewer than 20 responses and equal responses have no additivity.
     """
-    false = {"alike": 0, "all": 0}
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        sizes = rng.integers(3, 30, 600)
-        masks = np.stack([rng.permutation(60) < size for size in sizes])
-        effects = np.where(np.arange(60) < 30, -0.03, 0.0)
-        y = 1 + masks @ effects + rng.normal(0, 0.1, 600)
-        for name, strata in (("alike", sizes // 3), ("all", None)):
-            discoveries = estimate(masks, y, strata).p_values[30:] < 0.05
-            false[name] += int(discoveries.sum())
-    assert false["alike"] <= 0.08 * 300
-    assert false["all"] > 2 * false["alike"]
-
-
-def test_equal_responses_of_a_stratum_are_no_evidence():
-    """Rounding errors of a stratum's mean count as zero."""
-    masks = np.random.default_rng(0).random((40, 6)) < 0.3
-    result = estimate(masks, np.where(np.arange(40) < 20, 0.1, 0.7), np.arange(40) // 20)
-    assert np.isnan(result.intervals).all()
-    assert (result.p_values == 1).all()
+    rng = np.random.default_rng(0)
+    masks = rng.random((200, 12)) < 0.5
+    parity = (masks[:, 0] ^ masks[:, 1]).astype(float)
+    assert additivity(masks, parity, lasso(), seed=0).explained < 0.1
+    wide, noise = rng.random((40, 200)) < 0.3, rng.normal(size=40)
+    fitted = lasso(0.001).fit(wide, noise)
+    assert np.var(noise - fitted.predict(wide)) < 0.1 * np.var(noise)
+    assert additivity(wide, noise, lasso(0.001), seed=0).explained < 0.2
+    assert additivity(masks, np.ones(200), lasso(), seed=0) is None
+    assert additivity(masks[:19], np.arange(19.0), lasso(), seed=0) is None

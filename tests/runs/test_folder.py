@@ -5,7 +5,6 @@ import json
 import pytest
 
 from broca.errors import BadInput, JournalBusy, OutFolderTaken
-from broca.journal import Journal
 from broca.options import (
     LocalizeOptions,
     ModelOptions,
@@ -14,6 +13,7 @@ from broca.options import (
     TaskOptions,
 )
 from broca.runs.folder import RunFolder, finished_files, note_finished, options_of_run
+from broca.store import Journal
 
 
 def claim(folder, *, seed=0, **arguments):

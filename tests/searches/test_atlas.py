@@ -6,17 +6,17 @@ import pytest
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.recovery import interval
-from broca.searches.atlas import FEWEST_ROWS, ROWS_PER_TASK, AtlasProblem, AtlasSearch
+from broca.recovery.joint import interval
+from broca.searches.atlas import AtlasProblem, atlas_rows, measure_atlas
 
 ITEMS = 40
 TRUTH = np.zeros((3, 48))
 TRUTH[0, [1, 2, 30]] = TRUTH[1, [7, 30]] = TRUTH[2, [11, 12, 30]] = -0.3
 
 
-def problem(*, tasks=3, rows=None, seed=0, continuous=True):
+def problem(*, rows=2400, seed=0, continuous=True):
     """Returns a problem in which items of task `t` start at `100 * t`."""
-    items = {f"task {t}": np.arange(100 * t, 100 * t + ITEMS) for t in range(tasks)}
+    items = {f"task {t}": np.arange(100 * t, 100 * t + ITEMS) for t in range(3)}
     return AtlasProblem(48, items, rows, seed, continuous)
 
 
@@ -47,7 +47,7 @@ class Tasks:
 
 def solve(tasks=None, **options):
     """Returns the chart of the search."""
-    return searches.run(AtlasSearch(problem(**options)), (tasks or Tasks()).run)
+    return searches.run(measure_atlas(problem(**options)), (tasks or Tasks()).run)
 
 
 def test_every_effect_on_every_task():
@@ -73,13 +73,12 @@ def test_tasks_share_every_mask():
     assert used[used > 0].max() - used[used > 0].min() <= 1
 
 
-@pytest.mark.parametrize("rows", [600, 1000, 1501, None])
+@pytest.mark.parametrize("rows", [600, 1000, 1501])
 def test_budget_is_kept_and_spent(rows):
     """The budget is never exceeded, and less than a mask's rows are left."""
     tasks = Tasks()
     solve(tasks, rows=rows)
-    budget = rows or 3 * ROWS_PER_TASK
-    assert budget - 3 < tasks.rows <= budget
+    assert rows - 3 < tasks.rows <= rows
 
 
 def test_same_seed_same_bits_and_another_seed_other_masks():
@@ -107,11 +106,11 @@ def test_shared_resamples_give_the_mean_effect_an_interval():
     assert high[30] < 0
 
 
-def test_refusals():
-    """A single task, too few rows and too few resamples are refused."""
+def test_rows_of_an_atlas():
+    """Without a budget there are 800 rows for each task; one task and few rows are refused."""
+    assert atlas_rows(None, 3) == 2400
+    assert atlas_rows(600, 3) == 600
     with pytest.raises(BadInput, match="at least two, not 1"):
-        AtlasSearch(problem(tasks=1))
-    with pytest.raises(BadInput, match=f"`rows` 599 is too few .* at least {3 * FEWEST_ROWS}"):
-        AtlasSearch(problem(rows=599))
-    with pytest.raises(BadInput, match="at least 20 resamples"):
-        AtlasSearch(problem(), resamples=5)
+        atlas_rows(None, 1)
+    with pytest.raises(BadInput, match=r"`rows` 599 is too few .* at least 600"):
+        atlas_rows(599, 3)

@@ -1,4 +1,6 @@
-"""All searches on planted problems, and the requirements that they share."""
+"""All methods: what they share on planted problems, their records and their options."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +12,14 @@ from broca.searches import METHODS, Problem, make_search
 from broca.testing import planted_problem
 
 ITEMS = np.arange(20)
+PROBLEM = Problem(
+    30, ITEMS, 5, 10_000, 0, confirm=np.arange(20, 30), continuous=True, differentiable=True
+)
 
 
-def solve(method, planted, *, k=5, rows=None, items=ITEMS, seed=0, **options):
+def solve(method, planted, *, k=5, rows=None, seed=0, **options):
     """Runs a search on a planted problem and counts its rows."""
-    problem = Problem(len(planted.effects), items, k, rows, seed, differentiable=True)
+    problem = Problem(len(planted.effects), ITEMS, k, rows, seed, differentiable=True)
     spent = 0
 
     def execute(plan):
@@ -28,22 +33,27 @@ def solve(method, planted, *, k=5, rows=None, items=ITEMS, seed=0, **options):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_finds_the_planted_components(method):
-    """Each method selects exactly the planted columns of an additive problem."""
+    """Each selects exactly the planted columns, first in an order of all; the seed decides all."""
     planted = planted_problem(components=60, effect=0.15, noise=0.05, seed=1)
-    ranking, _ = solve(method, planted)
+    ranking, _ = solve(method, planted, seed=9)
     assert set(ranking.selected) == set(planted.planted)
     assert not ranking.reason
+    assert sorted(ranking.order) == list(range(60))
+    assert ranking.order[: len(ranking.selected)] == ranking.selected
+    again, _ = solve(method, planted, seed=9)
+    np.testing.assert_array_equal(ranking.effects, again.effects)
+    assert ranking.order == again.order
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_selects_nothing_where_nothing_responds(method):
     """Constant responses give no selection and a reason."""
-    problem = Problem(30, ITEMS, 5, None, 0, differentiable=True)
 
     def constant(plan):
         gradients = np.zeros((len(plan), 30), dtype=np.float32) if plan.gradients else None
         return Measurement(plan, np.ones(len(plan)), gradients)
 
+    problem = Problem(30, ITEMS, 5, None, 0, differentiable=True)
     ranking = searches.run(make_search(method, problem), constant)
     assert ranking.selected == ()
     assert ranking.reason
@@ -67,45 +77,11 @@ def test_row_budget_is_kept(method):
         assert 0 < spent <= rows
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_same_seed_same_result(method):
-    """The seed determines effects and order."""
-    planted = planted_problem(components=40, seed=4)
-    first, _ = solve(method, planted, seed=9)
-    second, _ = solve(method, planted, seed=9)
-    np.testing.assert_array_equal(first.effects, second.effects)
-    assert first.order == second.order
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_order_holds_every_column_once_and_begins_with_the_selection(method):
-    """The order is a permutation that starts with the selection."""
-    planted = planted_problem(components=40, seed=5)
-    ranking, _ = solve(method, planted)
-    assert sorted(ranking.order) == list(range(40))
-    assert ranking.order[: len(ranking.selected)] == ranking.selected
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_budget_too_small_for_the_method_is_refused(method):
-    """The message says that the rows are too few."""
-    with pytest.raises(BadInput, match=r"`rows` 10 is too few"):
-        make_search(method, Problem(30, ITEMS, 5, 10, 0, differentiable=True))
-
-
-def test_unknown_method_is_refused_with_the_nearest_name():
-    """The message suggests the nearest name."""
-    with pytest.raises(UnknownName, match="did you mean 'greedy'"):
-        make_search("greeedy", Problem(4, ITEMS, 1, None, 0))
-
-
 @pytest.mark.parametrize("components", [2, 7, 16])
 @pytest.mark.parametrize("method", METHODS)
 def test_no_default_refuses_a_small_model(method, components):
     """A component that costs half the response ranks first in models of few components."""
-    problem = Problem(
-        components, ITEMS, 5, None, 0, confirm=ITEMS + 20, continuous=True, differentiable=True
-    )
+    problem = replace(PROBLEM, components=components, rows=None)
     slopes = np.zeros(components, dtype=np.float32)
     slopes[0] = -0.5
 
@@ -116,3 +92,39 @@ def test_no_default_refuses_a_small_model(method, components):
         return Measurement(plan, responses, slope if plan.gradients else None)
 
     assert searches.run(make_search(method, problem), execute).order[0] == 0
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_what_a_method_needs_is_refused_before_anything_is_measured(method):
+    """Too few rows, missing gradients and unknown options are refused; the message says what."""
+    assert next(method.search(PROBLEM)) is not None
+    with pytest.raises(BadInput, match=r"`rows` 10 is too few"):
+        method.require(replace(PROBLEM, rows=10))
+    with pytest.raises(BadInput, match="has no option 'sparsty'"):
+        method.strategy({"sparsty": 0.1})
+    without = replace(PROBLEM, differentiable=False, rows=100_000)
+    if method.name.startswith("gradient") or method.name == "learned-gates":
+        with pytest.raises(BadInput, match="`response` to probability or margin"):
+            method.require(without)
+    else:
+        method.require(without)
+
+
+def test_records():
+    """The default comes first, options have defaults, and the help is one sentence."""
+    assert next(iter(METHODS)) == searches.DEFAULT_METHOD
+    assert METHODS["one-shot"].options == {"contrast": 0.0}
+    assert METHODS["gradient-masked"].options == {"low": 0.05, "high": 0.15, "contrast": 0.0}
+    assert set(METHODS["cs-stratified"].options) == {
+        "sparsity", "recovery", "intercept", "resamples", "contrast",
+    }  # fmt: skip
+    assert METHODS["one-shot"].help == ("Every head alone: which heads matter when ablated alone.")
+    for method in METHODS.values():
+        METHODS["cs-tuned"].strategy(method.tuning or {})  # options that exist
+        assert method.usual_rows(PROBLEM) > 0
+
+
+def test_unknown_method_is_refused_with_the_nearest_name():
+    """The message suggests the nearest name."""
+    with pytest.raises(UnknownName, match="did you mean 'greedy'"):
+        make_search("greeedy", PROBLEM)

@@ -7,12 +7,12 @@ import pytest
 from stress_tests.observing_here import observer
 
 from broca.errors import SelfTestFailed
+from broca.results.base import Interval
+from broca.results.stress_test import Shift
 from broca.stress_tests import properties
 from broca.stress_tests.families import load_family
-from broca.stress_tests.observing import AnswerLogProbs
-from broca.stress_tests.prompts import Operand, PromptPair, TokenizedFamily
-from broca.stress_tests.stand_ins import OutputsOf
-from broca.stress_tests.subject import StressSubject
+from broca.stress_tests.patcher import Ablated, OutputsOf
+from broca.stress_tests.subject import Operand, PromptPair, StressSubject, TokenizedFamily
 
 SORTING = ("L3H12", "L0H3", "L3H1", "L0H4")
 
@@ -75,26 +75,17 @@ def test_shares_are_of_the_damage():
     """A part that restores three of four lost nats has a share of 0.75."""
 
     def observe(observations):
-        margins = {"()": 5.0, "Zeros": 1.0}
-        values = []
-        for observation in observations:
-            name = type(observation.stand_in).__name__ if observation.columns else "()"
-            margin = np.float32(margins.get(name, 4.0))
-            values.append(np.array([0, -margin] * 2, dtype=np.float32))
-        return values
+        margins = [
+            5.0 if not seen.columns else 1.0 if seen.write == Ablated() else 4.0
+            for seen in observations
+        ]
+        return [np.array([0, -margin] * 2, dtype=np.float32) for margin in margins]
 
     (last, before) = properties.reversal(observe, MADE)
     assert (last.part, before.part) == ("the last token", "all but the last token")
     assert last.share.value == before.share.value == 0.75
-
-
-def test_heads_without_effect_have_nothing_to_reverse():
-    """`reversal` returns no parts where the ablation does no damage."""
-
-    def observe(observations):
-        return [np.zeros(4, dtype=np.float32) for _ in observations]
-
-    assert properties.reversal(observe, MADE) == ()
+    harmless = properties.reversal(lambda asked: [np.zeros(4, np.float32) for _ in asked], MADE)
+    assert harmless == ()
 
 
 def test_planted_heads_transfer(observe, subject):
@@ -127,8 +118,8 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
 
     def observe(observations):
         for observation in observations:
-            if isinstance(observation.stand_in, OutputsOf):
-                sources[len(sources)] = observation.stand_in.sources
+            if isinstance(observation.write, OutputsOf):
+                sources[len(sources)] = observation.write.sources
         return [np.zeros(6, dtype=np.float32) for _ in observations]
 
     shifts = properties.transfer(observe, two_pairs)
@@ -144,12 +135,60 @@ def test_a_self_patch_that_changes_anything_ends_the_test(observe, subject):
         properties.self_patch(lambda observations: [np.array([0, 0.25], dtype=np.float32)], subject)
 
 
-def test_margins_compare_with_the_best_foil(observe, subject):
-    """A margin is log p of the right first token minus that of the best foil; most are positive."""
-    family = subject.family
-    (vector,) = observe([AnswerLogProbs(family.prompts, (), family.answers)])
-    log_probs = vector.reshape(len(family.prompts), -1)
-    assert log_probs.shape == (32, len(family.answers[0]))
-    margins = properties._margins(log_probs)
-    assert margins.tolist() == pytest.approx([row[0] - max(row[1:]) for row in log_probs.tolist()])
-    assert (margins > 0).mean() > 0.9  # the planted model sorts and reverses
+def made_probe(outputs, templates=lambda operand: 0):
+    """Returns the probe of two operations on 24 operands with the given outputs."""
+    operands = tuple(
+        Operand({"a": (), "b": (), None: (number, number % 5)}, {}, templates(number))
+        for number in range(24)
+    )
+    family = TokenizedFamily("made", ("a", "b"), operands)
+    vector = np.asarray(outputs, dtype=np.float32)
+    made = SimpleNamespace(family=family, columns=(1,), seed=0)
+    return properties.decodability(lambda _: [vector.ravel()], made)
+
+
+def test_a_present_feature_is_decoded_and_noise_is_not():
+    """The probe reads a feature on held-out operands; noise, labels and operands are chance."""
+    labels, noise = np.repeat([0, 1], 24), np.random.default_rng(0).normal(size=(48, 5))
+    result = made_probe(np.column_stack([labels + 0.1 * noise[:, 0], noise[:, 1:]]))
+    assert result.accuracy == 1.0
+    assert result.shuffled < 0.75
+    assert result.surface == result.chance == 0.5
+    assert (result.templates, result.items) == (None, 48)
+    assert made_probe(noise).accuracy < 0.75
+
+
+def test_templates_are_left_out_in_turn():
+    """A feature whose meaning flips between templates has accuracy 0 on the held-out template."""
+    labels, operands = np.repeat([0, 1], 24), np.tile(np.arange(24), 2)
+    outputs = (labels ^ operands % 2)[:, None]
+    assert made_probe(outputs, lambda operand: operand % 2).templates == 0.0
+
+
+def shift(value, name="x", copying=None, beyond=1.0):
+    """Returns a shift of the given size with narrow intervals."""
+    narrow = [
+        None if v is None else Interval(v, v - 0.1, v + 0.1) for v in (value, copying, beyond)
+    ]
+    return Shift(name, *narrow)
+
+
+@pytest.mark.parametrize(
+    ("real", "controls", "positive", "label"),
+    [
+        (shift(3), [shift(0)], 5, "transfers"),
+        (shift(3), [shift(0)], 0, "inconclusive"),
+        (shift(0, copying=0), [shift(0)], 5, "inert"),
+        (shift(0, copying=2), [shift(0)], 5, "answer-bias"),
+        (shift(1, copying=4), [shift(0)], 5, "answer-bias"),
+        (shift(3), [shift(3, "noise of the same norm", beyond=0)], 5, "broad-state"),
+        (shift(3), [shift(3, "random heads", beyond=0)], 5, "soft"),
+    ],
+)
+def test_the_rule(real, controls, positive, label):
+    """The first matching rule gives the label; a failed positive control is inconclusive."""
+    verdict, text = properties.judge(
+        [real, *controls], Interval(positive, positive - 0.1, positive + 0.1)
+    )
+    assert verdict == label
+    assert text.endswith(".")

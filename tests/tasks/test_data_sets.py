@@ -6,7 +6,7 @@ import pytest
 
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks import Catalog, LogLikelihood, RequestTokenizer, TaskOptions
-from broca.tasks.data_sets import DATA_SETS, read_data_set
+from broca.tasks.data_sets import read_data_set
 from broca.testing import tiny_tokenizer
 
 ROWS = {
@@ -64,17 +64,6 @@ def test_known_columns_become_examples(write, name):
     assert len({example["content"] for example in worded}) == 1
 
 
-def test_own_data_may_have_paraphrases(write):
-    """Rows of prompt, answer and paraphrases become wordings; `limit` limits the rows."""
-    row = {"prompt": "p", "answer": "a", "paraphrases": ["q", "r"]}
-    task = read_data_set(write(row, {**row, "prompt": "s"}), limit=1)
-    assert [example["paraphrases"] for example in task.examples] == [["q", "r"]]
-    worded = task.by_wording().examples
-    assert [example["prompt"] for example in worded] == ["p", "q", "r"]
-    assert [example["wording"] for example in worded] == ["wording 0", "wording 1", "wording 2"]
-    assert task.capability.endswith("data.jsonl")
-
-
 def test_a_data_set_is_a_task_of_the_catalog(write):
     """An item of a data set asks whether the answer, after a space, is the greedy one."""
     name = f"data:{write(*[{'prompt': f'p{n}', 'answer': f'a{n}'} for n in range(12)])}"
@@ -123,11 +112,6 @@ def test_an_empty_answer_stays_empty(write):
     rows = ({"prompt": "p", "answer": "a"}, {"prompt": "q", "answer": " "})
     first, second = read_data_set(write(*rows)).examples
     assert (first["answer"], second["answer"]) == (" a", "")
-
-
-def test_the_papers_data_sets_have_short_names():
-    """The short names are those of data sets whose id on the hub is certain."""
-    assert set(DATA_SETS) == {"gsm8k", "metamath", "emotion", "imdb", "counterfact"}
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,6 @@ def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
     assert Task.from_examples(PAIRS).name == "examples"
 
 
-def test_a_file_may_begin_with_a_byte_order_mark(write, tmp_path):
-    """A byte order mark at the beginning of a file is ignored."""
-    path = tmp_path / "marked.jsonl"
-    path.write_text(json.dumps(ROWS[0]), encoding="utf-8-sig")
-    assert Task.from_file(path).examples == (ROWS[0],)
-
-
 @pytest.mark.parametrize("label", [1, " blue", "blue"])
 def test_a_label_is_an_index_or_the_text_of_a_choice(label):
     """A label may be an index, or a choice's text with or without its leading space."""
@@ -131,10 +124,6 @@ def test_what_holds_no_examples_is_refused(write, tmp_path):
         Task.from_file(tmp_path / "none.jsonl")
     with pytest.raises(BadInput, match="cannot be read: Is a directory"):
         Task.from_file(tmp_path)
-    path = tmp_path / "latin.jsonl"
-    path.write_bytes(b'{"prompt": "\xe9", "answer": "a"}')
-    with pytest.raises(BadInput, match="is not UTF-8 text"):
-        Task.from_file(path)
     for empty in ([], write("", "")):
         with pytest.raises(TaskUnusable, match="has no examples"):
             Task.from_examples(empty)

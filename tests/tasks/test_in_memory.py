@@ -1,17 +1,13 @@
 """Tasks of examples, which lm-eval asks and scores, against plain transformers."""
 
-import json
-
 import numpy as np
 import pytest
-import torch
 from independent import plain_generation, plain_loglikelihood
 
 import broca
 from broca.engine import Engine
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
-from broca.tasks.digests import item_digests
 from broca.tasks.examples import ANSWER_METRICS
 from broca.tasks.in_memory import matches
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -177,61 +173,14 @@ def test_a_function_that_fails_or_gives_no_number_is_named():
             benchmark.score(benchmark.items[0], [Generation("x", 1)])
 
 
-def test_everything_else_is_lm_evals(tiny):
-    """Few-shot examples, limits, margins and splits work as for other tasks."""
-    rows = [(f"{number} + 0 =", f" {number}") for number in range(20)]
-    catalog = Catalog()
-    options = TaskOptions(num_fewshot=2, limit=10)
-    benchmark = catalog.load(broca.Task.from_examples(rows), REQUESTS, options=options)
-    first = benchmark.items[0]
-    *solved, last = first.prompt.split("\n\n")
-    assert [text in [f"{a}{b}" for a, b in rows] for text in solved] == [True, True]
-    assert last in [prompt for prompt, _ in rows]
-    assert len(benchmark.items) <= 10
-    assert "served as solved examples only" in benchmark.notes[0]
-    gold = catalog.load("examples", REQUESTS, options=TaskOptions(reference="gold"))
-    assert gold.margin(gold.items[7]).requests == (REQUESTS.loglikelihood("7 + 0 =", " 7"),)
-    split = gold.split(items=3, seed=0)
-    assert (len(split.locate), len(split.report)) == (3, 10)
-
-
-def test_a_wrapped_model_answers_own_examples_under_ablation():
-    """Greedy text under gates equals plain transformers' with the same heads ablated."""
-    plain = tiny_llama(seed=3)
-    model = broca.load(plain, TOKENIZER)
-    task = broca.Task.from_examples([(prompt, "x") for prompt in PROMPTS], max_new_tokens=6)
-    benchmark = Catalog().load(task, REQUESTS)
-    gates = np.ones((1, len(model.components)), dtype=np.float32)
-    gates[0, model.components.columns("L0H1+L1H2")] = 0
-    requests = [item.requests[0] for item in benchmark.items]
-    answers = Engine(model).run(requests, gates, np.zeros(len(requests), dtype=np.intp))
-    with model.ablated("L0H1+L1H2"), torch.no_grad():
-        assert [answer.text for answer in answers] == [
-            TOKENIZER.decode(plain_generation(plain, TOKENIZER.encode(prompt), new_tokens=6))
-            for prompt in PROMPTS
-        ]
-
-
-def test_lines_of_a_file_are_a_task_by_its_path(tmp_path):
-    """A file named by its path gives the items of a task made in Python."""
-    path = tmp_path / "own.jsonl"
-    path.write_text("\n".join(json.dumps({"prompt": p, "answer": " x"}) for p in PROMPTS))
-    task = broca.Task.from_examples([(p, " x") for p in PROMPTS], name=str(path))
-    of_file, in_memory = Catalog().load(str(path), REQUESTS), Catalog().load(task, REQUESTS)
-    assert of_file.items == in_memory.items
-    assert item_digests(of_file, of_file.items) == item_digests(in_memory, in_memory.items)
-
-
 @pytest.mark.parametrize(
     ("output", "answer", "values"),
     [
         (" Paris. It is", "Paris", (0, 0, 1, 1)),
-        ("paris", "Paris", (0, 0, 1, 1)),
         ("14", "4", (0, 0, 0, 0)),
         ("4.5", "4", (0, 0, 0, 0)),
         ("-4", "4", (0, 0, 0, 0)),
         ("It is 4.", "4", (0, 0, 1, 0)),
-        ("C++", "C", (0, 0, 1, 0)),
         ("New Delhi", "New York", (0, 0, 0, 0)),
         ("New York, of course", "New York", (0, 0, 1, 1)),
         ("答案是巴黎。", "巴黎", (0, 0, 1, 0)),
@@ -241,11 +190,6 @@ def test_lines_of_a_file_are_a_task_by_its_path(tmp_path):
         ("in Paris", "Paris", (0, 0, 1, 0)),
         ('"Paris", of course', "Paris", (0, 0, 1, 1)),
         (".5", "5", (0, 0, 0, 0)),
-        ("New York.", "New York", (0, 0, 1, 1)),
-        (") ]", ")", (0, 0, 1, 1)),
-        ("(", ")", (0, 0, 0, 0)),
-        ("...", "", (0, 0, 0, 0)),
-        ("\n", "", (1, 1, 1, 1)),
     ],
 )
 def test_answers_match_as_a_whole_within_or_in_the_first_word(output, answer, values):

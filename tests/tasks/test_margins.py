@@ -5,8 +5,9 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from broca.tasks import LogLikelihood, Margin, Request
-from broca.tasks.margins import STRETCH
+from broca.errors import BadInput
+from broca.tasks import LogLikelihood, Margin, Request, TaskOptions
+from broca.tasks.margins import STRETCH, reference_of
 
 
 def requests(*lengths):
@@ -68,3 +69,29 @@ def test_the_right_answer_alone():
     single = Margin((first,), None)
     assert single.gold_alone() is single
     assert Margin((first, second), None).gold_alone() is None
+
+
+def test_function_is_read_from_a_file(tmp_path):
+    """`FILE.py:FUNCTION` is loaded; `gold` is no function."""
+    file = tmp_path / "answers.py"
+    file.write_text("def answer(document):\n    return document['answer'] * 2\n")
+    function = reference_of(TaskOptions(reference=f"{file}:answer"))
+    assert function({"answer": "ab"}) == "abab"
+    assert reference_of(TaskOptions(reference="gold")) == "gold"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("no.py:f", None, "is not a Python file"),
+        ("a.txt:f", "", "is not a Python file"),
+        ("a.py:g", "def f(document): ...", "has no function 'g'"),
+        ("a.py:f", "def f(:", "could not be run: SyntaxError"),
+    ],
+)
+def test_files_without_the_function_are_refused(tmp_path, name, text, message):
+    """A missing file or function is refused; the message names the cause."""
+    if text is not None:
+        (tmp_path / name.partition(":")[0]).write_text(text)
+    with pytest.raises(BadInput, match=message):
+        reference_of(TaskOptions(reference=f"{tmp_path}/{name}"))

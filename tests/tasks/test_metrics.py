@@ -1,10 +1,11 @@
 """Metrics have lm-eval's names, and each task has a default metric."""
 
+import numpy as np
 import pytest
 
 from broca.errors import TaskUnusable
-from broca.tasks import RequestTokenizer
-from broca.tasks.metrics import choose_metric, full_metric_names, number_of
+from broca.tasks import LogLikelihood, RequestTokenizer
+from broca.tasks.metrics import choose_metric, full_metric_names, number_of, scored_group
 from broca.testing import tiny_tokenizer
 
 TOKENIZER = RequestTokenizer(tiny_tokenizer(), max_length=256)
@@ -46,6 +47,40 @@ def test_unknown_metrics_are_refused(catalog, name, metric, message):
     """An unknown metric or filter is refused with the nearest or the known names."""
     with pytest.raises(TaskUnusable, match=message):
         catalog.load(name, TOKENIZER, metric=metric)
+
+
+def test_tasks_of_a_tag_share_a_metric(catalog):
+    """A tag is scored by the mean over its items; tasks without a common metric are refused."""
+    tasks, _ = catalog.harness_tasks("even")
+    group, metric = scored_group("tagged", None, tasks, metric=None)
+    scores = {
+        task.task_name: {metric: score, "sample_len": size}
+        for task, score, size in zip(tasks, (0.0, 1.0), (1, 3), strict=True)
+    }
+    assert group.aggregate(scores)[metric] == pytest.approx(0.75)
+    (generation,), _ = catalog.harness_tasks("generation")
+    with pytest.raises(TaskUnusable, match="the tasks of 'mixed' have no metric in common"):
+        scored_group("mixed", None, [generation, *tasks], metric=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "calls"),
+    [("choice", "acc", 4), ("choice", "acc_norm", 4), ("mutual", "acc_mutual_info", 60)],
+)
+def test_answers_with_the_same_likeliest_choice_are_scored_once(catalog, name, metric, calls):
+    """Scores of random answers, ties included, equal lm-eval's, with few calls of its scoring."""
+    benchmark = catalog.load(name, TOKENIZER, metric=metric)
+    (task,), item = benchmark.harness_tasks, benchmark.items[0]
+    rng, genuine, called = np.random.default_rng(0), task.process_results, []
+    for _ in range(60):
+        values = rng.integers(-6, 0, len(item.requests)).astype(float)
+        outputs = tuple(LogLikelihood(value, bool(rng.integers(2))) for value in values.tolist())
+        task.process_results = lambda *args: called.append(args) or genuine(*args)
+        score = benchmark.score(item, outputs)
+        del task.process_results
+        assert score == benchmark.metrics(item, outputs)[metric]
+    assert len(called) <= calls
+    assert (len(called) > 4) == (calls > 4)
 
 
 def test_perplexities_are_numbers_in_the_direction_of_the_metric(catalog):

@@ -15,13 +15,13 @@ from lm_eval.tasks import TaskManager
 
 from broca.engine import Engine
 from broca.errors import BrocaError
-from broca.executors import Asker, LocalExecutor
+from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
-from broca.tasks.catalog import harness_index
 from broca.tasks.code import code_tasks
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS, paper_metric
+from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
+from broca.tasks.task_index import harness_entry, with_members
 from broca.testing import tiny_llama, tiny_tokenizer
 
 GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
@@ -45,7 +45,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def catalog(data):
     """A catalog that may execute code."""
-    return Catalog(allow_code=True)
+    return Catalog(allow_code="unsandboxed")
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +62,15 @@ def benchmarks(catalog, model):
 
 
 def manager_of(name):
-    """Returns lm-eval's manager of the folders that hold one of its tasks."""
-    folders = harness_index().folders_of([name])
-    return TaskManager(include_path=[str(folder) for folder in folders], include_defaults=False)
+    """Returns lm-eval's manager of one of its tasks."""
+    manager = TaskManager(include_defaults=False)
+    manager.task_index.update(with_members(name, harness_entry))
+    return manager
 
 
 def harness(lm, name, manager):
     """Returns lm-eval's results of a task or group and of all its members."""
-    with contextlib.redirect_stderr(io.StringIO()), code_tasks("bubblewrap"):
+    with contextlib.redirect_stderr(io.StringIO()), code_tasks("unsandboxed"):
         return simple_evaluate(
             lm,
             tasks=[name],
@@ -102,7 +103,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
+    responses = Executor(Engine(model), bank).run(plan).responses
 
     lm = HFLM(pretrained=model.model, tokenizer=model.tokenizer, batch_size=16)
     results = harness(lm, name, manager_of(name))
@@ -118,16 +119,6 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
         reported = results["results"][name]
         key = next(key for key in reported if key.startswith(f"{metric},{chosen}"))
         assert score == pytest.approx(reported[key])
-
-
-def test_scores_of_a_random_model_differ(benchmarks, model):
-    """Multiple-choice scores of the random model are neither 0 nor 1."""
-    for name in ("hellaswag", "boolq", "arc_challenge", "mmlu", "wmdp_bio"):
-        benchmark = benchmarks(name)
-        bank = [(benchmark, item) for item in benchmark.items]
-        plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-        responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
-        assert 0 < responses.mean() < 1, name
 
 
 def canned(name, prompt):
@@ -191,34 +182,12 @@ def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
         return genuine(self, programs)
 
     monkeypatch.setattr(code.Sandbox, "run_all", run_all)
-    monkeypatch.setattr(
-        Engine,
-        "run",
-        lambda self, requests, *args: [
-            Generation(f"def add_{number}(n):\n  return n * 1 + {number}\n", 1)
-            for number in range(len(requests))
-        ],
-    )
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    responses = LocalExecutor(Engine(model), Asker(bank)).run(plan).responses
-    assert responses.tolist() == [1.0] * paper_data.ROWS
+    programs = [f"def add_{number}(n):\n  return n * 1 + {number}\n" for number in range(len(bank))]
+    outputs = [(Generation(program, 1),) for program in programs]
+    assert Executor(Engine(model), bank).scores(plan, outputs).tolist() == [1.0] * paper_data.ROWS
     assert batches == [paper_data.ROWS]
-
-
-def test_prompts_are_those_of_the_task_files(benchmarks):
-    """gsm8k has five examples and mbpp three, as in lm-eval; the others have none."""
-    assert benchmarks("gsm8k").items[0].prompt.count("Question:") == 6
-    assert benchmarks("mbpp").items[0].prompt.count("[DONE]") == 3
-    assert benchmarks("arithmetic").items[0].prompt == "Question: What is 2 plus 1?\nAnswer:"
-    assert benchmarks("hellaswag").items[1].prompt.startswith("Visiting a birch: A man walks")
-    assert benchmarks("wmdp_cyber").items[0].prompt.count("(with answers) about cybersecurity") == 1
-
-
-def test_groups_have_all_their_tasks(benchmarks):
-    """The groups mmlu and arithmetic have items of 57 subjects and of ten data sets."""
-    assert len(benchmarks("mmlu").items) == 57
-    assert len(benchmarks("arithmetic").items) == 10 * paper_data.ROWS
 
 
 @pytest.mark.parametrize("name", ["mbpp", "humaneval_instruct"])
@@ -227,28 +196,6 @@ def test_code_tasks_are_refused_by_default(name, data):
     strict = Catalog()
     with pytest.raises(BrocaError, match=f"'{name}' executes code.*`allow_code`"):
         strict.load(name, RequestTokenizer(tiny_tokenizer(), max_length=4096))
-
-
-def test_table_names_what_the_paper_reports():
-    """Each task has the paper's metric, and two tasks execute code."""
-    assert {name: task.metric for name, task in PAPER_TASKS.items()} == {
-        "gsm8k": "exact_match,flexible-extract",
-        "arithmetic": "acc",
-        "mbpp": "pass_at_1",
-        "humaneval_instruct": "pass@1",
-        "hellaswag": "acc_norm",
-        "boolq": "acc",
-        "arc_challenge": "acc_norm",
-        "mmlu": "acc",
-        "wmdp_bio": "acc",
-        "wmdp_chem": "acc",
-        "wmdp_cyber": "acc",
-    }
-    assert {name for name, task in PAPER_TASKS.items() if task.executes_code} == {
-        "mbpp",
-        "humaneval_instruct",
-    }
-    assert paper_metric("addition") is None
 
 
 def test_general_among_the_others_stands_for_its_members():

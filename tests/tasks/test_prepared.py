@@ -11,8 +11,7 @@ from transformers import GenerationConfig
 import broca
 from broca.errors import TaskUnusable
 from broca.models import GatedModel
-from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
-from broca.tasks.prepared import prepare
+from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -72,68 +71,21 @@ def test_locate_items_come_from_the_other_split(tokenizer):
     split = benchmark.split(items=30, seed=0)
     report = [benchmark.items[number].prompt for number in split.report]
     assert report == [item.prompt for item in scored.items]
-    training = {document["prompt"] for document in scored._parts[0]._task.training_docs()}
+    training = {document["prompt"] for document in scored.harness_tasks[0].training_docs()}
     for part in (split.locate, split.confirm):
         assert len(part) == 30
         assert {benchmark.items[number].prompt for number in part} <= training
 
 
-def prepared(catalog, name, tokenizer, **options):
-    """Returns a prepared task."""
-    (task,), _ = catalog.harness_tasks(name)
-    return prepare(task, tokenizer, TaskOptions(**options))
-
-
-def test_choices_and_answers_are_those_of_the_documents(catalog, tokenizer):
-    """Choices, right choices, target and prompt are the document's, with a request per choice."""
-    task = prepared(catalog, "choice", tokenizer)
-    assert (task.kind, task.name, len(task)) == ("multiple_choice", "choice", len(task._instances))
-    for number in range(0, len(task), 7):
-        document = task.document(number)
-        assert task.choices(number) == document["choices"]
-        assert task.right_choices(number) == (document["label"],)
-        assert task.target_text(number) == document["choices"][document["label"]]
-        assert task.prompt(number) == f"{document['question']} is"
-        assert len(task.requests(number)) == len(document["choices"])
-        assert task.item(number) == f"item {number} of task 'choice'"
-
-
-def test_metrics_are_those_of_the_tasks_own_code(catalog, tokenizer):
-    """The likeliest choice decides `acc`; a generation's metrics are those of its text."""
-    choice = prepared(catalog, "choice", tokenizer)
-    right = choice.right_choices(0)[0]
-    for best in range(len(choice.choices(0))):
-        outputs = [
-            LogLikelihood(-1.0 if place == best else -50.0, False)
-            for place in range(len(choice.choices(0)))
-        ]
-        assert choice.metrics(0, outputs)["acc"] == float(best == right)
-    generation = prepared(catalog, "generation", tokenizer)
-    answer = generation.target(0)
-    outputs = [Generation(f" it is {answer}", 4)]
-    assert generation.metrics(0, outputs) == generation.metrics_of_text(0, f" it is {answer}")
-
-
-def test_answers_that_agree_in_what_decides_score_the_same(catalog, tokenizer):
-    """The likeliest choice is decisive for multiple choice, and the text for a generation."""
-    choice = prepared(catalog, "choice", tokenizer)
-    count = len(choice.choices(0))
-    falling = [LogLikelihood(-30.0 * place - 1, False) for place in range(count)]
-    steeper = [LogLikelihood(-60.0 * place - 2, False) for place in range(count)]
-    assert choice.decisive(0, falling) == choice.decisive(0, steeper)
-    assert choice.decisive(0, falling) != choice.decisive(0, falling[::-1])
-    generation = prepared(catalog, "generation", tokenizer)
-    first, second = [Generation("a", 1)], [Generation("b", 1)]
-    assert generation.decisive(0, first) != generation.decisive(0, second)
-
-
 def test_the_limit_is_a_number_or_a_share_of_the_documents(catalog, tokenizer):
     """A limit below 1 is a share of the documents, rounded up."""
-    unlimited = prepared(catalog, "generation", tokenizer)
-    assert len(prepared(catalog, "generation", tokenizer, limit=3)) == 3
-    half = prepared(catalog, "generation", tokenizer, limit=0.5)
-    assert len(half) == -(-len(unlimited) // 2)
-    assert half.prompt(1) == unlimited.prompt(1)
+    every, three, half = (
+        catalog.load("generation", tokenizer, options=TaskOptions(limit=limit)).items
+        for limit in (None, 3, 0.5)
+    )
+    assert len(three) == 3
+    assert len(half) == -(-len(every) // 2)
+    assert half[1].prompt == every[1].prompt
 
 
 def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):

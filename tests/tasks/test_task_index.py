@@ -1,4 +1,4 @@
-"""Names of tasks, read from the text of their files, against lm-eval's manager."""
+"""Names of task files, against lm-eval's manager, and files that cannot be read."""
 
 import logging
 import os
@@ -8,7 +8,9 @@ import lm_eval.tasks
 import pytest
 from lm_eval.tasks import TaskManager
 
-from broca.tasks.task_index import TaskIndex, members_of, with_members
+from broca.errors import TaskUnusable, UnknownName
+from broca.tasks import Catalog
+from broca.tasks.task_index import harness_entry, members_of, read_task_files, with_members
 
 OWN = Path(lm_eval.tasks.__file__).parent
 
@@ -41,85 +43,89 @@ AWKWARD = {
 }
 
 
-@pytest.fixture
-def awkward(tmp_path):
-    """A folder of task files that state their names in many ways."""
+def entries_of(folder):
+    """Returns the entries of lm-eval's manager of a folder."""
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    return TaskManager(include_path=[str(folder)], include_defaults=False).task_index
+
+
+def test_names_are_those_of_lm_eval(tmp_path):
+    """However files state names, they are lm-eval's; files that cannot be read are named."""
     for name, text in AWKWARD.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(text.encode())
-    return tmp_path
-
-
-def manager(*folders):
-    """Returns lm-eval's manager of some folders."""
-    logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    return TaskManager(include_path=[str(folder) for folder in folders], include_defaults=False)
-
-
-def test_names_are_those_of_lm_eval(awkward):
-    """Names, groups and tags equal lm-eval's, and an unparsable file keeps its name."""
-    index, expected = TaskIndex(awkward), manager(awkward)
-    texts = [name for name in expected.all_tasks if isinstance(name, str)]
-    assert {"quoted", "around", "flow", "anchored", "a: b", "inherited", "also"} <= {*texts}
-    assert set(index.names) == {*texts, "broken"}
-    assert set(index.groups) == {name for name in expected.all_groups if isinstance(name, str)}
-    assert set(index.tags) == set(expected.all_tags)
-    assert "plain" in index
-    assert "no" not in index
+    (tmp_path / "bytes.yaml").write_bytes(b"task: \xff\xfe\n")
+    os.symlink(tmp_path / "nowhere.yaml", tmp_path / "dangling.yaml")
+    entries, broken = read_task_files(tmp_path.rglob("*.yaml"))
+    expected = {name: entry for name, entry in entries_of(tmp_path).items() if name is not None}
+    assert {"quoted", "around", "flow", "anchored", "a: b", "inherited", "also"} <= expected.keys()
+    assert expected.keys() == entries.keys()
+    for name, entry in expected.items():
+        found = entries[name]
+        assert (found.kind, found.yaml_path, found.tags) == (
+            entry.kind,
+            entry.yaml_path,
+            entry.tags,
+        )
+    assert set().union(*(names for names, _ in broken)) >= {"broken", "lost"}
 
 
 @pytest.mark.parametrize("folder", ["bbh", "glue", "kormedmcqa", "squadv2", "wmt2016", "aclue"])
 def test_names_of_lm_evals_own_folders(folder):
-    """Names, groups and tags of six of lm-eval's folders equal its manager's."""
-    index, expected = TaskIndex(OWN / folder), manager(OWN / folder)
-    assert index.names == tuple(expected.all_tasks)
-    assert index.groups == tuple(expected.all_groups)
-    assert index.tags == tuple(expected.all_tags)
+    """Every name of six of lm-eval's folders, with all that it stands for, is found by itself."""
+    expected = entries_of(OWN / folder)
+    for name, entry in expected.items():
+        found = with_members(name, harness_entry)
+        assert (found[name].yaml_path, found[name].tags) == (entry.yaml_path, entry.tags)
+        if entry.yaml_path is None:
+            assert entry.tags <= {*found}
 
 
-def test_folders_hold_everything_that_a_name_stands_for(tmp_path):
-    """The folders of a group hold its members; the first of two definitions counts."""
-    for name, text in {
-        "a/plain.yaml": "task: plain\ndescription: first\n",
-        "b/group.yaml": "group: all\ntask: [plain, {group: more}]\n",
-        "b/plain.yaml": "task: plain\ndescription: second\n",
-        "c/sub/more.yaml": "group: more\ntask: [tagged]\n",
-        "d/one.yaml": "task: one\ntag: tagged\n",
-        "unrelated/task.yaml": "task: unrelated\n",
-    }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    index = TaskIndex(tmp_path)
-    folders = index.folders_of(["all", "nothing"])
-    assert folders == tuple(tmp_path / name for name in ("d", "c/sub", "b", "a"))
-    tasks = manager(*folders).task_index
-    assert set(tasks) == {"plain", "all", "more", "tagged", "one"}
-    assert tasks["plain"].cfg["description"] == "first"
-    (tmp_path / "d" / "two").mkdir()
-    (tmp_path / "d" / "two" / "two.yaml").write_text("task: two\ntag: tagged\n")
-    (tmp_path / "a" / "three.yaml").write_text("task: three\ntag: tagged\n")
-    (around,) = TaskIndex(tmp_path).folders_of(["tagged"])
-    assert around == tmp_path, "the tasks of a tag must be seen at once"
-    assert manager(around).task_index["tagged"].tags == {"one", "two", "three"}
+def test_names_over_several_folders():
+    """Groups with groups and tags, and a tag whose tasks are in many folders, are complete."""
+    assert {"mmlu_stem", "mmlu_stem_tasks", "mmlu_anatomy"} <= {
+        *with_members("mmlu", harness_entry)
+    }
+    assert {"arc_challenge", "gsm8k"} <= {*with_members("openllm", harness_entry)}
+    entries = with_members("math_word_problems", harness_entry)
+    folders = {entry.yaml_path.parent.name for entry in entries.values() if entry.yaml_path}
+    assert {"gsm8k", "mathqa", "aime", "minerva_math"} <= folders
+    assert harness_entry("no_such_task") is None
 
 
-def test_members_of_groups_are_found_however_deep():
-    """Members are names, tasks with settings and the members of inner groups."""
-    members = ["a", {"task": "b", "num_fewshot": 1}, {"group": "c", "task": ["d", {"task": "e"}]}]
-    assert members_of(members) == ["a", "b", "c", "d", "e"]
-    assert members_of(None) == []
+def test_members_of_groups_are_found_however_deep(tmp_path):
+    """Members are names, tasks with settings and the members of inner groups; they may repeat."""
+    nested = "{group: c, task: [d, {task: e}]}"
+    (tmp_path / "all.yaml").write_text(f"group: all\ntask: [a, {{task: b, repeats: 1}}, {nested}]")
+    (tmp_path / "c.yaml").write_text("group: c\ntask: [all, a]")
+    (tmp_path / "a.yaml").write_text("task: a\n")
+    entries, _ = read_task_files(tmp_path.glob("*.yaml"))
+    assert sorted(members_of(entries["all"])) == ["a", "b", "c", "d", "e"]
+    assert sorted(with_members("all", entries.get)) == ["a", "all", "c"]
 
 
-def test_groups_may_hold_each_other():
-    """Members of members are found, each once, also where two groups hold each other."""
-    groups = {"all": ["a", "some"], "some": ["b", "all"]}
-    assert with_members(["all", "c"], lambda name: groups.get(name, [])) == {
-        "all", "some", "a", "b", "c",
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("task", "error", "message"),
+    [
+        # lm-eval itself would report that the task does not exist
+        ("broken", TaskUnusable, r"broken\.yaml' cannot be read: line \d+, column \d+"),
+        # the file includes a missing one
+        ("child", TaskUnusable, r"child\.yaml' cannot be read"),
+        # the name may be in the file that could not be read
+        ("godo", UnknownName, r"task 'godo' is unknown; did you mean 'good'.*broken"),
+        ("absent", TaskUnusable, r"'absent' could not.*absent\.jsonl.*check the paths"),
+    ],
+)
+def test_the_file_that_cannot_be_read_is_named(folder, tokenizer, task, error, message):
+    """A syntax error, a missing include and missing data are reported with the file."""
+    catalog = Catalog(folder)
+    assert len(catalog.load("good", tokenizer).items) == 10
+    with pytest.raises(error, match=message):
+        catalog.load(task, tokenizer)
 
 
-def test_a_file_that_cannot_be_read_is_left_out(awkward):
-    """Files that are not text and dangling links are left out."""
-    (awkward / "bytes.yaml").write_bytes(b"task: \xff\xfe\n")
-    os.symlink(awkward / "nowhere.yaml", awkward / "dangling.yaml")
-    assert "plain" in TaskIndex(awkward)
+def test_folder_of_broken_files_is_refused(tmp_path):
+    """A folder whose only file has a syntax error is refused with the line of the error."""
+    (tmp_path / "broken.yaml").write_text("task: [")
+    with pytest.raises(TaskUnusable, match=r"broken\.yaml' cannot be read: line \d"):
+        Catalog(tmp_path)

@@ -57,14 +57,6 @@ def instance(kind, arguments):
     return Instance(kind, {}, arguments, 0, metadata=("task", 3, 1))
 
 
-def test_generations_end_at_until_and_at_the_end_of_sequence(tokenizer):
-    """Stop strings are `until` and the end of sequence; the default length is lm-eval's."""
-    (request,) = tokenizer.requests(instance("generate_until", ("a", {"until": ["\n", "Q:"]})))
-    assert request.stop[:2] == ("\n", "Q:")
-    assert tiny_tokenizer().decode(tiny_tokenizer().eos_token_id) in request.stop
-    assert request.max_new_tokens == 256
-
-
 @pytest.mark.parametrize(
     ("kind", "arguments", "message"),
     [
@@ -86,15 +78,6 @@ def test_requests_that_cannot_be_run_are_refused(tokenizer, kind, arguments, mes
 def test_nothing_is_asked_of_an_empty_target(tokenizer, kind, arguments):
     """An empty target gives no request."""
     assert tokenizer.requests(instance(kind, arguments)) == ()
-
-
-def test_a_long_text_becomes_several_requests():
-    """The windows of a long text predict each of its tokens once."""
-    short = RequestTokenizer(tiny_tokenizer(), max_length=8)
-    requests = short.requests(instance("loglikelihood_rolling", ("a text of twenty-seven",)))
-    assert len(requests) > 1
-    predicted = [token for request in requests for token in request.continuation]
-    assert predicted == tiny_tokenizer().encode("a text of twenty-seven")
 
 
 def test_a_system_message_that_a_template_refuses_is_left_out():
@@ -167,16 +150,6 @@ def test_lengths_are_those_of_the_options_up_to_the_configuration(tiny):
     assert RequestTokenizer.of(tiny).loglikelihood("0123456789", "a").cut == 0
     with pytest.raises(BadInput, match="`max_length` 257 is more than the 256 tokens"):
         RequestTokenizer.of(tiny, TaskOptions(max_length=257))
-
-
-def test_names_tell_templates_apart():
-    """Request tokenizers with different chat templates have different names."""
-    plain, templated = tiny_tokenizer(), tiny_tokenizer()
-    templated.chat_template = "{{ messages }}"
-    names = [
-        RequestTokenizer(tokenizer, max_length=8).name for tokenizer in (plain, templated, plain)
-    ]
-    assert names[0] == names[2] != names[1]
 
 
 def test_a_chat_template_says_the_given_date():

@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from capabilities import LEARNED
+from journals import totals
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
-from broca.journal import Journal, Replay
-from broca.journal.encoding import decoded
-from broca.journal.reading import find_run
 from broca.searches import run
-from broca.searches.atlas import AtlasProblem, AtlasSearch
+from broca.searches.atlas import AtlasProblem, measure_atlas
+from broca.store import Journal, Replay, find_run, restored
 
 FEW = {"tasks": "rhyming,capitals", "rows": 400, "items": 20}
 
@@ -64,6 +63,15 @@ def test_nothing_is_universal_and_clusters_are_the_sets(atlas, planted_heads):
     assert atlas.groups.group_size == 4
 
 
+def test_cells_lie_in_their_intervals_and_budget_is_kept(atlas):
+    """Every effect lies between its bounds; the number of rows is the budget."""
+    assert np.all(np.array(atlas.low) <= np.array(atlas.effects))
+    assert np.all(np.array(atlas.effects) <= np.array(atlas.high))
+    assert 3000 - len(LEARNED) < atlas.cost.rows <= 3000
+    assert atlas.response == "probability"
+    assert not atlas.shrunk
+
+
 def untimed(atlas):
     """Returns an atlas without the costs that a second run does not repeat."""
     return replace(atlas, cost=replace(atlas.cost, wall_s=0.0, tokens=0, measured=0))
@@ -74,14 +82,13 @@ def test_journal_answers_the_second_time(planted, tmp_path):
     journal = tmp_path / "journal.sqlite"
     first = broca.atlas(planted, **FEW, journal=journal)
     assert first.cost.measured > 0
-    with Journal(journal, read_only=True) as opened:
-        (rows,) = opened.query("SELECT count(*) FROM rows")
+    before = totals(journal)
     second = broca.atlas(planted, **FEW, journal=journal)
     with Journal(journal, read_only=True) as opened:
-        assert opened.query("SELECT count(*) FROM rows") == [rows]
         recorded = find_run(opened, None)
-        search = AtlasSearch(AtlasProblem(**decoded(recorded.search["problem"])))
-        chart = run(search, Replay(opened, recorded.id, components=recorded.components).run)
+        search = measure_atlas(restored(recorded.search["problem"], AtlasProblem))
+        chart = run(search, Replay(opened, recorded.id).run)
+    assert totals(journal) == before
     assert untimed(second) == untimed(first)
     column = planted.components.names.index(first.components[0])
     row = chart.tasks.index(first.tasks[0].name)

@@ -1,48 +1,177 @@
-"""`broca.chat` reads lines and answers each."""
+"""`broca.chat` answers every line as the intact and as the ablated model; commands change it."""
 
+import copy
 from dataclasses import replace
 
 import pytest
+import torch
 from results.samples import make_result
 
 import broca
 from broca.errors import BadInput, UnknownName
+from broca.models import GatedModel
+from broca.testing import tiny_llama, tiny_tokenizer
 
-TELLING = {"max_new_tokens": 5}
+TEMPLATE = (
+    "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+    "{% if enable_thinking is false %}<none>{% endif %}"
+)
 
 
-def test_what_was_said_is_returned_and_written_piece_by_piece(small):
-    """Exchanges are returned and written in pieces; commands work, and `/quit` ends the reading."""
-    written = []
-    lines = iter(["2 + 2 =", "/off L0H2", "/of", "2 + 2 =", "/quit", "never"])
+@pytest.fixture
+def model():
+    """A model of random weights that never generates an end of sequence."""
+    plain = tiny_llama(context=512)
+    plain.generation_config.eos_token_id = None
+    return GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+
+
+def talk(model, *lines, heads="L0H1+L1H2", **options):
+    """Returns the exchanges of a chat, and what is written by voice, the opening left out."""
+    written = {"": [], "intact": [], "ablated": []}
     exchanges = broca.chat(
-        small, lines, heads="L1H1", write=lambda *piece: written.append(piece), **TELLING
-    )
-    assert [exchange.components for exchange in exchanges] == [("L1H1",), ("L1H1", "L0H2")]
-    assert exchanges[0].answers["intact"] == small.generate("2 + 2 =", max_new_tokens=5)
-    with small.ablated("L1H1"):
-        assert exchanges[0].answers["ablated"] == small.generate("2 + 2 =", max_new_tokens=5)
-    pieces = "".join(text for voice, text in written if voice == "intact")
-    assert pieces == "".join(exchange.answers["intact"] for exchange in exchanges)
-    assert any(voice == "" and "/of is unknown" in text for voice, text in written)
-    assert next(lines) == "never"
+        model, lines, heads=heads, write=lambda voice, text: written[voice].append(text),
+        **{"max_new_tokens": 6, **options},
+    )  # fmt: skip
+    return exchanges, {**written, "": written[""][1:]}
 
 
-def test_a_localization_stands_for_its_model_and_selection(small):
-    """A localization gives the model and its selection as a named set."""
+def plain_answer(model, text, new=6):
+    """Returns the greedy continuation of transformers."""
+    tokens = torch.tensor([model.tokenizer.encode(text)])
+    with torch.no_grad():
+        output = model.model.generate(
+            tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=new, do_sample=False,
+            pad_token_id=1,
+        )  # fmt: skip
+    return model.tokenizer.decode(output[0, tokens.shape[1] :], skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5])
+def test_both_voices_answer_as_transformers_does(model, scale):
+    """Both voices write transformers' greedy answers in pieces, and no hook stays on the model."""
+    (exchange,), written = talk(model, "Hello", scale=scale)
+    answers = {"intact": plain_answer(model, "Hello")}
+    with model.ablated("L0H1+L1H2", scale):
+        answers["ablated"] = plain_answer(model, "Hello")
+    assert exchange.answers == answers
+    assert answers["intact"] != answers["ablated"]
+    assert all("".join(written[voice]) == answers[voice] for voice in answers)
+    assert (exchange.components, exchange.scale) == (("L0H1", "L1H2"), scale)
+    assert not any(module._forward_pre_hooks for module in model.model.modules())
+
+
+def test_an_answer_is_one_text_that_ends_as_the_model_wants(model):
+    """The number of texts of a generation_config does not hold; its stop strings do."""
+    answer = plain_answer(model, "Hello")
+    settings = vars(model.model.generation_config)
+    settings.update(num_return_sequences=2, stop_strings=[answer[1]])
+    stopped = talk(model, "Hello")[0][0].answers["intact"]
+    assert answer.startswith(stopped)
+    assert stopped[-1] == answer[1]
+    assert len(stopped) < len(answer)
+
+
+def test_each_voice_remembers_what_it_said_itself(model):
+    """Each voice's next prompt holds its previous answer; `/reset` forgets all."""
+    (first, second), _ = talk(model, "Hello", "and then")
+    for voice, off in (("intact", ""), ("ablated", "L0H1+L1H2")):
+        with model.ablated(off):
+            text = f"Hello{first.answers[voice]}\nand then"
+            assert second.answers[voice] == plain_answer(model, text)
+    (again,), _ = talk(model, "Hello", "/reset", "Hello")
+    assert again == first
+
+
+def test_a_chat_template_gets_messages_and_variables(model):
+    """A chat template gets the system prompt, the messages in order, and its variables."""
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.chat_template = TEMPLATE
+    chatting = GatedModel.wrap(model.model, tokenizer, name="chat")
+    (first, second), _ = talk(chatting, "Hi", "Yes", system_prompt="be brief")
+    text = "<system> be brief\n<user> Hi\n<assistant>"
+    assert first.answers["intact"] == plain_answer(model, text)
+    text += f" {first.answers['intact']}\n<user> Yes\n<assistant>"
+    assert second.answers["intact"] == plain_answer(model, text)
+    (exchange,), _ = talk(chatting, "Hi", chat_template_kwargs="enable_thinking=false")
+    text = "<user> Hi\n<assistant><none>"
+    assert exchange.answers["intact"] == plain_answer(model, text)
+
+
+def test_commands_change_what_is_ablated(model):
+    """Each command changes the ablation or the voices and writes the new state; `/quit` ends."""
+    steps = {
+        "/off L1H0 L1M": "L0H1+L1H2+L1H0+L1M ablated",
+        "/scale 0.5": "L0H1+L1H2+L1H0+L1M scaled by 0.5",
+        "/on L1M,L1H0": "L0H1+L1H2 scaled by 0.5",
+        "/on": "nothing is ablated",
+        "/off": "L0H1+L1H2 scaled by 0.5",
+    }
+    more = ("/one", "Hello", "/both", "/on", "/reset", "Hello", "/quit", "never")
+    exchanges, written = talk(model, *steps, *more)
+    assert written[""][: len(steps)] == list(steps.values())
+    (exchange,) = exchanges
+    assert exchange.answers["intact"] == exchange.answers["ablated"]
+    (exchange,), _ = talk(model, "/one", "Hello")
+    assert set(exchange.answers) == {"ablated"}
+    assert "/off NAMES" in talk(model, "/help")[1][""][0]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("/of L0H1", "/of is unknown"),
+        ("/off L9H9", "no component 'L9H9'"),
+        ("/scale much", "/scale needs a number, not 'much'"),
+    ],
+)
+def test_a_command_that_cannot_be_followed_changes_nothing(model, line, message):
+    """A command that cannot be followed is refused in one line and changes nothing."""
+    _, written = talk(model, line, "/both")
+    assert message in written[""][0]
+    assert written[""][1] == "L0H1+L1H2 ablated"
+
+
+def test_long_conversations_are_cut_from_the_left(model):
+    """A prompt that leaves no room for an answer loses its first tokens."""
+    text = "abc " * 300
+    end = model.tokenizer.decode(model.tokenizer.encode(text)[-(512 - 6) :])
+    assert talk(model, text)[0][0].answers["intact"] == plain_answer(model, end)
+
+
+def test_ctrl_c_ends_the_answer_and_not_the_conversation(model, monkeypatch):
+    """Ctrl+C ends the answer; its text so far is remembered and the conversation goes on."""
+    generate = model.model.generate
+
+    def interrupted(*, streamer, **_):
+        monkeypatch.setattr(model.model, "generate", generate)
+        streamer.on_finalized_text("so far")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model.model, "generate", interrupted)
+    exchanges, _ = talk(model, "Hello", "Hello")
+    assert exchanges[0].answers["intact"] == "so far"
+    assert exchanges[1].answers["intact"] == plain_answer(model, "Helloso far\nHello")
+
+
+def test_a_localization_stands_for_its_model_and_selection():
+    """A localization gives the model and its selection."""
     localization = make_result()
     result = replace(localization, model=replace(localization.model, name="reference-small"))
-    started = []
-    assert broca.chat(result, [], on_start=started.append, **TELLING) == ()
-    assert started[0].sets == {"selection": result.selected}
-    assert started[0].components == result.selected
+    (exchange,) = broca.chat(result, ["2 + 2 ="], max_new_tokens=2)
+    assert exchange.components == result.selected
 
 
-def test_bad_input_is_one_line(small):
-    """A chat without components, or with an unknown one, is refused before a line is read."""
+def test_what_cannot_talk_is_refused(model):
+    """No components, an unknown one, no tokenizer and no tokens are refused before any line."""
     lines = iter(["never"])
     with pytest.raises(BadInput, match="no heads are named"):
-        broca.chat(small, lines)
+        broca.chat(model, lines)
     with pytest.raises(UnknownName, match="no component 'L9H9'"):
-        broca.chat(small, lines, heads="L9H9")
+        broca.chat(model, lines, heads="L9H9")
+    with pytest.raises(BadInput, match="has no tokenizer"):
+        broca.chat(GatedModel.wrap(tiny_llama(), None, name="mute"), lines, heads="L0H1")
+    with pytest.raises(BadInput, match="`max_new_tokens`"):
+        broca.chat(model, lines, heads="L0H1", max_new_tokens=0)
     assert next(lines) == "never"

@@ -1,10 +1,128 @@
-"""`broca.doctor` called from Python."""
+"""The diagnosis of a machine, with a remedy for what is missing."""
+
+import builtins
+import importlib
+import json
+import subprocess
+import sys
+from email.message import Message
+
+import pytest
 
 import broca
+from broca.verbs import doctor as module
 
 
-def test_a_diagnosis_says_whether_broca_can_run():
-    """A diagnosis finds that broca can run here, and has a remedy for each missing part."""
-    diagnosis = broca.doctor()
+@pytest.fixture(scope="module")
+def diagnosis():
+    """The diagnosis of the machine that runs the tests."""
+    return broca.doctor()
+
+
+def named(diagnosis, name):
+    """Returns the check of this name."""
+    return next(check for check in diagnosis.checks if check.name == name)
+
+
+def test_broca_can_run_where_its_tests_run(diagnosis):
+    """All checks are present, and each that failed has a remedy."""
     assert diagnosis.can_run
-    assert all(check.remedy for check in diagnosis.checks if check.state == "missing")
+    names = {check.name for check in diagnosis.checks}
+    assert {
+        "versions", "torch", "transformers", "lm-eval", "gates", "devices",
+        "isolation for code tasks", "ray", "free memory", "free disk here",
+    } <= names  # fmt: skip
+    assert not {"dev", "docs"} & names
+    for check in diagnosis.checks:
+        assert check.description
+        assert check.state == "ok" or check.remedy
+
+
+def test_a_package_that_cannot_be_imported_is_fatal(monkeypatch):
+    """The cause is named, and checks that need the package are left out."""
+    genuine = importlib.import_module
+
+    def broken(name, *arguments):
+        if name == "transformers":
+            raise RuntimeError("operator torchvision::nms does not exist\nmore")
+        return genuine(name, *arguments)
+
+    monkeypatch.setattr(module, "import_module", broken)
+    diagnosis = broca.doctor()
+    assert not diagnosis.can_run
+    check = named(diagnosis, "transformers")
+    assert check.description == "cannot be imported: operator torchvision::nms does not exist"
+    assert check.remedy.endswith("pip install -I transformers")
+    assert "gates" not in {check.name for check in diagnosis.checks}
+
+
+def test_a_broken_numpy_is_reported():
+    """Nothing that the diagnosis itself needs imports NumPy."""
+    code = (
+        "import sys; sys.modules['numpy'] = None; "
+        "sys.argv = ['broca', 'doctor', '--json', '--quiet']; "
+        "from broca.cli.main import main; sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert checks["numpy"]["state"] == "broken"
+    assert done.returncode == 1
+    assert "broca cannot run here (numpy" in done.stderr
+
+
+def test_a_model_that_does_not_load_is_fatal_and_a_missing_sandbox_is_not(monkeypatch):
+    """An exception of a check is reported as a failed check, not as a traceback."""
+
+    def fails():
+        raise OSError("no such luck")
+
+    monkeypatch.setattr(module, "_gates", fails)
+    monkeypatch.setattr(module, "_isolation", fails)
+    diagnosis = broca.doctor()
+    assert named(diagnosis, "gates").state == "broken"
+    assert named(diagnosis, "isolation for code tasks").state == "missing"
+    assert not diagnosis.can_run
+
+
+def test_an_extra_that_is_not_installed_has_its_line(monkeypatch):
+    """The remedy is a pip command with the extra."""
+
+    def none(name):
+        raise module.PackageNotFoundError(name)
+
+    monkeypatch.setattr(module, "version", none)
+    check = module._extra("ray", "ray")
+    assert (check.state, check.description) == ("missing", "ray is not installed")
+    assert check.remedy.endswith("-m pip install 'broca[ray]'")
+
+
+def test_an_extra_names_each_of_its_packages_once(monkeypatch):
+    """Each package is listed once although requirements differ between versions of Python."""
+    lines = [
+        "numpy>=1.26",
+        "numpy>=1.27; python_version >= '3.9'",
+        "ray>=2.40; extra == 'ray'",
+        "ray>=2.45; python_version >= '3.9' and extra == 'ray'",
+        "pytest>=8.3; extra == 'dev'",
+    ]
+    extras = Message()
+    for extra in ("ray", "dev"):
+        extras["Provides-Extra"] = extra
+    monkeypatch.setattr(module, "requires", lambda name: lines)
+    monkeypatch.setattr(module, "metadata", lambda name: extras)
+    monkeypatch.setattr(module, "version", lambda package: "2.50")
+    checks = [(check.name, check.description) for check in module._extras()]
+    assert checks == [("ray", "ray 2.50")]
+
+
+def test_memory_is_told_where_there_is_no_proc(monkeypatch):
+    """Without `/proc/meminfo`, as on macOS, the memory is still reported."""
+    genuine = module.Path.read_text
+
+    def missing(path, *args, **kwargs):
+        if str(path) == "/proc/meminfo":
+            raise builtins.FileNotFoundError
+        return genuine(path, *args, **kwargs)
+
+    monkeypatch.setattr(module.Path, "read_text", missing)
+    assert module._memory().description.endswith(" GiB")

@@ -9,7 +9,9 @@ import pytest
 import torch
 import transformers as hf
 from independent import zeroed_by_hand
+from journals import totals
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
+from results.samples import make_result
 from safetensors.torch import load_file, save_file
 from verbs.run_folders import localize_into
 
@@ -18,10 +20,10 @@ from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
 from broca.exports import folder as export_folder
 from broca.exports import forms
 from broca.exports.factors import factors_of
-from broca.journal import Journal
 from broca.models import GatedModel, shipped_model_folder
 from broca.results.base import AblationInfo
 from broca.results.files import write_beside
+from broca.runs.run import model_info
 from broca.runs.session import IN_MEMORY
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -192,22 +194,13 @@ def test_saved_modules_of_an_adapter_are_written_into_the_weights(tmp_path):
     assert torch.allclose(logits(exported), logits(merged_and_zeroed(model)), atol=1e-4)
 
 
-def test_an_adapter_names_its_base_by_an_absolute_path(adapted, tmp_path, monkeypatch):
-    """The adapter of a model that was given by a relative path is found from everywhere."""
-    monkeypatch.chdir(tmp_path)
-    broca.export("base", "out", heads="L0H1", device="cpu")
-    config = json.loads((tmp_path / "out" / "adapter_config.json").read_text())
-    assert config["base_model_name_or_path"] == str(tmp_path / "base")
-
-
-@pytest.mark.parametrize("kind", FORMS)
-def test_a_tokenizer_may_have_more_tokens_than_the_model(tmp_path, kind):
+def test_a_tokenizer_may_have_more_tokens_than_the_model(tmp_path):
     """The check reads prompts without the tokens that the model has no embedding for."""
     tokenizer = tiny_tokenizer()
     tokenizer.add_tokens(["The", "capital", "once", "<more>"])
     tokenizer.add_special_tokens({"pad_token": "<pad>"})
     gated = broca.load(tiny_llama(), tokenizer)
-    done = broca.export(gated, tmp_path, heads="L0H1", kind=kind)
+    done = broca.export(gated, tmp_path, heads="L0H1")
     assert done.reloaded.prompts == 32
     assert done.reloaded.difference < 1e-4
 
@@ -226,16 +219,24 @@ def test_the_weights_of_a_wrapped_model_are_exported(adapted, tmp_path):
         broca.export(base, tmp_path / "other", heads="L0H1", device="cpu")
 
 
-def test_weights_keep_their_number_format(tmp_path):
-    """Exported weights keep the base's bfloat16 and number of shards."""
-    tiny_llama(layers=4).bfloat16().save_pretrained(tmp_path / "base", max_shard_size=60_000)
-    tiny_tokenizer().save_pretrained(tmp_path / "base")
+def test_weights_keep_their_number_format_shards_and_chat_template(tmp_path):
+    """Weights keep the base's number format, shards and template; one tensor changes."""
+    base = tiny_llama(layers=4).bfloat16()
+    base.save_pretrained(tmp_path / "base", max_shard_size=60_000)
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
+    tokenizer.save_pretrained(tmp_path / "base")
     done = broca.export(str(tmp_path / "base"), tmp_path / "out", heads="L0H1", kind="weights")
     assert done.base.dtype == "bfloat16"
     shards = [name for name in done.files if name.endswith(".safetensors")]
     assert len(shards) == len(list((tmp_path / "base").glob("*.safetensors"))) > 1
-    tensors = {k: v for name in shards for k, v in load_file(tmp_path / "out" / name).items()}
-    assert {tensor.dtype for tensor in tensors.values()} == {torch.bfloat16}
+    loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out", dtype="auto")
+    assert loaded.dtype == torch.bfloat16
+    before = base.state_dict()
+    changed = [n for n, value in loaded.state_dict().items() if not torch.equal(value, before[n])]
+    assert changed == ["model.layers.0.self_attn.o_proj.weight"]
+    template = hf.AutoTokenizer.from_pretrained(tmp_path / "out").chat_template
+    assert template == tokenizer.chat_template
 
 
 def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
@@ -257,8 +258,7 @@ def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
 
 def measured_rows(path):
     """Returns the number of rows that were measured for a journal."""
-    with Journal(path, read_only=True) as journal:
-        return journal.query("SELECT sum(rows) FROM batches")[0][0]
+    return totals(path)["rows"]
 
 
 def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):
@@ -270,7 +270,7 @@ def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):
 
 
 def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
-    """Mean ablation changes the bias; adapters of it and resample ablation are refused."""
+    """Mean ablation changes the bias of the weights."""
     folder = tmp_path / "base"
     config = hf.GPTNeoXConfig(
         vocab_size=258, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
@@ -284,28 +284,15 @@ def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
     lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
     task.write_text("\n".join(map(json.dumps, lines)) + "\n")
     model = broca.load(str(folder), device="cpu")
-    small = localize_like(model, str(task), AblationInfo("mean", 0.0))
+    small = replace(
+        make_result(), model=model_info(model), task=str(task), selected=("L0H1",), others=(),
+        ablation=AblationInfo("mean", 0.0),
+    )  # fmt: skip
     done = broca.export(small, tmp_path / "out", kind="weights", items=8)
     assert (done.ablation.kind, done.reloaded.same_continuations) == ("mean", 32)
     loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
     bias = "gpt_neox.layers.0.attention.dense.bias"
     assert not torch.equal(loaded.get_parameter(bias), model.model.get_parameter(bias))
-    with pytest.raises(UnsupportedModel, match="`kind` adapter multiplies outputs"):
-        broca.export(small, tmp_path / "other")
-    with pytest.raises(UnsupportedModel, match="resample ablation cannot be exported"):
-        broca.export(replace(small, ablation=AblationInfo("resample", 0.0)), tmp_path / "other")
-
-
-def localize_like(model, task, ablation):
-    """Returns a made-up localization of a model, with one selected head."""
-    from results.samples import make_result
-
-    from broca.runs.provenance import model_info
-
-    info = model_info(model)
-    return replace(
-        make_result(), model=info, task=task, selected=("L0H1",), ablation=ablation, others=()
-    )
 
 
 @pytest.mark.parametrize(

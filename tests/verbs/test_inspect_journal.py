@@ -5,7 +5,7 @@ from journals import CONDITION, NAMES, filled, observed
 
 import broca
 from broca.errors import BadInput
-from broca.journal import Journal
+from broca.store import Journal
 
 
 def test_counts_conditions_and_runs(tmp_path):

@@ -5,12 +5,11 @@ from functools import partial
 
 import pytest
 from dying import killed_in_batch, killed_in_training
+from journals import totals
 from verbs.measuring import NARROW, VERBS
 from verbs.neurons.small_runs import RUNS, arguments_of
 
 import broca
-from broca.journal import Journal
-from broca.journal.checking import check
 from broca.results.files import encode
 from broca.runs import run
 
@@ -49,18 +48,6 @@ def result_of(call):
     if hasattr(result, "cost"):
         result = replace(result, cost=replace(result.cost, wall_s=0.0))
     return encode(result)
-
-
-def totals(path):
-    """Checks a journal, and returns its numbers of batches, rows, outputs and vectors."""
-    with Journal(path, read_only=True) as journal:
-        assert [finding.wrong for finding in check(journal) if not finding.passed] == []
-        ((count, measured),) = journal.query("SELECT count(*), coalesce(sum(rows), 0) FROM batches")
-        ((rows,),) = journal.query("SELECT count(*) FROM rows")
-        ((outputs,),) = journal.query("SELECT count(*) FROM outputs")
-        ((vectors,),) = journal.query("SELECT count(*) FROM vectors")
-    assert rows + vectors == measured
-    return {"batches": count, "rows": rows, "outputs": outputs, "vectors": vectors}
 
 
 @pytest.mark.parametrize(

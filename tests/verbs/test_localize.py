@@ -17,9 +17,6 @@ CAPABILITY_TASKS = TASKS | {"knowledge": "mc_biology"}
     [
         ("pooled", 1200, ["arithmetic", "facts"]),
         pytest.param("pooled", 1200, ["reversing", "sorting"], marks=pytest.mark.long),
-        pytest.param(
-            "focus", 1600, ["arithmetic", "sorting", "code", "rhyming"], marks=pytest.mark.long
-        ),
     ],
 )
 def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilities):
@@ -45,7 +42,7 @@ def test_finds_the_planted_heads(planted, planted_heads, method, rows, capabilit
 def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
     """At least five planted sets cost their tasks 80 points and the others 5 on average at most."""
     from broca.engine import Engine
-    from broca.executors import Asker, LocalExecutor
+    from broca.executors.executor import Executor
     from broca.measurement import Plan
     from broca.tasks import Catalog, RequestTokenizer
 
@@ -56,7 +53,7 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
         tried = benchmark.items[::5]
         positions[name] = np.arange(len(bank), len(bank) + len(tried))
         bank += [(benchmark, item) for item in tried]
-    execute = LocalExecutor(Engine(planted), Asker(bank)).run
+    execute = Executor(Engine(planted), bank).run
 
     def scores(mask):
         return {
@@ -82,7 +79,7 @@ def test_planted_sets_are_necessary_and_specific(planted, planted_heads):
 def test_every_task_is_learned(reference):
     """`reference` scores at least 95 % on held-out items of every shipped task."""
     from broca.engine import Engine
-    from broca.executors import Asker, LocalExecutor
+    from broca.executors.executor import Executor
     from broca.measurement import Plan
     from broca.tasks import Catalog, RequestTokenizer
 
@@ -92,7 +89,7 @@ def test_every_task_is_learned(reference):
         assert len(benchmark.items) >= 400
         bank = [(benchmark, item) for item in benchmark.items[::3]]
         plan = Plan.crossed(np.zeros((1, 96), dtype=bool), np.arange(len(bank)))
-        score = LocalExecutor(Engine(reference), Asker(bank)).run(plan).responses.mean()
+        score = Executor(Engine(reference), bank).run(plan).responses.mean()
         assert score >= 0.95, f"{name}: {score}"
 
 
@@ -145,7 +142,7 @@ def test_numbers_out_of_range_are_refused(reference, arguments, message):
     [
         ({"rows": 599}, "`rows` 599 is too few for pooled: it needs 600"),
         ({"options": {"least": 2.0}}, "drops from 0 to 1"),
-        ({"method": "focus", "options": {"gradients": "no"}}, "true or false"),
+        ({"method": "cs-fresh", "options": {"both": "no"}}, "true or false"),
         ({"method": "greedy", "rows": 20}, "`rows` 20 is too few"),
     ],
 )
@@ -214,9 +211,8 @@ def test_margin_is_taken_of_right_answers(reference, reference_answer):
 
 def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
     """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
-    from broca.journal import Journal
-    from broca.journal.reading import find_run
-    from broca.runs.journaled_runs import ranking_from_journal
+    from broca.runs.replay import ranking_from_journal
+    from broca.store import Journal, find_run
 
     journal = tmp_path / "j.sqlite"
     result = localize(

@@ -13,7 +13,7 @@ from broca.verbs.refit import refit
 def finished(tmp_path_factory):
     """Folders of small finished runs, by method."""
     folders = {}
-    for method, rows in (("cs-stratified", 400), ("cs-fresh", 300), ("focus", 300)):
+    for method, rows in (("cs-stratified", 400), ("cs-fresh", 300), ("pooled", 300)):
         folders[method] = tmp_path_factory.mktemp("runs") / method
         localize_into(
             folders[method], model="planted", task="mc_biology", items=10, rows=rows, method=method,
@@ -34,9 +34,9 @@ def test_the_same_recovery_gives_the_same_effects(finished):
 
 
 @pytest.mark.long
-def test_focus_runs_can_be_refitted(finished):
-    """A refit of a `focus` run ranks all 96 heads and selects at most `k`."""
-    result = refit(finished["focus"], recovery="stability", k=3)
+def test_pooled_runs_can_be_refitted(finished):
+    """A refit of a `pooled` run ranks all 96 heads and selects at most `k`."""
+    result = refit(finished["pooled"], recovery="stability", k=3)
     assert result.recovery == "stability"
     assert result.masks > 20
     assert len(result.selected) <= 3

@@ -7,8 +7,8 @@ from claims import claimed
 from verbs.run_folders import localize_into
 
 import broca
+from broca.engine import Engine
 from broca.errors import BadInput, NothingToLocalize, UnknownName
-from broca.executors import LocalExecutor
 from broca.results.files import decode, encode
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
@@ -126,13 +126,13 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypat
         verify=False,
         journal=path,
     )
-    measured, run = [], LocalExecutor.run
+    measured, answer = [], Engine.answer
 
-    def counting(self, plan):
-        measured.append(len(plan))
-        return run(self, plan)
+    def counting(self, job):
+        measured.append(job.rows)
+        return answer(self, job)
 
-    monkeypatch.setattr(LocalExecutor, "run", counting)
+    monkeypatch.setattr(Engine, "answer", counting)
     with_journal = verify(
         planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small
     )

@@ -41,7 +41,8 @@ def sentences(number, length=10):
 
 def modes(before, after, examined=None, right=None):
     """Returns the failure modes, by default for items without requests."""
-    return modes_of(examined or items(count=len(before)), before, after, right)
+    states = modes_of(examined or items(count=len(before)), before, after, right)
+    return [{mode: values.tolist() for mode, values in state.items()} for state in states]
 
 
 @pytest.mark.parametrize(

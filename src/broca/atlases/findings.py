@@ -1,18 +1,18 @@
-"""Finds universal components, selections and clusters of a matrix, and their order."""
+"""Findings of a matrix: universal components, selections, clusters, and shared key/value groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
+from scipy.spatial.distance import pdist
 
-from broca.atlases.clusters import cluster
-from broca.atlases.groups import count_groups
-from broca.atlases.selecting import Contrast, contrasts
 from broca.components import Component
-from broca.recovery import interval
+from broca.recovery.joint import highest, interval
 from broca.results.atlas import (
     Cluster,
     GroupTest,
@@ -22,6 +22,11 @@ from broca.results.atlas import (
     UniversalComponent,
 )
 from broca.verification.effects import EffectMatrix, universal
+
+APART = 0.5
+"""Mean cosine distance above which clusters are not joined: an angle of 60 degrees."""
+
+PERMUTATIONS = 5000
 
 
 @dataclass(frozen=True)
@@ -62,13 +67,10 @@ def find(
     active = np.flatnonzero(matrix.sure.any(axis=0))
     usable = np.flatnonzero(matrix.usable)
     core = matrix.effects[np.ix_(usable, active)]
-    by_component, by_task = cluster(core.T), cluster(core)
-    columns = [int(active[place]) for place in by_component.order]
-    columns += _remaining(columns, matrix.effects.mean(axis=0))
-    rows = [int(usable[place]) for place in by_task.order]
-    rows += _remaining(rows, np.arange(len(tasks)))
-    differences = contrasts(matrix, k)
-    bounds = interval(matrix.effects, matrix.resampled)
+    by_component = [active[members].tolist() for members in clusters_of(core.T)]
+    by_task = [usable[members].tolist() for members in clusters_of(core)]
+    columns = _completed(by_component, matrix.effects.mean(axis=0))
+    rows = _completed(by_task, np.arange(len(tasks)))
 
     def on_every_task(chosen: Sequence[int]) -> dict[str, float]:
         means = matrix.effects[:, list(chosen)].mean(axis=1)
@@ -86,45 +88,95 @@ def find(
             )
             for column in universal(matrix)
         ),
-        selections=tuple(
-            _selection(matrix, differences[row], tasks, components, bounds) for row in rows
-        ),
+        selections=tuple(_selection(matrix, row, tasks, components, k) for row in rows),
         clusters=tuple(
-            Cluster(
-                tuple(components[active[place]] for place in members),
-                on_every_task([int(active[place]) for place in members]),
-            )
-            for members in by_component.clusters
+            Cluster(tuple(components[column] for column in members), on_every_task(members))
+            for members in by_component
         ),
-        task_clusters=tuple(
-            tuple(tasks[usable[place]] for place in members) for members in by_task.clusters
-        ),
+        task_clusters=tuple(tuple(tasks[row] for row in members) for members in by_task),
     )
 
 
+def clusters_of(profiles: NDArray[np.float64]) -> list[list[int]]:
+    """Clusters rows by the direction of their profiles, regardless of their length.
+
+    It uses average linkage of cosine distances, with optimal ordering of the leaves, so that
+    similar rows are neighbours.
+
+    Args:
+        profiles: Profiles, `(rows, features)`; rows of zeros have no profile and are left out.
+    """
+    rows = np.flatnonzero(np.linalg.norm(profiles, axis=1) > 0)
+    if len(rows) < 2:
+        return [[row] for row in rows.tolist()]
+    # the distance of equal directions may be slightly negative by rounding
+    distances = np.maximum(pdist(profiles[rows], "cosine"), 0.0)
+    tree = linkage(distances, "average", optimal_ordering=True)
+    labels = fcluster(tree, APART, "distance")
+    clusters: dict[int, list[int]] = {}
+    for leaf in leaves_list(tree).tolist():
+        clusters.setdefault(int(labels[leaf]), []).append(int(rows[leaf]))
+    return list(clusters.values())
+
+
+def _completed(clusters: Sequence[Sequence[int]], keys: NDArray[np.generic]) -> list[int]:
+    """Returns the members of all clusters, then the other positions, ordered by their keys."""
+    placed = [position for members in clusters for position in members]
+    order = np.argsort(keys, kind="stable").tolist()
+    return placed + [position for position in order if position not in set(placed)]
+
+
 def _selection(
-    matrix: EffectMatrix,
-    contrast: Contrast,
-    tasks: Sequence[str],
-    components: Sequence[str],
-    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+    matrix: EffectMatrix, task: int, tasks: Sequence[str], components: Sequence[str], k: int
 ) -> Selection:
-    """Returns the selection of a task; `bounds` are the ends of the effects' intervals."""
-    row, (low, high) = contrast.task, bounds
+    """Selects the components that a task needs more than the usable tasks of other capabilities.
+
+    They hurt the task and cost it significantly at least `least` more than the others, corrected
+    over all components. A task that the intact model cannot do has no selection.
+    """
+    controls = [
+        row
+        for row, capability in enumerate(matrix.capabilities)
+        if matrix.usable[row] and capability != matrix.capabilities[task]
+    ]
+    contrast, resampled = matrix.effects[task], matrix.resampled[:, task]
+    bounds = interval(matrix.effects[task], resampled)
+    if controls:
+        contrast = contrast - matrix.effects[controls].mean(axis=0)
+        resampled = resampled - matrix.resampled[:, controls].mean(axis=1)
+    contrast_bounds = interval(contrast, resampled)
+    sure = (contrast <= -matrix.least) & (highest(contrast, resampled) < 0)
+    eligible = matrix.hurts[task] & sure
+    order = np.argsort(contrast, kind="stable").tolist()
+    selected = [column for column in order if eligible[column]][:k]
+    reason = ""
+    if not matrix.usable[task]:
+        reason = "the intact model cannot do the task"
+    elif not matrix.fits[task]:
+        reason = "effects explain nothing of its rows on held-out masks: measure more `rows`"
+    elif not selected:
+        reason = f"no component significantly costs the task {matrix.least:g} " + (
+            "more than it costs the others" if controls else "or more"
+        )
+
+    def ends(bounds: Sequence[NDArray[np.float64]], column: int) -> tuple[float, float]:
+        low, high = bounds
+        return float(low[column]), float(high[column])
+
     return Selection(
-        task=tasks[row],
-        controls=tuple(tasks[control] for control in contrast.controls),
+        task=tasks[task],
+        controls=tuple(tasks[control] for control in controls),
         components=tuple(
             SelectedComponent(
-                components[column],
-                float(matrix.effects[row, column]),
-                (float(low[row, column]), float(high[row, column])),
-                float(contrast.values[column]),
-                (float(contrast.low[column]), float(contrast.high[column])),
+                name=components[column],
+                effect=float(matrix.effects[task, column]),
+                ci=ends(bounds, column),
+                contrast=float(contrast[column]),
+                contrast_ci=ends(contrast_bounds, column),
             )
-            for column in contrast.selected
+            for column in selected
         ),
-        reason=_reason(matrix, contrast),
+        reason=reason,
     )
 
 
@@ -143,10 +195,9 @@ def keep_to_groups(
     Returns:
         The test, or None and the reason why it does not apply.
     """
-    parts = [Component.parse(name) for name in names]
     heads = [
         (part.layer, part.index)
-        for part in parts
+        for part in map(Component.parse, names)
         if part.kind == "head" and part.index is not None and part.layer in group_sizes
     ]
     if not heads:
@@ -158,46 +209,61 @@ def keep_to_groups(
     if not any(len(np.unique(groups[layers == layer])) > 1 for layer in group_sizes):
         return None, "all query heads of a layer share one key/value head: there is one group"
     column = {f"L{layer}H{index}": place for place, (layer, index) in enumerate(heads)}
-    sets = {
+    known = {
         capability: tuple(name for name in chosen if name in column)
         for capability, chosen in selected.items()
     }
-    sets = {capability: chosen for capability, chosen in sets.items() if len(chosen) > 1}
+    sets = {capability: chosen for capability, chosen in known.items() if len(chosen) > 1}
     if not sets:
         return None, "no capability has two selected heads"
-    count = count_groups(
-        [[column[name] for name in chosen] for chosen in sets.values()],
-        layers.astype(np.intp),
-        groups.astype(np.intp),
-        seed=seed,
-    )
+    columns = [[column[name] for name in chosen] for chosen in sets.values()]
     test = GroupTest(
-        group_size=max(group_sizes.values()),
-        sets=tuple(HeadSet(capability, chosen) for capability, chosen in sets.items()),
-        pairs=count.pairs,
-        expected=count.expected,
-        effect=count.effect,
-        p=count.p,
-        permutations=count.permutations,
+        max(group_sizes.values()),
+        tuple(HeadSet(capability, chosen) for capability, chosen in sets.items()),
+        *count_groups(columns, layers, groups, seed=seed),
+        PERMUTATIONS,
     )
     return test, ""
 
 
-def _remaining(placed: Sequence[int], keys: NDArray[np.generic]) -> list[int]:
-    """Returns the positions that are not placed yet, ordered by their keys."""
-    order = np.argsort(keys, kind="stable").tolist()
-    return [position for position in order if position not in set(placed)]
+def count_groups(
+    sets: Sequence[Sequence[int]],
+    layers: NDArray[np.int_],
+    groups: NDArray[np.int_],
+    *,
+    seed: int,
+    permutations: int = PERMUTATIONS,
+) -> tuple[int, float, float | None, float]:
+    """Tests whether members of sets share groups, by permuting heads within each layer.
 
+    All sets are permuted together, which preserves their numbers of heads in each layer and their
+    overlaps.
 
-def _reason(matrix: EffectMatrix, contrast: Contrast) -> str:
-    if not matrix.usable[contrast.task]:
-        return "the intact model cannot do the task"
-    if not matrix.fits[contrast.task]:
-        return "effects explain nothing of its rows on held-out masks: measure more `rows`"
-    if contrast.selected:
-        return ""
-    if not contrast.controls:
-        return f"no component significantly costs the task {matrix.least:g} or more"
-    return (
-        f"no component significantly costs the task {matrix.least:g} more than it costs the others"
-    )
+    Args:
+        sets: Columns of each set.
+        layers: Layer of each column, `(columns,)`.
+        groups: Group of each column within its layer, `(columns,)`.
+        seed: Seed of the permutations.
+        permutations: Number of permutations.
+
+    Returns:
+        The number of pairs of members of a set that share a group; its mean under permutations;
+        the difference in standard deviations, None if no permutation changes the number; and the
+        share of the permutations, the identity included, with as many pairs or more.
+    """
+    rng = np.random.default_rng([seed, 0x6A0])
+    places = np.tile(np.arange(len(layers)), (permutations + 1, 1))  # row 0: the identity
+    for layer in np.unique(layers):
+        columns = np.flatnonzero(layers == layer)
+        drawn = np.argsort(rng.random((permutations, len(columns))), axis=1)
+        places[1:, columns] = columns[drawn]
+    _, owner = np.unique(np.stack([layers, groups]), axis=1, return_inverse=True)
+    owners = owner.reshape(-1)[places]  # (permutations + 1, columns)
+    pairs = np.zeros(permutations + 1, dtype=np.intp)
+    for members in sets:
+        for first, second in combinations(members, 2):
+            pairs += owners[:, first] == owners[:, second]
+    null, real = pairs[1:], int(pairs[0])
+    expected, spread = float(null.mean()), float(null.std())
+    effect = (real - expected) / spread if spread > 0 else None
+    return real, expected, effect, (1 + int((null >= real).sum())) / (permutations + 1)

@@ -21,11 +21,10 @@ def journal(file: str, /, *, export: str | None = None, json: bool = False) -> N
         json: Print JSON on stdout.
     """
     if export is not None:
-        from broca.journal import Journal
-        from broca.journal.row_table import write_rows
+        from broca.store import Journal, export_rows
 
         with Journal(file, read_only=True) as opened:
-            rows = write_rows(opened, export)
+            rows = export_rows(opened, export)
         if json:
             print_json({"rows": rows, "file": export})
         else:

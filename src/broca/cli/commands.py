@@ -61,6 +61,8 @@ def make_app(name: str, text: str, commands: Commands | Mapping[str, Commands]) 
 
 def flags_of(command: Callable[..., Any]) -> dict[str, str]:
     """Returns the flags of a command by the names of options, as its messages show them."""
+    if hasattr(command, "flags"):  # it has flags that are no options of broca
+        return dict(command.flags)
     try:
         hints = get_type_hints(command)
     except NameError:  # a command of cyclopts, such as --help

@@ -99,7 +99,10 @@ def kept_result(
     if files:
         with suppress(BadInput):  # an edited file is written again
             result = kind.read(files[0])
-            tell(f"finished; nothing to do: {files[0]} holds the result; remove it to run again")
+            owned = verb in folders.OWNERS
+            advice = "--fresh measures it again" if owned else "remove it to run again"
+            where = place if owned else files[0]
+            tell(f"finished; nothing to do: {where} holds the result; {advice}")
             return result, files
     place = check_out_folder(folder)
     with (

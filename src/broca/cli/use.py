@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -18,9 +18,6 @@ from broca.cli.progress import PrintOptions, ProgressDisplay, ProgressPrint
 from broca.cli.wording import say
 from broca.options import ChatOptions, ExploreOptions, ExportOptions
 from broca.options.base import ON
-
-if TYPE_CHECKING:
-    from broca.explorer.conversations import Conversation
 
 
 def explore(
@@ -120,20 +117,19 @@ def chat(
     """
     import broca
 
-    screen = _Columns() if side_by_side else _Stream()
+    screen = _Screen(side_by_side)
     with closing(ProgressDisplay(prints)) as progress:
 
-        def start(conversation: Conversation) -> None:
+        def write(voice: str, text: str) -> None:
             progress.close()
-            say(f"{conversation.state()}; /help lists the commands, /quit ends")
+            screen.write(voice, text)
 
-        broca.chat(
-            options, _lines(screen), write=screen.write, on_start=start, on_progress=progress
-        )
+        lines = _lines(screen)
+        broca.chat(settings=replace(options, lines=lines, write=write, on_progress=progress))
     screen.end()
 
 
-def _lines(screen: _Stream | _Columns) -> Iterator[str]:
+def _lines(screen: _Screen) -> Iterator[str]:
     """Yields the lines that the user types, until the end of the input."""
     asks = sys.stdin.isatty()
     if asks:
@@ -146,61 +142,45 @@ def _lines(screen: _Stream | _Columns) -> Iterator[str]:
             return
 
 
-class _Stream:
-    """Prints answers one after the other, piece by piece."""
+class _Screen:
+    """Prints answers one after the other, piece by piece, or whole in columns of equal width."""
 
-    def __init__(self) -> None:
-        self._voice = ""
-
-    def write(self, voice: str, text: str) -> None:
-        if voice != self._voice:
-            self.end()
-            if voice:
-                sys.stdout.write(f"[{voice}] ")
-        self._voice = voice
-        sys.stdout.write(text if voice or not text else f"{text}\n")
-        sys.stdout.flush()
-
-    def end(self) -> None:
-        """Ends the line of an answer."""
-        if self._voice:
-            sys.stdout.write("\n")
-        self._voice = ""
-        sys.stdout.flush()
-
-
-class _Columns:
-    """Prints both answers in columns of equal width."""
-
-    def __init__(self) -> None:
+    def __init__(self, side_by_side: bool) -> None:
+        self._columns = side_by_side
         self._answers: dict[str, str] = {}
 
     def write(self, voice: str, text: str) -> None:
-        if voice:
-            self._answers[voice] = self._answers.get(voice, "") + text
-        elif text:
-            say(text)
+        if not voice:
+            self.end()
+            say(*text.splitlines())
+            return
+        if not self._columns:
+            if voice not in self._answers:
+                self.end()
+                sys.stdout.write(f"[{voice}] ")
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        self._answers[voice] = self._answers.get(voice, "") + text
 
     def end(self) -> None:
-        """Prints the answers."""
-        if not self._answers:
-            return
-        from rich.columns import Columns
-        from rich.panel import Panel
-        from rich.text import Text
+        """Ends the answers to a line."""
+        if self._answers and not self._columns:
+            sys.stdout.write("\n")
+        elif self._answers:
+            from rich.columns import Columns
+            from rich.panel import Panel
+            from rich.text import Text
 
-        from broca.cli.output import console
+            from broca.cli.output import console
 
-        screen = console()
-        width = (screen.width - 2) // len(self._answers)
-        screen.print(
-            Columns(
-                [
-                    Panel(Text(answer.strip()), title=voice, width=width)
-                    for voice, answer in self._answers.items()
-                ]
-            )
-        )
+            screen = console()
+            width = (screen.width - 2) // len(self._answers)
+            panels = [
+                Panel(Text(answer.strip()), title=voice, width=width)
+                for voice, answer in self._answers.items()
+            ]
+            screen.print(Columns(panels))
+        sys.stdout.flush()
         self._answers = {}
 
 

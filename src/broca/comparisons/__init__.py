@@ -1,6 +1,6 @@
 """Comparisons of models and runs on the same masks and items."""
 
-from broca.comparisons.collecting import Collection
+from broca.comparisons.collection import Collection
 from broca.comparisons.subjects import Comparable, seed_of, selections_of, subjects_of, tasks_of
 
 __all__ = [

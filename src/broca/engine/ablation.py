@@ -1,17 +1,16 @@
-"""The kinds of ablation, and the donors that replace outputs."""
+"""The kinds of ablation: what replaces the output of an ablated component."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from broca.engine.batches import captured_batches
 from broca.errors import BadInput, nearest
-from broca.models import GatedModel, GatePoint
+from broca.models import GatedModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +29,6 @@ class AblationKind:
         draws_donors: Whether every row draws its donor by seed; else all rows have the first.
         of_prompts: Replaces the activations of prompts in a stress test, `(prompts, tokens, ...)`,
             by values of the same shape, from a seed; None if nothing replaces the output.
-
-    Raises:
-        ValueError: Only one of `of_sequence` and `of_prompts` is given.
     """
 
     name: str
@@ -41,10 +37,6 @@ class AblationKind:
     donors: Callable[[Tensor, int], Tensor] = lambda activations, tokens: activations
     draws_donors: bool = False
     of_prompts: Callable[[Tensor, int], Tensor] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.of_sequence is None) != (self.of_prompts is None):
-            raise ValueError(f"`of_sequence` and `of_prompts` of {self.name} belong together")
 
     @property
     def needs_donors(self) -> bool:
@@ -131,51 +123,3 @@ class Ablation:
     def gates(self, masks: np.ndarray) -> np.ndarray:
         """Returns the gates of masks, `(masks, components)` float32."""
         return np.where(masks, self.scale, 1.0).astype(np.float32)
-
-
-@torch.inference_mode()
-def donor_activations(
-    model: GatedModel,
-    sequences: Sequence[tuple[int, ...]],
-    ablation: Ablation,
-    *,
-    points: Sequence[GatePoint] | None = None,
-) -> dict[GatePoint, Tensor]:
-    """Collects the activations that replace ablated ones.
-
-    Args:
-        model: The model; it is run intact.
-        sequences: Tokens of the donor items, prompt and continuation; all tokens have equal weight.
-        ablation: The ablation, whose kind reduces a sequence's activations to donors.
-        points: Gate points at which activations are collected; by default all of the model.
-
-    Returns:
-        Donors of every gate point, `(donors, width)`; empty if nothing replaces the output.
-
-    Raises:
-        BadInput: A component has no activation to replace (routed experts).
-    """
-    kind = ABLATIONS[ablation.kind]
-    if kind.of_sequence is None:
-        return {}
-    points = model.points if points is None else points
-    routed = [point for point in points if point.place == "routing"]
-    if routed:
-        raise BadInput(
-            f"`ablation` {kind.name} cannot replace routed experts ({routed[0].path}): use "
-            f"{' or '.join(ablations_of(model))}"
-        )
-    rng = np.random.default_rng(ablation.seed)
-    chosen = [int(rng.integers(len(sequence))) for sequence in sequences]
-    collected: dict[GatePoint, list[Tensor]] = {point: [] for point in points}
-    start = 0
-    for activations, attention in captured_batches(model, sequences, points):
-        for point, activation in activations.items():
-            shaped = activation.reshape(*attention.shape, -1)  # (rows, tokens, width)
-            present = attention.to(shaped.device, torch.bool)
-            for row in range(len(attention)):
-                of_sequence = shaped[row][present[row]].float()  # (tokens, width)
-                collected[point].append(kind.of_sequence(of_sequence, chosen[start + row]))
-        start += len(attention)
-    count = sum(len(sequence) for sequence in sequences)
-    return {point: kind.donors(torch.stack(rows), count) for point, rows in collected.items()}

@@ -1,22 +1,192 @@
-"""Prepares batches: padded rows, or suffixes after prefixes that are read once."""
+"""The work of a job and its batches: padded rows, or suffixes on prefixes that are read once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from broca.engine.budget import Budget
-from broca.engine.prefixes import PrefixGroup
-from broca.engine.work import Masking, W
-from broca.models import ActiveGates, GatedModel, GatePoint, captured
+from broca.engine.stopping import StopRule
+from broca.errors import BadLogits
+from broca.models import ActiveGates, GatedModel, GatePoint, Replacement
 from broca.models.caches import continuations, left_padded
+from broca.options import EngineOptions, Switch
+from broca.tasks.items import Request
+
+WORTH_SHARING = 0.25
+"""Minimum share of saved tokens for which `auto` shares a prefix."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A sequence to read under a mask, or to continue.
+
+    Attributes:
+        mask: Row of the gates.
+        donor: Row of the replacement activations.
+        tokens: Context and continuation without its last token; of a generation, its prompt.
+        request: The request, or the first of several.
+        targets: Position of each request, and the continuation that the last tokens predict; of a
+            generation, its position and any token.
+    """
+
+    mask: int
+    donor: int
+    tokens: tuple[int, ...]
+    request: Request
+    targets: list[tuple[int, tuple[int, ...]]]
+
+    @property
+    def position(self) -> int:
+        """Position of the (first) request."""
+        return self.targets[0][0]
+
+    @property
+    def length(self) -> int:
+        """Maximum number of tokens in a batch."""
+        return len(self.tokens) + self.request.max_new_tokens
+
+    @property
+    def target(self) -> int:
+        """Number of tokens of the longest target: last positions whose logits are needed."""
+        return max(len(target) for _, target in self.targets)
+
+
+def longest_first(work: Sequence[Work]) -> list[Work]:
+    """Returns the work by decreasing length: batches have little padding, memory peaks early."""
+    return sorted(work, key=lambda row: row.length, reverse=True)
+
+
+class Lane:
+    """A model with its token budget: the engine's, or a copy around the same weights.
+
+    Args:
+        model: The model.
+        options: Which work is shared, and the size of batches.
+        stop: Decides when a generation ends.
+        donors: Activations that replace ablated ones, `(donors, width)` for each gate point.
+    """
+
+    def __init__(
+        self,
+        model: GatedModel,
+        options: EngineOptions,
+        stop: StopRule,
+        donors: dict[GatePoint, Tensor],
+    ) -> None:
+        self.model, self.options, self.stop, self.donors = model, options, stop, donors
+        self.budget = Budget(model, options.token_budget)
+        self.tokens = 0
+        """Number of tokens that were read or generated so far, padding excluded."""
+
+    def copy(self) -> Lane:
+        """Returns a lane on a copy of the model around the same weights."""
+        model = self.model.copy()
+        points = zip(self.model.points, model.points, strict=True)
+        donors = {copied: self.donors[point] for point, copied in points if point in self.donors}
+        return Lane(model, self.options, self.stop, donors)
+
+    def gates(self, masks: Tensor, work: Sequence[Work]) -> ActiveGates:
+        """Returns the gates and replacements of rows; `masks` are `(masks, components)`."""
+        return self.model.gates(
+            masks[[row.mask for row in work]], replacement=self.replacement(work)
+        )
+
+    def replacement(self, work: Sequence[Work]) -> Replacement:
+        """Returns the replacements of ablated activations, `(rows, width)` each."""
+        rows = [row.donor for row in work]
+        return {point: values[rows] for point, values in self.donors.items()}
 
 
 @dataclass(frozen=True)
-class Batch(Generic[W]):
+class PrefixGroup:
+    """Rows under the same mask with a common prefix.
+
+    Attributes:
+        prefix: The common tokens.
+        members: The rows.
+    """
+
+    prefix: tuple[int, ...]
+    members: tuple[Work, ...]
+
+    @property
+    def saved(self) -> int:
+        """Number of tokens that need not be read again."""
+        return len(self.prefix) * (len(self.members) - 1)
+
+
+def prefix_groups(
+    model: GatedModel, work: Sequence[Work], switch: Switch
+) -> tuple[list[PrefixGroup], list[Work]]:
+    """Groups rows by mask and shared prefix, where the model was proved to share prefixes.
+
+    Within a mask there are two candidates: one prefix for all rows (a few-shot preamble), or one
+    for each set of rows with the same context (the choices of an item). The candidate that saves
+    more is used.
+
+    Args:
+        model: The model.
+        work: Rows of any masks.
+        switch: Whether to share; `auto` shares if enough tokens are saved.
+
+    Returns:
+        The groups, and the rows without a shared prefix.
+    """
+    if switch == "off":
+        return [], list(work)
+    by_mask: dict[tuple[int, int], list[Work]] = {}
+    for row in work:
+        by_mask.setdefault((row.mask, row.donor), []).append(row)
+    groups: list[PrefixGroup] = []
+    alone: list[Work] = []
+    for rows in by_mask.values():
+        by_context: dict[tuple[int, ...], list[Work]] = {}
+        for row in rows:
+            by_context.setdefault(row.tokens[: len(row.tokens) - row.target], []).append(row)
+        candidates = [[_group(rows)], [_group(same) for same in by_context.values()]]
+        best = max(candidates, key=lambda option: sum(group.saved for group in option))
+        saved = sum(group.saved for group in best)
+        if saved and not model.sharing(max(row.length for row in rows)).prefixes:
+            saved = 0
+        needed = WORTH_SHARING * sum(len(row.tokens) for row in rows) if switch == "auto" else 0
+        if saved <= needed:
+            alone += rows
+            continue
+        groups += [group for group in best if group.saved]
+        alone += [row for group in best if not group.saved for row in group.members]
+    return sorted(groups, key=lambda group: len(group.prefix), reverse=True), alone
+
+
+def _group(rows: Sequence[Work]) -> PrefixGroup:
+    """Returns the rows with their longest common prefix."""
+    first, last = min(row.tokens for row in rows), max(row.tokens for row in rows)
+    limit = max(0, min(len(row.tokens) - row.target for row in rows))
+    shared = 0  # in sorted order, all share the prefix of the first and the last
+    while shared < limit and first[shared] == last[shared]:
+        shared += 1
+    return PrefixGroup(first[:shared], tuple(rows))
+
+
+def groups_that_fit(budget: Budget, groups: Sequence[PrefixGroup]) -> tuple[int, int]:
+    """Returns how many first groups fit a batch together (>= 1), and its most rows."""
+    prefix = len(groups[0].prefix)
+    suffix = max(row.length - len(group.prefix) for group in groups for row in group.members)
+    rows = budget.rows(suffix, cached=prefix)
+    total = 0
+    for count, group in enumerate(groups):
+        total += len(group.members)
+        if total > rows:
+            return max(1, count), rows
+    return len(groups), rows
+
+
+@dataclass(frozen=True)
+class Batch:
     """Rows ready for a forward pass.
 
     Attributes:
@@ -28,7 +198,7 @@ class Batch(Generic[W]):
         read: Number of tokens of the batch, padding excluded.
     """
 
-    work: tuple[W, ...]
+    work: tuple[Work, ...]
     tokens: Tensor
     attention: Tensor
     cache: Any | None
@@ -36,66 +206,57 @@ class Batch(Generic[W]):
     read: int
 
 
-def plain_batch(model: GatedModel, work: Sequence[W], masking: Masking) -> Batch[W]:
+def plain_batch(lane: Lane, masks: Tensor, work: Sequence[Work]) -> Batch:
     """Left-pads whole sequences."""
-    tokens, attention = left_padded([row.tokens for row in work], device=model.device)
-    gates, replacement = masking.of(work)
-    return Batch(
-        tuple(work),
-        tokens,
-        attention,
-        None,
-        model.gates(gates, replacement=replacement),
-        sum(len(row.tokens) for row in work),
-    )
+    tokens, attention = left_padded([row.tokens for row in work], device=lane.model.device)
+    read = sum(len(row.tokens) for row in work)
+    return Batch(tuple(work), tokens, attention, None, lane.gates(masks, work), read)
 
 
 def shared_batches(
-    model: GatedModel, groups: Sequence[PrefixGroup[W]], masking: Masking, *, rows: int
-) -> Iterator[Batch[W]]:
+    lane: Lane, masks: Tensor, groups: Sequence[PrefixGroup], *, rows: int
+) -> Iterator[Batch]:
     """Reads each group's prefix once and yields batches of the suffixes.
 
     Args:
-        model: The model.
+        lane: The model.
+        masks: Gates of every mask, `(masks, components)`.
         groups: Groups whose prefixes are read together.
-        masking: Gates of every mask.
         rows: Maximum number of rows of a batch.
     """
-    prefixes, prefix_attention = left_padded([g.prefix for g in groups], device=model.device)
-    gates, replacement = masking.of([group.members[0] for group in groups])
-    with model.gates(gates, replacement=replacement):
-        _, cache = model.forward(prefixes, prefix_attention, keep=1, use_cache=True)
-    read = sum(len(group.prefix) for group in groups)
-    members = [(index, row) for index, group in enumerate(groups) for row in group.members]
+    model = lane.model
+    prefixes, attention = left_padded([group.prefix for group in groups], device=model.device)
+    with lane.gates(masks, [group.members[0] for group in groups]):
+        _, cache = model.forward(prefixes, attention, keep=1, use_cache=True)
     lengths = [len(group.prefix) for group in groups]
+    read = sum(lengths)
+    members = [(index, row) for index, group in enumerate(groups) for row in group.members]
     sequences = [(index, row.tokens) for index, row in members]
     for chunk, tokens, attention, past in continuations(
         cache, lengths, sequences, rows=rows, device=model.device
     ):
         work = tuple(members[member][1] for member in chunk)
         new = sum(len(members[m][1].tokens) - lengths[members[m][0]] for m in chunk)
-        gates, replacement = masking.of(work)
-        yield Batch(
-            work,
-            tokens,
-            attention,
-            past,
-            model.gates(gates, replacement=replacement),
-            read + new,
-        )
+        yield Batch(work, tokens, attention, past, lane.gates(masks, work), read + new)
         read = 0
 
 
-def captured_batches(
-    model: GatedModel, sequences: Sequence[Sequence[int]], points: Sequence[GatePoint]
-) -> Iterator[tuple[dict[GatePoint, Tensor], Tensor]]:
-    """Runs sequences on the intact model; yields each batch's activations and attention mask."""
-    budget, start = Budget(model, None), 0
-    while start < len(sequences):
-        rows = sequences[start : start + budget.rows(max(map(len, sequences)))]
-        batch = rows[: budget.padded_together([len(row) for row in rows])]
-        start += len(batch)
-        tokens, attention = left_padded(batch, device=model.device)
-        with model.in_use(), captured(points) as activations:
-            model.forward(tokens, attention, keep=1)
-        yield activations, attention
+def require_finite(logits: Tensor, rows: Sequence[int]) -> None:
+    """Refuses NaN and infinite logits; those of padded vocabulary may be -inf.
+
+    Args:
+        logits: Logits, `(rows, positions, vocabulary)`.
+        rows: Number of every row (or of its first request), for the message.
+
+    Raises:
+        BadLogits: Logits are NaN or +inf, or all are -inf; the message names the first faulty row.
+    """
+    # the largest value of every position: NaN if any is, without a copy of the logits
+    finite = torch.isfinite(logits.amax(2)).all(1)
+    if not bool(finite.all()):
+        row = rows[int((~finite).nonzero()[0, 0])]
+        raise BadLogits(
+            f"the model returned NaN or infinite logits for request {row}: its weights or its "
+            "number format are at fault; try `dtype` float32",
+            row=row,
+        )

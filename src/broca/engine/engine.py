@@ -1,26 +1,41 @@
-"""The engine: answers requests under masks; every row of a batch has its own mask.
+"""The engine: answers jobs, whose rows each have a mask of their own.
 
 It depends on requests and gates only, not on tasks' metrics or searches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import islice
+from operator import attrgetter
 from threading import Lock
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from broca.engine.gradients import Differentiator
-from broca.engine.lanes import Lanes, Workload
+from broca.engine.batches import Lane, Work
+from broca.engine.decoder import Decoder
+from broca.engine.gradients import differentiate
+from broca.engine.reader import Reader
 from broca.engine.stopping import StopRule
-from broca.engine.work import Decoding, Masking, Reading
+from broca.errors import BadLogits
+from broca.measurement import Observation
 from broca.models import GatedModel, GatePoint
 from broca.options import EngineOptions
 from broca.tasks.items import Output, Request
 from broca.tasks.margins import Margin
+
+SMALL = 20_000_000
+"""Maximum number of parameters of a model that gets lanes by default; measured at 1.2 million."""
+
+_WORTH = 64
+"""Number of sequences below which one lane runs all of them."""
 
 
 @dataclass(frozen=True)
@@ -32,59 +47,220 @@ class Progress:
         total: Number of requests.
         tokens: Number of tokens that the model has read or generated, padding excluded.
         seconds_left: Expected time of the remaining requests; None if it is unknown.
-        guessed: Whether it is based on speeds that are not measured yet.
     """
 
     done: int
     total: int
     tokens: int
     seconds_left: float | None = None
-    guessed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Rows or observations for an engine: plain data, which can be sent to another process.
+
+    Attributes:
+        number: Number of the job, for its answers and errors.
+        gates: Gates of every mask, `(masks, components)`.
+        gate_index: Row of `gates` for every row, `(rows,)`.
+        donor_index: Row of the donors for every row, `(rows,)`.
+        requests: The requests of every row.
+        margins: The margin of every row, to differentiate it instead.
+        observations: Observations of one class, instead of rows.
+    """
+
+    number: int
+    gates: NDArray[np.float32]
+    gate_index: NDArray[np.intp]
+    donor_index: NDArray[np.intp]
+    requests: tuple[tuple[Request, ...], ...] = ()
+    margins: tuple[Margin, ...] = ()
+    observations: tuple[Observation, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows or observations."""
+        return len(self.observations or self.gate_index)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers of an engine to a job.
+
+    Attributes:
+        number: Number of the job.
+        outputs: Answers to the requests of every row.
+        values: Margins, `(rows,)`.
+        gradients: Their gradients with respect to the gates, `(rows, components)`.
+        vectors: Vectors of the observations.
+    """
+
+    number: int
+    outputs: tuple[tuple[Output, ...], ...] = ()
+    values: NDArray[np.float64] | None = None
+    gradients: NDArray[np.float32] | None = None
+    vectors: tuple[NDArray[np.float32], ...] = ()
+
+
+class WeightDelta(Protocol):
+    """Changed weights of a model, such as those of trained neurons."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of the changes."""
+
+    def applied(self, model: Any) -> AbstractContextManager[None]:
+        """A context in which the weights of a `GatedModel` are changed; they are restored."""
 
 
 class Engine:
-    """Runs requests on a gated model.
+    """Answers jobs with a gated model.
 
     Args:
         model: The model.
         options: Which work is shared, and the size of batches.
         donors: Activations that replace ablated ones, `(donors, width)` for each gate point, as
             from `donor_activations`; zeros if None.
+        delta: Weights that are changed while it answers.
         on_progress: Called after every batch.
     """
+
+    concurrent = False
 
     def __init__(
         self,
         model: GatedModel,
         options: EngineOptions | None = None,
         *,
-        donors: dict[GatePoint, torch.Tensor] | None = None,
+        donors: dict[GatePoint, Tensor] | None = None,
+        delta: WeightDelta | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         options = options or EngineOptions()
         self.model = model
-        self._donors = donors or {}
+        self._delta = delta
         self._on_progress = on_progress
-        self._lanes = Lanes(model, options, StopRule(model.tokenizer, eos_tokens(model)))
-        self._differentiator = Differentiator(model, self._lanes.all[0].budget)
+        stop = StopRule(model.tokenizer, eos_tokens(model))
+        self._lanes = [Lane(model, options, stop, donors or {})]
+        # small matrices do not divide well among threads (experiments/LOG.md)
+        weights = list(model.model.parameters())
+        small = sum(weight.numel() for weight in weights) <= SMALL
+        on_cpu = all(weight.device.type == "cpu" for weight in weights)
+        self._most_lanes = options.lanes or (torch.get_num_threads() if small and on_cpu else 1)
         self.observed_tokens = 0
         """Number of tokens that observations have read, which they count themselves."""
 
     @property
     def tokens(self) -> int:
         """Number of tokens that the model has read or generated so far, padding excluded."""
-        answered = sum(lane.tokens for lane in self._lanes.all) + self._differentiator.tokens
-        return answered + self.observed_tokens
+        return sum(lane.tokens for lane in self._lanes) + self.observed_tokens
 
     @property
     def token_budget(self) -> int:
         """Most tokens of a batch at present."""
-        return min(lane.budget.tokens for lane in self._lanes.all)
+        return min(lane.budget.tokens for lane in self._lanes)
 
     @property
     def device(self) -> str:
         """The kind of device that the model runs on."""
         return self.model.device.type
+
+    def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
+        """Returns the answers to jobs of `rows` rows in all, one after another; see `answer`."""
+        return map(self.answer, jobs)
+
+    def answer(self, job: Job) -> Answers:
+        """Answers a job.
+
+        Returns:
+            The answers, row by row, independent of the batch size.
+
+        Raises:
+            BadLogits: The model returned NaN or infinite logits.
+            BadInput: The model has no embedding for a token.
+        """
+        margins = (margin.requests for margin in job.margins)
+        asked = {id(request): request for row in (*job.requests, *margins) for request in row}
+        for request in asked.values():
+            self.model.require_embedded((*request.context, *request.continuation))
+        masks = torch.from_numpy(np.ascontiguousarray(job.gates, dtype=np.float32))
+        row_of = [row for row, requests in enumerate(job.requests) for _ in requests]
+        outputs: list[Output | None] = [None] * len(row_of)
+        start, done, one_at_a_time = self.tokens, 0, Lock()
+
+        def store(results: Sequence[tuple[int, Output]]) -> None:
+            nonlocal done
+            with one_at_a_time:
+                for position, output in results:
+                    assert outputs[position] is None, "a request was answered twice"
+                    outputs[position] = output
+                done += len(results)
+                if self._on_progress is not None:
+                    self._on_progress(Progress(done, len(outputs), self.tokens - start))
+
+        def run(lane: Lane, readings: Sequence[Work], decodings: Sequence[Work]) -> None:
+            if readings:
+                Reader(lane, masks, store).run(readings)
+            if decodings:
+                Decoder(lane, masks, store).run(decodings)
+
+        changed = nullcontext() if self._delta is None else self._delta.applied(self.model)
+        try:
+            with self.model.in_use(), changed:
+                if job.observations:
+                    vectors = type(job.observations[0]).observe(self, job.observations)
+                    return Answers(job.number, vectors=tuple(vectors))
+                if job.margins:
+                    indices = job.gate_index.tolist(), job.donor_index.tolist()
+                    rows = list(zip(job.margins, *indices, strict=True))
+                    return Answers(job.number, (), *differentiate(self._lanes[0], masks, rows))
+                readings, decodings = work_of(job)
+                lengths = [*(r.length for r in readings), *(d.length for d in decodings)]
+                self.model.sharing(max(lengths, default=1))  # proved here, not in a lane
+                if self._most_lanes == 1 or len(lengths) < _WORTH:
+                    run(self._lanes[0], readings, decodings)
+                else:
+                    by_sequence = Reader(self._lanes[0], masks, store).skips_layers(readings)
+                    self._run_in_lanes(run, readings, decodings, by_sequence=by_sequence)
+        except BadLogits as error:
+            error.job, error.row = job.number, row_of[error.row] if row_of else error.row
+            raise
+        answered = iter(cast("list[Output]", outputs))
+        rows_of_outputs = (tuple(islice(answered, len(requests))) for requests in job.requests)
+        return Answers(job.number, tuple(rows_of_outputs))
+
+    def _run_in_lanes(
+        self,
+        run: Callable[[Lane, Sequence[Work], Sequence[Work]], None],
+        readings: Sequence[Work],
+        decodings: Sequence[Work],
+        *,
+        by_sequence: bool,
+    ) -> None:
+        """Divides work among copies of the model, each with a thread, its own hooks and batches.
+
+        Rows that may share lower layers (`by_sequence`), else those that may share prefixes, stay
+        together.
+        """
+        number, threads = self._most_lanes, torch.get_num_threads()
+        while len(self._lanes) < number:
+            self._lanes.append(self._lanes[0].copy())
+        by_mask, by_tokens = (
+            attrgetter("mask", "donor", "tokens"),
+            attrgetter("tokens", "mask", "donor"),
+        )
+        read = _shares(sorted(readings, key=by_tokens if by_sequence else by_mask), number)
+        decoded = _shares(sorted(decodings, key=by_mask), number)
+        try:
+            with ThreadPoolExecutor(number, "lane", torch.set_num_threads, (1,)) as pool:
+                ends = [
+                    pool.submit(run, *share)
+                    for share in zip(self._lanes, read, decoded, strict=True)
+                ]
+            for end in ends:
+                end.result()
+        finally:
+            torch.set_num_threads(threads)  # a library may keep a single number for all threads
 
     def run(
         self,
@@ -93,112 +269,57 @@ class Engine:
         gate_index: NDArray[np.intp],
         donor_index: NDArray[np.intp] | None = None,
     ) -> list[Output]:
-        """Answers every request under its gates.
+        """Answers requests, each in a row of its own; see `answer`.
 
         Args:
             requests: The requests.
             gates: Gates of every mask, `(masks, components)`.
             gate_index: Row of every request in `gates`, `(requests,)`.
             donor_index: Row of every request in the donors, `(requests,)`; the first if None.
-
-        Returns:
-            The answers, in the order of the requests, independent of the batch size.
-
-        Raises:
-            BadLogits: The model returned NaN or infinite logits.
-            BadInput: The model has no embedding for a token.
         """
-        if donor_index is None:
-            donor_index = np.zeros(len(requests), dtype=np.intp)
-        for request in {id(request): request for request in requests}.values():
-            self.model.require_embedded((*request.context, *request.continuation))
-        answers: list[Output | None] = [None] * len(requests)
-        start, done, one_at_a_time = self.tokens, 0, Lock()
-
-        def store(results: Sequence[tuple[int, Output]]) -> None:
-            nonlocal done
-            with one_at_a_time:
-                for position, answer in results:
-                    assert answers[position] is None, "a request was answered twice"
-                    answers[position] = answer
-                done += len(results)
-                if self._on_progress is not None:
-                    self._on_progress(Progress(done, len(requests), self.tokens - start))
-
-        work = workload_of(requests, gate_index, donor_index)
-        with self.model.in_use():
-            self.model.sharing(max((row.length for rows in work for row in rows), default=1))
-            self._lanes.run(work, self._masking(gates), store)
-        return [answer for answer in answers if answer is not None]
-
-    def differentiate(
-        self,
-        margins: Sequence[Margin],
-        gates: NDArray[np.float32],
-        gate_index: NDArray[np.intp],
-        donor_index: NDArray[np.intp] | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-        """Computes margins and their gradients with respect to their rows' gates.
-
-        Args:
-            margins: Margin of every row.
-            gates: Gates of every mask, `(masks, components)`.
-            gate_index: Row of `gates` for every margin, `(rows,)`.
-            donor_index: Row of the donors for every margin, `(rows,)`; the first if None.
-
-        Returns:
-            Margins `(rows,)` and gradients `(rows, components)`, in nats (per unit of gate).
-
-        Raises:
-            BadLogits: The model returned NaN or infinite logits.
-        """
-        if donor_index is None:
-            donor_index = np.zeros(len(margins), dtype=np.intp)
-        for margin in {id(margin): margin for margin in margins}.values():
-            for request in margin.requests:
-                self.model.require_embedded((*request.context, *request.continuation))
-        rows = [
-            (margin, int(mask), int(donor))
-            for margin, mask, donor in zip(margins, gate_index, donor_index, strict=True)
+        donors = np.zeros(len(requests), dtype=np.intp) if donor_index is None else donor_index
+        rows = tuple((request,) for request in requests)
+        return [
+            output for (output,) in self.answer(Job(0, gates, gate_index, donors, rows)).outputs
         ]
-        with self.model.in_use():
-            return self._differentiator.run(rows, self._masking(gates))
-
-    def _masking(self, gates: NDArray[np.float32]) -> Masking:
-        return Masking(
-            torch.from_numpy(np.ascontiguousarray(gates, dtype=np.float32)), self._donors
-        )
 
 
-def workload_of(
-    requests: Sequence[Request], gate_index: NDArray[np.intp], donor_index: NDArray[np.intp]
-) -> Workload:
-    """Sorts requests into readings and decodings.
+def work_of(job: Job) -> tuple[list[Work], list[Work]]:
+    """Sorts the requests of a job into readings and decodings.
 
     Requests that read the same tokens under the same gates and donors share a reading.
-
-    Args:
-        requests: The requests.
-        gate_index: Row of every request in the gates, `(requests,)`.
-        donor_index: Row of every request in the donors, `(requests,)`.
     """
-    readings: dict[tuple[int, int, tuple[int, ...]], Reading] = {}
-    decodings: list[Decoding] = []
+    readings: dict[tuple[int, int, tuple[int, ...]], Work] = {}
+    decodings: list[Work] = []
     tokens_of: dict[int, tuple[int, ...]] = {}  # the same request occurs under many masks
-    for position, (request, mask, donor) in enumerate(
-        zip(requests, gate_index.tolist(), donor_index.tolist(), strict=True)
+    position = 0
+    for requests, mask, donor in zip(
+        job.requests, job.gate_index.tolist(), job.donor_index.tolist(), strict=True
     ):
-        if request.kind == "loglikelihood":
-            tokens = tokens_of.get(id(request))
-            if tokens is None:
-                tokens = tokens_of[id(request)] = (*request.context, *request.continuation)[:-1]
-            reading = readings.get((mask, donor, tokens))
-            if reading is None:
-                reading = readings[mask, donor, tokens] = Reading(mask, donor, tokens)
-            reading.targets.append((position, request.continuation))
-        else:
-            decodings.append(Decoding(mask, donor, position, request))
-    return Workload(list(readings.values()), decodings)
+        for request in requests:
+            if request.kind == "loglikelihood":
+                tokens = tokens_of.get(id(request))
+                if tokens is None:
+                    tokens = tokens_of[id(request)] = (*request.context, *request.continuation)[:-1]
+                reading = readings.get((mask, donor, tokens))
+                if reading is None:
+                    reading = readings[mask, donor, tokens] = Work(mask, donor, tokens, request, [])
+                reading.targets.append((position, request.continuation))
+            else:
+                decodings.append(Work(mask, donor, request.context, request, [(position, (0,))]))
+            position += 1
+    return list(readings.values()), decodings
+
+
+def _shares(work: Sequence[Work], number: int) -> list[list[Work]]:
+    """Divides work into `number` parts of approximately equal length."""
+    total = sum(row.length for row in work)
+    shares: list[list[Work]] = [[] for _ in range(number)]
+    before = 0
+    for row in work:
+        shares[min(number - 1, before * number // max(1, total))].append(row)
+        before += row.length
+    return shares
 
 
 def eos_tokens(model: GatedModel) -> list[int]:

@@ -1,75 +1,161 @@
-"""Runs plans on the workers of a Ray cluster, each with its own model.
+"""Answers jobs on the workers of a Ray cluster, each with its own model and engine.
 
-A worker gets one batch of rows at a time and the next as soon as it is done, so that a slow worker
-delays no other. Only the driver makes questions, scores answers and writes the journal. If a worker
-dies or hangs, its batch goes to another worker, and a new worker is started.
+A worker gets one job at a time and the next as soon as it is done, so that a slow worker delays no
+other. Only the driver makes jobs, scores answers and writes the journal. If a worker dies or hangs,
+its job goes to another worker, and a new worker is started.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
 
-from broca.engine import EngineOptions, Progress
-from broca.errors import BadInput, BadLogits, BrocaError, ExecutorFailed, MissingExtra
-from broca.executors.asking import Answers, Asker, Job, Observations, Questions
-from broca.executors.base import Setting
-from broca.executors.records import ExecutorKind, ExecutorSpec
-from broca.executors.workers import Loaded, Refusal, Worker, WorkerSpec
-from broca.measurement import Measurement, Observation, Plan
-from broca.options import ExecutorOptions, require_workers
-from broca.tasks import Output
+from broca.engine import Answers, Engine, EngineOptions, Job, Progress
+from broca.errors import BadInput, BrocaError, ExecutorFailed, MissingExtra
+from broca.executors.process import tune_process
+from broca.executors.records import ExecutorKind, RunnerSpec
+from broca.models import GatedModel, load
+from broca.models.hub import go_offline
+from broca.options import ExecutorOptions, ModelOptions
+
+ATTEMPTS = 3
+"""Maximum number of attempts of a job, and of consecutive failed starts of a worker."""
+
+START_LIMIT_S = 3600.0
+"""Maximum seconds for loading the model."""
 
 _LOOK_S = 1.0
 """Seconds between two checks of time limits."""
 
 
 @dataclass(frozen=True)
-class RayOptions:
-    """Options of the workers and their failures.
+class Recipe:
+    """How every worker loads the driver's model: by the same name and options.
+
+    A model in the driver's memory is sent to the workers instead.
 
     Attributes:
-        address: A running cluster, such as `auto`; None starts one on this machine for the run.
-        workers: Number of workers; None for as many as the cluster can hold.
-        gpus_per_worker: GPUs of each worker; more than one spreads the model over them. None stands
-            for 1 if the cluster has GPUs, else 0.
-        attempts: Maximum number of attempts of a batch, and of consecutive failed starts of a
-            worker.
-        batch_limit_s: Seconds of a batch after which a worker counts as hung.
-        start_limit_s: Maximum seconds for loading the model.
-
-    Raises:
-        BadInput: A number is out of range.
+        model: Name, folder or hub id.
+        identity: Digest of the driver's model; a worker's must be equal.
+        loading: Model options; without a device, the worker's own GPU is used.
+        offline: Whether to make no network call.
+        threads: Number of threads of a model on a CPU.
+        options: Options of the engine.
+        held: The transformers model and its tokenizer, if they cannot be loaded by a name.
     """
 
-    address: str | None = None
-    workers: int | None = None
-    gpus_per_worker: float | None = None
-    attempts: int = 3
-    batch_limit_s: float = 1800.0
-    start_limit_s: float = 3600.0
+    model: str
+    identity: str
+    loading: ModelOptions = field(default_factory=ModelOptions)
+    offline: bool = False
+    threads: int = 1
+    options: EngineOptions = field(default_factory=EngineOptions)
+    held: tuple[Any, Any] | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        require_workers(self.workers, self.gpus_per_worker)
-        if not (self.attempts >= 1 and self.batch_limit_s > 0 and self.start_limit_s > 0):
-            raise BadInput("attempts and limits of the Ray executor must be positive")
+    @classmethod
+    def of(cls, spec: RunnerSpec) -> Recipe:
+        """Returns the recipe of the workers of a runner."""
+        model, source = spec.model, spec.model.source or spec.model.name
+        folder = os.path.expanduser(source)
+        return cls(
+            model=os.path.abspath(folder) if os.path.isdir(folder) else source,
+            identity=model.identity,
+            loading=replace(
+                spec.model_options, dtype=model.dtype, components=model.kinds,
+                revision=model.revision, device=None,
+            ),
+            offline=os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"),
+            options=spec.engine_options,
+            held=None if model.source else (model.model, model.tokenizer),
+        )  # fmt: skip
+
+
+class Loaded(NamedTuple):
+    """The properties of a worker that has loaded the model."""
+
+    identity: str
+    token_budget: int
+    device: str
+    node: str
+    process: int
+
+
+Setting = tuple[str, tuple[torch.Tensor, ...], Any]
+"""The key, the donors and the changed weights of a `RunnerSpec`."""
+
+
+class Worker:
+    """Loads the model and answers jobs; errors of broca are replies, since no worker is at fault.
+
+    Args:
+        recipe: The model to load.
+        held: The transformers model and its tokenizer, if the driver sends them.
+    """
+
+    def __init__(self, recipe: Recipe, held: tuple[Any, Any] | None = None) -> None:
+        self._recipe, self._held = recipe, held
+        self._model: GatedModel
+        self._engines: dict[str, Engine] = {}
+
+    def load(self) -> Loaded | BrocaError:
+        """Loads the model."""
+        recipe = self._recipe
+        tune_process()
+        torch.set_num_threads(recipe.threads)
+        if recipe.offline:
+            go_offline()
+        try:
+            if self._held is None:
+                self._model = load(recipe.model, **asdict(recipe.loading))
+            else:
+                model, tokenizer = self._held
+                device = recipe.loading.device or ("cuda" if torch.cuda.is_available() else "cpu")
+                self._model = GatedModel.wrap(
+                    model.to(device), tokenizer, name=recipe.model,
+                    components=recipe.loading.components,
+                )  # fmt: skip
+        except BrocaError as error:
+            return error
+        model, budget = self._model, self._engine(("", (), None)).token_budget
+        return Loaded(model.identity, budget, model.device.type, platform.node(), os.getpid())
+
+    def answer(self, job: Job, setting: Setting) -> tuple[Answers | BrocaError, int]:
+        """Returns the answers, and their number of tokens."""
+        engine = self._engine(setting)
+        before = engine.tokens
+        reply: Answers | BrocaError
+        try:
+            reply = engine.answer(job)
+        except BrocaError as error:
+            reply = error
+        return reply, engine.tokens - before
+
+    def _engine(self, setting: Setting) -> Engine:
+        """Returns the engine of a setting; all engines share the model."""
+        key, donors, delta = setting
+        if key not in self._engines:
+            self._engines[key] = RunnerSpec(
+                model=self._model,
+                donors=tuple(values.to(self._model.device) for values in donors),
+                delta=delta,
+                engine_options=self._recipe.options,
+            ).engine()
+        return self._engines[key]
 
 
 @dataclass
-class _Batch:
-    """A batch of rows or observations with its attempts."""
+class _Task:
+    """A job with its attempts, for one of the streams."""
 
     stream: object
-    number: int
     job: Job
     setting: Any
     attempts: int = 0
@@ -77,59 +163,54 @@ class _Batch:
 
 @dataclass
 class _Member:
-    """A worker: its actor, its properties, and its deadline."""
+    """A worker: its actor, its deadline, its properties once it has loaded, and its task."""
 
     actor: Any
     deadline: float
     loaded: Loaded | None = None
-    batch: _Batch | None = None
+    task: _Task | None = None
 
 
-@dataclass
+class _Lost(Exception):
+    """A worker cannot be used any more; the message gives the reason."""
+
+
 class RayPool:
-    """Workers of a Ray cluster; leaving the context stops them.
+    """Workers of a Ray cluster.
 
     Args:
-        spec: The model that they load.
-        options: Options of the workers.
+        recipe: The model that they load.
+        options: Number of workers, their GPUs, the cluster, and the time limit of a job.
         make_room: Called before workers start if the cluster has no room for them.
     """
 
-    spec: WorkerSpec
-    options: RayOptions = field(default_factory=RayOptions)
-    make_room: Callable[[], None] = lambda: None
-    tokens: int = field(default=0, init=False)
-    """Number of tokens that workers have read or generated in finished batches."""
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        options: ExecutorOptions,
+        make_room: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.recipe, self.options, self._make_room = recipe, options, make_room
+        self.tokens = 0
+        """Number of tokens that workers have read or generated in finished jobs."""
         self._ray = require_ray()
         self._busy: dict[Any, _Member] = {}
         self._idle: list[_Member] = []
         self._failed_starts = 0
         self._reason = ""
-        self._started_ray = False
-        self._paused = False
-        self._gpus = 0.0
-        self._settings: dict[str, Any] = {}
-        self._shipped_model: Any = None
-
-    def __enter__(self) -> Self:
+        self._started_ray = self._paused = False
+        self._shipped: dict[str | None, Any] = {}
         try:
             self._open()
         except BaseException:
             self.close()
             raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def pause(self) -> None:
         """Stops all workers; they start again on the next use."""
         for member in [*self._busy.values(), *self._idle]:
             self._end(member)
-        self._busy, self._idle, self._settings, self._shipped_model = {}, [], {}, None
-        self._paused = True
+        self._busy, self._idle, self._shipped, self._paused = {}, [], {}, True
 
     def close(self) -> None:
         """Stops all workers, and Ray if this pool started it."""
@@ -144,117 +225,98 @@ class RayPool:
         members = [*self._busy.values(), *self._idle]
         return [member.loaded for member in members if member.loaded is not None]
 
-    @property
-    def token_budget(self) -> int:
-        """Maximum number of tokens of a batch, by the first worker."""
-        return self._first.token_budget
-
-    @property
-    def device(self) -> str:
-        """The kind of device that workers run on."""
-        return self._first.device
-
     def stream(
         self,
         jobs: Iterable[Job],
         *,
         rows: int,
         setting: Setting,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> Generator[tuple[int, Answers | BrocaError], None, None]:
-        """Sends batches to workers and yields the number of each with its answers.
-
-        Args:
-            jobs: The batches, each made when a worker is free for it.
-            rows: Number of rows of all batches.
-            setting: Setting of the workers' engines besides the model.
-            on_progress: Called after every batch.
+        on_progress: Callable[[Progress], None],
+    ) -> Generator[Answers, None, None]:
+        """Sends jobs to workers and yields their answers; see `Runner.stream`.
 
         Raises:
-            ExecutorFailed: A batch was lost too often, or no worker is left.
+            BrocaError: The model or a job is at fault.
+            ExecutorFailed: A job was lost too often, or no worker is left.
         """
         if self._paused:
             self._start_all()
-        me, numbered, again = object(), enumerate(jobs), deque[_Batch]()
-        shipped = self._ship(setting)
+        if setting[0] not in self._shipped:
+            self._shipped[setting[0]] = self._ray.put(setting)
+        me, shipped, again = object(), self._shipped[setting[0]], deque[_Task]()
+        new = (_Task(me, job, shipped) for job in jobs)
         done, start, more = 0, self.tokens, True
         failure: ExecutorFailed | None = None
 
         def give_out() -> None:
             nonlocal more
             while self._idle and (again or more) and failure is None:
-                batch = again.popleft() if again else _next(me, numbered, shipped)
-                if batch is None:
+                task = again.popleft() if again else next(new, None)
+                if task is None:
                     more = False
                 else:
-                    self._give(batch)
+                    self._give(task)
 
         while True:
             give_out()
-            mine = any(
-                member.batch is not None and member.batch.stream is me
-                for member in self._busy.values()
-            )
+            mine = any(member.task and member.task.stream is me for member in self._busy.values())
             if failure is not None and not mine:
                 raise failure
             if not (more or again or mine):
                 return
-            for batch, answers in self._wait():
-                if batch.stream is not me:
+            for task, reply in self._wait():
+                if task.stream is not me:
                     continue  # of a stream that was abandoned
-                if answers is None:
-                    again.append(batch)
-                    if batch.attempts >= self.options.attempts:
-                        failure = self._lost_too_often(batch)  # after the others' batches
+                if reply is None:
+                    again.append(task)
+                    if task.attempts >= ATTEMPTS:  # raised after the others' jobs
+                        failure = ExecutorFailed(
+                            f"a batch of {task.job.rows} rows was lost {task.attempts} times, the "
+                            f"last time because {self._reason}; everything else that was measured "
+                            "is kept: look at the workers' machines, then give the same command "
+                            "again"
+                        )
                     continue
-                done += batch.job.rows
-                self.tokens += answers[1]
-                if on_progress is not None:
-                    on_progress(Progress(done, rows, self.tokens - start))
+                answers, tokens = reply
+                if isinstance(answers, BrocaError):
+                    raise answers
+                done += task.job.rows
+                self.tokens += tokens
+                on_progress(Progress(done, rows, self.tokens - start))
                 give_out()  # the caller may take long with these answers
-                reply = answers[0]
-                yield batch.number, reply.error() if isinstance(reply, Refusal) else reply
-
-    def _ship(self, setting: Setting) -> Any:
-        """Returns a reference to a setting in the cluster's object store."""
-        if setting.key not in self._settings:
-            self._settings[setting.key] = self._ray.put(setting)
-        return self._settings[setting.key]
+                yield answers
 
     def _open(self) -> None:
         """Joins or starts a cluster, and waits for the first worker."""
-        ray, options = self._ray, self.options
+        ray, address = self._ray, self.options.address
         if not ray.is_initialized():
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-            quiet = {"include_dashboard": False} if options.address is None else {}
+            quiet = {"include_dashboard": False} if address is None else {}
             try:
                 ray.init(
-                    address=options.address or "local",
-                    log_to_driver=False,
-                    logging_level="ERROR",
-                    **quiet,
+                    address=address or "local", log_to_driver=False, logging_level="ERROR", **quiet
                 )
             except Exception as error:  # Ray raises bare exceptions too
                 ray.shutdown()  # the parts of it that had started
-                if options.address is None:
+                if address is None:
                     raise ExecutorFailed(f"Ray does not start here: {_line(error)}") from error
                 raise BadInput(
-                    f"no Ray cluster at '{options.address}': {_line(error)}; start one with ray "
+                    f"no Ray cluster at '{address}': {_line(error)}; start one with ray "
                     "start --head, or leave `address` out"
                 ) from error
             self._started_ray = True
-        count, self._gpus, self.spec = _plan(ray.cluster_resources(), options, self.spec)
-        self._count = count
+        resources = ray.cluster_resources()
+        self._count, self._gpus, self.recipe = workers_of(resources, self.options, self.recipe)
         self._start_all()
-        (self._first,) = self.workers[:1]
+        self.first = self.workers[0]
 
     def _start_all(self) -> None:
         """Starts the workers, and waits for the first."""
         needed = {"CPU": float(self._count), "GPU": self._count * self._gpus}
         free = self._ray.available_resources()
         if any(free.get(name, 0.0) < number for name, number in needed.items()):
-            self.make_room()
+            self._make_room()
         self._paused = False
         for _ in range(self._count):
             self._start()
@@ -263,41 +325,40 @@ class RayPool:
                 pass
 
     def _start(self) -> None:
-        """Starts a worker, which loads the model."""
-        remote = self._ray.remote(Worker)
-        if self.spec.held is not None and self._shipped_model is None:
-            self._shipped_model = self._put_model()
-        actor = remote.options(
-            num_cpus=1, num_gpus=self._gpus, max_restarts=0, scheduling_strategy="SPREAD"
-        ).remote(replace(self.spec, held=None), self._shipped_model)
-        member = _Member(actor, time.monotonic() + self.options.start_limit_s)
-        self._busy[actor.load.remote()] = member
-
-    def _put_model(self) -> Any:
-        """Puts a model in memory into the cluster's object store.
+        """Starts a worker, which loads the model.
 
         Raises:
-            BadInput: The model cannot be sent to another process.
+            BadInput: The model is in memory and cannot be sent to another process.
         """
-        try:
-            return self._ray.put(self.spec.held)
-        except Exception as error:  # pickling a caller's object may raise anything
-            raise BadInput(
-                f"model '{self.spec.model}' is in memory and cannot be sent to Ray's "
-                f"workers ({_line(error)}): save it with save_pretrained and load the folder, or "
-                "use another `executor` such as local"
-            ) from error
+        if None not in self._shipped and self.recipe.held is not None:
+            try:
+                self._shipped[None] = self._ray.put(self.recipe.held)
+            except Exception as error:  # pickling a caller's object may raise anything
+                raise BadInput(
+                    f"model '{self.recipe.model}' is in memory and cannot be sent to Ray's "
+                    f"workers ({_line(error)}): save it with save_pretrained and load the folder, "
+                    "or use another `executor` such as local"
+                ) from error
+        remote = self._ray.remote(Worker).options(
+            num_cpus=1, num_gpus=self._gpus, max_restarts=0, scheduling_strategy="SPREAD"
+        )
+        actor = remote.remote(replace(self.recipe, held=None), self._shipped.get(None))
+        self._busy[actor.load.remote()] = _Member(actor, time.monotonic() + START_LIMIT_S)
 
-    def _give(self, batch: _Batch) -> None:
-        """Sends a batch to an idle worker."""
+    def _give(self, task: _Task) -> None:
+        """Sends a task to an idle worker."""
         member = self._idle.pop()
-        batch.attempts += 1
-        member.batch = batch
-        member.deadline = time.monotonic() + self.options.batch_limit_s
-        self._busy[member.actor.answer.remote(batch.job, batch.setting)] = member
+        task.attempts += 1
+        member.task = task
+        member.deadline = time.monotonic() + self.options.batch_limit
+        self._busy[member.actor.answer.remote(task.job, task.setting)] = member
 
-    def _wait(self) -> Iterator[tuple[_Batch, tuple[Answers | Refusal, int] | None]]:
-        """Waits for workers; yields batches with their answers, or None if lost."""
+    def _wait(self) -> Iterator[tuple[_Task, tuple[Answers | BrocaError, int] | None]]:
+        """Waits for workers; yields tasks with their replies, or None if they are lost.
+
+        Raises:
+            ExecutorFailed: No worker is left, or one could not load the model or loaded another.
+        """
         if not self._busy:
             raise ExecutorFailed(
                 f"no worker is left ({self._reason}); everything that was measured is kept: look "
@@ -305,26 +366,34 @@ class RayPool:
             )
         ready, _ = self._ray.wait(list(self._busy), num_returns=1, timeout=_LOOK_S)
         now = time.monotonic()
-        late = [
-            ref for ref, member in self._busy.items() if member.deadline < now and ref not in ready
-        ]
+        late = [ref for ref, m in self._busy.items() if m.deadline < now and ref not in ready]
         for ref in (*ready, *late):
             member = self._busy.pop(ref)
-            batch, member.batch = member.batch, None
+            task, member.task = member.task, None
             try:
                 reply = self._reply(ref, member, late=ref in late)
             except _Lost as error:
                 self._reason = str(error)
                 self._end(member)
-                self._replace(starting=batch is None)
-                if batch is not None:
-                    yield batch, None
+                self._failed_starts += task is None
+                if self._failed_starts < ATTEMPTS:
+                    self._start()
+                if task is not None:
+                    yield task, None
                 continue
             self._idle.append(member)
-            if batch is None:
-                self._welcome(member, reply)
+            if task is not None:
+                yield task, reply
+            elif isinstance(reply, BrocaError):
+                raise ExecutorFailed(f"a worker cannot load the model: {reply}")
+            elif reply.identity != self.recipe.identity:
+                raise ExecutorFailed(
+                    f"a worker on {reply.node} loaded other weights or settings of "
+                    f"'{self.recipe.model}' than this process (digest {reply.identity[:12]}, here "
+                    f"{self.recipe.identity[:12]}): give every machine the same files and packages"
+                )
             else:
-                yield batch, reply
+                member.loaded, self._failed_starts = reply, 0
 
     def _reply(self, ref: Any, member: _Member, *, late: bool) -> Any:
         """Returns the reply of a worker.
@@ -342,131 +411,46 @@ class RayPool:
         except self._ray.exceptions.RayError as error:
             raise _Lost(f"a worker{where} died ({type(error).__name__})") from error
 
-    def _welcome(self, member: _Member, reply: Loaded | Refusal) -> None:
-        """Admits a worker that has loaded the model.
-
-        Raises:
-            ExecutorFailed: The worker could not load the model, or loaded another one.
-        """
-        if isinstance(reply, Refusal):
-            raise ExecutorFailed(f"a worker cannot load the model: {reply.message}")
-        if reply.identity != self.spec.identity:
-            raise ExecutorFailed(
-                f"a worker on {reply.node} loaded other weights or settings of '{self.spec.model}' "
-                f"than this process (digest {reply.identity[:12]}, here "
-                f"{self.spec.identity[:12]}): give every machine the same files and packages"
-            )
-        member.loaded = reply
-        self._failed_starts = 0
-
-    def _replace(self, *, starting: bool) -> None:
-        """Replaces a lost worker, unless workers cannot be started."""
-        if starting:
-            self._failed_starts += 1
-        if self._failed_starts < self.options.attempts:
-            self._start()
-
-    def _lost_too_often(self, batch: _Batch) -> ExecutorFailed:
-        return ExecutorFailed(
-            f"a batch of {batch.job.rows} rows was lost {batch.attempts} times, the last time "
-            f"because {self._reason}; everything else that was measured is kept: look at the "
-            "workers' machines, then give the same command again"
-        )
-
     def _end(self, member: _Member) -> None:
         if self._ray.is_initialized():
             self._ray.kill(member.actor, no_restart=True)
 
 
-class _Lost(Exception):
-    """A worker cannot be used any more; the message gives the reason."""
-
-
-class RayExecutor:
-    """Measures rows on the workers of a pool.
+class RayRunner:
+    """Answers jobs on the workers of a pool, under some donors and changes of weights.
 
     Args:
         pool: The workers.
-        asker: Turns plans into questions, and answers into responses.
-        setting: Setting of the workers' engines besides the model.
-        on_progress: Called after every batch.
+        spec: What is measured.
     """
 
     concurrent = True
 
-    def __init__(
-        self,
-        pool: RayPool,
-        asker: Asker,
-        *,
-        setting: Setting | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> None:
-        self.runner = pool
-        self._asker = asker
-        self._setting = setting or Setting()
-        self._on_progress = on_progress
+    def __init__(self, pool: RayPool, spec: RunnerSpec) -> None:
+        self._pool = pool
+        self._setting = spec.key, tuple(values.cpu() for values in spec.donors), spec.delta
+        self._on_progress = spec.on_progress
 
-    def stream(self, plans: Sequence[Plan]) -> Generator[tuple[int, Measurement], None, None]:
-        """Yields the position of every plan with its measurement, as they come.
+    @property
+    def tokens(self) -> int:
+        """Number of tokens that workers have read or generated in finished jobs."""
+        return self._pool.tokens
 
-        Raises:
-            TaskUnusable: The response is a margin, and an item has no reference answer.
-            BadLogits: The model returned NaN or infinite logits.
-            ExecutorFailed: Workers died or hung too often.
-        """
-        for number, questions, answers in self._answered(plans, outputs=False):
-            yield number, self._asker.measurement(plans[number], questions, answers)
+    @property
+    def token_budget(self) -> int:
+        """Maximum number of tokens of a batch, by the first worker."""
+        return self._pool.first.token_budget
 
-    def stream_answers(
-        self, plans: Sequence[Plan]
-    ) -> Generator[tuple[int, list[tuple[Output, ...]]], None, None]:
-        """Yields the position of every plan with its answers, as they come."""
-        for number, questions, answers in self._answered(plans, outputs=True):
-            yield number, self._asker.outputs(questions, answers)
+    @property
+    def device(self) -> str:
+        """The kind of device that workers run on."""
+        return self._pool.first.device
 
-    def stream_observations(
-        self, batches: Sequence[Sequence[Observation]]
-    ) -> Generator[tuple[int, list[NDArray[np.float32]]], None, None]:
-        """Yields the position of every batch with its vectors, as they come."""
-        jobs = (Observations(tuple(batch)) for batch in batches)
-        for number, answers in self._results(jobs, rows=sum(map(len, batches))):
-            if isinstance(answers, BrocaError):
-                raise answers
-            yield number, list(answers.vectors)
-
-    def _answered(
-        self, plans: Sequence[Plan], *, outputs: bool
-    ) -> Iterator[tuple[int, Questions, Answers]]:
-        pending: dict[int, Questions] = {}
-
-        def jobs() -> Iterator[Questions]:
-            for number, plan in enumerate(plans):
-                pending[number] = self._asker.questions(plan, outputs=outputs)
-                yield pending[number]
-
-        for number, answers in self._results(jobs(), rows=sum(map(len, plans))):
-            questions = pending.pop(number)
-            if isinstance(answers, BadLogits):
-                raise self._asker.named(answers, plans[number], questions) from answers
-            if isinstance(answers, BrocaError):
-                raise answers
-            yield number, questions, answers
-
-    def _results(
-        self, jobs: Iterable[Job], *, rows: int
-    ) -> Iterator[tuple[int, Answers | BrocaError]]:
-        with closing(
-            self.runner.stream(
-                jobs, rows=rows, setting=self._setting, on_progress=self._on_progress
-            )
-        ) as stream:
-            yield from stream
-
-
-_Key = tuple[str, str, EngineOptions]
-"""Key of the workers that can serve a run: the model's identity and components, the engine's
-options."""
+    def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
+        """Yields the answers to jobs as they come; see `RayPool.stream`."""
+        return self._pool.stream(
+            jobs, rows=rows, setting=self._setting, on_progress=self._on_progress
+        )
 
 
 class RayHost:
@@ -481,35 +465,18 @@ class RayHost:
 
     def __init__(self, options: ExecutorOptions) -> None:
         require_ray()
-        self._options = (
-            options.executor
-            if isinstance(options.executor, RayOptions)
-            else RayOptions(
-                address=options.address,
-                workers=options.workers,
-                gpus_per_worker=options.gpus_per_worker,
-                batch_limit_s=options.batch_limit,
-            )
-        )
-        self._pools: dict[_Key, RayPool] = {}
+        self._options = options
+        self._pools: dict[tuple[str, str, EngineOptions], RayPool] = {}
 
-    def executor(self, spec: ExecutorSpec) -> RayExecutor:
-        """Makes an executor on the workers of the model, which are started on first use."""
-        model, options = spec.model, spec.engine_options
-        key = (model.identity, model.kinds, options or EngineOptions())
+    def runner(self, spec: RunnerSpec) -> RayRunner:
+        """Makes a runner on the workers of the model, which are started on first use."""
+        key = (spec.model.identity, spec.model.kinds, spec.engine_options)
         if key not in self._pools:
-            worker_spec = WorkerSpec.of(model, options=options, model_options=spec.model_options)
             make_room = partial(self._pause_others, key)
-            self._pools[key] = RayPool(worker_spec, self._options, make_room).__enter__()
-        donors = tuple(values.cpu() for values in spec.setting.donors)
-        return RayExecutor(
-            self._pools[key],
-            spec.asker,
-            setting=replace(spec.setting, donors=donors),
-            on_progress=spec.on_progress,
-        )
+            self._pools[key] = RayPool(Recipe.of(spec), self._options, make_room)
+        return RayRunner(self._pools[key], spec)
 
-    def _pause_others(self, key: _Key) -> None:
+    def _pause_others(self, key: tuple[str, str, EngineOptions]) -> None:
         """Stops the workers of other models to make room."""
         for pool_key, pool in self._pools.items():
             if pool_key != key:
@@ -535,9 +502,9 @@ def require_ray() -> Any:
     return ray
 
 
-def _plan(
-    resources: dict[str, float], options: RayOptions, spec: WorkerSpec
-) -> tuple[int, float, WorkerSpec]:
+def workers_of(
+    resources: dict[str, float], options: ExecutorOptions, recipe: Recipe
+) -> tuple[int, float, Recipe]:
     """Returns the number of workers, the GPUs of each, and how they load the model.
 
     Raises:
@@ -554,18 +521,13 @@ def _plan(
             f"`workers` {count} with {gpus:g} GPUs each: the cluster has room for {room} ({cpus} "
             f"cores, {all_gpus:g} GPUs); give fewer `workers` or `gpus_per_worker`"
         )
+    loading, threads = recipe.loading, recipe.threads
     if not gpus:
-        loading = replace(spec.loading, device="cpu", device_map=None)
-        return count, gpus, replace(spec, loading=loading, threads=max(1, cpus // count))
-    if gpus > 1:
-        spec = replace(spec, loading=replace(spec.loading, device_map="auto"))
-    return count, gpus, spec
-
-
-def _next(stream: object, numbered: Iterator[tuple[int, Job]], setting: Any) -> _Batch | None:
-    for number, job in numbered:
-        return _Batch(stream, number, job, setting)
-    return None
+        loading = replace(loading, device="cpu", device_map=None)
+        threads = max(1, cpus // count)
+    elif gpus > 1:
+        loading = replace(loading, device_map="auto")
+    return count, gpus, replace(recipe, loading=loading, threads=threads)
 
 
 def _line(error: BaseException) -> str:
@@ -578,6 +540,4 @@ RAY = ExecutorKind(
     help="In workers of a Ray cluster, each with its own model; lost workers are replaced.",
     open=RayHost,
     takes=("address", "workers", "gpus_per_worker"),
-    settings=RayOptions,
-    order=2,
 )

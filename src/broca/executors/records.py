@@ -1,46 +1,85 @@
-"""The record of an executor."""
+"""Executors by name: what makes the runners that answer jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
-from broca.engine import EngineOptions, Progress
+from torch import Tensor
+
+from broca.engine import Answers, Engine, EngineOptions, Job, Progress, WeightDelta
 from broca.errors import BadInput, nearest
-from broca.executors.asking import Asker
-from broca.executors.base import Executor, Setting
 from broca.models import GatedModel
 from broca.options import ExecutorOptions, ModelOptions
-from broca.recovery.menu import Menu
+from broca.plugins import Plugins
+
+
+class Runner(Protocol):
+    """What answers jobs: an engine of this process, or workers."""
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether several jobs are answered at the same time."""
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens that were read or generated so far."""
+
+    @property
+    def token_budget(self) -> int:
+        """Maximum number of tokens of a batch."""
+
+    @property
+    def device(self) -> str:
+        """The kind of device that the model runs on, such as `cpu`."""
+
+    def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
+        """Yields the answers to jobs of `rows` rows in all, in any order.
+
+        A job is taken when there is a worker for it. A `BadLogits` has the number of its job.
+        """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExecutorSpec:
-    """What an executor is made of.
+class RunnerSpec:
+    """What a runner is made of.
 
     Attributes:
         model: The model of this process.
-        asker: Turns plans into questions, and answers into responses.
-        setting: Setting of the engine besides the model.
+        key: Equal keys mean equal donors and changes of weights.
+        donors: Replacements of ablated activations, in the order of the model's gate points.
+        delta: Changed weights.
         engine_options: Options of the engine.
         model_options: How other processes load the model.
         on_progress: Called after every batch.
     """
 
     model: GatedModel
-    asker: Asker
-    setting: Setting
-    engine_options: EngineOptions | None
-    model_options: ModelOptions
-    on_progress: Callable[[Progress], None]
+    key: str = ""
+    donors: tuple[Tensor, ...] = field(default=(), repr=False)
+    delta: WeightDelta | None = None
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    model_options: ModelOptions = field(default_factory=ModelOptions)
+    on_progress: Callable[[Progress], None] = lambda progress: None
+
+    def engine(self) -> Engine:
+        """Makes an engine of this process."""
+        points = self.model.points if self.donors else ()
+        return Engine(
+            self.model,
+            self.engine_options,
+            donors=dict(zip(points, self.donors, strict=True)),
+            delta=self.delta,
+            on_progress=self.on_progress,
+        )
 
 
 class Host(Protocol):
-    """Makes executors for any number of runs, and stops the workers that it started."""
+    """Makes runners for any number of runs, and stops the workers that it started."""
 
-    def executor(self, spec: ExecutorSpec) -> Executor:
-        """Makes an executor.
+    def runner(self, spec: RunnerSpec) -> Runner:
+        """Makes a runner.
 
         Raises:
             BadInput: The cluster has no room, or the model cannot be sent to another process.
@@ -61,7 +100,6 @@ class ExecutorKind:
         open: Makes its host; refuses invalid options before anything is loaded.
         takes: The fields of `ExecutorOptions` that only some executors take, and this one does.
         settings: Class of its settings, which a caller can give as `executor` in place of the name.
-        order: Position on the menu.
     """
 
     name: str
@@ -69,12 +107,13 @@ class ExecutorKind:
     open: Callable[[ExecutorOptions], Host]
     takes: tuple[str, ...] = ()
     settings: type[Any] | None = None
-    order: int = 100
 
 
-def executors() -> Menu[ExecutorKind]:
+def executors() -> Plugins[ExecutorKind]:
     """Returns every executor by name, including those of other packages."""
-    return Menu(ExecutorKind, package="broca.executors", group="broca.executors")
+    from broca.executors.ray import RAY
+
+    return Plugins(ExecutorKind, LOCAL, RAY, group="broca.executors")
 
 
 def open_host(options: ExecutorOptions) -> Host:
@@ -94,9 +133,23 @@ def open_host(options: ExecutorOptions) -> Host:
         raise BadInput(
             f"`executor` '{named}' is unknown{nearest(str(named), kinds)}: use {' or '.join(kinds)}"
         )
-    for field in fields(options):
-        if field.default is None and getattr(options, field.name) is not None:
-            takers = [name for name, kind in kinds.items() if field.name in kind.takes]
+    for option in fields(options):
+        if option.default is None and getattr(options, option.name) is not None:
+            takers = [name for name, kind in kinds.items() if option.name in kind.takes]
             if chosen[0].name not in takers:
-                raise BadInput(f"`{field.name}` needs `executor` {' or '.join(takers)}")
+                raise BadInput(f"`{option.name}` needs `executor` {' or '.join(takers)}")
     return chosen[0].open(options)
+
+
+class LocalHost:
+    """Makes engines of this process."""
+
+    def runner(self, spec: RunnerSpec) -> Engine:
+        """Makes an engine."""
+        return spec.engine()
+
+    def close(self) -> None:
+        """Does nothing: nothing was started."""
+
+
+LOCAL = ExecutorKind(name="local", help="In this process.", open=lambda options: LocalHost())

@@ -23,7 +23,7 @@ from broca.results.pages.figure import Figure
 from broca.results.pages.grid import ComponentGrid, counted, group_of
 from broca.results.pages.template import filled
 from broca.results.verification import Verification
-from broca.runs.provenance import model_info
+from broca.runs.run import model_info
 from broca.runs.session import named_heads
 from broca.tasks import RequestTokenizer
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 from inspect import signature
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from lm_eval.api.registry import register_model
 from broca.engine import Ablation, Engine, EngineOptions
 from broca.errors import BadInput, nearest
 from broca.models import GatedModel, load
-from broca.options import TaskOptions
+from broca.options import ModelOptions, TaskOptions
 from broca.tasks import Generation, LogLikelihood, Output, RequestTokenizer
 
 _IGNORED = ("batch_size", "max_batch_size")
@@ -36,18 +38,11 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         pretrained: A shipped model, a local folder, a hub id, or what `broca.load` returned.
         ablate: Components to ablate, joined by `+`; none by default.
         scale: Gate of the components; 0 ablates, other values scale.
-        revision: Branch, tag or commit of a model on the hub.
-        dtype: Number format of the weights.
-        components: Kinds of components, such as `heads` or `heads+mlp`.
-        device: Device of the model.
-        device_map: `auto` spreads the model over devices.
-        allow_pickle: Whether weights in pickle format may be loaded.
-        trust_remote_code: Whether the model's own Python files may be run.
         token_budget: Maximum number of tokens of a batch; None derives it from the free memory.
         max_length: Maximum number of tokens that the model reads; by default its configuration's.
         enable_thinking: Variable of the chat template; only False is accepted.
         chat_template_args: Other variables of the chat template.
-        options: Arguments of lm-eval that are not used.
+        options: Fields of `ModelOptions`, and arguments of lm-eval that are not used.
 
     Raises:
         BrocaError: The model or a component does not exist, or an argument is unknown.
@@ -59,13 +54,6 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         *,
         ablate: str = "",
         scale: float = 0.0,
-        revision: str | None = None,
-        dtype: str = "auto",
-        components: str = "heads",
-        device: str | None = None,
-        device_map: str | None = None,
-        allow_pickle: bool = False,
-        trust_remote_code: bool = False,
         token_budget: int | None = None,
         max_length: int | None = None,
         enable_thinking: bool | None = None,
@@ -73,13 +61,13 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         **options: Any,
     ) -> None:
         super().__init__()
-        for name in options:
-            if name not in _IGNORED:
-                *known, _ = signature(BrocaLM).parameters
-                raise BadInput(
-                    f"`model_args`: broca takes no '{name}'{nearest(name, known)}; it takes "
-                    f"{', '.join(known)}"
-                )
+        of_model = [field.name for field in fields(ModelOptions)]
+        if unknown := [name for name in options if name not in (*of_model, *_IGNORED)]:
+            known = [*list(signature(BrocaLM).parameters)[:-1], *of_model]
+            raise BadInput(
+                f"`model_args`: broca takes no '{unknown[0]}'{nearest(unknown[0], known)}; it "
+                f"takes {', '.join(known)}"
+            )
         if enable_thinking:
             raise BadInput(
                 "`model_args`: enable_thinking=True needs lm-eval's think_end_token, which broca "
@@ -88,20 +76,13 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         if not pretrained:
             raise BadInput("`model_args`: pretrained=MODEL is missing (a folder or a hub id)")
         how = Ablation(scale=float(scale))
+        if str(options.get("device")).startswith("cuda") and not torch.cuda.is_available():
+            del options["device"]  # lm-eval's default is cuda:0 without a GPU too
+        loading = ModelOptions(**{name: options[name] for name in of_model if name in options})
         self._gated = (
             pretrained
             if isinstance(pretrained, GatedModel)
-            else load(
-                str(pretrained),
-                revision=revision,
-                dtype=dtype,
-                components=components,
-                device=_present(device),
-                device_map=device_map,
-                # lm-eval passes other words as text
-                allow_pickle=allow_pickle is True,
-                trust_remote_code=trust_remote_code is True,
-            )
+            else load(str(pretrained), **asdict(loading))
         )
         mask = self._gated.components.mask(str(ablate))
         self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())
@@ -200,16 +181,5 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
                     "give it no log-likelihood; change the prompt's end or the answer"
                 )
         flat = [request for group in pieces for request in group]
-        outputs = self._engine.run(flat, self._gates, np.zeros(len(flat), dtype=np.intp))
-        answers, start = [], 0
-        for group in pieces:
-            answers.append(outputs[start : start + len(group)])
-            start += len(group)
-        return answers
-
-
-def _present(device: str | None) -> str | None:
-    """Returns the device, or None for lm-eval's default of `cuda:0` without a GPU."""
-    if device is not None and device.startswith("cuda") and not torch.cuda.is_available():
-        return None
-    return device
+        outputs = iter(self._engine.run(flat, self._gates, np.zeros(len(flat), dtype=np.intp)))
+        return [list(islice(outputs, len(group))) for group in pieces]

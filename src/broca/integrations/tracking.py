@@ -1,8 +1,4 @@
-"""Experiment trackers: settings, progress, scores, figures and files of a run.
-
-A tracker is a class with three methods, whose objects are runs. Other packages name theirs in the
-entry-point group `broca.trackers`.
-"""
+"""Experiment trackers: settings, progress, scores, figures and files of a run."""
 
 from __future__ import annotations
 
@@ -10,14 +6,16 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from broca.engine import Progress
 from broca.errors import BadInput, UnknownName, nearest
+from broca.plugins import Plugins
 from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.comparison import Comparison
@@ -29,7 +27,7 @@ SECONDS = 5.0
 
 
 class Tracker(Protocol):
-    """A run in a tracker, which begins when `Tracker(project, settings)` is called."""
+    """A run in a tracker."""
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Logs numbers."""
@@ -39,6 +37,20 @@ class Tracker(Protocol):
 
     def end(self, *, failed: bool) -> None:
         """Ends the run."""
+
+
+@dataclass(frozen=True)
+class TrackerKind:
+    """A kind of tracker.
+
+    Attributes:
+        name: Name of the tracker in `log`, and of the extra that installs it.
+        begin: Begins a run with a project and settings; raises ImportError if its package is
+            not installed.
+    """
+
+    name: str
+    begin: Callable[[str, Mapping[str, Any]], Tracker]
 
 
 class _Wandb:
@@ -91,12 +103,14 @@ class _Mlflow:
         self._library.end_run("FAILED" if failed else "FINISHED")
 
 
-TRACKERS: dict[str, Callable[[str, Mapping[str, Any]], Tracker]] = {
-    "trackio": partial(_Wandb, "trackio"),
-    "wandb": partial(_Wandb, "wandb"),
-    "mlflow": _Mlflow,
-}
-"""The package's own trackers by name."""
+TRACKERS: Mapping[str, TrackerKind] = Plugins(
+    TrackerKind,
+    TrackerKind("trackio", partial(_Wandb, "trackio")),
+    TrackerKind("wandb", partial(_Wandb, "wandb")),
+    TrackerKind("mlflow", _Mlflow),
+    group="broca.trackers",
+)
+"""All trackers by name."""
 
 
 class Log:
@@ -105,7 +119,7 @@ class Log:
     It can also be used as `on_progress`: `broca.localize(..., on_progress=log)`.
 
     Args:
-        tracker: The name of a tracker, or a tracker; None logs nothing.
+        tracker: A tracker, or its name; None logs nothing.
         project: The project or experiment.
         settings: Settings of the run.
         also: Another report, which receives all progress too.
@@ -116,24 +130,20 @@ class Log:
 
     def __init__(
         self,
-        tracker: str | Callable[[str, Mapping[str, Any]], Tracker] | None,
+        tracker: str | TrackerKind | None,
         *,
         project: str = "broca",
         settings: Mapping[str, Any] | None = None,
         also: Callable[[str, Progress | None], None] | None = None,
     ) -> None:
         if isinstance(tracker, str):
-            others = {entry.name: entry for entry in metadata.entry_points(group="broca.trackers")}
-            known = [*TRACKERS, *others]
-            if tracker not in known:
+            if tracker not in TRACKERS:
                 raise UnknownName(
-                    f"`log` '{tracker}' is unknown{nearest(tracker, known)}; use one of "
-                    f"{', '.join(known)}"
+                    f"`log` '{tracker}' is unknown{nearest(tracker, TRACKERS)}; use one of "
+                    f"{', '.join(TRACKERS)}"
                 )
-            made = TRACKERS.get(tracker) or others[tracker].load()
-        else:
-            made = tracker
-        self._begin = None if made is None else partial(made, project, settings or {})
+            tracker = TRACKERS[tracker]
+        self._kind, self._begin = tracker, (project, settings or {})
         self._tracker: Tracker | None = None
         self._also = also
         self._step = 0
@@ -141,13 +151,14 @@ class Log:
         self._logged = -SECONDS
 
     def __enter__(self) -> Self:
-        try:
-            self._tracker = None if self._begin is None else self._begin()
-        except ImportError as error:
-            raise BadInput(
-                f"`log` needs a package that is not installed ({error}): install it with "
-                f"`pip install 'broca[{error.name}]'`"
-            ) from error
+        if self._kind is not None:
+            try:
+                self._tracker = self._kind.begin(*self._begin)
+            except ImportError as error:
+                raise BadInput(
+                    f"`log` {self._kind.name} needs a package that is not installed ({error}): "
+                    f"install it with `pip install 'broca[{self._kind.name}]'`"
+                ) from error
         return self
 
     def __exit__(

@@ -1,66 +1,30 @@
 """Hugging Face models, their components and gates; the only package that touches torch modules."""
 
 from broca.models.adapters import adapter_in as adapter_in
-from broca.models.choosing import KINDS, kinds_of
+from broca.models.choosing import KINDS as KINDS
+from broca.models.choosing import kinds_of as kinds_of
 from broca.models.fingerprint import fingerprint as fingerprint
-from broca.models.gated import GatedModel, GatedParts, greedy
-from broca.models.gates import ActiveGates, GatePoint, Replacement, captured
-from broca.models.loading import (
-    SHIPPED_MODELS,
-    as_gated,
-    load,
-    load_tokenizer,
-    location_of,
-    shipped_model_folder,
-)
-from broca.models.neurons import (
-    NeuronBlock,
-    Slice,
-    last_token_replaced,
-    neuron_blocks,
-    neuron_slices,
-)
-from broca.models.selftest import require_self_test, self_test, sharing_checks
-from broca.models.structure import (
-    LayerParts,
-    OutputProjection,
-    Structure,
-    find_structure,
-    is_transposed,
-)
+from broca.models.gated import GatedModel as GatedModel
+from broca.models.gated import greedy as greedy
+from broca.models.gates import ActiveGates as ActiveGates
+from broca.models.gates import GatePoint as GatePoint
+from broca.models.gates import Replacement as Replacement
+from broca.models.gates import captured as captured
+from broca.models.loading import SHIPPED_MODELS as SHIPPED_MODELS
+from broca.models.loading import as_gated as as_gated
+from broca.models.loading import load as load
+from broca.models.loading import load_tokenizer as load_tokenizer
+from broca.models.loading import location_of as location_of
+from broca.models.loading import shipped_model_folder as shipped_model_folder
+from broca.models.neurons import NeuronBlock as NeuronBlock
+from broca.models.neurons import Slice as Slice
+from broca.models.neurons import last_token_replaced as last_token_replaced
+from broca.models.neurons import neuron_blocks as neuron_blocks
+from broca.models.neurons import neuron_slices as neuron_slices
+from broca.models.selftest import require_self_test as require_self_test
+from broca.models.selftest import self_test as self_test
+from broca.models.selftest import sharing_checks as sharing_checks
 from broca.models.structure import adapted_matrix as adapted_matrix
+from broca.models.structure import find_structure as find_structure
+from broca.models.structure import is_transposed as is_transposed
 from broca.models.structure import text_config as text_config
-from broca.results.checks import Check
-
-__all__ = [
-    "KINDS",
-    "SHIPPED_MODELS",
-    "ActiveGates",
-    "Check",
-    "GatePoint",
-    "GatedModel",
-    "GatedParts",
-    "LayerParts",
-    "NeuronBlock",
-    "OutputProjection",
-    "Replacement",
-    "Slice",
-    "Structure",
-    "as_gated",
-    "captured",
-    "find_structure",
-    "greedy",
-    "is_transposed",
-    "kinds_of",
-    "last_token_replaced",
-    "load",
-    "load_tokenizer",
-    "location_of",
-    "neuron_blocks",
-    "neuron_slices",
-    "require_self_test",
-    "self_test",
-    "sharing_checks",
-    "shipped_model_folder",
-    "text_config",
-]

@@ -139,7 +139,7 @@ def continuations(
             past = _cut(cache, groups, lengths, kept)
             slots = max(kept)
         else:
-            past = cache if number == len(chunks) - 1 else copy_cache(cache)
+            past = cache if number == len(chunks) - 1 else copy.deepcopy(cache)
             select_rows(past, torch.tensor(groups, device=device))
             slots = max(prefixes)
         padding = slots - torch.tensor(kept, device=device)[:, None]
@@ -184,11 +184,6 @@ def _cut(cache: Any, rows: list[int], lengths: list[int], kept: list[int]) -> An
 def select_rows(cache: Any, rows: Tensor) -> None:
     """Keeps `rows` of a cache, in that order; a row may be named more than once."""
     cache.reorder_cache(rows)
-
-
-def copy_cache(cache: Any) -> Any:
-    """Returns a copy of a cache, which can be extended without changing the original."""
-    return copy.deepcopy(cache)
 
 
 def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from broca.components import Component, ComponentSet
+from broca.components import NAMINGS, Component, ComponentSet
 from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
 from broca.models.gates import GatePlace, GatePoint
 from broca.models.neurons import neuron_blocks
-from broca.models.structure import NamedModule, Structure
+from broca.models.structure import NamedModule, OutputProjection, Structure
 
-ComponentGroup = tuple[NamedModule, int, list[Component], int]
-"""A module, its layer, its components, and the width of each."""
+Found = Iterator[tuple[NamedModule, int, int, int]]
+"""Modules with components: the module, its layer, their number, and the width of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,84 +31,63 @@ class ComponentKind:
     example: str
     help: str
     place: GatePlace
-    find: Callable[[Structure], Iterator[ComponentGroup]]
+    find: Callable[[Structure], Found]
 
 
-def _heads(structure: Structure) -> Iterator[ComponentGroup]:
-    for projection in structure.projections:
-        heads = [Component(projection.layer, "head", index) for index in range(projection.heads)]
-        yield projection.entrance, projection.layer, heads, projection.head_dim
-
-
-def _kv_groups(structure: Structure) -> Iterator[ComponentGroup]:
-    for projection in structure.projections:
-        indices = range(projection.kv_heads)
-        groups = [Component(projection.layer, "kv-group", index) for index in indices]
-        width = projection.heads // projection.kv_heads * projection.head_dim
-        yield projection.entrance, projection.layer, groups, width
-
-
-def _attention(structure: Structure) -> Iterator[ComponentGroup]:
-    for projection in structure.projections:
-        layer = [Component(projection.layer, "attention")]
-        width = projection.heads * projection.head_dim
-        yield projection.entrance, projection.layer, layer, width
-
-
-def _mlp(structure: Structure) -> Iterator[ComponentGroup]:
-    for part in structure.parts:
-        if part.feed_forward is not None:
-            yield part.feed_forward, part.layer, [Component(part.layer, "mlp")], 0
-
-
-def _layers(structure: Structure) -> Iterator[ComponentGroup]:
-    for part in structure.parts:
-        yield part.decoder_layer, part.layer, [Component(part.layer, "layer")], 0
-
-
-def _experts(structure: Structure) -> Iterator[ComponentGroup]:
-    for part in structure.parts:
-        if part.experts is not None:
-            experts = [Component(part.layer, "expert", e) for e in range(part.expert_count)]
-            yield part.experts, part.layer, experts, 0
-
-
-def _neurons(structure: Structure) -> Iterator[ComponentGroup]:
-    for block in neuron_blocks(structure):
-        neurons = [Component(block.layer, "neuron", index) for index in range(block.width)]
-        yield block.part, block.layer, neurons, 1
+def _slices(count: Callable[[OutputProjection], int]) -> Callable[[Structure], Found]:
+    """Returns what finds components that divide the heads of every layer."""
+    return lambda structure: (
+        (p.entrance, p.layer, count(p), p.heads * p.head_dim // count(p))
+        for p in structure.projections
+    )
 
 
 KINDS: dict[str, ComponentKind] = {
     kind.name: kind
     for kind in (
         ComponentKind(
-            name="heads", example="L12H3", place="input", find=_heads,
+            name="heads", example="L12H3", place="input", find=_slices(lambda p: p.heads),
             help="query head: its slice of the input of the attention output projection",
         ),
         ComponentKind(
-            name="kv-groups", example="L12G1", place="input", find=_kv_groups,
+            name="kv-groups", example="L12G1", place="input", find=_slices(lambda p: p.kv_heads),
             help="the query heads that share a key/value head",
         ),
         ComponentKind(
-            name="attention", example="L12A", place="input", find=_attention,
+            name="attention", example="L12A", place="input", find=_slices(lambda p: 1),
             help="attention layer: all its query heads",
         ),
         ComponentKind(
-            name="mlp", example="L12M", place="output", find=_mlp,
+            name="mlp", example="L12M", place="output",
             help="feed-forward block: its output, or the block's where experts share the work",
+            find=lambda structure: (
+                (part.feed_forward, part.layer, 1, 0)
+                for part in structure.parts
+                if part.feed_forward is not None
+            ),
         ),
         ComponentKind(
-            name="layers", example="L12", place="update", find=_layers,
+            name="layers", example="L12", place="update",
             help="decoder layer: what it adds to its input",
+            find=lambda structure: (
+                (part.decoder_layer, part.layer, 1, 0) for part in structure.parts
+            ),
         ),
         ComponentKind(
-            name="experts", example="L12E7", place="routing", find=_experts,
+            name="experts", example="L12E7", place="routing",
             help="routed expert: its weight in the router's choice",
+            find=lambda structure: (
+                (part.experts, part.layer, part.expert_count, 0)
+                for part in structure.parts
+                if part.experts is not None
+            ),
         ),
         ComponentKind(
-            name="neurons", example="L12N40", place="input", find=_neurons,
+            name="neurons", example="L12N40", place="input",
             help="feed-forward neuron: its activation before the block's last matrix",
+            find=lambda structure: (
+                (block.part, block.layer, block.width, 1) for block in neuron_blocks(structure)
+            ),
         ),
     )
 }  # fmt: skip
@@ -151,16 +130,17 @@ def choose(
     """
     components: list[Component] = []
     points: list[GatePoint] = []
-    for kind in require_kinds(kinds):
-        before, place = len(components), KINDS[kind].place
-        for part, layer, group, width in KINDS[kind].find(structure):
-            points.append(
-                GatePoint(part.module, part.path, layer, place, len(components), len(group), width)
-            )
-            components += group
+    for name in require_kinds(kinds):
+        before, kind = len(components), KINDS[name]
+        sort = Component.parse(kind.example).kind
+        for part, layer, count, width in kind.find(structure):
+            first = len(components)
+            points.append(GatePoint(part.module, part.path, layer, kind.place, first, count, width))
+            indices = [None] if NAMINGS[sort].single else range(count)
+            components += [Component(layer, sort, index) for index in indices]
         if len(components) == before:
             raise UnsupportedModel(
-                f"no {kind} were found in '{architecture}': `broca scan` lists what it has"
+                f"no {name} were found in '{architecture}': `broca scan` lists what it has"
             )
     return ComponentSet(tuple(components)), tuple(points)
 

@@ -31,7 +31,10 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
     addresses: set[int] = set()
     waiting = _offloaded(model)
     tensors: list[tuple[str, Callable[[], Tensor]]] = []
-    for name, tensor in _tensors(model):
+    named = sorted(model.state_dict().items())
+    for name, tensor in (
+        part for pair in named if isinstance(pair[1], Tensor) for part in _parts(*pair)
+    ):
         if tensor.is_meta and name in waiting:
             tensors.append((name, waiting[name]))
             continue
@@ -40,7 +43,7 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
         addresses.add(tensor.data_ptr())
         tensors.append((name, tensor.detach))
     with ThreadPoolExecutor() as pool:
-        digests = list(pool.map(lambda pair: _digest(pair[0], _cast(pair[1](), dtype)), tensors))
+        digests = list(pool.map(lambda pair: _digest(pair[0], pair[1](), dtype), tensors))
     return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
 
 
@@ -126,14 +129,8 @@ def _offloaded(model: nn.Module) -> dict[str, Callable[[], Tensor]]:
     return readers
 
 
-def _tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Returns every tensor of a model by name; for packed weights, their parts."""
-    for name, value in sorted(model.state_dict().items()):
-        if isinstance(value, Tensor):
-            yield from _parts(name, value)
-
-
 def _parts(name: str, tensor: Any) -> Iterator[tuple[str, Tensor]]:
+    """Returns a tensor with its name; of packed weights, their parts."""
     if not is_traceable_wrapper_subclass(tensor):
         yield name, tensor
         return
@@ -141,11 +138,9 @@ def _parts(name: str, tensor: Any) -> Iterator[tuple[str, Tensor]]:
         yield from _parts(f"{name}.{part}", getattr(tensor, part))
 
 
-def _cast(tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
-    return tensor if dtype is None or not tensor.is_floating_point() else tensor.to(dtype)
-
-
-def _digest(name: str, tensor: Tensor) -> bytes:
+def _digest(name: str, tensor: Tensor, dtype: torch.dtype | None) -> bytes:
+    if dtype is not None and tensor.is_floating_point():
+        tensor = tensor.to(dtype)
     state = hashlib.blake2b(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
     content = tensor.detach().contiguous().cpu().flatten().view(torch.uint8)
     state.update(content.numpy().data)

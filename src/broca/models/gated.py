@@ -7,14 +7,14 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import RLock
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput
@@ -23,14 +23,7 @@ from broca.models.caches import Reread, whole_cache
 from broca.models.choosing import choose, kinds_of
 from broca.models.fingerprint import settings_of
 from broca.models.gates import ActiveGates, GatePoint, Replacement
-from broca.models.resuming import (
-    Shortcut,
-    captured_inputs,
-    captured_outputs,
-    resumed_at,
-    taken_up,
-    tuple_length_of,
-)
+from broca.models.resumption import Resumption
 from broca.models.sharing import NOTHING, Sharing, proof_length, prove
 from broca.models.structure import (
     Structure,
@@ -125,12 +118,10 @@ class GatedModel:
     kinds: str
     components: ComponentSet = field(repr=False)
     points: tuple[GatePoint, ...] = field(repr=False)
-    source: str | None
     _usage: Usage = field(repr=False)
     _own_cache: Any = field(repr=False)
-    _chosen: dict[str, tuple[ComponentSet, tuple[GatePoint, ...]]] = field(
-        repr=False, default_factory=dict
-    )
+    _chosen: dict[str, tuple[ComponentSet, tuple[GatePoint, ...]]] = field(repr=False)
+    source: str | None = None
     revision: str | None = field(repr=False, default=None)
     remote_code: bool = field(repr=False, default=False)
     adapter: str = field(repr=False, default="")
@@ -139,17 +130,7 @@ class GatedModel:
 
     @classmethod
     def wrap(
-        cls,
-        model: Any,
-        tokenizer: Any,
-        *,
-        name: str,
-        components: str = "heads",
-        source: str | None = None,
-        revision: str | None = None,
-        remote_code: bool = False,
-        adapter: str = "",
-        note: str = "",
+        cls, model: Any, tokenizer: Any, *, name: str, components: str = "heads", **origin: Any
     ) -> GatedModel:
         """Finds the components of a transformers model and prepares their gates.
 
@@ -160,26 +141,22 @@ class GatedModel:
             tokenizer: Its tokenizer.
             name: Name in messages and results.
             components: Kinds of components to gate, such as `heads` or `heads+mlp`.
-            source: Name or folder from which it was loaded; None for a model in memory.
-            revision: Commit on the hub; None for a model that is not from the hub.
-            remote_code: Whether its class comes from its own Python files.
-            adapter: Description of its PEFT adapter.
-            note: What loading changed in the names of its tensors.
+            origin: The attributes `source`, `revision`, `remote_code`, `adapter` and `note`.
 
         Raises:
             UnsupportedModel: The architecture is not covered.
         """
         model = unwrapped(model)
         require_weights(model, name)
-        usage = Usage.of(model, belongs_to_caller=source is None)
+        usage = Usage.of(model, belongs_to_caller=origin.get("source") is None)
         with usage.held(), torch.no_grad():
             structure = find_structure(model)
             token = torch.zeros(1, 1, dtype=torch.long, device=input_device(model))
             own_cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
-        chosen, points = choose(structure, components, architecture=type(model).__name__)
+        chosen = choose(structure, components, architecture=type(model).__name__)
         return cls(
-            name, model, tokenizer, structure, components, chosen, points, source, usage, own_cache,
-            {components: (chosen, points)}, revision, remote_code, adapter, note,
+            name, model, tokenizer, structure, components, *chosen, usage, own_cache,
+            {components: chosen}, **origin,
         )  # fmt: skip
 
     def copy(self) -> GatedModel:
@@ -194,10 +171,10 @@ class GatedModel:
             shared = self.model.state_dict(keep_vars=True).values()
             model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
             structure = find_structure(model)
-        chosen, points = choose(structure, self.kinds, architecture=self.architecture)
+        chosen = choose(structure, self.kinds, architecture=self.architecture)
         return replace(
-            self, model=model, structure=structure, components=chosen, points=points,
-            _chosen={self.kinds: (chosen, points)},
+            self, model=model, structure=structure, components=chosen[0], points=chosen[1],
+            _chosen={self.kinds: chosen},
         )  # fmt: skip
 
     def in_use(self) -> AbstractContextManager[None]:
@@ -262,17 +239,13 @@ class GatedModel:
         """
         if not math.isfinite(scale):
             raise BadInput(f"`scale` must be a finite number, not {scale}")
-        named = _listed(components)
-        known, points = self._choose(kinds_of(named)) if named else (self.components, ())
+        named, kinds = _listed(components), self.kinds
+        if named and (kinds := kinds_of(named)) not in self._chosen:
+            self._chosen[kinds] = choose(self.structure, kinds, architecture=self.architecture)
+        known, points = self._chosen[kinds]
         values = torch.ones(1, len(known), device=self.device)
         values[:, known.columns([component.name for component in named])] = scale
-        return GatedParts(tuple(named), known, points, values)
-
-    def _choose(self, kinds: str) -> tuple[ComponentSet, tuple[GatePoint, ...]]:
-        """Returns the components of some kinds and their gate points, computed once."""
-        if kinds not in self._chosen:
-            self._chosen[kinds] = choose(self.structure, kinds, architecture=self.architecture)
-        return self._chosen[kinds]
+        return GatedParts(tuple(named), known, points if named else (), values)
 
     def require_intact(self) -> None:
         """Refuses a model whose components `ablated` ablates now.
@@ -318,11 +291,8 @@ class GatedModel:
                 )
             prompt = [first]
         padding = tokenizer.pad_token_id
-        options = {
-            "pad_token_id": tokenizer.eos_token_id if padding is None else padding,
-            "tokenizer": tokenizer,
-            **options,
-        }
+        padding = tokenizer.eos_token_id if padding is None else padding
+        options = {"pad_token_id": padding, "tokenizer": tokenizer, **options}
         self.require_embedded(prompt)
         tokens = torch.tensor([prompt], device=self.device)
         sampling = _OF_SAMPLING if options.get("do_sample") else ()
@@ -448,36 +418,9 @@ class GatedModel:
         return tuple(component.layer for component in self.components)
 
     @cached_property
-    def _layers(self) -> tuple[nn.Module, ...]:
-        return tuple(part.decoder_layer.module for part in self.structure.parts)
-
-    @cached_property
-    def _layer_tuple(self) -> int | None:
-        """Length of the tuple that decoder layers return, 0 for a tensor.
-
-        None if layers cannot be skipped because the model gives another result when run from the
-        middle.
-        """
-        tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
-        attention = torch.ones_like(tokens)
-        with self.in_use(), torch.no_grad():
-            with captured_outputs(self._layers) as outputs:
-                logits, inputs = self.forward_with_layer_inputs(tokens, attention, keep=6)
-            lengths = {tuple_length_of(output) for output in outputs}
-            if len(lengths) != 1 or any(hidden is None for hidden in inputs):
-                return None
-            (length,) = lengths
-            last = len(self._layers) - 1
-            hidden = inputs[last]
-            assert hidden is not None
-            with resumed_at(self._layers, last, hidden, tuple_length=length):
-                resumed, _ = self.forward(tokens, attention, keep=6)
-        return length if torch.equal(resumed, logits) else None
-
-    @property
-    def resumable(self) -> bool:
-        """Whether the model can be run from the middle; tested once on a few tokens."""
-        return self._layer_tuple is not None
+    def resumption(self) -> Resumption:
+        """Where the model can be run from the middle."""
+        return Resumption(self)
 
     @cached_property
     def differentiable(self) -> bool:
@@ -499,85 +442,6 @@ class GatedModel:
             layer for layer, slope in zip(self.first_layers, slopes[0], strict=True) if slope
         }
         return bool(slopes.isfinite().all()) and reached == set(self.first_layers)
-
-    @cached_property
-    def _shortcuts(self) -> dict[int, Shortcut]:
-        """By layer, attention that can be resumed at its output projection; tested once."""
-        modules = dict(self.model.named_modules())
-        # if a norm mixes the heads, they are gated before it, and more than a projection follows
-        plain = [projection for projection in self.structure.projections if projection.norm is None]
-        owners = [modules[projection.path.rpartition(".")[0]] for projection in plain]
-        projections = [projection.module for projection in plain]
-        tokens = torch.arange(6, device=self.device)[None] % self.vocabulary
-        attention = torch.ones_like(tokens)
-        shortcuts: dict[int, Shortcut] = {}
-        with self.in_use(), torch.no_grad():
-            with (
-                captured_outputs(owners) as returned,
-                captured_outputs(projections) as projected,
-                captured_inputs(projections) as mixed,
-            ):
-                logits, inputs = self.forward_with_layer_inputs(tokens, attention, keep=6)
-            for index, projection in enumerate(plain):
-                output, outputs = returned[index], mixed[index]
-                length = tuple_length_of(output)
-                first = output[0] if length else output
-                if not isinstance(first, Tensor) or not torch.equal(first, projected[index]):
-                    continue
-                hidden = inputs[projection.layer]
-                assert hidden is not None
-                assert outputs is not None
-                shortcut = Shortcut(owners[index], projection.module, length)
-                with self.resumed_at(projection.layer, hidden), taken_up(shortcut, outputs):
-                    resumed, _ = self.forward(tokens, attention, keep=6)
-                if torch.equal(resumed, logits):
-                    shortcuts[projection.layer] = shortcut
-        return shortcuts
-
-    def head_outputs(self) -> AbstractContextManager[list[Tensor | None]]:
-        """A context in which forward passes record the inputs of the output projections.
-
-        It yields one tensor `(rows, tokens, width)` for each layer of `skippable`, in its order.
-        """
-        return captured_inputs([shortcut.projection for shortcut in self._shortcuts.values()])
-
-    @property
-    def skippable(self) -> tuple[int, ...]:
-        """Layers whose attention can be resumed at its output projection."""
-        return tuple(self._shortcuts)
-
-    def attention_taken_up(
-        self, layer: int, outputs: Tensor | None
-    ) -> AbstractContextManager[None]:
-        """A context in which a layer's attention starts from its heads' outputs.
-
-        Args:
-            layer: The decoder layer.
-            outputs: Outputs of the heads, `(rows, tokens, width)`; None to run the whole attention.
-        """
-        return nullcontext() if outputs is None else taken_up(self._shortcuts[layer], outputs)
-
-    def layer_inputs(self) -> AbstractContextManager[list[Tensor | None]]:
-        """A context in which forward passes record the inputs of every decoder layer."""
-        return captured_inputs(self._layers)
-
-    def forward_with_layer_inputs(
-        self, tokens: Tensor, attention_mask: Tensor, *, keep: int
-    ) -> tuple[Tensor, list[Tensor | None]]:
-        """Runs the model and returns the logits and the inputs of every decoder layer."""
-        with self.layer_inputs() as inputs:
-            logits, _ = self.forward(tokens, attention_mask, keep=keep)
-        return logits, inputs
-
-    def resumed_at(self, layer: int, hidden: Tensor) -> AbstractContextManager[None]:
-        """A context in which forward passes start at `layer` with `hidden`.
-
-        Args:
-            layer: First decoder layer to run.
-            hidden: Input of this layer, `(rows, tokens, hidden)`.
-        """
-        assert self._layer_tuple is not None, "the model cannot be run from the middle"
-        return resumed_at(self._layers, layer, hidden, tuple_length=self._layer_tuple)
 
     @property
     def vocabulary(self) -> int:
@@ -622,10 +486,6 @@ class GatedModel:
             if result is not None:
                 return result
         return NOTHING
-
-    def shares_prefixes(self, length: int) -> bool:
-        """Returns whether rows of up to `length` tokens may share a cached prefix."""
-        return self.sharing(length).prefixes
 
     def _reset_rotary_scaling(self) -> None:
         """Undoes the growth of rotary embeddings that scale with the longest row so far.

@@ -111,11 +111,11 @@ class ActiveGates:
         }
         self._refresh()
 
-    def extend(self, values: Tensor, replacement: Replacement | None) -> None:
-        """Appends rows: their gates and replacements."""
-        self._values = torch.cat([self._values, values.to(self._values.device)])
+    def extend(self, other: ActiveGates) -> None:
+        """Appends the rows of other gates."""
+        self._values = torch.cat([self._values, other._values.to(self._values.device)])
         self._replacement = {
-            point: torch.cat([tensor, (replacement or {})[point].to(tensor.device)])
+            point: torch.cat([tensor, other._replacement[point].to(tensor.device)])
             for point, tensor in self._replacement.items()
         }
         self._refresh()
@@ -135,57 +135,44 @@ class ActiveGates:
         Raises:
             RuntimeError: The numbers of rows of the batch and of the gates differ.
         """
-        if gates.shape[0] != activation.shape[0] and not self._every_row:
+        # some blocks flatten the projection's input to (rows * tokens, width)
+        shaped = activation
+        if activation.dim() != 3:
+            shaped = activation.reshape(len(gates), -1, activation.shape[-1])
+        if len(gates) != len(shaped) and not self._every_row:
             raise RuntimeError(
-                f"{point.path} was run on {activation.shape[0]} rows under gates for "
-                f"{gates.shape[0]}"
+                f"{point.path} was run on {len(shaped)} rows under gates for {len(gates)}"
             )
         # (rows, tokens, units, width) * (rows, 1, units, 1)
-        slices = activation.reshape(*activation.shape[:-1], point.units, -1)
+        slices = shaped.reshape(*shaped.shape[:-1], point.units, -1)
         wide = gates[:, None, :, None]
         replacement = self._replacement.get(point)
         if replacement is None:
-            mixed = slices * wide
-        else:
-            # one replacement for all tokens, or one for each token
-            tokens = replacement.shape[1] if replacement.dim() == 3 else 1
-            instead = replacement.to(slices).reshape(len(gates), tokens, point.units, -1)
-            # exact at a gate of 1, and differentiable there
-            mixed = slices + (wide - 1) * (slices - instead)
-        return mixed.reshape(activation.shape)
+            return (slices * wide).reshape(activation.shape)
+        # one replacement for all tokens, or one for each token
+        tokens = replacement.shape[1] if replacement.dim() == 3 else 1
+        instead = replacement.to(slices).reshape(len(gates), tokens, point.units, -1)
+        # exact at a gate of 1, and differentiable there
+        return (slices + (wide - 1) * (slices - instead)).reshape(activation.shape)
 
 
 def _on_input(point: GatePoint, active: ActiveGates) -> RemovableHandle:
     def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        gates = active.of(point, args[0])
-        # some blocks flatten the projection's input to (rows * tokens, width)
-        flat = args[0].dim() == 2
-        shaped = args[0].reshape(len(gates), -1, args[0].shape[-1]) if flat else args[0]
-        return (active.mix(point, shaped, gates).reshape(args[0].shape), *args[1:])
+        return (active.mix(point, args[0], active.of(point, args[0])), *args[1:])
 
     return point.module.register_forward_pre_hook(hook)
 
 
 def _on_output(point: GatePoint, active: ActiveGates) -> RemovableHandle:
-    def hook(_module: nn.Module, _args: tuple[Any, ...], output: Any) -> Any:
-        first = output[0] if isinstance(output, tuple) else output
-        gates = active.of(point, first)
-        # some blocks flatten the projection's input to (rows * tokens, width)
-        shaped = first.reshape(len(gates), -1, first.shape[-1])
-        replaced = active.mix(point, shaped, gates).reshape(first.shape)
-        return (replaced, *output[1:]) if isinstance(output, tuple) else replaced
-
-    return point.module.register_forward_hook(hook)
-
-
-def _on_update(point: GatePoint, active: ActiveGates) -> RemovableHandle:
     def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        before = args[0] if args else kwargs["hidden_states"]
         after = output[0] if isinstance(output, tuple) else output
         gates = active.of(point, after)
-        update = after - before
-        # equals `after` exactly for gate 1 and `before` for gate 0; differentiable everywhere
-        replaced = after + (active.mix(point, update, gates) - update)
+        if point.place == "output":
+            replaced = active.mix(point, after, gates)
+        else:
+            update = after - (args[0] if args else kwargs["hidden_states"])
+            # `after` exactly for gate 1 and the input for gate 0; differentiable everywhere
+            replaced = after + (active.mix(point, update, gates) - update)
         return (replaced, *output[1:]) if isinstance(output, tuple) else replaced
 
     return point.module.register_forward_hook(hook, with_kwargs=True)
@@ -208,7 +195,7 @@ def _on_routing(point: GatePoint, active: ActiveGates) -> RemovableHandle:
 _INSTALL = {
     "input": _on_input,
     "output": _on_output,
-    "update": _on_update,
+    "update": _on_output,
     "routing": _on_routing,
 }
 

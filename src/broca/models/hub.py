@@ -6,7 +6,6 @@ import os
 import socket
 import sys
 from functools import cache
-from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -49,23 +48,3 @@ def skip_retries_if_unreachable() -> None:
 
     huggingface_hub.constants.HF_HUB_OFFLINE = True
     datasets.config.HF_HUB_OFFLINE = True
-
-
-def cached_files(name: str, kind: str, revision: str | None = None) -> list[Path]:
-    """Returns the files of a hub repository in the local cache; none if it is not cached.
-
-    Args:
-        name: Id of the repository.
-        kind: `model` or `dataset`.
-        revision: Branch, tag or commit; the main branch by default.
-    """
-    from huggingface_hub import constants
-
-    folder = Path(constants.HF_HUB_CACHE, f"{kind}s--{name.replace('/', '--')}")
-    reference = folder / "refs" / (revision or "main")
-    commit = reference.read_text().strip() if reference.is_file() else (revision or "")
-    snapshot = folder / "snapshots" / commit
-    if not commit or not snapshot.is_dir():
-        return []
-    files = [path for path in snapshot.rglob("*") if path.is_file()]
-    return [reference, *files] if reference.is_file() else files

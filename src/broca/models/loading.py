@@ -221,18 +221,18 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     adapters = _adapters(name, revision=revision, offline=offline)
     base = adapters[0].base if adapters else name
     source = _source(base, allow_pickle=options.allow_pickle)
+    local = isinstance(source, Path)
     import torch
 
-    if revision is not None and isinstance(source, Path) and not adapters:
+    if revision is not None and local and not adapters:
         raise BadInput(
             f"`revision` is for models on the hub: '{name}' is a folder, which has only one"
         )
-    local = offline or isinstance(source, Path)
     hub_options: dict[str, Any] = {
-        "trust_remote_code": options.trust_remote_code, "local_files_only": local,
+        "trust_remote_code": options.trust_remote_code, "local_files_only": offline or local,
     }  # fmt: skip
     base_revision = adapters[0].base_revision if adapters else revision
-    if base_revision is not None and not isinstance(source, Path):
+    if base_revision is not None and not local:
         hub_options["revision"] = base_revision
     config = _config(base, source, hub_options)
     remote_code = options.trust_remote_code and type(config).__module__.startswith(
@@ -285,11 +285,17 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         raise BadInput(
             f"model '{name}' could not be loaded: {first_line(error)}; {advice}"
         ) from error
-    if not options.device_map:
-        model = _placed(model, device)
+    packed = getattr(model, "hf_quantizer", None) is not None and model.device.type == device
+    if not options.device_map and not packed:  # packed weights stay on the device of their kernels
+        model = model.to(device)
     model.eval()
     model.requires_grad_(False)
-    commit = _commit(base, base_revision) if isinstance(source, str) else None
+    commit = None
+    if not local:
+        from huggingface_hub import try_to_load_from_cache
+
+        file = try_to_load_from_cache(base, "config.json", revision=base_revision)
+        commit = Path(file).parent.name if isinstance(file, str) else None
     with _running(name, type(model).__name__):
         gated = GatedModel.wrap(
             model, tokenizer, name=name, components=options.components, source=name,
@@ -433,7 +439,17 @@ def _adapters(name: str, *, revision: str | None, offline: bool) -> list[Adapter
         BadInput: An adapter is its own base.
     """
     adapters: list[AdapterFiles] = []
-    while (adapter := _adapter(name, revision=revision, offline=offline)) is not None:
+    while name not in SHIPPED_MODELS:
+        path = Path(name).expanduser()
+        if path.is_dir():
+            adapter = adapter_in(path)
+        elif path.exists() or not _may_be_on_hub(name):
+            adapter = None
+        else:
+            skip_retries_if_unreachable()
+            adapter = adapter_on_hub(name, revision=revision, offline=offline)
+        if adapter is None:
+            break
         if adapter.base in (name, *(outer.base for outer in adapters)):
             raise BadInput(
                 f"adapter '{name}' names itself as its base model: write the name or folder of its "
@@ -442,19 +458,6 @@ def _adapters(name: str, *, revision: str | None, offline: bool) -> list[Adapter
         adapters.insert(0, adapter)
         name, revision = adapter.base, adapter.base_revision
     return adapters
-
-
-def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
-    """Returns the PEFT adapter that a name means, if it does not mean a model."""
-    path = Path(name).expanduser()
-    if name in SHIPPED_MODELS:
-        return None
-    if path.is_dir():
-        return adapter_in(path)
-    if path.exists() or not _may_be_on_hub(name):
-        return None
-    skip_retries_if_unreachable()
-    return adapter_on_hub(name, revision=revision, offline=offline)
 
 
 def _tokenizer_of(source: Path | str, adapters: list[AdapterFiles], options: dict[str, Any]) -> Any:
@@ -467,13 +470,6 @@ def _tokenizer_of(source: Path | str, adapters: list[AdapterFiles], options: dic
                 adapter.place, **{**options, "local_files_only": True}
             )
     return AutoTokenizer.from_pretrained(str(source), **options)
-
-
-def _placed(model: Any, device: str) -> Any:
-    """Moves the model to a device; packed weights stay on the device of their kernels."""
-    if getattr(model, "hf_quantizer", None) is not None and model.device.type == device:
-        return model
-    return model.to(device)
 
 
 def _device(device: str | None) -> str:
@@ -494,14 +490,6 @@ def _device(device: str | None) -> str:
             "there is a GPU"
         ) from error
     return device
-
-
-def _commit(name: str, revision: str | None) -> str | None:
-    """Returns the commit from which a hub model was loaded, by the local cache."""
-    from huggingface_hub import try_to_load_from_cache
-
-    file = try_to_load_from_cache(name, "config.json", revision=revision)
-    return Path(file).parent.name if isinstance(file, str) else None
 
 
 def load_tokenizer(
@@ -629,17 +617,10 @@ def _require_decoder(
             f"'{name}' is an encoder-decoder model ({declared}): broca localizes in decoder-only "
             "language models"
         )
-    stated = getattr(config, "auto_map", None) or {}
-    classes = {
-        name
-        for names in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
-        for name in ((names,) if isinstance(names, str) else names)
-    }
-    causal = (
-        config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-        or declared in classes
-        or (remote_code and "AutoModelForCausalLM" in stated)
-    )
+    listed = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
+    classes = {one for names in listed for one in ([names] if isinstance(names, str) else names)}
+    own = remote_code and "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
+    causal = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or declared in classes or own
     words = ("CausalLM", "LMHead", "ForConditionalGeneration")
     generates = declared in classes or any(word in declared for word in words)
     bidirectional = not getattr(config, "is_decoder", True) and not generates

@@ -23,7 +23,7 @@ from broca.models.structure import (
     NamedModule,
     Structure,
     is_transposed,
-    projection_width,
+    widths,
 )
 
 
@@ -73,7 +73,7 @@ def neuron_blocks(structure: Structure) -> tuple[NeuronBlock, ...]:
     for part in structure.parts:
         _refuse_experts(part)
         if part.feed_forward is not None:
-            width = projection_width(part.feed_forward.module)
+            width, _ = widths(part.feed_forward.module)
             blocks.append(NeuronBlock(part.layer, part.feed_forward, width, part.decoder_layer))
     if not blocks:
         raise UnsupportedModel(
@@ -138,7 +138,7 @@ def _slices(model: nn.Module, block: NeuronBlock, names: dict[nn.Module, str]) -
             "(a norm lies between?): their parameters cannot be told apart"
         )
     for module, rows in written.items():
-        layout = _layout(rows, block.width, _written_width(module))
+        layout = _layout(rows, block.width, widths(module)[1])
         if layout is None:
             raise UnsupportedModel(
                 f"{names[module]} writes the neurons of {block.part.path} in an order that is not "
@@ -156,11 +156,6 @@ def _parameter(module: nn.Module, name: str) -> nn.Parameter:
     parameter = getattr(module, name)
     assert isinstance(parameter, nn.Parameter)
     return parameter
-
-
-def _written_width(module: nn.Module) -> int:
-    weight = _parameter(module, "weight")
-    return int(weight.shape[1] if is_transposed(module) else weight.shape[0])
 
 
 def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, Tensor]]:

@@ -28,7 +28,7 @@ from broca.models.structure import (
     is_plain,
     is_projection,
     is_transposed,
-    projection_width,
+    widths,
 )
 from broca.results.checks import Check
 
@@ -264,7 +264,7 @@ def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
         gated, _ = model.forward(tokens, attention, keep=_TOKENS)
     named = [_named_projection(model, point) for point in zeroable]
     for point, module in zip(zeroable, named, strict=True):
-        if projection_width(module) != projection_width(point.module):
+        if widths(module)[0] != widths(point.module)[0]:
             return False, f"{point.path} is not the output projection that its block names"
     zeroable = [replace(p, module=module) for p, module in zip(zeroable, named, strict=True)]
     with _zeroed_weights(zeroable, gates[0]):

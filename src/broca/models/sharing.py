@@ -370,7 +370,13 @@ class _Test:
                     left[row] -= 1
                 stay = [at for at, row in enumerate(running.rows) if left[row]]
                 if len(stay) < len(running.rows):
-                    self._keep(running, stay, trim=joined is not None)
+                    running.rows = [running.rows[at] for at in stay]
+                    if stay:
+                        index = torch.tensor(stay, device=running.attention.device)
+                        select_rows(running.cache, index)
+                        running.attention = running.attention[index]
+                        if joined is not None:
+                            running.attention = trim_left(running.cache, running.attention)
                 if joined is not None and joined not in measured:
                     if not is_plain_cache(running.cache):
                         raise RuntimeError("its cache does not keep an entry for each token")
@@ -392,16 +398,6 @@ class _Test:
         for row, values, tokens in zip(batch.rows, logits, present, strict=True):
             measured[row] = [log_probabilities(values[tokens])]
         return batch
-
-    @staticmethod
-    def _keep(batch: _Batch, rows: list[int], *, trim: bool) -> None:
-        index = torch.tensor(rows, device=batch.attention.device, dtype=torch.long)
-        batch.rows = [batch.rows[row] for row in rows]
-        if rows:
-            select_rows(batch.cache, index)
-            batch.attention = batch.attention[index]
-            if trim:
-                batch.attention = trim_left(batch.cache, batch.attention)
 
     def generated(self) -> dict[int, Tensor]:
         """Compares the logits of `generate` with those of the plain model on what it generated.
@@ -426,20 +422,17 @@ class _Test:
     def resumed(self) -> dict[int, Tensor]:
         """Runs a padded batch from a middle layer on, and its attention from its projection on."""
         model = self._model
-        if not model.resumable:
+        if not model.resumption.possible:
             raise RuntimeError("layers cannot be skipped")
         tokens, attention = left_padded(self._rows, device=model.device)
-        with model.head_outputs() as mixed:
-            _, inputs = model.forward_with_layer_inputs(tokens, attention, keep=1)
         middle = model.structure.layers // 2
-        outputs = dict(zip(model.skippable, mixed, strict=True)).get(middle)
-        hidden = inputs[middle]
-        assert hidden is not None
+        with model.resumption.layer_inputs() as inputs, model.resumption.head_outputs() as heads:
+            model.forward(tokens, attention, keep=1)
         gates = self._gates.clone()
         gates[:, torch.tensor(model.first_layers) < middle] = 1
         with model.gates(gates):
             whole, _ = model.forward(tokens, attention, keep=_COMPARED)
-            with model.resumed_at(middle, hidden), model.attention_taken_up(middle, outputs):
+            with model.resumption.at(middle, inputs[middle], heads.get(middle)):
                 logits, _ = model.forward(tokens, attention, keep=_COMPARED)
         measured = {}
         for row, reference in enumerate(self._reference):

@@ -12,9 +12,9 @@ blocks of one class must agree in the name of theirs.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -170,27 +170,26 @@ def find_structure(model: nn.Module) -> Structure:
     names = {module: name for name, module in model.named_modules()}
     parts: list[LayerParts] = []
     layer_of: dict[nn.Module, int] = {}
-    for index, layer in enumerate(layers):
-        mixed, norm, executed, sees_others = probed[index]
+    for index, (layer, seen) in enumerate(zip(layers, probed, strict=True)):
+        mixed, norm = seen.mixed, seen.norm
         gap = _attention_gap(layer, mixed, names, heads)
         if mixed is not None and gap:
-            parallel = _parallel_attention(layer, executed, sees_others, names, heads)
+            parallel = _parallel_attention(layer, seen, names, heads)
             if parallel is not None:
                 mixed, norm, gap = parallel, None, ""
-        if mixed is not None and not gap and layer_of.setdefault(mixed, index) != index:
-            raise UnsupportedModel(
-                f"architecture '{architecture}' is not covered: layers {layer_of[mixed]} and "
-                f"{index} share one attention block, whose heads cannot be ablated apart"
-            )
         attention = None
         if mixed is not None and not gap:
-            width = projection_width(mixed) // heads
+            if layer_of.setdefault(mixed, index) != index:
+                raise UnsupportedModel(
+                    f"architecture '{architecture}' is not covered: layers {layer_of[mixed]} and "
+                    f"{index} share one attention block, whose heads cannot be ablated apart"
+                )
             attention = OutputProjection(
                 index,
                 names[mixed],
                 mixed,
                 heads,
-                width,
+                widths(mixed)[0] // heads,
                 _kv_heads(cache, index, config, heads),
                 None if norm is None else NamedModule(names[norm], norm),
             )
@@ -201,7 +200,7 @@ def find_structure(model: nn.Module) -> Structure:
                 decoder_layer=NamedModule(f"{prefix}.{index}", layer),
                 attention=attention,
                 gap=gap,
-                feed_forward=_feed_forward(layer, mixed, executed, experts, names),
+                feed_forward=_feed_forward(layer, mixed, seen.executed, experts, names),
                 experts=None if experts is None else NamedModule(names[experts], experts),
                 expert_count=0 if experts is None else _expert_count(experts),
             )
@@ -228,9 +227,9 @@ def _require_agreement(model: nn.Module, structure: Structure) -> None:
     modules = dict(model.named_modules())
     named: dict[type[nn.Module], tuple[str, str]] = {}
     for projection in structure.projections:
-        width = _output_width(projection.module)
+        _, width = widths(projection.module)
         stream = _first_int(text_config(model.config), ("hidden_size",))
-        if width is not None and stream and width != stream:
+        if width and stream and width != stream:
             raise UnsupportedModel(
                 f"architecture '{type(model).__name__}' is not covered: {projection.path}, whose "
                 f"input mixes tokens first, has {width} outputs and does not write into the "
@@ -251,18 +250,6 @@ def _require_agreement(model: nn.Module, structure: Structure) -> None:
 def _is_attention(module: nn.Module) -> bool:
     name = type(module).__name__.lower()
     return "attention" in name or "attn" in name
-
-
-def _output_width(module: nn.Module) -> int | None:
-    """Returns the number of outputs of a projection; None if packed weights do not tell it."""
-    matrix = adapted_matrix(module) or module
-    declared = getattr(matrix, "out_features", None)
-    if isinstance(declared, int):
-        return declared
-    weight = getattr(matrix, "weight", None)
-    if not isinstance(weight, Tensor) or weight.dim() != 2:
-        return None
-    return int(weight.shape[1] if is_transposed(matrix) else weight.shape[0])
 
 
 def _require_causal(model: nn.Module, vocabulary: int) -> None:
@@ -288,8 +275,8 @@ def _require_causal(model: nn.Module, vocabulary: int) -> None:
 
 def _first_int(config: Any, fields: tuple[str, ...]) -> int | None:
     """Returns the first of `fields` that the configuration holds as an integer."""
-    for field in fields:
-        value = getattr(config, field, None)
+    for name in fields:
+        value = getattr(config, name, None)
         if isinstance(value, int) and not isinstance(value, bool):
             return value
     return None
@@ -369,13 +356,19 @@ def is_transposed(module: nn.Module) -> bool:
     return type(adapted_matrix(module) or module).__name__ == "Conv1D"
 
 
-def projection_width(module: nn.Module) -> int:
-    """Returns the width of a projection's input, also for packed weights."""
-    declared = getattr(module, "in_features", None)
-    if isinstance(declared, int):
-        return declared
-    weight: Tensor = module.weight  # type: ignore[assignment]
-    return int(weight.shape[0] if is_transposed(module) else weight.shape[1])
+def widths(module: nn.Module) -> tuple[int, int]:
+    """Returns the numbers of inputs and outputs of a projection, 0 if packed weights hide it."""
+    matrix = adapted_matrix(module) or module
+    weight = getattr(matrix, "weight", None)
+    shape: Sequence[int] = (0, 0)
+    if isinstance(weight, Tensor) and weight.dim() == 2:
+        shape = weight.shape if is_transposed(matrix) else weight.shape[::-1]
+    declared = (getattr(matrix, "in_features", None), getattr(matrix, "out_features", None))
+    inputs, outputs = (
+        width if isinstance(width, int) else stored
+        for width, stored in zip(declared, shape, strict=True)
+    )
+    return inputs, outputs
 
 
 def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
@@ -393,21 +386,29 @@ def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
     return min(int(keys.shape[1]), configured)
 
 
+@dataclass
+class _Seen:
+    """What the probe saw in a layer.
+
+    Attributes:
+        mixed: The first projection with a mixed input.
+        norm: A norm of the same width that saw mixed input before it.
+        norm_width: Its width.
+        executed: The layer's projections in the order in which they ran.
+        mixing: Those of them whose input was mixed.
+    """
+
+    mixed: nn.Module | None = None
+    norm: nn.Module | None = None
+    norm_width: int = 0
+    executed: list[nn.Module] = field(default_factory=list)
+    mixing: set[nn.Module] = field(default_factory=set)
+
+
 def _probe(
     model: nn.Module, layers: list[nn.Module], *, vocabulary: int
-) -> tuple[list[tuple[nn.Module | None, nn.Module | None, list[nn.Module], set[nn.Module]]], Any]:
-    """Runs the probe batch.
-
-    Returns:
-        For each layer the first projection with a mixed input, a norm of the same width that saw
-        mixed input before it, its projections in the order in which they ran, and those of them
-        whose input was mixed; and the cache that the model filled, or None.
-    """
-    mixed: list[nn.Module | None] = [None] * len(layers)
-    norms: list[nn.Module | None] = [None] * len(layers)
-    norm_width = [0] * len(layers)
-    executed: list[list[nn.Module]] = [[] for _ in layers]
-    seeing: list[set[nn.Module]] = [set() for _ in layers]
+) -> tuple[list[_Seen], Any]:
+    """Runs the probe batch; returns what it saw, and the cache that the model filled or None."""
     device = input_device(model)
     generator = torch.Generator().manual_seed(0)
     row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
@@ -434,10 +435,11 @@ def _probe(
 
         return hook
 
-    def watch(index: int) -> Any:
+    def watch(index: int, seen: _Seen) -> Any:
         def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-            if is_projection(module):
-                executed[index].append(module)
+            projects = is_projection(module)
+            if projects:
+                seen.executed.append(module)
             if not args or not isinstance(args[0], Tensor):
                 return
             if args[0].dim() != 3 or args[0].shape[0] != rows:
@@ -445,29 +447,29 @@ def _probe(
             quiet, disturbed, equal = (args[0][at, -1].float() for at in (0, index + 1, -1))
             inexact = 4 * (quiet - equal).norm()  # kernels for GPUs, batches of experts
             rounding = max(1e-3, 4 * torch.finfo(args[0].dtype).eps) * quiet.norm()
-            if (quiet - disturbed).norm() > torch.maximum(rounding, inexact):
-                if is_projection(module):
-                    seeing[index].add(module)
-                if mixed[index] is not None:
-                    return
-                if is_projection(module):
-                    mixed[index] = module
-                    if norms[index] is not None and args[0].shape[-1] != norm_width[index]:
-                        norms[index] = None
-                elif norms[index] is None:
-                    norms[index], norm_width[index] = module, args[0].shape[-1]
+            if not (quiet - disturbed).norm() > torch.maximum(rounding, inexact):  # NaN differs not
+                return
+            width = args[0].shape[-1]
+            if projects:
+                seen.mixing.add(module)
+            if seen.mixed is None and projects:
+                seen.mixed = module
+                if seen.norm is not None and width != seen.norm_width:
+                    seen.norm = None
+            elif seen.mixed is None and seen.norm is None:
+                seen.norm, seen.norm_width = module, width
 
         return hook
 
+    probed = [_Seen() for _ in layers]
     with ExitStack() as hooks, torch.no_grad():
-        for index, layer in enumerate(layers):
+        for index, (layer, seen) in enumerate(zip(layers, probed, strict=True)):
             handle = layer.register_forward_pre_hook(disturb(index), with_kwargs=True)
             hooks.callback(handle.remove)
             for module in _leaves(layer):
-                hooks.callback(module.register_forward_pre_hook(watch(index)).remove)
+                hooks.callback(module.register_forward_pre_hook(watch(index, seen)).remove)
         output = model(input_ids=tokens, use_cache=True)
-    cache = getattr(output, "past_key_values", None)
-    return list(zip(mixed, norms, executed, seeing, strict=True)), cache
+    return probed, getattr(output, "past_key_values", None)
 
 
 def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
@@ -503,18 +505,14 @@ def _attention_gap(
     if not any(map(_is_attention, owners)):
         mixer = type(owners[0]).__name__ if owners else "the layer"
         return f"tokens are mixed by {mixer}, not by attention heads"
-    width = projection_width(module)
+    width, _ = widths(module)
     if width % heads:
         return f"{names[module]} has an input of width {width}, which {heads} heads do not divide"
     return ""
 
 
 def _parallel_attention(
-    layer: nn.Module,
-    executed: list[nn.Module],
-    sees_others: set[nn.Module],
-    names: dict[nn.Module, str],
-    heads: int,
+    layer: nn.Module, seen: _Seen, names: dict[nn.Module, str], heads: int
 ) -> nn.Module | None:
     """Returns the output projection of attention that runs in parallel with another mixer.
 
@@ -523,9 +521,9 @@ def _parallel_attention(
     """
     for part in layer.children():
         within = set(part.modules())
-        ran = [module for module in executed if module in within]
-        mixed = [module for module in ran if module in sees_others]
-        parallel = bool(mixed) and ran[0] not in sees_others
+        ran = [module for module in seen.executed if module in within]
+        mixed = [module for module in ran if module in seen.mixing]
+        parallel = bool(mixed) and ran[0] not in seen.mixing
         if parallel and not _attention_gap(layer, mixed[0], names, heads):
             return mixed[0]
     return None

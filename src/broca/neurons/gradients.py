@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca.engine import Engine
+from broca.engine.batches import require_finite
 from broca.engine.budget import Budget
-from broca.engine.checks import require_finite
 from broca.models import (
     GatedModel,
     NeuronBlock,
@@ -34,7 +34,7 @@ from broca.models import (
     neuron_blocks,
 )
 from broca.models.caches import is_plain, repeated
-from broca.models.resuming import captured_inputs
+from broca.models.resumption import recorded
 from broca.tasks import Request
 
 _KEPT_COST = 4
@@ -123,7 +123,7 @@ class _Read:
     answers: Tensor  # (items, answer)
     context: int
     cache: Any | None
-    hidden: list[Tensor | None]  # by layer, (items, tokens, hidden)
+    hidden: dict[int, Tensor]  # by layer, (items, tokens, hidden)
     neurons: dict[int, Tensor]  # by layer, (items, tokens, neurons)
     probability: Tensor  # (items, answer)
 
@@ -227,24 +227,23 @@ class Attributor:
         keep = answers.shape[1]
         sharing = self._model.sharing(tokens.shape[1])
         self.tokens += tokens.numel()
-        last_projections = [block.part.module for block in self._blocks]
+        last_projections = {block.layer: block.part.module for block in self._blocks}
         with (
-            self._model.layer_inputs() as inputs,
-            captured_inputs(last_projections) as activations,
+            self._model.resumption.layer_inputs() as inputs,
+            recorded(last_projections) as activations,
         ):
             logits, cache = self._model.forward(tokens, attention, keep=keep, use_cache=True)
         require_finite(logits, positions)
         chosen = torch.softmax(logits.float(), -1).gather(-1, answers[..., None].to(logits.device))
         neurons: dict[int, Tensor] = {}
-        for block, activation in zip(self._blocks, activations, strict=True):
-            assert activation is not None
-            neurons[block.layer] = activation.reshape(*tokens.shape, block.width)
+        for block in self._blocks:
+            neurons[block.layer] = activations[block.layer].reshape(*tokens.shape, block.width)
         return _Read(
             tokens=tokens,
             answers=answers,
             context=context,
             cache=cache if sharing.prefixes and is_plain(cache) else None,
-            hidden=inputs if sharing.layers else [None] * len(inputs),
+            hidden=inputs if sharing.layers else {},
             neurons=neurons,
             probability=chosen[..., 0],
         )
@@ -303,11 +302,11 @@ class Attributor:
             tokens = read.tokens[item_in, : last + 1]
         elif last:
             cache = repeated(read.cache, item_in, tokens=last, first_layer=block.layer)
-        hidden = read.hidden[block.layer]
+        hidden = read.hidden.get(block.layer)
         resume: Any = nullcontext()
         if hidden is not None:
             start = 0 if read.cache is None else last
-            resume = self._model.resumed_at(
+            resume = self._model.resumption.at(
                 block.layer, hidden[item.to(hidden.device), start : last + 1]
             )
         leaf = value.detach().requires_grad_()

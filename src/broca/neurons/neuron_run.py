@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.engine import WeightDelta
 from broca.errors import BadInput
-from broca.executors.base import WeightDelta
 from broca.measurement import Plan
 from broca.neurons.gradients import IntegratedGradients, steps_of
 from broca.neurons.items import left_out, neuron_tasks
@@ -22,8 +22,7 @@ from broca.options import DataOptions, RuleOptions, flat
 from broca.results.base import Interval, ModelInfo
 from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet, Shape
 from broca.runs.progress import Stages
-from broca.runs.provenance import model_info
-from broca.runs.run import Run
+from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
 from broca.runs.task_sets import Part, TaskSet, other_tasks
 from broca.tasks import Benchmark, Request, Task

@@ -308,8 +308,8 @@ class ExecutorOptions(Options):
     """
 
     executor: Any = "local"
-    """Where rows are measured (docs/scale.md): {executors}; in Python also settings of an executor,
-    such as broca.executors.RayOptions(workers=8)."""
+    """Where rows are measured (docs/scale.md): {executors}; in Python also settings of an executor
+    of another package."""
 
     address: str | None = None
     """Address of a running Ray cluster, or auto; default: start a cluster on this machine."""

@@ -11,6 +11,7 @@ from broca.options.running import (
     BudgetOptions,
     CompareRun,
     ExecutorOptions,
+    FixedComponents,
     GivenAblation,
     HeadsRun,
     JournalOptions,
@@ -394,6 +395,9 @@ class ChatOptions(Options):
     target: Annotated[Any, POSITION]
     """The out folder of a run; with `heads`, a model."""
 
+    lines: Annotated[Any, PYTHON_ONLY] = ()
+    """What the user says, line by line."""
+
     _: KW_ONLY
 
     heads: Any = None
@@ -411,7 +415,14 @@ class ChatOptions(Options):
     max_new_tokens: Annotated[Count, WHOLE] = 200
     """Maximum number of tokens of an answer."""
 
-    model_options: ModelOptions = field(default_factory=ModelOptions)
+    model_options: FixedComponents = field(default_factory=FixedComponents)
+
+    write: Annotated[Any, PYTHON_ONLY] = None
+    """Receives pieces of answers as they are generated, each with its voice, intact or ablated; the
+    conversation's own lines have an empty voice."""
+
+    on_progress: Annotated[Any, PYTHON_ONLY] = None
+    """Receives the current stage before the first line is read."""
 
 
 @dataclass(frozen=True)

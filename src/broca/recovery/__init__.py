@@ -1,45 +1,125 @@
-"""(matrix, responses) -> effects: scikit-learn estimators. No torch, no SQLite.
+"""(matrix, responses) -> effects: recoveries by name, and checks of their estimators.
 
-Every recovery is a regressor with the scikit-learn interface: `fit(masks, responses)`, then
-`coef_`, `intercept_` and `predict`. Any other scikit-learn regressor with `coef_` can be passed
-instead. The files of this folder define the records of the recoveries; a fit loads scikit-learn and
-SciPy.
+A recovery is a scikit-learn regressor: `fit(masks, responses)`, then `coef_`, `intercept_` and
+`predict`. The names do not load scikit-learn, an estimator does. No torch, no SQLite.
 """
 
-from broca.recovery.additivity import Additivity, additivity
-from broca.recovery.base import Recovery, Regression, coefficients
-from broca.recovery.choosing import RECOVERIES, make_recovery, recovery_name
-from broca.recovery.guarded import Guarded
-from broca.recovery.joint import JointEffects, highest, interval, joint_effects
-from broca.recovery.lasso import PaperLasso
-from broca.recovery.nonpositive import NonPositiveLasso
-from broca.recovery.pairwise import PairwiseModel
-from broca.recovery.stability import StabilitySelection
-from broca.recovery.thresholded import Thresholded
-from broca.recovery.uncertainty import DISCOVERY, Estimates, Uncertainty, estimate, uncertainty
+from __future__ import annotations
 
-__all__ = [
-    "DISCOVERY",
-    "RECOVERIES",
-    "Additivity",
-    "Estimates",
-    "Guarded",
-    "JointEffects",
-    "NonPositiveLasso",
-    "PairwiseModel",
-    "PaperLasso",
-    "Recovery",
-    "Regression",
-    "StabilitySelection",
-    "Thresholded",
-    "Uncertainty",
-    "additivity",
-    "coefficients",
-    "estimate",
-    "highest",
-    "interval",
-    "joint_effects",
-    "make_recovery",
-    "recovery_name",
-    "uncertainty",
-]
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.errors import BadInput, UnknownName, nearest
+from broca.plugins import Plugins
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovery:
+    """The record of a recovery.
+
+    Attributes:
+        name: Value of `recovery`.
+        help: Description of the regression for the help and the docs.
+        make: Makes the estimator; takes no arguments.
+    """
+
+    name: str
+    help: str
+    make: Callable[[], Any]
+
+
+def _shipped(name: str, text: str) -> Recovery:
+    def make() -> Any:
+        from broca.recovery import regressions  # takes a second: it loads scikit-learn
+
+        return regressions.shipped(name)
+
+    return Recovery(name=name, help=text, make=make)
+
+
+RECOVERIES = Plugins(
+    Recovery,
+    _shipped("lasso", "the paper's: standardized responses, penalty 0.01"),
+    _shipped("lasso-cv", "Lasso, penalty by five-fold cross-validation"),
+    _shipped("omp", "orthogonal matching pursuit, number of components by cross-validation"),
+    _shipped("elastic-net", "elastic net, penalty and its kind by cross-validation"),
+    _shipped("ridge", "ridge, penalty by leave-one-out; then the threshold"),
+    _shipped("bayesian", "Bayesian ridge; then the threshold"),
+    _shipped("ard", "automatic relevance determination; then the threshold"),
+    _shipped(
+        "stability",
+        "what the Lasso selects in 80 % of 50 random halves of the masks, at most 10 in each; then "
+        "least squares",
+    ),
+    _shipped("non-positive", "Lasso with coefficients of 0 or below, penalty by cross-validation"),
+    group="broca.recoveries",
+)
+"""Recoveries by name, the value of `recovery`."""
+
+
+def make_recovery(recovery: Any, *, baseline: bool = False) -> Any:
+    """Makes an unfitted estimator from a name or from any scikit-learn regressor.
+
+    Args:
+        recovery: A key of `RECOVERIES`, or an estimator with `fit`, `predict` and, once fitted,
+            `coef_`; it is copied.
+        baseline: Whether the intercept is fixed at the response of the intact model.
+
+    Raises:
+        UnknownName: No recovery has this name.
+        BadInput: The estimator lacks something; the message names it.
+    """
+    estimator, name = recovery, recovery_name(recovery)
+    if isinstance(recovery, str):
+        if recovery not in RECOVERIES:
+            raise UnknownName(
+                f"recovery '{recovery}' is unknown{nearest(recovery, RECOVERIES)}; use one of "
+                f"{', '.join(RECOVERIES)}, or in Python any scikit-learn regressor with coef_"
+            )
+        estimator = RECOVERIES[recovery].make()
+    if inspect.isclass(estimator):
+        raise BadInput(f"recovery {name} is a class: give an object, {name}()")
+    missing = [part for part in ("fit", "predict", "get_params") if not hasattr(estimator, part)]
+    if missing:
+        raise BadInput(
+            f"recovery {name} is not a scikit-learn regressor: it lacks {', '.join(missing)}; give "
+            "an estimator with fit, predict and coef_"
+        )
+    if baseline and "baseline" not in estimator.get_params():
+        raise BadInput(
+            f"recovery {name} is not compatible with intercept=baseline: it has no parameter "
+            "'baseline'; use intercept=fitted or recovery=lasso"
+        )
+    from sklearn.base import clone
+
+    return clone(estimator)
+
+
+def recovery_name(recovery: Any) -> str:
+    """Returns the name of a recovery in records; of other estimators their representation."""
+    return recovery if isinstance(recovery, str) else " ".join(repr(recovery).split())
+
+
+def coefficients(fitted: Any, components: int, *, name: str) -> NDArray[np.float64]:
+    """Returns the coefficient of each component from a fitted recovery.
+
+    Raises:
+        BadInput: There are no coefficients, or their number differs from the number of components.
+    """
+    if not hasattr(fitted, "coef_"):
+        raise BadInput(
+            f"recovery {name} is not compatible with a ranking: after its fit it has no coef_; "
+            "use a linear estimator"
+        )
+    effects = np.asarray(fitted.coef_, dtype=float).ravel()
+    if len(effects) != components or not np.isfinite(effects).all():
+        raise BadInput(
+            f"recovery {name} gave {len(effects)} coefficients for {components} components, or "
+            "some that are not finite numbers: use another recovery"
+        )
+    return effects

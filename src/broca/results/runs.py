@@ -137,8 +137,8 @@ class JournalCondition:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunEntry:
-    """A run that requested rows of a journal.
+class JournalRun:
+    """A run of a journal, in numbers.
 
     Attributes:
         id: Number in the journal.
@@ -149,6 +149,8 @@ class RunEntry:
         finished: Time of its end; None if it is unfinished.
         rows: Number of rows and vectors that it measured.
         tokens: Number of their tokens.
+        components: Number of components.
+        items: Number of items.
     """
 
     id: int
@@ -159,6 +161,8 @@ class RunEntry:
     finished: str | None
     rows: int
     tokens: int
+    components: int
+    items: int
 
     @property
     def subject(self) -> str:
@@ -171,19 +175,6 @@ class RunEntry:
     def procedure(self) -> str:
         """The search method of a localization, or the verb."""
         return str(self.settings.get("method") or self.settings.get("verb", "verify"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class JournalRun(RunEntry):
-    """A run of a journal, in numbers.
-
-    Attributes:
-        components: Number of components.
-        items: Number of items.
-    """
-
-    components: int
-    items: int
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

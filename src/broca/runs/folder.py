@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
-from broca.journal.files import WriterLock
 from broca.options import (
     AtlasOptions,
     ExecutorOptions,
@@ -33,6 +32,7 @@ from broca.results.files import write_beside
 from broca.results.reading import KINDS
 from broca.results.runs import RunFolderRecord
 from broca.runs.interrupts import Stopper
+from broca.store import WriterLock
 
 if TYPE_CHECKING:
     from broca.runs.workspace import Workspace

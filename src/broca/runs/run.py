@@ -18,20 +18,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import Ablation, OutputNorms, donor_activations
-from broca.executors.asking import Asker
-from broca.executors.base import Executor, Setting, WeightDelta
-from broca.executors.journaled import OUTPUTS, JournaledExecutor, Recording
-from broca.executors.records import ExecutorSpec
-from broca.journal import Condition, ItemRecord
-from broca.journal.encoding import encoded
-from broca.journal.keys import components_digest
-from broca.journal.store import now
+from broca.engine import Ablation, OutputNorms, WeightDelta, donor_activations
+from broca.executors.executor import Executor
+from broca.executors.journaled import OUTPUTS, JournaledExecutor
+from broca.executors.records import RunnerSpec
 from broca.measurement import Execute, Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
+from broca.results.base import ModelInfo
 from broca.runs.progress import Stages
-from broca.runs.provenance import model_info
 from broca.runs.references import Referenced, with_references
 from broca.runs.task_sets import (
     Bank,
@@ -48,6 +43,7 @@ from broca.runs.task_sets import (
 from broca.runs.workspace import Workspace
 from broca.searches import Problem, Ranking
 from broca.searches.atlas import AtlasProblem
+from broca.store import Condition, ItemRecord, components_digest, now, written
 from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
 from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
@@ -102,6 +98,7 @@ class Run:
     """Response of the search's last plan, and of its intervals."""
     _bank: Bank = field(init=False, repr=False)
     _siblings: dict[str, Run] = field(init=False, repr=False, default_factory=dict)
+    _margin_ids: dict[int, int] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.model.require_intact()
@@ -228,9 +225,9 @@ class Run:
         record = {
             "method": method,
             "options": {name: searches.written(value) for name, value in options.items()},
-            "problem": encoded(problem),
+            "problem": written(problem),
         }
-        self._recording.journal.note_search(self._recording.run, record)
+        self._journaled.journal.note_search(self._journaled.number, record)
 
     def responding(self, response: Response) -> Execute:
         """Returns a function that measures the plans of a search, with a default response."""
@@ -255,7 +252,7 @@ class Run:
             otherwise=otherwise,
         )
         self._bank = references.bank
-        self._asker.refer(references.bank)
+        self._executor.refer(references.bank)
         return references
 
     def scores(
@@ -340,8 +337,7 @@ class Run:
     @property
     def scoring_rows(self) -> int:
         """Number of distinct rows of scores and outputs, under all kinds of ablation."""
-        recording = self._recording
-        rows = sum(recording.journal.rows_requested(recording.run, r) for r in ("scores", OUTPUTS))
+        rows = sum(self._journaled.requested(role) for role in ("scores", OUTPUTS))
         return rows + sum(sibling.scoring_rows for sibling in self._siblings.values())
 
     def finish(self) -> tuple[int, int]:
@@ -350,11 +346,11 @@ class Run:
         Returns:
             Numbers of rows that the run measured and of their tokens, in all its processes.
         """
-        recording = self._recording
         for sibling in self._siblings.values():
             sibling.finish()
-        recording.journal.finish_run(recording.run)
-        return recording.journal.cost(recording.run)
+        journal, number = self._journaled.journal, self._journaled.number
+        journal.finish_run(number)
+        return journal.cost(number)
 
     @cached_property
     def _digests(self) -> list[bytes]:
@@ -386,17 +382,6 @@ class Run:
             response="accuracy",
         )
 
-    @cached_property
-    def _asker(self) -> Asker:
-        return Asker(
-            self._bank,
-            ablation=self.ablation,
-            donors=[position for position, _ in self._donor_sequences],
-            # donors are drawn by an item's content, not by its position
-            donor_keys=[zlib.crc32(digest) for digest in self._digests],
-            keep_outputs=self.workspace.keep_outputs > 0,
-        )
-
     def stand_ins(self, points: Sequence[GatePoint] | None = None) -> dict[GatePoint, Tensor]:
         """Returns the activations that replace those of ablated components, by gate point.
 
@@ -414,29 +399,33 @@ class Run:
         donors = self.stand_ins()
         condition = self.condition
         key = [condition.ablation, condition.seed, condition.donors, condition.weights]
-        setting = Setting(
+        spec = RunnerSpec(
+            model=self.model,
             key=json.dumps(key),
             donors=tuple(donors[point] for point in self.model.points) if donors else (),
             delta=self.delta,
-        )
-        spec = ExecutorSpec(
-            model=self.model,
-            asker=self._asker,
-            setting=setting,
             engine_options=self.options.engine_options,
             model_options=self.options.model_options,
             on_progress=self.stages.within,
         )
-        return self.workspace.host.executor(spec)
+        return Executor(
+            self.workspace.host.runner(spec),
+            self._bank,
+            ablation=self.ablation,
+            donors=[position for position, _ in self._donor_sequences],
+            # donors are drawn by an item's content, not by its position
+            donor_keys=[zlib.crc32(digest) for digest in self._digests],
+            keep_outputs=self.workspace.keep_outputs > 0,
+        )
 
     @cached_property
-    def _recording(self) -> Recording:
-        """The run in the journal, which records it on first use."""
+    def _journaled(self) -> JournaledExecutor:
+        """Measures with the journal, which records the run on first use."""
         workspace, digests = self.workspace, self._digests
         runner, journal, stopper = self._executor.runner, workspace.journal, workspace.stopper
         items = journal.items(_records(self.tasks.bank, digests))
         components = journal.components(self.model.components.names)
-        run = journal.begin_run(
+        number = journal.begin_run(
             self._identity,
             settings=self.settings,
             components=components,
@@ -445,18 +434,33 @@ class Run:
         )
         if self.noted:
             workspace.on_begin(self._folder_digests())
-        return Recording(
+        return JournaledExecutor(
+            executor=self._executor,
             journal=journal,
-            run=run,
+            number=number,
+            condition=self.condition,
             components=components,
             items=items,
             lengths=np.array([tokens_of(item) for _, item in self.tasks.bank], dtype=np.int64),
             chunk_tokens=chunk_tokens(self.model, runner.token_budget, device=runner.device),
             keep_outputs=workspace.keep_outputs,
+            margin_items=self._margin_items,
             measuring=nullcontext if stopper is None else stopper.measuring,
             checkpoint=(lambda: None) if stopper is None else stopper.checkpoint,
             on_chunk=self.stages.at,
         )
+
+    def _margin_items(self, positions: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Returns the journal ids of the margins of some bank positions."""
+        new = sorted(set(positions.tolist()) - self._margin_ids.keys())
+        bank = [self._bank[place] for place in new]
+        digests = [
+            margin_digest(benchmark, item, self._digests[place])
+            for place, (benchmark, item) in zip(new, bank, strict=True)
+        ]
+        ids = self.workspace.journal.items(_records(bank, digests)).tolist()
+        self._margin_ids.update(zip(new, ids, strict=True))
+        return np.array([self._margin_ids[place] for place in positions.tolist()], dtype=np.int64)
 
     @cached_property
     def _identity(self) -> bytes:
@@ -478,30 +482,6 @@ class Run:
             },
             "items": _digest(b"".join(self._digests)).hex(),
         }
-
-    @cached_property
-    def _journaled(self) -> JournaledExecutor:
-        margin_ids: dict[int, int] = {}
-
-        def margin_items(positions: NDArray[np.intp]) -> NDArray[np.int64]:
-            new = sorted(set(positions.tolist()) - set(margin_ids))
-            bank = [self._bank[place] for place in new]
-            digests = [
-                margin_digest(benchmark, item, self._digests[place])
-                for place, (benchmark, item) in zip(new, bank, strict=True)
-            ]
-            records = _records(bank, digests)
-            ids = self._recording.journal.items(records).tolist()
-            margin_ids.update(zip(new, ids, strict=True))
-            return np.array([margin_ids[place] for place in positions.tolist()], dtype=np.int64)
-
-        return JournaledExecutor(
-            self._executor,
-            self._recording,
-            condition=self.condition,
-            asker=self._asker,
-            margin_items=margin_items,
-        )
 
 
 def bank_digests(bank: Sequence[tuple[Benchmark, Item]]) -> list[bytes]:
@@ -556,3 +536,13 @@ def _records(bank: Sequence[tuple[Benchmark, Item]], digests: Sequence[bytes]) -
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
+
+
+def model_info(model: GatedModel) -> ModelInfo:
+    """Returns the description of a model in results."""
+    return ModelInfo(
+        name=model.name, fingerprint=model.fingerprint, architecture=model.architecture,
+        layers=model.structure.layers, heads=model.heads, kv_heads=model.kv_heads,
+        dtype=model.dtype, revision=model.revision, remote_code=model.remote_code,
+        adapter=model.adapter,
+    )  # fmt: skip

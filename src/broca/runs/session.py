@@ -12,7 +12,6 @@ from pathlib import Path
 from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput
-from broca.journal.reading import read_runs
 from broca.models import GatedModel, load
 from broca.options import (
     AblationOptions,
@@ -28,6 +27,7 @@ from broca.runs.progress import Stages
 from broca.runs.run import DATE, Run
 from broca.runs.task_sets import TaskSet
 from broca.runs.workspace import Workspace
+from broca.store import read_runs
 from broca.tasks import Task, says_date
 
 IN_MEMORY = (

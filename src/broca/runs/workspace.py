@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput
-from broca.executors import open_host
-from broca.journal import Journal
+from broca.executors.records import open_host
 from broca.options import ExecutorOptions, SourceOptions
 from broca.runs.interrupts import Stopper
+from broca.store import Journal
 from broca.tasks import Catalog
 
 
@@ -74,7 +74,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         """
         if self._journal is None:
             self._journal = self._opened.enter_context(
-                Journal.in_memory() if self.path is None else Journal(self.path)
+                Journal() if self.path is None else Journal(self.path)
             )
         return self._journal
 

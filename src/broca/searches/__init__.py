@@ -6,22 +6,44 @@ from typing import Any
 
 from broca.errors import UnknownName, nearest
 from broca.options import DEFAULT_METHOD
-from broca.recovery.choosing import recovery_name
-from broca.recovery.menu import Menu
-from broca.searches.atlas import FEWEST_ROWS, AtlasSearch
-from broca.searches.base import (
-    GeneratorSearch,
-    OtherTask,
-    Problem,
-    Ranking,
-    Search,
-    Strategy,
-    run,
+from broca.plugins import Plugins
+from broca.recovery import recovery_name
+from broca.searches import (
+    co_ablation,
+    coar,
+    compressed,
+    fresh,
+    gradient,
+    greedy,
+    learned_gates,
+    one_shot,
+    pooled,
+    thompson,
+    tuned,
 )
-from broca.searches.records import Method
+from broca.searches.atlas import FEWEST_ROWS
+from broca.searches.method import Method
+from broca.searches.problem import OtherTask, Problem, Ranking, Search, Strategy, run
 
-METHODS = Menu(Method, package="broca.searches", group="broca.searches")
-"""Every method by the name that `method` accepts; its files are imported at the first look-up."""
+METHODS = Plugins(
+    Method,
+    pooled.METHOD,
+    one_shot.METHOD,
+    greedy.METHOD,
+    compressed.BERNOULLI,
+    compressed.STRATIFIED,
+    thompson.METHOD,
+    coar.METHOD,
+    co_ablation.METHOD,
+    gradient.INTACT,
+    gradient.MASKED,
+    gradient.INTEGRATED,
+    learned_gates.METHOD,
+    fresh.METHOD,
+    tuned.METHOD,
+    group="broca.searches",
+)
+"""Every method by the name that `method` accepts."""
 
 
 def require_method(method: str) -> Method:
@@ -43,7 +65,7 @@ def written(option: Any) -> Any:
     return recovery_name(option) if hasattr(option, "get_params") else option
 
 
-def make_search(method: str, problem: Problem, **options: Any) -> GeneratorSearch[Ranking]:
+def make_search(method: str, problem: Problem, **options: Any) -> Search[Ranking]:
     """Makes the search called `method`.
 
     Raises:
@@ -57,8 +79,6 @@ __all__ = [
     "DEFAULT_METHOD",
     "FEWEST_ROWS",
     "METHODS",
-    "AtlasSearch",
-    "GeneratorSearch",
     "Method",
     "OtherTask",
     "Problem",

@@ -12,19 +12,18 @@ single components; it does not test sets.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan, Response
-from broca.recovery import JointEffects, joint_effects
-from broca.searches.base import GeneratorSearch
-from broca.searches.pilot import pilot, spread_masks
+from broca.measurement import Plan, Response
+from broca.recovery.joint import JointEffects, joint_effects
+from broca.searches.pilot import Bools, Floats, pilot, spread_masks
+from broca.searches.problem import Search
 
 ROWS_PER_TASK = 800
 """Rows for each task if no budget is given."""
@@ -35,8 +34,8 @@ FEWEST_ROWS = 200
 _INTACT = 0.125
 """Share of the budget for the intact model."""
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+_RESAMPLES = 200
+"""Number of resamples of the masks, for intervals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +45,14 @@ class AtlasProblem:
     Attributes:
         components: Number of components.
         tasks: Positions of every task's items in the bank, by its name.
-        rows: Maximum number of rows, or None for 800 rows for each task.
+        rows: Maximum number of rows.
         seed: Seed of all random draws.
         continuous: Whether every item has a margin and therefore a probability.
     """
 
     components: int
     tasks: Mapping[str, NDArray[np.intp]]
-    rows: int | None
+    rows: int
     seed: int
     continuous: bool = False
 
@@ -79,104 +78,62 @@ class MeasuredAtlas:
     joint: JointEffects
 
 
-class AtlasSearch(GeneratorSearch[MeasuredAtlas]):
-    """Estimates the effect of every component on every task; its result is a `MeasuredAtlas`.
-
-    Args:
-        problem: The tasks.
-        resamples: Number of resamples of the masks, for intervals.
+def atlas_rows(rows: int | None, tasks: int) -> int:
+    """Returns the maximum number of rows of an atlas.
 
     Raises:
-        BadInput: The rows, the tasks or the resamples are too few.
+        BadInput: The rows or the tasks are too few.
     """
-
-    def __init__(self, problem: AtlasProblem, *, resamples: int = 200) -> None:
-        budget = self.budget(problem.rows, len(problem.tasks))
-        if resamples < 20:
-            raise BadInput(f"an atlas needs at least 20 resamples for an interval, not {resamples}")
-        self._problem = problem
-        self._rows_per_task = budget // len(problem.tasks)
-        self._resamples = resamples
-        self._rng = np.random.default_rng([problem.seed, 0xA71A5])
-        self._response: Response | None = "probability" if problem.continuous else None
-        self._spent = 0
-        super().__init__(self._generate())
-
-    @staticmethod
-    def budget(rows: int | None, tasks: int) -> int:
-        """Returns the maximum number of rows of the search.
-
-        Raises:
-            BadInput: The rows or the tasks are too few.
-        """
-        if tasks < 2:
-            raise BadInput(f"an atlas compares tasks and needs at least two, not {tasks}")
-        if rows is not None and rows < FEWEST_ROWS * tasks:
-            raise BadInput(
-                f"`rows` {rows} is too few for an atlas of {tasks} tasks: it needs "
-                f"at least {FEWEST_ROWS * tasks}, {FEWEST_ROWS} for each; use more rows or fewer "
-                "tasks"
-            )
-        return ROWS_PER_TASK * tasks if rows is None else rows
-
-    def _generate(self) -> Generator[Plan, Measurement, MeasuredAtlas]:
-        problem, rng = self._problem, self._rng
-        most = max(4, int(_INTACT * self._rows_per_task))
-        pools = [rng.permutation(items)[:most] for items in problem.tasks.values()]
-        intact = yield from self._measure_intact(pools)
-        decks = [_Deck(pool, rng) for pool in pools]
-
-        def changes(masks: Bools) -> Generator[Plan, Measurement, Any]:
-            items = np.stack([deck.draw(len(masks)) for deck in decks], axis=1)
-            index = np.repeat(np.arange(len(masks)), len(decks))
-            responses = yield from self._ask(masks, index, items.ravel())
-            return responses.reshape(items.shape) - intact[items]
-
-        size, _ = yield from pilot(
-            changes, problem.components, masks=max(2, self._rows_per_task // 100), rng=rng
+    if tasks < 2:
+        raise BadInput(f"an atlas compares tasks and needs at least two, not {tasks}")
+    if rows is not None and rows < FEWEST_ROWS * tasks:
+        raise BadInput(
+            f"`rows` {rows} is too few for an atlas of {tasks} tasks: it needs "
+            f"at least {FEWEST_ROWS * tasks}, {FEWEST_ROWS} for each; use more rows or fewer "
+            "tasks"
         )
-        share = size / problem.components
-        rows = (self._rows_per_task * len(decks) - self._spent) // len(decks)
-        masks = spread_masks(
-            share * problem.components, rows, np.arange(problem.components), problem.components, rng
-        )
-        changed = yield from changes(masks)
-        return MeasuredAtlas(
-            tasks=tuple(problem.tasks),
-            masks=masks,
-            changes=changed,
-            items=tuple(len(pool) for pool in pools),
-            share=share,
-            joint=joint_effects(masks, changed, resamples=self._resamples, rng=rng),
-        )
-
-    def _measure_intact(self, pools: list[NDArray[np.intp]]) -> Generator[Plan, Measurement, Any]:
-        """Measures the intact response of every bank position that will be used; others are NaN."""
-        items = np.concatenate(pools)
-        none = designs.intact(self._problem.components)
-        responses = yield from self._ask(none, np.zeros(len(items), dtype=np.intp), items)
-        intact = np.full(int(items.max()) + 1, np.nan)
-        intact[items] = responses
-        return intact
-
-    def _ask(
-        self, masks: Bools, index: NDArray[np.intp], items: NDArray[np.intp]
-    ) -> Generator[Plan, Measurement, Floats]:
-        plan = Plan(masks, index, items, response=self._response)
-        self._spent += plan.cost
-        measurement = yield plan
-        return measurement.responses
+    return ROWS_PER_TASK * tasks if rows is None else rows
 
 
-class _Deck:
-    """Deals a task's items equally often."""
+def measure_atlas(problem: AtlasProblem) -> Search[MeasuredAtlas]:
+    """Estimates the effect of every component on every task."""
+    per_task = problem.rows // len(problem.tasks)
+    rng = np.random.default_rng([problem.seed, 0xA71A5])
+    response: Response | None = "probability" if problem.continuous else None
+    most = max(4, int(_INTACT * per_task))
+    pools = [rng.permutation(items)[:most] for items in problem.tasks.values()]
+    items = np.concatenate(pools)
+    plan = Plan.crossed(designs.intact(problem.components), items, response=response)
+    intact = np.full(int(items.max()) + 1, np.nan)
+    intact[items] = (yield plan).responses
+    spent = len(plan)
+    decks: list[list[int]] = [[] for _ in pools]
 
-    def __init__(self, items: NDArray[np.intp], rng: np.random.Generator) -> None:
-        self._items, self._rng = items, rng
-        self._queue: list[int] = []
+    def changes(masks: Bools) -> Search[Floats]:
+        """Measures every mask on an item of each task, `(masks, tasks)`."""
+        nonlocal spent
+        drawn = []
+        for deck, pool in zip(decks, pools, strict=True):  # items come equally often
+            while len(deck) < len(masks):
+                deck += rng.permutation(pool).tolist()
+            drawn.append(deck[: len(masks)])
+            del deck[: len(masks)]
+        items = np.array(drawn, dtype=np.intp).T
+        index = np.repeat(np.arange(len(masks)), len(decks))
+        plan = Plan(masks, index, items.ravel(), response=response)
+        spent += len(plan)
+        lost: Floats = (yield plan).responses.reshape(items.shape) - intact[items]
+        return lost
 
-    def draw(self, count: int) -> NDArray[np.intp]:
-        while len(self._queue) < count:
-            self._queue += self._rng.permutation(self._items).tolist()
-        dealt, self._queue = self._queue[:count], self._queue[count:]
-        return np.array(dealt, dtype=np.intp)
+    size, _ = yield from pilot(changes, problem.components, masks=max(2, per_task // 100), rng=rng)
+    rows = (per_task * len(decks) - spent) // len(decks)
+    masks = spread_masks(size, rows, problem.components, rng)
+    changed = yield from changes(masks)
+    return MeasuredAtlas(
+        tasks=tuple(problem.tasks),
+        masks=masks,
+        changes=changed,
+        items=tuple(len(pool) for pool in pools),
+        share=size / problem.components,
+        joint=joint_effects(masks, changed, resamples=_RESAMPLES, rng=rng),
+    )

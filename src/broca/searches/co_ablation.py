@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
-from broca.searches.base import Problem, Ranking, SearchGenerator
-from broca.searches.rating import harmful, mean_with_interval
-from broca.searches.records import Method
+from broca.searches.method import Method
+from broca.searches.problem import Problem, Ranking, Search, harmful, mean_with_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,24 +37,23 @@ class CoAblation:
         most = (problem.k + 1) // 2 if self.leaders is None else self.leaders
         if not 1 <= most <= problem.k:
             raise BadInput(f"co-ablation takes 1 to k ({problem.k}) leaders, not {self.leaders}")
-        return problem.items_within(2 * (problem.components + 1), method="co-ablation"), most
+        return problem.affordable(2 * (problem.components + 1), method="co-ablation"), most
 
-    def generate(self, problem: Problem) -> SearchGenerator:
+    def generate(self, problem: Problem) -> Search[Ranking]:
         """Measures every component alone, then the others together with the leaders."""
         items, most = self.require(problem)
         singles = designs.singles(problem.components)
         masks = np.vstack([designs.intact(problem.components), singles])
         alone = _changes((yield Plan.crossed(masks, items)), len(items))
         effects, intervals = mean_with_interval(alone)
-        order, leaders, reason = harmful(
-            effects, intervals, most, reason="no component alone significantly lowers the score"
-        )
+        leaders = harmful(effects, intervals, most)
         record = {"items": len(items), "leaders": most}
         if not leaders:
-            return Ranking(effects, order, (), reason, record, intervals=intervals)
-        others = np.array([c for c in order if c not in leaders], dtype=np.intp)
+            reason = "no component alone significantly lowers the score"
+            return Ranking.of(effects, (), reason, record, intervals=intervals)
+        by_effect = np.argsort(effects, kind="stable")
+        others = by_effect[~np.isin(by_effect, leaders)]
         single, single_intervals = effects.copy(), intervals.copy()
-        _, harmful_alone, _ = harmful(single, single_intervals, problem.k, reason="")
         gone = np.zeros((1, problem.components), dtype=bool)
         gone[0, list(leaders)] = True
         with_leaders = _changes(
@@ -64,23 +62,16 @@ class CoAblation:
         effects[others], intervals[others] = mean_with_interval(with_leaders)
         growth, sure = mean_with_interval(with_leaders - alone[:, others])
         backups = [int(others[p]) for p in np.argsort(growth, kind="stable") if sure[p, 1] < 0]
-        _, places, _ = harmful(effects[others], intervals[others], problem.k, reason="")
+        places = harmful(effects[others], intervals[others], problem.k)
         # if the leaders destroy the task, only single ablations give evidence
-        together = (*leaders, *(int(others[place]) for place in places))
-        first = tuple(dict.fromkeys((*together, *harmful_alone)))[: problem.k]
-        alone_only = [column for column in first if column not in together]
+        together = (*leaders, *others[list(places)].tolist())
+        harmful_alone = harmful(single, single_intervals, problem.k)
+        selected = tuple(dict.fromkeys((*together, *harmful_alone)))[: problem.k]
+        alone_only = [column for column in selected if column not in together]
         effects[alone_only] = single[alone_only]
         intervals[alone_only] = single_intervals[alone_only]
-        last = sorted(set(others.tolist()) - set(first), key=lambda column: effects[column])
-        return Ranking(
-            effects,
-            (*first, *last),
-            first,
-            "",
-            record,
-            intervals=intervals,
-            groups={"leaders": leaders, "backups": tuple(backups)},
-        )
+        groups = {"leaders": leaders, "backups": tuple(backups)}
+        return Ranking.of(effects, selected, "", record, intervals=intervals, groups=groups)
 
 
 def _changes(measurement: Measurement, items: int) -> NDArray[np.float64]:
@@ -91,7 +82,7 @@ def _changes(measurement: Measurement, items: int) -> NDArray[np.float64]:
 
 
 METHOD = Method(
-    name="co-ablation", order=8, make=CoAblation,
+    name="co-ablation", make=CoAblation,
     measures="every head alone, then together with the leaders, which reveals backups",
     answers="which heads back each other up",
     rows="2 x heads x items",

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.searches.base import Problem, Ranking, SearchGenerator
-from broca.searches.rating import harmful, mean_with_interval
-from broca.searches.records import Method
+from broca.searches.method import Method
+from broca.searches.problem import Problem, Ranking, Search
 
 MASKS_PER_COMPONENT = 2
 
@@ -39,53 +38,38 @@ class Coar:
     def require(self, problem: Problem) -> tuple[NDArray[np.intp], int]:
         """Returns the items that the budget allows, and the masks of each with the intact mask."""
         masks = MASKS_PER_COMPONENT * problem.components + 1
-        items = problem.items_at(masks, method="coar", fewest=1)
+        items = problem.affordable(masks, method="coar")
         return items, masks if problem.rows is None else problem.rows // len(items)
 
-    def generate(self, problem: Problem) -> SearchGenerator:
+    def generate(self, problem: Problem) -> Search[Ranking]:
         """Averages the coefficients of the items' regressions."""
-        items, masks_per_item = self.require(problem)
+        items, per_item = self.require(problem)
+        components, count = problem.components, per_item - 1
         rng = np.random.default_rng([problem.seed, 0xC0A2])
-        masks = np.vstack([self._masks(masks_per_item - 1, problem, rng) for _ in items])
-        measurement = yield Plan(masks, np.arange(len(masks)), np.repeat(items, masks_per_item))
-        coefficients = np.stack(
-            [
-                _least_squares(matrix, responses)
-                for matrix, responses in zip(
-                    masks.reshape(len(items), masks_per_item, -1),
-                    measurement.responses.reshape(len(items), masks_per_item),
-                    strict=True,
-                )
-            ]
-        )
-        effects, intervals = mean_with_interval(coefficients)
-        order, selected, reason = harmful(
-            effects,
-            intervals,
+        tables = []
+        for _ in items:
+            drawn = rng.random((count, components)) < self.share
+            missing = np.flatnonzero(~drawn.any(axis=0))  # ablated by none of the item's masks
+            drawn[rng.integers(count, size=len(missing)), missing] = True
+            tables.append(np.vstack([designs.intact(components), drawn]))
+        masks = np.vstack(tables)
+        measurement = yield Plan(masks, np.arange(len(masks)), np.repeat(items, per_item))
+        responses = measurement.responses.reshape(len(items), per_item)
+        constant = np.ones((per_item, 1))
+        coefficients = [
+            np.linalg.lstsq(np.hstack([constant, table]), y, rcond=None)[0][1:]
+            for table, y in zip(tables, responses, strict=True)
+        ]
+        return Ranking.of_samples(
+            coefficients,
             problem.k,
             reason="the regressions give no component a coefficient that is significantly negative",
+            options={"items": len(items), "masks": count, "share": self.share},
         )
-        record = {"items": len(items), "masks": masks_per_item - 1, "share": self.share}
-        return Ranking(effects, order, selected, reason, record, intervals=intervals)
-
-    def _masks(self, count: int, problem: Problem, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Draws an item's masks, after the intact mask; each component is ablated at least once."""
-        components = problem.components
-        random = rng.random((count, components)) < self.share
-        missing = np.flatnonzero(~random.any(axis=0))
-        random[rng.integers(count, size=len(missing)), missing] = True
-        return np.vstack([designs.intact(components), random])
-
-
-def _least_squares(masks: NDArray[np.bool_], responses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the least-squares coefficients of minimum norm, `(components,)`."""
-    matrix = np.hstack([np.ones((len(masks), 1)), masks])
-    solution = np.linalg.lstsq(matrix, responses, rcond=None)[0]
-    return np.asarray(solution[1:], dtype=np.float64)
 
 
 METHOD = Method(
-    name="coar", order=7, make=Coar, response="probability",
+    name="coar", make=Coar, response="probability",
     measures="a linear regression on random ablations for every item, averaged",
     answers="which heads matter to the average item",
     rows="2 x heads x items",

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from broca import designs
 from broca.errors import BadInput, nearest
 from broca.measurement import Plan
-from broca.recovery import make_recovery, recovery_name
+from broca.recovery import recovery_name
 from broca.recovery.uncertainty import RESAMPLES
-from broca.searches.base import Problem, SearchGenerator
-from broca.searches.records import Method
-from broca.searches.regression import rank_by_regression, require_resamples
+from broca.searches.method import Method
+from broca.searches.problem import Problem, Ranking, Search
+from broca.searches.regression import rank_by_regression, require_regression
 
-DEFAULT_MASKS = 200
-DEFAULT_SPARSITY = 0.05
+_MASKS = 200
+_SPARSITY = 0.05
 
 
 Intercept = Literal["fitted", "baseline"]
@@ -54,45 +54,37 @@ class CompressedSensing:
                 f"intercept '{self.intercept}' is unknown"
                 f"{nearest(self.intercept, get_args(Intercept))}: use 'fitted' or 'baseline'"
             )
-        make_recovery(self.recovery, baseline=self.intercept == "baseline")
-        require_resamples(self.resamples)
+        require_regression(self.recovery, self.resamples, baseline=self.intercept == "baseline")
 
     def require(self, problem: Problem) -> int:
         """Returns the number of masks that the budget allows."""
-        masks = DEFAULT_MASKS
-        if problem.rows is not None:
-            masks = problem.rows // len(problem.items) - 1
-            if masks < 2:
-                raise BadInput(
-                    f"`rows` {problem.rows} is too few for compressed sensing on "
-                    f"{len(problem.items)} items: at least 3 masks are needed "
-                    f"({3 * len(problem.items)} rows); use more rows or fewer `items`"
-                )
         self._masks(1, problem)  # a design refuses an impossible sparsity
-        return masks
+        items = len(problem.items)
+        usual = (_MASKS + 1) * items
+        return problem.budget(usual, fewest=3 * items, method="compressed sensing") // items - 1
 
-    def generate(self, problem: Problem) -> SearchGenerator:
+    def generate(self, problem: Problem) -> Search[Ranking]:
         """Regresses the masks' mean responses on the masks."""
         masks = self._masks(self.require(problem), problem)
         every = np.vstack([designs.intact(problem.components), masks])
         measurement = yield Plan.crossed(every, problem.items)
         intact, *means = measurement.mask_means()
-        ranking = rank_by_regression(
-            problem,
-            masks,
-            np.array(means),
-            self.recovery,
-            baseline=float(intact) if self.intercept == "baseline" else None,
-            resamples=self.resamples,
-        )
-        record = {
+        options = {
             "masks": len(masks),
             "items": len(problem.items),
             "sparsity": self._share(problem),
             "recovery": recovery_name(self.recovery),
             "intercept": self.intercept,
         }
-        return replace(ranking, options=record)
+        return rank_by_regression(
+            problem,
+            masks,
+            np.array(means),
+            self.recovery,
+            options,
+            baseline=float(intact) if self.intercept == "baseline" else None,
+            resamples=self.resamples,
+        )
 
     def _masks(self, masks: int, problem: Problem) -> NDArray[np.bool_]:
         sparsity = self._share(problem)
@@ -103,11 +95,11 @@ class CompressedSensing:
         if self.sparsity is not None:
             return self.sparsity
         # a little more than one component, so that rounding keeps it; at most half of them
-        return min(0.5, max(DEFAULT_SPARSITY, 1.001 / problem.components))
+        return min(0.5, max(_SPARSITY, 1.001 / problem.components))
 
 
 BERNOULLI = Method(
-    name="cs-bernoulli", order=4, make=partial(CompressedSensing, design=designs.bernoulli),
+    name="cs-bernoulli", make=partial(CompressedSensing, design=designs.bernoulli),
     measures="random groups of heads, then a Lasso",
     answers="which heads matter together with other ablated heads",
     rows="200 masks x items",
@@ -120,6 +112,5 @@ STRATIFIED = replace(
     name="cs-stratified",
     measures="random groups that ablate every head equally often, then a Lasso",
     make=partial(CompressedSensing, design=designs.stratified),
-    order=5,
     tuning={"design": "stratified"},
 )

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from broca import designs
 from broca.measurement import Plan
-from broca.searches.base import Problem, Ranking, SearchGenerator
-from broca.searches.records import Method
+from broca.searches.method import Method
+from broca.searches.problem import Problem, Ranking, Search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +27,9 @@ class Greedy:
     def require(self, problem: Problem) -> NDArray[np.intp]:
         """Returns the items that the budget allows."""
         masks = 1 + sum(problem.components - chosen for chosen in range(problem.k))
-        return problem.items_within(masks, method="greedy")
+        return problem.affordable(masks, method="greedy")
 
-    def generate(self, problem: Problem) -> SearchGenerator:
+    def generate(self, problem: Problem) -> Search[Ranking]:
         """Ranks the selected components in their order, then the others by their last round."""
         items = self.require(problem)
         singles = designs.singles(problem.components)
@@ -52,18 +52,12 @@ class Greedy:
             chosen.append(int(candidates[best]))
             score = float(means[best])
             candidates = np.delete(candidates, best)
-        others = candidates[np.argsort(effects[candidates], kind="stable")]
-        return Ranking(
-            effects,
-            (*chosen, *(int(column) for column in others)),
-            tuple(chosen),
-            "" if chosen else "no component alone lowers the score",
-            {"items": len(items)},
-        )
+        reason = "no component alone lowers the score"
+        return Ranking.of(effects, tuple(chosen), reason, {"items": len(items)})
 
 
 METHOD = Method(
-    name="greedy", order=3, make=Greedy,
+    name="greedy", make=Greedy,
     measures="every head together with those already selected, k times",
     answers="which head matters most after those selected",
     rows="about k x heads x items",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan
-from broca.searches.base import Problem, Ranking, SearchGenerator
-from broca.searches.records import Method
+from broca.measurement import Plan
+from broca.searches.method import Method
+from broca.searches.problem import Problem, Ranking, Search
 
-DEFAULT_STEPS = 24
-DEFAULT_BATCH = 16
 _FEWEST_STEPS = 8
 _START = 2.0
 """Initial logit of every gate: open in 88 % of the rows."""
@@ -24,19 +21,6 @@ _TRAVEL = 2 * (_START + _LIMIT)
 """Total change of a logit by the push alone: twice the distance that closes a gate."""
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class _Trained:
-    """Gates after one training.
-
-    Attributes:
-        gates: Mean probability of being open in the second half of the steps, `(components,)`.
-        slopes: Mean slope of the response in each gate in the second half, `(components,)`.
-    """
-
-    gates: Floats
-    slopes: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +44,8 @@ class LearnedGates:
     """
 
     push: float = 0.1
-    steps: int = DEFAULT_STEPS
-    batch: int = DEFAULT_BATCH
+    steps: int = 24
+    batch: int = 16
 
     def __post_init__(self) -> None:
         if not 0 < self.push < 1:
@@ -79,98 +63,69 @@ class LearnedGates:
         if problem.rows is None:
             return self.steps, self.batch
         fewest = 3 * (2 * _FEWEST_STEPS + 1)
-        if problem.rows < fewest:
-            raise BadInput(
-                f"`rows` {problem.rows} is too few for learned-gates: it takes at least "
-                f"{_FEWEST_STEPS} steps twice; set `rows` to {fewest} or more, or use another "
-                "method"
-            )
-        batches = problem.rows // 3
+        batches = problem.budget(problem.rows, fewest=fewest, method="learned-gates") // 3
         steps = max(_FEWEST_STEPS, min(self.steps, (batches // 4 - 1) // 2))
         return steps, batches // (2 * steps + 1)
 
-    def generate(self, problem: Problem) -> SearchGenerator:
+    def generate(self, problem: Problem) -> Search[Ranking]:
         """Trains the gates under both pushes."""
+        from scipy.special import expit
+
         steps, batch = self.require(problem)
-        training = _Training(problem, steps, batch)
+        rng = np.random.default_rng([problem.seed, 0x6A7E])
+        measured = 0
+
+        def measure_slopes(logits: Floats) -> Search[Floats]:
+            """Measures the mean gradient over a batch of random gates, `(components,)`."""
+            nonlocal measured
+            masks = rng.random((batch, len(logits))) >= expit(logits)
+            items = problem.items[(measured + np.arange(batch)) % len(problem.items)]
+            measured += batch
+            measurement = yield Plan(masks, np.arange(batch), items, gradients=True)
+            slopes: Floats = measurement.slopes().mean(axis=0, dtype=np.float64)
+            return slopes
+
+        def train(push: float) -> Search[tuple[Floats, Floats]]:
+            """Trains under one push.
+
+            Returns:
+                Means in the second half of the steps, `(components,)`: the probability of being
+                open, and the slope of the response.
+            """
+            logits, rate = start, _TRAVEL / (steps * abs(push))
+            gates, slopes = [], []
+            for _ in range(steps):
+                slope = yield from measure_slopes(logits)
+                logits = np.clip(logits + rate * (slope + push), -_LIMIT, _LIMIT)
+                gates.append(expit(logits))
+                slopes.append(slope)
+            later = steps // 2
+            return np.mean(gates[later:], axis=0), np.mean(slopes[later:], axis=0)
+
         start = np.full(problem.components, _START)
-        largest = float(np.abs((yield from training.slopes(start))).max())
+        largest = float(np.abs((yield from measure_slopes(start))).max())
         record = {"push": self.push, "steps": steps, "batch": batch}
         if largest == 0:
-            nothing = np.zeros(problem.components)
-            order = tuple(range(problem.components))
-            return Ranking(nothing, order, (), "the response has no slope in any gate", record)
-        opened = yield from training.train(start, self.push * largest)
-        closed = yield from training.train(start, -self.push * largest)
-        needed = closed.gates >= 0.5
-        harms = opened.gates < 0.5
-        effects = -closed.gates * np.maximum(closed.slopes, 0)
-        effects -= (1 - opened.gates) * np.minimum(opened.slopes, 0)
-        order = tuple(int(column) for column in np.lexsort((effects, ~needed)))
+            reason = "the response has no slope in any gate"
+            return Ranking.of(np.zeros(problem.components), (), reason, record)
+        opened, opened_slopes = yield from train(self.push * largest)
+        closed, closed_slopes = yield from train(-self.push * largest)
+        needed = closed >= 0.5
+        harms = opened < 0.5
+        effects = -closed * np.maximum(closed_slopes, 0)
+        effects -= (1 - opened) * np.minimum(opened_slopes, 0)
+        order = tuple(np.lexsort((effects, ~needed)).tolist())
         selected = tuple(c for c in order[: problem.k] if needed[c] and effects[c] < 0)
         groups = {
             "facilitating": tuple(c for c in order if needed[c]),
             "interfering": tuple(c for c in order if harms[c] and not needed[c]),
         }
-        return Ranking(
-            effects,
-            order,
-            selected,
-            "" if selected else "no gate stays open against the push to close",
-            record,
-            groups=groups,
-        )
-
-
-@dataclass
-class _Training:
-    """Measures the slopes of drawn gates and moves the gates along them.
-
-    Attributes:
-        problem: The problem that is solved.
-        steps: Number of steps of each training.
-        batch: Rows of a step.
-    """
-
-    problem: Problem
-    steps: int
-    batch: int
-
-    def __post_init__(self) -> None:
-        self._rng = np.random.default_rng([self.problem.seed, 0x6A7E])
-        self._measured = 0
-
-    def train(self, start: Floats, push: float) -> Generator[Plan, Measurement, _Trained]:
-        """Trains the gates under one push."""
-        from scipy.special import expit
-
-        logits = start.copy()
-        rate = _TRAVEL / (self.steps * abs(push))
-        gates, slopes = [], []
-        for _ in range(self.steps):
-            slope = yield from self.slopes(logits)
-            logits = np.clip(logits + rate * (slope + push), -_LIMIT, _LIMIT)
-            gates.append(expit(logits))
-            slopes.append(slope)
-        later = self.steps // 2
-        return _Trained(np.mean(gates[later:], axis=0), np.mean(slopes[later:], axis=0))
-
-    def slopes(self, logits: Floats) -> Generator[Plan, Measurement, Floats]:
-        """Measures the mean gradient over a batch of random gates, `(components,)`."""
-        from scipy.special import expit
-
-        masks = self._rng.random((self.batch, len(logits))) >= expit(logits)
-        places = (self._measured + np.arange(self.batch)) % len(self.problem.items)
-        self._measured += self.batch
-        measurement = yield Plan(
-            masks, np.arange(self.batch), self.problem.items[places], gradients=True
-        )
-        slopes: Floats = measurement.slopes().mean(axis=0, dtype=np.float64)
-        return slopes
+        reason = "" if selected else "no gate stays open against the push to close"
+        return Ranking(effects, order, selected, reason, record, groups=groups)
 
 
 METHOD = Method(
-    name="learned-gates", order=12, make=LearnedGates, response="margin", needs_gradients=True,
+    name="learned-gates", make=LearnedGates, response="margin", needs_gradients=True,
     measures="gates trained under a push to open and one to close",
     answers="which heads are needed, harmful or irrelevant",
     rows="2,352",

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from broca import designs
 from broca.measurement import Plan
-from broca.searches.base import Problem, Ranking, SearchGenerator, most_negative
-from broca.searches.records import Method
+from broca.searches.method import Method
+from broca.searches.problem import Problem, Ranking, Search, most_negative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,24 +22,22 @@ class OneShot:
 
     def require(self, problem: Problem) -> NDArray[np.intp]:
         """Returns the items that the budget allows."""
-        return problem.items_within(problem.components + 1, method="one-shot")
+        return problem.affordable(problem.components + 1, method="one-shot")
 
-    def generate(self, problem: Problem) -> SearchGenerator:
+    def generate(self, problem: Problem) -> Search[Ranking]:
         """Ranks by the change from the intact model on the same items."""
         items = self.require(problem)
         singles = designs.singles(problem.components)
         masks = np.vstack([designs.intact(problem.components), singles])
-        measurement = yield Plan.crossed(masks, items)
-        means = measurement.mask_means()
+        means = (yield Plan.crossed(masks, items)).mask_means()
         effects = means[1:] - means[0]
-        order, selected, reason = most_negative(
-            effects, problem.k, reason="no component alone lowers the score"
-        )
-        return Ranking(effects, order, selected, reason, {"items": len(items)})
+        selected = most_negative(effects, problem.k)
+        reason = "no component alone lowers the score"
+        return Ranking.of(effects, selected, reason, {"items": len(items)})
 
 
 METHOD = Method(
-    name="one-shot", order=2, make=OneShot,
+    name="one-shot", make=OneShot,
     measures="every head alone",
     answers="which heads matter when ablated alone",
     rows="(heads + 1) x items",

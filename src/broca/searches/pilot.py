@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca import designs
-from broca.measurement import Measurement, Plan
+from broca.searches.problem import Search
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 """Shares of the components that are tried."""
@@ -24,19 +26,16 @@ LOST = 0.35
 """Mean drop, as a share of the intact response, at which masks are most informative: neither all
 rows are intact nor all are destroyed, and effects still nearly add up."""
 
-Drops = Callable[[NDArray[np.bool_]], Generator[Plan, Measurement, Any]]
-"""Measures the drops of masks: `(masks,)`, or with a column for each task or item."""
-
 
 def pilot(
-    drops: Drops,
+    drops: Callable[[Bools], Search[Floats]],
     components: int,
     *,
     masks: int,
     rng: np.random.Generator,
     sizes: Sequence[int] | None = None,
     intact: float | None = None,
-) -> Generator[Plan, Measurement, tuple[int, dict[int, NDArray[np.float64]]]]:
+) -> Search[tuple[int, dict[int, Floats]]]:
     """Finds the size of masks that costs about a third of the intact response.
 
     Masks with too few components leave the task intact, and masks with too many destroy it; neither
@@ -44,7 +43,7 @@ def pilot(
     spread. The spread decides for responses without a zero.
 
     Args:
-        drops: Measures the drops of masks.
+        drops: Measures the drops of masks: `(masks,)`, or with a column for each task or item.
         components: Number of components.
         masks: Number of masks of each size, at most `MOST_MASKS`.
         rng: Draws the masks; every component is ablated equally often.
@@ -55,9 +54,8 @@ def pilot(
     Returns:
         The size, and the drops by size.
     """
-    sizes = sizes_of(components) if sizes is None else sizes
     lost = {}
-    for size in sizes:
+    for size in sizes_of(components) if sizes is None else sizes:
         drawn = designs.balanced(min(MOST_MASKS, masks), components, size=size, rng=rng)
         lost[size] = yield from drops(drawn)
     if intact is None:
@@ -65,7 +63,7 @@ def pilot(
     return min(lost, key=lambda size: abs(float(lost[size].mean()) - LOST * intact)), lost
 
 
-def growing_size(lost: Mapping[int, NDArray[np.float64]], intact: float) -> int:
+def growing_size(lost: Mapping[int, Floats], intact: float) -> int:
     """Returns the size that costs about a third of the intact response, if losses grow with size.
 
     The mean losses of few masks are noisy. They are replaced by the closest losses that do not
@@ -90,22 +88,18 @@ def sizes_of(components: int, shares: Sequence[float] = SHARES) -> list[int]:
     return sorted({max(1, round(share * components)) for share in shares})
 
 
-def random_masks(
-    sizes: NDArray[Any], among: NDArray[np.intp], components: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Draws a mask of each size from the components `among`: `(sizes, components)`."""
+def random_masks(sizes: Floats, components: int, rng: np.random.Generator) -> Bools:
+    """Draws a mask of each size: `(sizes, components)`."""
     masks = np.zeros((len(sizes), components), dtype=bool)
     for mask, size in zip(masks, sizes, strict=True):
-        mask[rng.choice(among, int(size), replace=False)] = True
+        mask[rng.choice(components, int(size), replace=False)] = True
     return masks
 
 
-def spread_masks(
-    size: float, count: int, among: NDArray[np.intp], components: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Draws masks of sizes around `size` from the components `among`: `(count, components)`.
+def spread_masks(size: float, count: int, components: int, rng: np.random.Generator) -> Bools:
+    """Draws masks of sizes around `size`: `(count, components)`.
 
     Sizes differ, so that the effect of the number of ablated components can be estimated too.
     """
     sizes = np.round(size * np.exp(rng.uniform(-SPREAD, SPREAD, count)))
-    return random_masks(np.clip(sizes, 1, len(among)), among, components, rng)
+    return random_masks(np.clip(sizes, 1, components), components, rng)

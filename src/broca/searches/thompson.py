@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from broca import designs
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.searches.base import Problem, Ranking, SearchGenerator
-from broca.searches.rating import harmful
-from broca.searches.records import Method
+from broca.searches.method import Method
+from broca.searches.problem import Problem, Ranking, Search, harmful
 
-ROWS_PER_COMPONENT = 20
+_ROWS_PER_COMPONENT = 20
 """Rows for each component if no budget is given."""
-_FEWEST_PER_COMPONENT = 2
 _INTACT = 10
 """Inverse of the maximum share of rows that measure the intact model."""
 _LEAST_NOISE = 0.1
@@ -46,31 +44,24 @@ class Thompson:
 
     def require(self, problem: Problem) -> tuple[int, int]:
         """Returns the budget in rows, and the maximum number of components that a row ablates."""
-        group = min(problem.k, problem.components) if self.group is None else self.group
-        if not 1 <= group <= problem.components or self.rounds < 1:
+        components = problem.components
+        group = min(problem.k, components) if self.group is None else self.group
+        if not 1 <= group <= components or self.rounds < 1:
             raise BadInput(
-                f"thompson takes groups of 1 to {problem.components} and 1 round or more, not "
-                f"groups of {group} and {self.rounds} rounds"
+                f"thompson takes groups of 1 to {components} and 1 round or more, not groups of "
+                f"{group} and {self.rounds} rounds"
             )
-        fewest = _FEWEST_PER_COMPONENT * problem.components
-        budget = problem.rows
-        if budget is None:
-            budget = ROWS_PER_COMPONENT * problem.components + len(problem.items)
-        if budget < fewest:
-            raise BadInput(
-                f"`rows` {budget} is too few for thompson: it needs {fewest} at least, two for "
-                "each component; use more rows or another method"
-            )
-        return budget, group
+        usual = _ROWS_PER_COMPONENT * components + len(problem.items)
+        return problem.budget(usual, fewest=2 * components, method="thompson"), group
 
-    def generate(self, problem: Problem) -> SearchGenerator:
+    def generate(self, problem: Problem) -> Search[Ranking]:
         """Measures batches of groups, each the worst under a draw from the posterior."""
         budget, group = self.require(problem)
         rng = np.random.default_rng([problem.seed, 0x7503])
         items = problem.items[: max(1, budget // _INTACT)]
         intact = (yield Plan.crossed(designs.intact(problem.components), items)).responses
         remaining, measured = budget - len(items), 0
-        belief = _Belief(problem.components)
+        belief = Belief(problem.components)
         for number in range(self.rounds):
             rows = remaining // (self.rounds - number)
             remaining -= rows
@@ -83,39 +74,33 @@ class Thompson:
             belief.learn(masks, measurement.responses - intact[places])
         spread = 1.645 * belief.deviations()
         intervals = np.stack([belief.mean - spread, belief.mean + spread], axis=1)
-        order, selected, reason = harmful(
+        return Ranking.of(
             belief.mean,
-            intervals,
-            problem.k,
-            reason="no component is harmful with a posterior probability of 95 %",
+            harmful(belief.mean, intervals, problem.k),
+            "no component is harmful with a posterior probability of 95 %",
+            {"rows": budget, "group": group, "rounds": self.rounds},
+            intervals=intervals,
         )
-        record = {"rows": budget, "group": group, "rounds": self.rounds}
-        return Ranking(belief.mean, order, selected, reason, record, intervals=intervals)
 
 
-@dataclass
-class _Belief:
+class Belief:
     """The Gaussian posterior of the effects, negative for needed components.
 
-    Attributes:
+    Args:
         components: Number of components.
     """
 
-    components: int
-    mean: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.mean = np.zeros(self.components)
-        self._root: Floats = np.eye(self.components)
-        self._gram = np.zeros((self.components, self.components))
-        self._moment = np.zeros(self.components)
+    def __init__(self, components: int) -> None:
+        self.mean = np.zeros(components)
+        self._root: Floats = np.eye(components)
+        self._gram, self._moment = np.zeros((components, components)), np.zeros(components)
         self._squares, self._rows, self._total, self._largest = 0.0, 0, 0.0, 0.0
 
     def worst(self, group: int, rng: np.random.Generator) -> NDArray[np.bool_]:
         """Returns a mask of the worst 1 to `group` components of a draw."""
-        drawn = self.mean + self._root @ rng.normal(size=self.components)
+        drawn = self.mean + self._root @ rng.normal(size=len(self.mean))
         size = int(rng.integers(1, group + 1))
-        mask = np.zeros(self.components, dtype=bool)
+        mask = np.zeros(len(drawn), dtype=bool)
         mask[np.argsort(drawn, kind="stable")[:size]] = True
         return mask
 
@@ -131,8 +116,9 @@ class _Belief:
         if self._largest == 0:  # no change so far
             return
         variance = self._squares / self._rows - (self._total / self._rows) ** 2
-        noise = max(self._residual(), _LEAST_NOISE * variance, 1e-12)
-        precision = self._gram / noise + np.eye(self.components) / self._largest**2
+        squares = self._squares - 2 * self.mean @ self._moment + self.mean @ self._gram @ self.mean
+        noise = max(float(squares) / self._rows, _LEAST_NOISE * variance, 1e-12)
+        precision = self._gram / noise + np.eye(len(matrix.T)) / self._largest**2
         covariance = np.linalg.inv(precision)
         covariance = (covariance + covariance.T) / 2
         self.mean = covariance @ self._moment / noise
@@ -143,14 +129,9 @@ class _Belief:
         deviations: Floats = np.sqrt((self._root**2).sum(axis=1))
         return deviations
 
-    def _residual(self) -> float:
-        """Returns the mean squared residual of all rows."""
-        squares = self._squares - 2 * self.mean @ self._moment + self.mean @ self._gram @ self.mean
-        return float(squares) / self._rows
-
 
 METHOD = Method(
-    name="thompson", order=6, make=Thompson,
+    name="thompson", make=Thompson,
     measures="adaptive groups: the worst heads of a draw from the posterior",
     answers="which heads matter, with few rows on the others",
     rows="20 x heads",

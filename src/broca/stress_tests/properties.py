@@ -1,4 +1,4 @@
-"""Necessity, decodability, reversal and transfer of a set of heads, from observations."""
+"""Necessity, decodability, reversal and transfer of a set of heads, and the verdict."""
 
 from __future__ import annotations
 
@@ -6,31 +6,43 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from broca.errors import SelfTestFailed
 from broca.measurement import Observation
 from broca.results.base import Interval
-from broca.results.stress_test import Necessity, Probe, Reversal, Shift
-from broca.stress_tests.observing import AnswerLogProbs, HeadOutputs, SelfPatch, Vector
-from broca.stress_tests.probing import probe
-from broca.stress_tests.prompts import Prompt, PromptPair
-from broca.stress_tests.stand_ins import (
+from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressLabel
+from broca.stress_tests.patcher import (
+    Ablated,
+    AnswerLogProbs,
+    HeadOutputs,
     Noise,
     OperationOffset,
     OutputsOf,
+    Prompt,
     RestoredPart,
-    StandIn,
-    Zeros,
-    ablated,
+    SelfPatch,
+    Write,
 )
-from broca.stress_tests.subject import HeadColumns, StressSubject
+from broca.stress_tests.subject import HeadColumns, PromptPair, StressSubject
 from broca.verification.statistics import Values, bootstrap_interval
 
 SUBSPACE = 4
 """Number of dimensions of the restored low-rank part."""
 
+_FOLDS = 4
+"""Number of folds of operands of a probe."""
+
+_BROAD = ("the operation word neutralised", "an unrelated family", "noise of the same norm")
+"""Controls that carry no operation; their effect is that of any disturbance."""
+
+Vector = NDArray[np.float32]
+
 Observe = Callable[[Sequence[Observation]], list[Vector]]
 """Measures observations of one class; returns their vectors, in their order."""
+
+Tokens = tuple[tuple[int, ...], ...]
+"""Answer tokens of every prompt."""
 
 
 def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
@@ -41,22 +53,17 @@ def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
         subject: The subject of the test.
         kind: Kind of ablation, a key of `ABLATIONS`.
     """
-    families = (subject.family, *subject.controls)
-    sets = (subject.columns, *subject.random_sets)
-    stand_in = ablated(kind, subject.seed)
-    observations = []
-    for family in families:
-        prompts, answers = family.prompts, family.answers
-        observations.append(AnswerLogProbs(prompts, (), answers))
-        observations += [AnswerLogProbs(prompts, columns, answers, stand_in) for columns in sets]
-    margins = iter([_margins(log_probs) for log_probs in _log_probs(observe, observations)])
-    drops: list[list[Values]] = [[] for _ in sets]  # set by set, family by family
-    for _ in families:
-        intact = next(margins)
-        for set_drops in drops:
-            set_drops.append(intact - next(margins))
-    selective, *null = [_selective(set_drops) for set_drops in drops]
-    family_drop, *control_drops = drops[0]
+    ablated = Ablated(kind, subject.seed)
+    sets = [(columns, ablated) for columns in (subject.columns, *subject.random_sets)]
+    drops: list[list[Values]] = []  # family by family, set by set
+    for family in (subject.family, *subject.controls):
+        intact, *margins = _margins(observe, family.prompts, family.answers, sets)
+        drops.append([intact - of_set for of_set in margins])
+    selective, *null = [
+        float(drop.mean() - max((other.mean() for other in others), default=0.0))
+        for drop, *others in zip(*drops, strict=True)
+    ]
+    family_drop, *control_drops = (of_family[0] for of_family in drops)
     return Necessity(
         ablation=kind,
         drop=_interval(family_drop),
@@ -71,29 +78,56 @@ def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
 
 
 def decodability(observe: Observe, subject: StressSubject) -> Probe:
-    """Tests whether a linear probe reads the operation from the heads' outputs."""
+    """Tests whether a linear probe reads the operation from the heads' outputs.
+
+    A logistic regression is trained on some operands and tested on others.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
     family, questions = subject.family, subject.family.questions
-    (outputs,) = observe([HeadOutputs(family.prompts, subject.columns)])
-    return probe(
-        outputs.reshape(len(questions), -1).astype(np.float64),
-        np.array([operand.prompts[None] for operand, _ in questions]),
-        np.array([family.operations.index(operation) for _, operation in questions]),
-        np.arange(len(questions)) % len(family.operands),
-        np.array([operand.template for operand, _ in questions]),
-        seed=subject.seed,
+    (vector,) = observe([HeadOutputs(family.prompts, subject.columns)])
+    outputs = vector.reshape(len(questions), -1).astype(np.float64)
+    labels = np.array([family.operations.index(operation) for _, operation in questions])
+    templates = np.array([operand.template for operand, _ in questions])
+    operand_tokens = np.array([operand.prompts[None] for operand, _ in questions])
+    surface = OneHotEncoder(handle_unknown="ignore").fit_transform(operand_tokens)
+    shuffled = np.random.default_rng(subject.seed).permutation(labels)
+
+    def accuracy(features: object, goal: NDArray[np.int_], **split: object) -> float:
+        regression = LogisticRegression(C=0.1, max_iter=500)
+        model = make_pipeline(StandardScaler(with_mean=False), regression)
+        return float(cross_val_score(model, features, goal, **split).mean())
+
+    operands = np.arange(len(questions)) % len(family.operands)
+    by_operand = {"groups": operands, "cv": GroupKFold(n_splits=_FOLDS)}
+    by_template = {"groups": templates, "cv": LeaveOneGroupOut()}
+    several = len(set(templates.tolist())) > 1
+    return Probe(
+        accuracy=accuracy(outputs, labels, **by_operand),
+        templates=accuracy(outputs, labels, **by_template) if several else None,
+        shuffled=accuracy(outputs, shuffled, **by_operand),
+        surface=accuracy(surface, labels, **by_operand),
+        chance=float(np.bincount(labels).max() / len(labels)),
+        items=len(labels),
     )
 
 
 def reversal(observe: Observe, subject: StressSubject) -> tuple[Reversal, ...]:
     """Measures how much of zero ablation's damage restoring strict parts of the outputs undoes."""
-    parts = _restored_parts(subject)
-    prompts, answers = subject.family.prompts, subject.family.answers
-    observations = [AnswerLogProbs(prompts, (), answers)]
-    observations += [
-        AnswerLogProbs(prompts, subject.columns, answers, stand_in)
-        for stand_in in (Zeros(), *parts.values())
-    ]
-    intact, ablated, *restored = map(_margins, _log_probs(observe, observations))
+    parts: dict[str, Write] = {}
+    if len(subject.columns) > 1:
+        parts |= {f"{name} alone": RestoredPart(head=n) for n, name in enumerate(subject.names)}
+    parts["the last token"] = RestoredPart("last")
+    parts["all but the last token"] = RestoredPart("all but last")
+    width = len(subject.columns) * subject.head_dim
+    if width > SUBSPACE:
+        parts[f"{SUBSPACE} of {width} dimensions"] = RestoredPart(dimensions=SUBSPACE)
+    writes = [(subject.columns, write) for write in (Ablated(), *parts.values())]
+    family = subject.family
+    intact, ablated, *restored = _margins(observe, family.prompts, family.answers, writes)
     damage = float((intact - ablated).mean())
     if not abs(damage) > 1e-9:
         return ()
@@ -122,21 +156,17 @@ def self_patch(observe: Observe, subject: StressSubject) -> float:
 def transfer(observe: Observe, subject: StressSubject) -> tuple[Shift, ...]:
     """Measures the effect of writing sources into targets: the real write, then the controls."""
     writes = _writes(subject)
-    changes = _changes(
-        observe, subject, _targets(subject), [(columns, written) for _, columns, written in writes]
-    )
-    moved: dict[str, list[Values]] = {}
-    for (name, _, _), change in zip(writes, changes, strict=True):
-        moved.setdefault(name, []).append(_shift(change))
-    (real_name, (real,)), *controls = moved.items()
-    copied = changes[0][:, 2].astype(np.float64)
-    return (
-        Shift(real_name, _interval(real), _interval(copied), None),
-        *(
-            Shift(name, _interval(values), None, _interval(real - values))
-            for name, values in ((name, np.mean(of_sets, axis=0)) for name, of_sets in controls)
-        ),
-    )
+    in_order = [write for of_name in writes.values() for write in of_name]
+    changes = iter(_changes(observe, subject, _targets(subject), in_order))
+    (name, real_changes), *controls = [
+        (name, [next(changes) for _ in of_name]) for name, of_name in writes.items() if of_name
+    ]
+    real, copied = _shift(real_changes[0]), real_changes[0][:, 2].astype(np.float64)
+    shifts = [Shift(name, _interval(real), _interval(copied), None)]
+    for name, of_sets in controls:
+        moved = np.mean([_shift(change) for change in of_sets], axis=0)
+        shifts.append(Shift(name, _interval(moved), None, _interval(real - moved)))
+    return tuple(shifts)
 
 
 def positive_control(observe: Observe, subject: StressSubject) -> Interval:
@@ -160,65 +190,76 @@ def positive_control(observe: Observe, subject: StressSubject) -> Interval:
     return _interval(moved - moved_at_random)
 
 
-def _restored_parts(subject: StressSubject) -> dict[str, StandIn]:
-    """Returns the strict parts of the outputs that are restored, by name."""
-    parts: dict[str, StandIn] = {}
-    if len(subject.columns) > 1:
-        parts |= {
-            f"{name} alone": RestoredPart(head=place) for place, name in enumerate(subject.names)
-        }
-    parts["the last token"] = RestoredPart("last")
-    parts["all but the last token"] = RestoredPart("all but last")
-    width = len(subject.columns) * subject.head_dim
-    if width > SUBSPACE:
-        parts[f"{SUBSPACE} of {width} dimensions"] = RestoredPart(dimensions=SUBSPACE)
-    return parts
+def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str]:
+    """Applies the rule, first match first.
 
-
-def _writes(subject: StressSubject) -> list[tuple[str, HeadColumns, StandIn]]:
-    """Returns the writes into the targets: name, outputs, and heads."""
-    sources = _sources(subject, lambda pair: pair.source_operation)
-    stand_ins: dict[str, StandIn] = {
-        "the other operation": OutputsOf(sources),
-        **_controls(subject),
-        "noise of the same norm": Noise(sources, subject.seed),
-    }
-    return [
-        *((name, subject.columns, stand_in) for name, stand_in in stand_ins.items()),
-        *(("random heads", columns, OutputsOf(sources)) for columns in subject.random_sets),
+    Args:
+        shifts: The real write, then the controls.
+        positive: The shift of the write that must have an effect.
+    """
+    real, controls = shifts[0], shifts[1:]
+    moved = f"the write moves the target by {_nats(real.transfer)}"
+    if positive.low <= 0:
+        return "inconclusive", (
+            f"the positive control moves {_nats(positive)}: the test cannot show that it "
+            f"would find transfer here, so it means nothing that {moved}."
+        )
+    if real.transfer.low <= 0:
+        if real.copying is not None and real.copying.low > 0:
+            return "answer-bias", (
+                f"{moved}, but it raises the source's own answer by {_nats(real.copying)}."
+            )
+        return "inert", f"{moved}: no transfer, where the positive control moves {_nats(positive)}."
+    if real.copying is not None and real.copying.low > real.transfer.high:
+        return "answer-bias", (
+            f"{moved}, and the source's own answer by more, {_nats(real.copying)}."
+        )
+    equal = [
+        control.source
+        for control in controls
+        if control.beyond is not None and control.beyond.low <= 0
     ]
+    broad = [source for source in equal if source in _BROAD]
+    if broad:
+        return "broad-state", f"{moved}, but {broad[0]} does as much."
+    if equal:
+        return "soft", f"{moved}, but not significantly more than {equal[0]}."
+    return "transfers", f"{moved}, more than each of {len(controls)} controls."
 
 
-def _controls(subject: StressSubject) -> dict[str, StandIn]:
-    """Returns the control writes by name, which carry no other operation or no other answer."""
-    controls: dict[str, StandIn] = {
-        "the same operation, other operands": OutputsOf(
-            _sources(subject, lambda pair: pair.target_operation)
-        ),
-        "the operation word neutralised": OutputsOf(_sources(subject, lambda pair: None)),
+def _nats(interval: Interval) -> str:
+    return f"{interval.value:+.2f} nats [{interval.low:+.2f}, {interval.high:+.2f}]"
+
+
+def _writes(subject: StressSubject) -> dict[str, list[tuple[HeadColumns, Write]]]:
+    """Returns the writes into the targets, heads and outputs, by name; the real write first."""
+
+    def sources(operation: Callable[[PromptPair], str | None]) -> OutputsOf:
+        operands = subject.family.operands
+        return OutputsOf(
+            tuple(operands[pair.source].prompts[operation(pair)] for pair in subject.pairs)
+        )
+
+    real = sources(lambda pair: pair.source_operation)
+    writes: dict[str, Write] = {
+        "the other operation": real,
+        "the same operation, other operands": sources(lambda pair: pair.target_operation),
+        "the operation word neutralised": sources(lambda pair: None),
     }
     same_answer = _same_answer(subject)
     if same_answer is not None:
-        controls["the same answer from the other operation"] = OutputsOf(same_answer)
+        writes["the same answer from the other operation"] = OutputsOf(same_answer)
     if subject.controls:
         unrelated = subject.controls[0]
         prompts = unrelated.prompts[: len(unrelated.operands)]  # prompts of its first operation
-        controls["an unrelated family"] = OutputsOf(
+        writes["an unrelated family"] = OutputsOf(
             tuple(prompts[number % len(prompts)] for number in range(len(subject.pairs)))
         )
-    return controls
-
-
-def _targets(subject: StressSubject) -> tuple[Prompt, ...]:
-    operands = subject.family.operands
-    return tuple(operands[pair.target].prompts[pair.target_operation] for pair in subject.pairs)
-
-
-def _sources(
-    subject: StressSubject, operation: Callable[[PromptPair], str | None]
-) -> tuple[Prompt, ...]:
-    operands = subject.family.operands
-    return tuple(operands[pair.source].prompts[operation(pair)] for pair in subject.pairs)
+    writes["noise of the same norm"] = Noise(real.sources, subject.seed)
+    return {
+        **{name: [(subject.columns, write)] for name, write in writes.items()},
+        "random heads": [(columns, real) for columns in subject.random_sets],
+    }
 
 
 def _same_answer(subject: StressSubject) -> tuple[Prompt, ...] | None:
@@ -237,11 +278,16 @@ def _same_answer(subject: StressSubject) -> tuple[Prompt, ...] | None:
     return tuple(prompts)
 
 
+def _targets(subject: StressSubject) -> tuple[Prompt, ...]:
+    operands = subject.family.operands
+    return tuple(operands[pair.target].prompts[pair.target_operation] for pair in subject.pairs)
+
+
 def _changes(
     observe: Observe,
     subject: StressSubject,
     prompts: tuple[Prompt, ...],
-    writes: Sequence[tuple[HeadColumns, StandIn]],
+    writes: Sequence[tuple[HeadColumns, Write]],
 ) -> list[Vector]:
     """Measures how each write changes log p(A(v)), log p(B(v)), log p(A(u)): `(pairs, 3)`."""
     tokens = []
@@ -249,11 +295,7 @@ def _changes(
         u, v = subject.family.operands[pair.source], subject.family.operands[pair.target]
         a, b = pair.source_operation, pair.target_operation
         tokens.append((v.answers[a], v.answers[b], u.answers[a]))
-    observations = [AnswerLogProbs(prompts, (), tuple(tokens))]
-    observations += [
-        AnswerLogProbs(prompts, columns, tuple(tokens), stand_in) for columns, stand_in in writes
-    ]
-    intact, *written = _log_probs(observe, observations)
+    intact, *written = _log_probs(observe, prompts, tuple(tokens), writes)
     return [log_probs - intact for log_probs in written]
 
 
@@ -262,23 +304,30 @@ def _shift(changes: Vector) -> Values:
     return (changes[:, 0] - changes[:, 1]).astype(np.float64)
 
 
-def _log_probs(observe: Observe, observations: Sequence[AnswerLogProbs]) -> list[Vector]:
-    """Measures the log-probabilities of every observation, `(prompts, tokens)`."""
+def _margins(
+    observe: Observe,
+    prompts: tuple[Prompt, ...],
+    answers: Tokens,
+    writes: Sequence[tuple[HeadColumns, Write]],
+) -> list[Values]:
+    """Measures log p of the right first token minus that of the best foil, prompt by prompt."""
+    measured = _log_probs(observe, prompts, answers, writes)
     return [
-        vector.reshape(len(observation.prompts), -1)
-        for observation, vector in zip(observations, observe(observations), strict=True)
+        (log_probs[:, 0] - log_probs[:, 1:].max(axis=1)).astype(np.float64)
+        for log_probs in measured
     ]
 
 
-def _margins(log_probs: Vector) -> Values:
-    """Returns log p of the right first token minus that of the best foil, prompt by prompt."""
-    best_foil: Vector = log_probs[:, 1:].max(axis=1)
-    return (log_probs[:, 0] - best_foil).astype(np.float64)
-
-
-def _selective(drops: Sequence[Values]) -> float:
-    """Returns the family's mean drop minus the largest drop of the controls."""
-    return float(drops[0].mean() - max((drop.mean() for drop in drops[1:]), default=0.0))
+def _log_probs(
+    observe: Observe,
+    prompts: tuple[Prompt, ...],
+    tokens: Tokens,
+    writes: Sequence[tuple[HeadColumns, Write]],
+) -> list[Vector]:
+    """Measures log-probabilities, `(prompts, tokens)`: intact, then under each write."""
+    observations = [AnswerLogProbs(prompts, (), tokens)]
+    observations += [AnswerLogProbs(prompts, columns, tokens, write) for columns, write in writes]
+    return [vector.reshape(len(prompts), -1) for vector in observe(observations)]
 
 
 def _interval(values: Values) -> Interval:

@@ -4,10 +4,9 @@ from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.catalog import Catalog, shipped_folder
 from broca.tasks.examples import Task
-from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request
+from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request, Split
 from broca.tasks.margins import Margin
 from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
-from broca.tasks.splits import Split, split_items
 from broca.tasks.tokenizing import RequestTokenizer, says_date
 
 __all__ = [
@@ -27,5 +26,4 @@ __all__ = [
     "TaskOptions",
     "says_date",
     "shipped_folder",
-    "split_items",
 ]

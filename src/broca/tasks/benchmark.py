@@ -9,17 +9,11 @@ from typing import Any
 
 from broca.errors import BadInput
 from broca.options import Reference, TaskOptions
-from broca.tasks.groups import TaskGroup
-from broca.tasks.items import Item, Output, Request
-from broca.tasks.margins import Margin
-from broca.tasks.metrics import aggregate, is_weighted, number_of, raw_value
-from broca.tasks.options import reference_function
-from broca.tasks.prepared import PreparedTask, prepare
-from broca.tasks.splits import Split, SplitPart, split_parts
+from broca.tasks.items import Item, Output, Request, Split, SplitPart, split_parts
+from broca.tasks.margins import Margin, reference_of
+from broca.tasks.metrics import aggregate, full_metric_names, is_weighted, scored_group
+from broca.tasks.prepared import Document, PreparedTask, prepare
 from broca.tasks.tokenizing import RequestTokenizer
-
-_RIGHT = 1.0 - 1e-9
-"""Minimum score of a right answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +44,10 @@ class Benchmark:
     notes: tuple[str, ...]
     _tokenizer: RequestTokenizer = field(repr=False)
     _parts: tuple[PreparedTask, ...] = field(repr=False)
-    _places: tuple[tuple[int, int], ...] = field(repr=False)
-    _group: TaskGroup | None = field(repr=False)
-    _reference: str | Reference = field(repr=False)
+    _documents: tuple[Document, ...] = field(repr=False)
     _repeats: frozenset[int] = field(repr=False)
+    _group: Any = field(repr=False)
+    _reference: str | Reference = field(repr=False)
     _answers: Mapping[int, str] | None = field(repr=False, default=None)
     _gold_alone: bool = field(repr=False, default=False)
     _scored: dict[tuple[int, Hashable], float] = field(repr=False, default_factory=dict)
@@ -61,12 +55,13 @@ class Benchmark:
     @classmethod
     def build(
         cls,
-        tasks: Any,
+        tasks: Sequence[Any],
         tokenizer: RequestTokenizer,
         *,
+        name: str | None = None,
+        group: Any = None,
         metric: str | None = None,
         options: TaskOptions | None = None,
-        group: TaskGroup | None = None,
         require_split: bool = True,
     ) -> Benchmark:
         """Builds and tokenizes every request of a harness task or group, once.
@@ -74,9 +69,10 @@ class Benchmark:
         Args:
             tasks: A loaded `lm_eval.api.task.Task`, or those of a group.
             tokenizer: Tokenizer of requests for the model.
+            name: The name of the group or tag; None for a task.
+            group: The lm-eval group; None for a task or a tag.
             metric: The metric to use; see `choose_metric` for the default.
             options: Options of the task; by default those of its file.
-            group: Aggregation of several tasks.
             require_split: Whether a task without the locate split is refused.
 
         Raises:
@@ -84,53 +80,45 @@ class Benchmark:
             TaskUnusable: A task has no items, no such metric or split, or unsupported requests.
         """
         options = options or TaskOptions()
-        parts = tuple(
-            prepare(
-                task,
-                tokenizer,
-                options,
-                metric=metric if group is None else group.metric,
-                require_split=require_split,
+        if name is not None:
+            group, metric = scored_group(name, group, tasks, metric=metric)
+        parts: list[PreparedTask] = []
+        documents: list[Document] = []
+        notes: list[str] = []
+        for task in tasks:
+            part, part_documents, part_notes = prepare(
+                task, tokenizer, options, metric=metric, require_split=require_split
             )
-            for task in (tasks if isinstance(tasks, list | tuple) else [tasks])
-        )
-        name = parts[0].name if group is None else group.name
-        places = tuple(
-            (index, number) for index, part in enumerate(parts) for number in range(len(part))
-        )
-        items = tuple(
-            Item(
-                task=name,
-                number=position,
-                prompt=parts[part].prompt(number),
-                target=parts[part].target_text(number),
-                requests=parts[part].requests(number),
-            )
-            for position, (part, number) in enumerate(places)
-        )
-        repeats = _repeats(parts, places)
-        notes = [note for part in parts for note in part.notes]
+            parts.append(part)
+            documents += part_documents
+            notes += part_notes
+        first = parts[0]
+        title = first.name if name is None else name
+        repeats = _repeats(documents)
         if repeats:
             notes.append(
-                f"{len(repeats)} of {len(items)} documents of {name} ask what another one asks: "
-                "they are merged with it, so that no question is on both sides of the split"
+                f"{len(repeats)} of {len(documents)} documents of {title} ask what another one "
+                "asks: they are merged with it, so that no question is on both sides of the split"
             )
         built = cls(
-            name=name,
-            items=items,
-            metric=parts[0].metric.full_name,
-            higher_is_better=parts[0].metric.higher_is_better,
+            name=title,
+            items=tuple(
+                Item(title, number, document.prompt, document.target_text, document.requests)
+                for number, document in enumerate(documents)
+            ),
+            metric=first.metric.full_name,
+            higher_is_better=first.metric.higher_is_better,
             chance=0.0,
-            capability=str(parts[0].metadata.get("capability", name)) if group is None else name,
+            capability=title if name else str(first.metadata.get("capability", title)),
             relative=all(part.metadata.get("loss") == "relative" for part in parts),
             rescored=any(part.metadata.get("rescored", False) for part in parts),
             notes=tuple(notes),
             _tokenizer=tokenizer,
-            _parts=parts,
-            _places=places,
-            _group=group,
-            _reference=reference_function(options) or options.reference,
+            _parts=tuple(parts),
+            _documents=tuple(documents),
             _repeats=repeats,
+            _group=group,
+            _reference=reference_of(options),
         )
         return replace(built, chance=built._chance())
 
@@ -142,7 +130,7 @@ class Benchmark:
     @property
     def harness_tasks(self) -> tuple[Any, ...]:
         """lm-eval's prepared task objects: one, or those of the group."""
-        return tuple(part.harness_task for part in self._parts)
+        return tuple(part.harness for part in self._parts)
 
     @property
     def kind(self) -> str:
@@ -152,7 +140,7 @@ class Benchmark:
     @property
     def metric_names(self) -> tuple[str, ...]:
         """Valid values of `metric`: every metric of all its tasks with every filter."""
-        first, *others = [part.metric_names for part in self._parts]
+        first, *others = [full_metric_names(part.harness) for part in self._parts]
         return tuple(name for name in first if all(name in names for names in others))
 
     @property
@@ -165,31 +153,25 @@ class Benchmark:
 
         Of documents that ask the same, only the first is taken.
         """
-        parts, start = [], 0
-        for part in self._parts:
-            end, first = start + len(part), start + len(part) - part.located
-            scored, located = (
-                [position for position in range(*ends) if position not in self._repeats]
-                for ends in ((start, first), (first, end))
-            )
-            parts.append(SplitPart(part.name, scored, located))
-            start = end
-        return split_parts(self.name, parts, items=items, seed=seed)
+        parts = {part.name: SplitPart(part.name, [], []) for part in self._parts}
+        for number, document in enumerate(self._documents):
+            if number not in self._repeats:
+                part = parts[document.part.name]
+                (part.located if document.located else part.scored).append(number)
+        return split_parts(self.name, list(parts.values()), items=items, seed=seed)
 
     def document(self, item: Item) -> Any:
         """Returns the document of an item, with all its fields."""
-        part, number = self._place(item)
-        return part.document(number)
+        return self._documents[item.number].fields
 
     def document_place(self, item: Item) -> tuple[str, str, int]:
         """Returns lm-eval's task, the split and the `doc_id` of an item's document."""
-        part, number = self._place(item)
-        return part.name, *part.place(number)
+        document = self._documents[item.number]
+        return document.part.name, document.split, document.place
 
     def metrics(self, item: Item, outputs: Sequence[Output]) -> dict[str, Any]:
         """Returns all values that the task's code computes for an item, as lm-eval logs them."""
-        part, number = self._place(item)
-        return part.metrics(number, outputs)
+        return self._documents[item.number].metrics(outputs)
 
     def score(self, item: Item, outputs: Sequence[Output]) -> float:
         """Returns the main metric of an item, as the task's code computes it.
@@ -204,18 +186,15 @@ class Benchmark:
         Raises:
             TaskUnusable: The metric is not a number for a single item.
         """
-        part, number = self._place(item)
-        key = (item.number, part.decisive(number, outputs))
+        document = self._documents[item.number]
+        key = (item.number, document.decisive(outputs))
         if key not in self._scored:
-            self._scored[key] = self._number(part, number, part.metrics(number, outputs))
+            self._scored[key] = document.score(outputs)
         return self._scored[key]
 
     def right(self, item: Item, text: str) -> bool:
         """Whether `text` is a right answer to a generation item."""
-        part, number = self._place(item)
-        if not part.metric.higher_is_better or not text.strip():
-            return False
-        return self._number(part, number, part.metrics_of_text(number, text)) >= _RIGHT
+        return self._documents[item.number].accepts(text)
 
     @property
     def wants_own_answers(self) -> bool:
@@ -244,23 +223,40 @@ class Benchmark:
         return margin.gold_alone() if margin is not None and self._gold_alone else margin
 
     def _margin(self, item: Item) -> Margin | None:
-        part, number = self._place(item)
+        document = self._documents[item.number]
+        kind = document.part.kind
         if callable(self._reference):
-            return self._margin_of_function(part, number, self._reference)
-        if part.kind == "generate_until":
+            answers = self._reference(document.fields)
+            if answers is None:
+                return None
+            several = [answers] if isinstance(answers, str) else list(answers)
+            requests = [
+                self._forced(document, f"{document.part.delimiter}{answer}") for answer in several
+            ]
+            whole = tuple(request for request in requests if request is not None)
+            if len(whole) < len(requests):
+                return None
+            return Margin(whole, 0 if len(whole) > 1 else None)
+        if kind == "generate_until":
             if self._reference == "own" and self._answers is not None:
                 answer = self._answers.get(item.number)
             else:
-                answer = self._gold_answer(item, part, number)
-            if answer is None or (request := self._forced(part, number, answer)) is None:
-                return None
-            return Margin((request,), None)
-        if part.kind == "loglikelihood_rolling" or len(item.requests) == 1:
+                answer = _gold_answer(document)
+            request = None if answer is None else self._forced(document, answer)
+            return None if request is None else Margin((request,), None)
+        if kind == "loglikelihood_rolling" or len(item.requests) == 1:
             return Margin(item.requests, None)
-        choices, right = len(part.choices(number)), part.right_choices(number)
+        choices, right = len(document.choices), document.right_choices
         if not right or len(set(right)) == choices:
             return None
         return Margin(item.requests[:choices], right[0] if len(right) == 1 else right)
+
+    def _forced(self, document: Document, answer: str) -> Request | None:
+        """Returns the request of an answer; None for one that the model's context cannot hold."""
+        try:
+            return self._tokenizer.loglikelihood(document.prompt, answer)
+        except BadInput:
+            return None
 
     def aggregate(self, values: Sequence[float], items: Sequence[Item] | None = None) -> float:
         """Returns the task's score over several items, by the task's or group's own aggregation.
@@ -277,20 +273,30 @@ class Benchmark:
             if self._group is not None or is_weighted(self._parts[0].metric):
                 raise ValueError(f"the score of '{self.name}' depends on its items: give them")
             items = self.items[: len(values)]
-        by_part: dict[int, tuple[list[float], list[int]]] = {}
+        by_task: dict[str, tuple[list[float], list[Document]]] = {}
         for value, item in zip(values, items, strict=True):
-            index, number = self._places[item.number]
-            part_values, numbers = by_part.setdefault(index, ([], []))
-            part_values.append(value)
-            numbers.append(number)
+            document = self._documents[item.number]
+            numbers, documents = by_task.setdefault(document.part.name, ([], []))
+            numbers.append(value)
+            documents.append(document)
         scores = {}
-        for index, (part_values, numbers) in sorted(by_part.items()):
-            part = self._parts[index]
-            weights = list(map(part.weight, numbers)) if is_weighted(part.metric) else None
-            scores[part.name] = (aggregate(part.metric, part_values, weights), len(part_values))
+        for part in self._parts:
+            if part.name in by_task:
+                numbers, documents = by_task[part.name]
+                weighted = is_weighted(part.metric)
+                weights = [document.weight for document in documents] if weighted else None
+                scores[part.name] = aggregate(part.metric, numbers, weights)
         if self._group is None:
-            return next(iter(scores.values()))[0]
-        return self._group.score(scores)
+            return next(iter(scores.values()))
+        key = f"{self._parts[0].metric.name},{self._parts[0].metric.filter}"
+        return float(
+            self._group.aggregate(
+                {
+                    name: {key: score, "sample_len": len(by_task[name][0])}
+                    for name, score in scores.items()
+                }
+            )[key]
+        )
 
     def loss(self, before: float, after: float) -> float:
         """Returns the loss between two scores, positive if the second is worse.
@@ -310,68 +316,37 @@ class Benchmark:
         deviation = math.sqrt(self.chance * (1 - self.chance) / items)
         return score <= self.chance + 1.645 * deviation
 
-    def _place(self, item: Item) -> tuple[PreparedTask, int]:
-        index, number = self._places[item.number]
-        return self._parts[index], number
-
-    @staticmethod
-    def _number(part: PreparedTask, number: int, values: dict[str, Any]) -> float:
-        name = part.item(number)
-        return number_of(part.metric, raw_value(part.metric, values, name), name)
-
     def _chance(self) -> float:
         if not self.higher_is_better:
             return 0.0
         guesses = []
-        for index, number in self._places:
-            part = self._parts[index]
-            count = len(part.choices(number)) or len(part.requests(number))
-            several = part.kind in ("multiple_choice", "loglikelihood") and count > 1
-            right = max(1, len(part.right_choices(number))) if several else 0
-            guesses.append(right / count if several else 0.0)
+        for document in self._documents:
+            count = len(document.choices) or len(document.requests)
+            several = document.part.kind in ("multiple_choice", "loglikelihood") and count > 1
+            guesses.append(max(1, len(document.right_choices)) / count if several else 0.0)
         return self.aggregate(guesses, self.items) if any(guesses) else 0.0
 
-    def _gold_answer(self, item: Item, part: PreparedTask, number: int) -> str | None:
-        target = part.target(number)
-        targets = target if isinstance(target, list) else [part.target_text(number)]
-        for text in targets:
-            if isinstance(text, str) and self.right(item, f"{part.delimiter}{text}"):
-                return f"{part.delimiter}{text}"
-        return None
 
-    def _margin_of_function(
-        self, part: PreparedTask, number: int, function: Reference
-    ) -> Margin | None:
-        answers = function(part.document(number))
-        if answers is None:
-            return None
-        several = [answers] if isinstance(answers, str) else list(answers)
-        forced = [self._forced(part, number, f"{part.delimiter}{answer}") for answer in several]
-        requests = tuple(request for request in forced if request is not None)
-        if len(requests) < len(forced):
-            return None
-        return Margin(requests, 0 if len(requests) > 1 else None)
-
-    def _forced(self, part: PreparedTask, number: int, answer: str) -> Request | None:
-        """Returns the request of an answer; None for one that the model's context cannot hold."""
-        try:
-            return self._tokenizer.loglikelihood(part.prompt(number), answer)
-        except BadInput:
-            return None
+def _gold_answer(document: Document) -> str | None:
+    """Returns the target of a generation with its delimiter, if the metric accepts it."""
+    part, target = document.part, document.target
+    for text in target if isinstance(target, list) else [document.target_text]:
+        if isinstance(text, str) and document.accepts(f"{part.delimiter}{text}"):
+            return f"{part.delimiter}{text}"
+    return None
 
 
-def _repeats(parts: Sequence[PreparedTask], places: Sequence[tuple[int, int]]) -> frozenset[int]:
-    """Returns the positions of items that ask what another item of their task asks.
+def _repeats(documents: Sequence[Document]) -> frozenset[int]:
+    """Returns the positions of documents that ask what another one of their task asks.
 
-    Where another official split is searched, all scored items stay, and items that ask the same are
-    taken from that split.
+    Where another official split is searched, all scored documents stay, and located ones that ask
+    the same are left out.
     """
-    repeats = set()
-    known: dict[int, set[str]] = {index: set() for index in range(len(parts))}
-    for position, (index, number) in enumerate(places):  # scored items come first in their task
-        content, part = parts[index].content(number), parts[index]
-        scored = number < len(part) - part.located
-        if content in known[index] and not (scored and part.located):
+    searched = {document.part.name for document in documents if document.located}
+    repeats, known = set(), set[tuple[str, str]]()
+    for position, document in enumerate(documents):  # scored ones come first in their task
+        key = document.part.name, document.content
+        if key in known and (document.located or document.part.name not in searched):
             repeats.add(position)
-        known[index].add(content)
+        known.add(key)
     return frozenset(repeats)

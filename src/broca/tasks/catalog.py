@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import cache, cached_property
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,21 +14,23 @@ from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_
 from broca.models.hub import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
-from broca.tasks.code import code_tasks, isolation_of, require_enclosed
+from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.examples import Task, names_file
-from broca.tasks.groups import group_of
 from broca.tasks.in_memory import harness_task, score_with
-from broca.tasks.metrics import choose_metric
-from broca.tasks.options import reference_function
-from broca.tasks.paper import PAPER_GROUPS, paper_metric
+from broca.tasks.margins import reference_of
+from broca.tasks.metrics import choose_metric, scored_group
+from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
 from broca.tasks.prepared import require_locate_split
-from broca.tasks.task_index import TaskIndex, members_of, with_members
-from broca.tasks.taskfiles import BrokenFile, broken_files
+from broca.tasks.sandbox import Isolation
+from broca.tasks.task_index import (
+    BrokenFile,
+    harness_entry,
+    harness_names,
+    read_task_files,
+    with_members,
+)
 from broca.tasks.tokenizing import RequestTokenizer
-
-TaskOrigin = Literal["included", "shipped", "instruct", "lm-eval"]
-"""Where a name is defined."""
 
 
 def shipped_folder() -> Path:
@@ -37,17 +38,12 @@ def shipped_folder() -> Path:
     return Path(str(files("broca") / "tasks" / "shipped"))
 
 
-def instruct_folder() -> Path:
-    """The folder of the tasks for chat models that are part of the package."""
-    return Path(str(files("broca") / "tasks" / "instruct"))
-
-
 class Catalog:
     """The tasks that runs can name; runs that share a catalog build each of them once.
 
-    The names of lm-eval's own tasks are read from thousands of files, which takes about a second
-    (`TaskIndex`); this is done only for a name that is neither shipped nor in `include_path`, once
-    in a process, and never for examples.
+    The names of lm-eval's own tasks are read from thousands of files, which takes about a second;
+    this is done only for a name that is neither shipped nor in `include_path`, once in a process,
+    and never for examples.
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
@@ -64,77 +60,47 @@ class Catalog:
         *,
         allow_code: bool | Literal["unsandboxed"] = False,
     ) -> None:
-        self._isolation = isolation_of(allow_code)
+        self._isolation: Isolation | None = "bubblewrap" if allow_code else None
+        if allow_code == "unsandboxed":
+            self._isolation = allow_code
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
-        self._include_path = Path(include_path).expanduser() if include_path else None
-        if self._include_path is not None:
-            if not self._include_path.is_dir():
+        self.include_path = Path(include_path).expanduser() if include_path else None
+        self._included: dict[str, Any] = {}
+        self._broken: list[BrokenFile] = []
+        if self.include_path is not None:
+            if not self.include_path.is_dir():
                 raise BadInput(f"`include_path` '{include_path}' is not a folder; check the path")
+            self._included, self._broken = read_task_files(self.include_path.rglob("*.yaml"))
             if not self.included:
                 if self._broken:
-                    raise TaskUnusable(self._broken[0].message)
+                    raise TaskUnusable(self._broken[0][1])
                 raise BadInput(
                     f"`include_path` '{include_path}' holds no lm-eval task: no YAML file in it "
                     "names a 'task'"
                 )
 
-    @cached_property
-    def _shipped_manager(self) -> Any:
-        return _manager(shipped_folder())
-
-    @cached_property
-    def _instruct_manager(self) -> Any:
-        return _manager(instruct_folder())
-
-    @cached_property
-    def _included_manager(self) -> Any:
-        try:
-            return _manager(self._include_path)
-        except TaskUnusable as error:
-            raise TaskUnusable(self._broken[0].message if self._broken else str(error)) from error
-
-    @cached_property
+    @property
     def shipped(self) -> tuple[str, ...]:
         """Names of the shipped tasks."""
-        return tuple(self._shipped_manager.all_subtasks)
+        return tuple(name for name in _names(_packaged(), "TASK") if name not in self.instruct)
 
-    @cached_property
+    @property
     def instruct(self) -> tuple[str, ...]:
         """Names of the package's tasks for chat models, which no shipped model can do."""
-        return tuple(self._instruct_manager.all_subtasks)
+        names, entries = _names(_packaged(), "TASK"), _packaged()
+        return tuple(n for n in names if entries[n].yaml_path.parent.name == "instruct")
 
-    @cached_property
+    @property
     def included(self) -> tuple[str, ...]:
         """Names of the tasks in `include_path`."""
-        if self._include_path is None:
-            return ()
-        return tuple(name for name in self._included_manager.all_subtasks if isinstance(name, str))
+        return _names(self._included, "TASK", "PY_TASK")
 
-    @cached_property
+    @property
     def included_groups(self) -> tuple[str, ...]:
         """Names of the groups and tags in `include_path`."""
-        if self._include_path is None:
-            return ()
-        manager = self._included_manager
-        return tuple(
-            name for name in (*manager.all_groups, *manager.all_tags) if isinstance(name, str)
-        )
-
-    @cached_property
-    def _broken(self) -> tuple[BrokenFile, ...]:
-        return () if self._include_path is None else broken_files(self._include_path)
-
-    @property
-    def include_path(self) -> Path | None:
-        """The folder of tasks that was added."""
-        return self._include_path
-
-    @property
-    def built(self) -> list[tuple[str, tuple[Any, ...]]]:
-        """Every task that was built: its name, and lm-eval's objects."""
-        return [(key[0], benchmark.harness_tasks) for key, (_, benchmark) in self._built.items()]
+        return (*_names(self._included, "GROUP"), *_names(self._included, "TAG"))
 
     def name_of(self, task: str | Task) -> str:
         """Returns the name of a task in this catalog and in results.
@@ -173,7 +139,9 @@ class Catalog:
     def is_own(self, task: str | Task) -> bool:
         """Whether a task consists of the user's examples, which have no other tasks by default."""
         name = self.name_of(task)
-        return names_file(name) or self._examples_are_elsewhere(name)
+        definition = self._definitions.get(name)
+        in_memory = definition is not None and definition.examples
+        return bool(in_memory) or name.startswith(PREFIX) or names_file(name)
 
     def require_names(self, tasks: Iterable[str | Task]) -> None:
         """Refuses names that mean no task; only files of examples are loaded.
@@ -188,12 +156,10 @@ class Catalog:
         for task in tasks:
             name = self.name_of(task)
             for member in PAPER_GROUPS.get(name, (name,)):
-                if self._examples_are_elsewhere(member):
-                    continue
                 if names_file(member):
                     self._examples(member, TaskOptions())
-                else:
-                    self._origin(member)
+                elif not self.is_own(member):
+                    self._require_entry(member)
 
     def require(self, task: str | Task, options: TaskOptions | None = None) -> None:
         """Refuses a misspelt task or task option, before anything slow is done.
@@ -210,7 +176,7 @@ class Catalog:
         """
         options = options or TaskOptions()
         self.require_names([task])
-        reference_function(options)
+        reference_of(options)
         name = self.name_of(task)
         if self.is_own(name):
             return
@@ -221,15 +187,10 @@ class Catalog:
             if group is None and len(tasks) == 1:
                 choose_metric(tasks[0], metric)
             else:
-                group_of(name, group, tasks, metric=metric)
+                scored_group(name, group, tasks, metric=metric)
         if options.locate_split is not None:
             for member in tasks:
                 require_locate_split(member, options.locate_split)
-
-    def _examples_are_elsewhere(self, name: str) -> bool:
-        """Whether a name means examples in memory or a data set."""
-        definition = self._definitions.get(name)
-        return name.startswith(PREFIX) or bool(definition and definition.examples)
 
     def load(
         self,
@@ -272,36 +233,32 @@ class Catalog:
         require_split: bool,
     ) -> Benchmark:
         definition = self._definitions.get(name)
-        function = None
-        if metric is None and definition is not None:
-            if callable(definition.metric):
-                function = definition.metric
-            else:
-                metric = definition.metric
+        chosen = definition.metric if metric is None and definition is not None else metric
         examples = self._examples(name, options)
         tasks: list[Any]
         group: Any = None
         if examples is not None:
             with refused(f"task '{name}' could not be loaded"):
                 tasks = [harness_task(examples, tokenizer, chat=options.chat_template)]
-            metric = metric or next(iter(tasks[0].aggregation()))
+            chosen = chosen or next(iter(tasks[0].aggregation()))
         else:
             early = name in self._loaded
             tasks, group = self._loaded.pop(name) if early else self.harness_tasks(name)
-            if metric is None and function is None and name not in self.included:
-                metric = paper_metric(name)
-        if function is not None:
+            if chosen is None and name in PAPER_TASKS and name not in self._included:
+                chosen = PAPER_TASKS[name].metric
+        if callable(chosen):
             for task in tasks:
-                score_with(task, function)
-            metric, group = None, None
+                score_with(task, chosen)
+            chosen, group = None, None
         alone = group is None and len(tasks) == 1
         with refused(f"task '{name}' could not be prepared"):
             return Benchmark.build(
                 tasks,
                 tokenizer,
-                metric=metric,
+                name=None if alone else name,
+                group=group,
+                metric=chosen,
                 options=options,
-                group=None if alone else group_of(name, group, tasks, metric=metric),
                 require_split=require_split,
             )
 
@@ -330,90 +287,57 @@ class Catalog:
             UnknownName: No task has this name.
             TaskUnusable: The file or the data of one cannot be read.
         """
+        from lm_eval.tasks import TaskManager
+
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
-        origin = self._origin(name)
-        packaged = origin in ("shipped", "instruct")
-        manager = self._manager_of(name, origin)
-        if not packaged:
+        self._require_entry(name)
+        if name not in _packaged():
             skip_retries_if_unreachable()
-        with refused(f"task '{name}' could not be loaded"):
-            # shipped tasks execute no code, and the metric takes seconds to import
-            enclosed = code_tasks(self._isolation, what=f"task '{name}'")
-            with nullcontext() if packaged else enclosed:
-                loaded = manager.load([name])
+        manager = TaskManager(include_defaults=False)
+        manager.task_index.update(with_members(name, self._entry))
+        what = f"task '{name}'"
+        with refused(f"{what} could not be loaded"), code_tasks(self._isolation, what=what):
+            loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())
             for task in tasks:
                 require_enclosed(task, self._isolation)
             return tasks, loaded.get("groups", {}).get(name)
 
-    def _origin(self, name: str) -> TaskOrigin:
-        """Returns where the name of a task, a group or a tag is defined.
+    def _entry(self, name: str) -> Any:
+        """Returns lm-eval's entry of a task, group or tag; None if there is none of this name."""
+        return self._included.get(name) or _packaged().get(name) or harness_entry(name)
+
+    def _require_entry(self, name: str) -> None:
+        """Refuses a name that means no task, group or tag.
 
         Raises:
             UnknownName: No file defines the name.
             TaskUnusable: The file that defines it cannot be read.
         """
-        if self._include_path is not None and name in self._included_manager.all_tasks:
-            return "included"
-        if name in self._shipped_manager.all_tasks:
-            return "shipped"
-        if name in self._instruct_manager.all_tasks:
-            return "instruct"
-        for broken in self._broken:
-            if name in broken.names:
-                raise TaskUnusable(broken.message)
-        if name in harness_index():
-            return "lm-eval"
-        names = [
-            *self.shipped,
-            *self.instruct,
-            *self.included,
-            *self.included_groups,
-            *harness_index().names,
-        ]
-        unread = f"; {self._broken[0].message}" if self._broken else ""
-        raise UnknownName(
-            f"task '{name}' is unknown{nearest(name, names)}; `broca tasks` lists the shipped "
-            f"ones, `include_path` adds a folder of your own{unread}"
-        )
-
-    def _manager_of(self, name: str, origin: TaskOrigin) -> Any:
-        """Returns the manager that knows a name and all tasks that it stands for."""
-        if origin == "shipped":
-            return self._shipped_manager
-        if origin == "instruct":
-            return self._instruct_manager
-        if origin == "lm-eval":
-            return _harness_manager(harness_index().folders_of([name]))
-        outside = _outside_members(name, self._included_manager.task_index)
-        if not outside:
-            return self._included_manager
-        # in lm-eval, the last folder that defines a name takes precedence
-        return _manager(*harness_index().folders_of(outside), self._include_path)
-
-
-def _manager(*folders: Path | None) -> Any:
-    """Returns lm-eval's manager of the tasks in some folders; the last folder takes precedence."""
-    from lm_eval.tasks import TaskManager
-
-    named = [str(folder) for folder in folders if folder is not None]
-    with refused(f"the tasks in '{', '.join(named)}' could not be listed"):
-        return TaskManager(include_path=named, include_defaults=False)
+        if name in self._included or name in _packaged():
+            return
+        for names, message in self._broken:
+            if name in names:
+                raise TaskUnusable(message)
+        if harness_entry(name) is None:
+            known = [*_packaged(), *self._included, *harness_names()]
+            unread = f"; {self._broken[0][1]}" if self._broken else ""
+            raise UnknownName(
+                f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
+                f"ones, `include_path` adds a folder of your own{unread}"
+            )
 
 
 @cache
-def _harness_manager(folders: tuple[Path, ...]) -> Any:
-    """Returns lm-eval's manager of some of its own tasks, cached for the process."""
-    return _manager(*folders)
+def _packaged() -> dict[str, Any]:
+    """Returns the entries of the tasks that are part of the package."""
+    folders = shipped_folder(), shipped_folder().with_name("instruct")
+    return read_task_files(path for folder in folders for path in folder.glob("*.yaml"))[0]
 
 
-@cache
-def harness_index() -> TaskIndex:
-    """Returns the index of lm-eval's own tasks, without importing lm-eval."""
-    spec = find_spec("lm_eval")
-    assert spec is not None, "lm-eval is a dependency"
-    assert spec.submodule_search_locations, "lm-eval is a package"
-    return TaskIndex(Path(spec.submodule_search_locations[0]) / "tasks")
+def _names(entries: Mapping[str, Any], *kinds: str) -> tuple[str, ...]:
+    """Returns the names of lm-eval's entries of some kinds, in alphabetical order."""
+    return tuple(sorted(name for name, entry in entries.items() if entry.kind.name in kinds))
 
 
 @contextmanager
@@ -431,21 +355,8 @@ def refused(what: str) -> Iterator[None]:
     except BrocaError:
         raise
     except Exception as error:  # a task file may raise anything
-        raise TaskUnusable(f"{what}: {_cause(error)}; {_advice(error)}") from error
-
-
-def _outside_members(name: str, index: Any) -> list[str]:
-    """Returns the members of a folder's task or group that the folder does not define."""
-
-    def members(group: str) -> list[str]:
-        listed = (index[group].cfg or {}).get("task") if group in index else None
-        return members_of(listed) if isinstance(listed, list) else []
-
-    return sorted(member for member in with_members([name], members) if member not in index)
-
-
-def _cause(error: BaseException) -> str:
-    return f"{type(error).__name__}: {first_line(error)}"
+        cause = f"{type(error).__name__}: {first_line(error)}"
+        raise TaskUnusable(f"{what}: {cause}; {_advice(error)}") from error
 
 
 def _advice(error: BaseException) -> str:

@@ -74,18 +74,14 @@ class CodeEval:
             for candidates, tests in zip(predictions, references, strict=True)
         ]
         outcomes = iter(self.outcomes([program for several in programs for program in several]))
-        results: dict[int, list[tuple[int, dict[str, Any]]]] = {
-            problem: [
-                (number, {
-                    "task_id": problem, "passed": outcome == "passed", "result": outcome,
-                    "completion_id": number,
-                })
-                for number, outcome in zip(range(len(several)), outcomes, strict=False)
-            ]
-            for problem, several in enumerate(programs)
-        }  # fmt: skip
+        results: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+        for problem, several in enumerate(programs):
+            results[problem] = []
+            for number, outcome in zip(range(len(several)), outcomes, strict=False):
+                result = {"task_id": problem, "passed": outcome == "passed", "result": outcome}
+                results[problem].append((number, {**result, "completion_id": number}))
         counts = [
-            (len(several), sum(outcome["passed"] for _, outcome in several))
+            (len(several), sum(result["passed"] for _, result in several))
             for several in results.values()
         ]
         scores = {
@@ -199,11 +195,6 @@ _REFUSAL = (
     "`allow_code` (or confirm_run_unsafe_code after `broca lm-eval`); "
     "docs/sandbox.md describes the isolation and its limits"
 )
-
-
-def isolation_of(allow_code: bool | str) -> Isolation | None:
-    """Returns the isolation that the option `allow_code` asks for; None if code is not allowed."""
-    return "unsandboxed" if allow_code == "unsandboxed" else "bubblewrap" if allow_code else None
 
 
 def code_isolation() -> str:

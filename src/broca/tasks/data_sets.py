@@ -8,8 +8,7 @@ topic (`content`) and its `paraphrases`. An answer is right if greedy decoding g
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -22,32 +21,16 @@ PREFIX = "data:"
 """Prefix of data sets among the names of tasks."""
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """A data set with a short name.
-
-    Attributes:
-        path: Id on the hub.
-        config: Configuration on the hub, if it has several.
-        split: Split that is used.
-        capability: Capability that it measures.
-    """
-
-    path: str
-    config: str | None
-    split: str
-    capability: str
-
-
-DATA_SETS: dict[str, DataSet] = {
-    "gsm8k": DataSet("openai/gsm8k", "main", "train", "mathematics"),
-    "metamath": DataSet("meta-math/MetaMathQA", None, "train", "mathematics"),
-    "emotion": DataSet("dair-ai/emotion", "split", "train", "language"),
-    "imdb": DataSet("stanfordnlp/imdb", None, "train", "language"),
-    "counterfact": DataSet("azhx/counterfact", None, "train", "facts"),
+DATA_SETS: dict[str, tuple[str, str | None, str]] = {
+    "gsm8k": ("openai/gsm8k", "main", "mathematics"),
+    "metamath": ("meta-math/MetaMathQA", None, "mathematics"),
+    "emotion": ("dair-ai/emotion", "split", "language"),
+    "imdb": ("stanfordnlp/imdb", None, "language"),
+    "counterfact": ("azhx/counterfact", None, "facts"),
 }
-"""The paper's data sets that have a known id on the hub. For zsRE and Code25K, give their files or
-ids (zsRE's columns are known; name the others with `fields`)."""
+"""Id on the hub, configuration there and capability of the paper's data sets that have a known id.
+For zsRE and Code25K, give their files or ids (zsRE's columns are known; name the others with
+`fields`)."""
 
 Example = dict[str, Any]
 RowReader = Callable[[Mapping[str, Any]], Example]
@@ -72,57 +55,49 @@ def read_data_set(
         TaskUnusable: The data set has no rows.
     """
     name = name.removeprefix(PREFIX)
-    data_set = DATA_SETS.get(name, DataSet(name, None, "train", name))
-    rows, labels = _rows(data_set)
-    reader = _reader(name, set(rows.column_names), labels, fields or {})
-    examples = [reader(row) for row in islice(rows, limit)]
-    if not examples:
+    path, config, capability = DATA_SETS.get(name, (name, None, name))
+    rows, columns, labels = _rows(path, config)
+    first = list(islice(rows, limit))
+    if not first:
         raise TaskUnusable(f"data set '{name}' has no rows")
+    examples = list(map(_reader(name, columns, labels, fields or {}), first))
     for example in examples:
         answer = example["answer"].strip()
         example["answer"] = f" {answer}" if answer else ""  # empty: left out and counted
     return Task(
-        PREFIX + name,
-        capability=data_set.capability,
-        examples=tuple(examples),
-        kind="loglikelihood",
+        PREFIX + name, capability=capability, examples=tuple(examples), kind="loglikelihood"
     )
 
 
-def _rows(data_set: DataSet) -> tuple[Any, list[str] | None]:
-    """Returns the rows of a data set, and the names of its labels if it has labels."""
+def _rows(path: str, config: str | None) -> tuple[Iterable[Any], set[str], list[str] | None]:
+    """Returns rows, the names of their columns, and the names of their labels if there are any."""
     import datasets
 
-    path = Path(data_set.path).expanduser()
+    file = Path(path).expanduser()
     try:
-        if path.is_file():
-            rows = datasets.Dataset.from_dict(_columns(path))
-        else:
-            if not path.is_dir():
-                skip_retries_if_unreachable()
-            rows = datasets.load_dataset(data_set.path, data_set.config, split=data_set.split)
+        if file.is_file():
+            rows = []
+            for place, row in read_rows(file):
+                if not isinstance(row, dict):
+                    raise BadInput(
+                        f"{place} has no names of columns: give JSON objects, or a table"
+                    )
+                rows.append(row)
+            columns = set(chain(*rows))
+            # what a row has not is None
+            return [dict.fromkeys(columns) | row for row in rows], columns, None
+        if not file.is_dir():
+            skip_retries_if_unreachable()
+        data = datasets.load_dataset(path, config, split="train")
     except BrocaError:
         raise
     except Exception as error:  # a data set may raise anything
         raise BadInput(
-            f"data set '{data_set.path}' could not be read{nearest(data_set.path, DATA_SETS)}: "
+            f"data set '{path}' could not be read{nearest(path, DATA_SETS)}: "
             f"{type(error).__name__}: {first_line(error)}; give {', '.join(DATA_SETS)}, a hub id, "
             "a folder or a file of JSON lines"
         ) from error
-    label = rows.features.get("label")
-    return rows, getattr(label, "names", None)
-
-
-def _columns(path: Path) -> dict[str, list[Any]]:
-    """Returns the columns of a file; what a row has not is None."""
-    rows = []
-    for place, row in read_rows(path):
-        if not isinstance(row, dict):
-            raise BadInput(f"{place} has no names of columns: give JSON objects, or a table")
-        rows.append(row)
-    if not rows:
-        raise TaskUnusable(f"data set '{path}' has no rows")
-    return {key: [row.get(key) for row in rows] for key in dict.fromkeys(chain(*rows))}
+    return data, set(data.column_names), getattr(data.features.get("label"), "names", None)
 
 
 def _reader(

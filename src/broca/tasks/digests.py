@@ -44,11 +44,9 @@ def item_digests(benchmark: Benchmark, items: Sequence[Item]) -> list[bytes]:
         16 bytes for each item.
     """
     definition = definition_digest(benchmark).hex()
-    digests = []
-    for item in items:
-        part, number = benchmark._place(item)
-        digests.append(_digest([definition, part.document(number), _contents(item.requests)]))
-    return digests
+    return [
+        _digest([definition, benchmark.document(item), _contents(item.requests)]) for item in items
+    ]
 
 
 def margin_digest(benchmark: Benchmark, item: Item, digest: bytes) -> bytes:
@@ -69,7 +67,7 @@ def margin_digest(benchmark: Benchmark, item: Item, digest: bytes) -> bytes:
 
 
 def _part(part: PreparedTask) -> dict[str, Any]:
-    config = part._task.config.to_dict()
+    config = part.harness.config.to_dict()
     settings = {name: value for name, value in config.items() if name not in _PLACES}
     metadata = dict(settings.pop("metadata", None) or {})
     metadata.pop("config_source", None)
@@ -82,8 +80,8 @@ def _part(part: PreparedTask) -> dict[str, Any]:
         "settings": settings,
         "metadata": metadata,
         "metric": "" if rescored else part.metric.full_name,
-        "class": type(part._task).__qualname__,
-        "code": sorted(set(_code(part._task))),
+        "class": type(part.harness).__qualname__,
+        "code": sorted(set(_code(part.harness))),
     }
 
 

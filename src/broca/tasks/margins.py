@@ -1,4 +1,4 @@
-"""The margin and the probability: continuous responses.
+"""The margin and the probability, continuous responses, and the answers that they compare.
 
 For multiple choice the margin is log p(gold) - log sum of p over the other choices; for a single
 answer it is the mean log-probability of its tokens under teacher forcing. Higher is better. The
@@ -15,13 +15,17 @@ would otherwise be near 0 on the intact model.
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
 
+from broca.errors import BadInput
+from broca.options import Reference, TaskOptions
 from broca.tasks.items import LogLikelihood, Request
 
 if TYPE_CHECKING:
@@ -88,3 +92,29 @@ class Margin:
         """Positions of the right requests and of the wrong ones."""
         right = [self.gold] if isinstance(self.gold, int) else list(self.gold or ())
         return right, [index for index in range(len(self.requests)) if index not in right]
+
+
+def reference_of(options: TaskOptions) -> str | Reference:
+    """Returns `own`, `gold`, or the function that gives right answers.
+
+    Raises:
+        BadInput: The file or the function does not exist, or cannot be loaded.
+    """
+    named: str | Reference = options.reference
+    if not isinstance(named, str) or named in ("own", "gold"):
+        return named
+    file, _, name = named.rpartition(":")
+    path = Path(file).expanduser()
+    if path.suffix != ".py" or not path.is_file():
+        raise BadInput(
+            f"`reference` '{named}': '{file}' is not a Python file; use FILE.py:FUNCTION"
+        )
+    try:
+        function: Any = runpy.run_path(str(path)).get(name)
+    except Exception as error:  # the user's file may raise anything
+        raise BadInput(
+            f"`reference` '{named}': the file could not be run: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(function):
+        raise BadInput(f"`reference` '{named}': '{file}' has no function '{name}'")
+    return function  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Chooses a task's metric, and computes its value for each item.
+"""Chooses the metric of a task or group, and computes its value for each item.
 
 A metric is named as in lm-eval's results: `acc_norm`, or with the filter of the answers,
 `exact_match,flexible-extract`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from broca.errors import TaskUnusable, nearest
@@ -94,7 +94,8 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
         if not names:
             raise TaskUnusable(f"task '{task.task_name}' has no metric: give it a metric_list")
         name = _PREFERRED_METRIC if _PREFERRED_METRIC in names else names[0]
-    if name not in names and not _returns_unlisted(task):
+    # a function of the task may compute metrics that the task does not list
+    if name not in names and not any(map(callable, listed_metrics(task))):
         raise TaskUnusable(
             f"task '{task.task_name}' has no metric '{name}'{nearest(name, names)}: choose one of "
             f"{', '.join(names)}"
@@ -113,11 +114,6 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
         bool(task.higher_is_better().get(name, True)),
         stated=metric is not None,
     )
-
-
-def _returns_unlisted(task: Any) -> bool:
-    """Whether a function of the task computes metrics that the task does not list."""
-    return any(map(callable, listed_metrics(task)))
 
 
 def raw_value(metric: Metric, values: dict[str, Any], item: str) -> Any:
@@ -197,3 +193,65 @@ def is_weighted(metric: Metric) -> bool:
     from lm_eval.api.metrics import bits_per_byte, weighted_perplexity
 
     return metric.aggregate in (bits_per_byte, weighted_perplexity)
+
+
+def scored_group(
+    name: str, group: Any | None, tasks: Sequence[Any], *, metric: str | None
+) -> tuple[Any, str]:
+    """Returns the lm-eval group whose `aggregate` scores some tasks, and the metric of all of them.
+
+    A tag, or a group without an aggregation, is scored by the mean over its items (lm-eval reports
+    no number for these).
+
+    Args:
+        name: Name of the group.
+        group: The lm-eval group; None for a tag.
+        tasks: Its tasks.
+        metric: `NAME` or `NAME,FILTER`; by default the first that the group aggregates.
+
+    Raises:
+        TaskUnusable: The group does not aggregate this metric.
+    """
+    from lm_eval.api.group import Group
+    from lm_eval.config.group import AggMetricConfig
+
+    stated = list(group.aggregate_metric_list or []) if group is not None else []
+    metric_name, _, filter_name = (metric or "").partition(",")
+    if stated:
+        aggregated = [config.metric for config in stated]
+        metric_name = metric_name or aggregated[0]
+        if metric_name not in aggregated:
+            raise TaskUnusable(
+                f"group '{name}' has no metric '{metric_name}'{nearest(metric_name, aggregated)}: "
+                f"choose one of {', '.join(aggregated)}"
+            )
+        used = stated[aggregated.index(metric_name)]
+        if used.filter_list and not filter_name:
+            filter_name = used.filter_list[0]
+        if used.filter_list and filter_name not in used.filter_list:
+            raise TaskUnusable(
+                f"group '{name}' aggregates '{metric_name}' after {', '.join(used.filter_list)}, "
+                f"not after '{filter_name}': choose one of them"
+            )
+    else:
+        metric_name = metric_name or _common_metric(name, tasks)
+        used = AggMetricConfig(metric=metric_name)
+    chosen = choose_metric(tasks[0], f"{metric_name},{filter_name}" if filter_name else metric_name)
+    if group is None:
+        group = Group(name)
+        for task in tasks:
+            group.add(task)
+    group = replace(group, aggregate_metric_list=[replace(used, filter_list=[chosen.filter])])
+    return group, f"{chosen.name},{chosen.filter}"
+
+
+def _common_metric(name: str, tasks: Sequence[Any]) -> str:
+    """Returns the default metric of the first task if all have it, else the first common metric."""
+    first = [choose_metric(tasks[0], None).name, *metric_names(tasks[0])]
+    common = [metric for metric in first if all(metric in metric_names(task) for task in tasks)]
+    if not common:
+        raise TaskUnusable(
+            f"the tasks of '{name}' have no metric in common: name one of them instead "
+            f"({', '.join(task.task_name for task in tasks[:5])})"
+        )
+    return common[0]

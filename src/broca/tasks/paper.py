@@ -34,8 +34,3 @@ PAPER_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"general": ("hellaswag", "boolq", "arc_challenge", "mmlu")}
 )
 """Groups that the paper scores by the mean over their members, each in its own metric."""
-
-
-def paper_metric(name: str) -> str | None:
-    """Returns the metric that the paper reports for a task; None for all other tasks."""
-    return PAPER_TASKS[name].metric if name in PAPER_TASKS else None

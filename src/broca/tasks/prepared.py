@@ -3,202 +3,235 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from lm_eval.api.instance import Instance
+from lm_eval.api.task import ConfigurableTask
+from lm_eval.evaluator_utils import get_sample_size
+from lm_eval.utils import env
 
 from broca.errors import BadInput, TaskUnusable, nearest
 from broca.options import LENGTH_NAMES, NEW_TOKENS, TaskOptions
 from broca.tasks.code import code_isolation, executes_code
-from broca.tasks.deciding import likeliest, takes_likeliest
 from broca.tasks.fewshot import document_key, keep_apart, set_fewshot
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
-from broca.tasks.metrics import Metric, choose_metric, filters_of, full_metric_names, raw_value
-from broca.tasks.templates import compiled_once
+from broca.tasks.metrics import (
+    Metric,
+    choose_metric,
+    filter_names,
+    filters_of,
+    number_of,
+    raw_value,
+)
 from broca.tasks.tokenizing import RequestTokenizer
 
 _MOST_LOCATE_DOCUMENTS = 2000
+_RIGHT = 1.0 - 1e-9  # minimum score of a right answer
 _SEED = 1234  # lm-eval's own default for examples
+
+
+_LENGTHS: dict[str, Callable[[str], float]] = {
+    "acc": lambda choice: 1.0,
+    "acc_norm": lambda choice: float(len(choice)),
+    "acc_bytes": lambda choice: float(len(choice.encode("utf-8"))),
+}
+"""The length of a choice by which lm-eval divides its log-likelihood, by metric."""
+
+if not hasattr(env.from_string, "cache_info"):
+    # lm-eval compiles a template again for every document and score, which takes longer than
+    # running a small model
+    env.from_string = lru_cache(4096)(env.from_string)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedTask:
-    """A harness task and the requests of its documents.
+    """A harness task, prepared by the options.
 
     Attributes:
         name: The task's name.
         metric: The metric that is used.
-        located: Number of documents from the locate split, which are the last ones.
         delimiter: Text between a prompt and its answer.
-        splits: Names of the scored split and of the locate split; empty for none.
-        notes: Notes for the reader.
+        harness: lm-eval's task object.
     """
 
     name: str
     metric: Metric
-    located: int
     delimiter: str
-    splits: tuple[str, str]
-    notes: tuple[str, ...]
-    _task: Any = field(repr=False)
-    _instances: tuple[tuple[Instance, ...], ...] = field(repr=False)
-    _requests: tuple[tuple[tuple[Request, ...], ...], ...] = field(repr=False)
-    _chosen: tuple[int, ...] = field(repr=False, default=())
-    _choices: dict[int, list[str]] = field(repr=False, default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self._instances)
-
-    @property
-    def harness_task(self) -> Any:
-        """lm-eval's task object."""
-        return self._task
+    harness: Any = field(repr=False)
 
     @property
     def kind(self) -> str:
         """lm-eval's output type of the task."""
-        return str(self._task.OUTPUT_TYPE)
-
-    @property
-    def metric_names(self) -> tuple[str, ...]:
-        """Names of its metrics with each of its filters."""
-        return full_metric_names(self._task)
+        return str(self.harness.OUTPUT_TYPE)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata in the task's file."""
-        return dict(self._task.config.metadata or {})
+        return dict(self.harness.config.metadata or {})
 
-    def prompt(self, number: int) -> str:
-        """Returns the prompt of document `number`."""
-        return str(self._instances[number][0].args[0])
+    @cached_property
+    def length(self) -> Callable[[str], float] | None:
+        """The length of a choice, if the metric depends only on the likeliest choice.
 
-    def document(self, number: int) -> Any:
-        """Returns document `number` of the data."""
-        return self._instances[number][0].doc
+        This holds if lm-eval computes the metric itself, without a function or filter of the task.
+        """
+        overridden = type(self.harness).process_results is not ConfigurableTask.process_results
+        if (
+            self.kind != "multiple_choice"
+            or overridden
+            or callable(self.harness.config.process_results)
+            or filter_names(self.harness) != ["none"]
+        ):
+            return None
+        return _LENGTHS.get(self.metric.name)
 
-    def content(self, number: int) -> str:
-        """Returns what an item asks, without few-shot examples: equal for equal questions.
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A document of a prepared task, with its requests.
+
+    Attributes:
+        part: Its task.
+        number: Its position among the task's documents, for messages.
+        split: Official split that it comes from; empty if unknown.
+        place: Its position there, lm-eval's `doc_id`.
+        located: Whether it comes from the locate split.
+        instances: lm-eval's requests.
+        tokens: The requests of each of them, in tokens.
+    """
+
+    part: PreparedTask
+    number: int
+    split: str
+    place: int
+    located: bool
+    instances: tuple[Instance, ...] = field(repr=False)
+    tokens: tuple[tuple[Request, ...], ...] = field(repr=False)
+
+    @property
+    def fields(self) -> Any:
+        """The document itself."""
+        return self.instances[0].doc
+
+    @property
+    def prompt(self) -> str:
+        """The prompt of its first request."""
+        return str(self.instances[0].args[0])
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """All its requests."""
+        return tuple(request for group in self.tokens for request in group)
+
+    @cached_property
+    def content(self) -> str:
+        """What it asks, without few-shot examples: equal for equal questions.
 
         Neither white space nor the order of choices makes another question. The answer counts where
         it is the question: whole texts, and contexts that are chosen.
         """
-        with compiled_once():
-            question = self._task.doc_to_text(self.document(number))
-        text = " ".join(str(question).split())
-        asks = text and not getattr(self._task, "multiple_input", 0)
-        target = "" if asks else str(self.target(number))
-        return repr((text, sorted(self.choices(number)), target))
+        text = " ".join(str(self.part.harness.doc_to_text(self.fields)).split())
+        asks = text and not getattr(self.part.harness, "multiple_input", 0)
+        return repr((text, sorted(self.choices), "" if asks else str(self.target)))
 
-    def place(self, number: int) -> tuple[str, int]:
-        """Returns the split of document `number` and its position there, lm-eval's `doc_id`."""
-        place = int(self._instances[number][0].doc_id)
-        if number < len(self) - self.located:
-            return self.splits[0], place
-        return self.splits[1], self._chosen[place]
+    @property
+    def target(self) -> Any:
+        """The task's target: text, index or several."""
+        return self.part.harness.doc_to_target(self.fields)
 
-    def requests(self, number: int) -> tuple[Request, ...]:
-        """Returns all requests of document `number`."""
-        return tuple(request for group in self._requests[number] for request in group)
-
-    def target(self, number: int) -> Any:
-        """Returns the task's target of document `number`: text, index or several."""
-        with compiled_once():
-            return self._task.doc_to_target(self.document(number))
-
-    def target_text(self, number: int) -> str:
-        """Returns the right answer as text; for an index, the text of the choice."""
-        target, choices = self.target(number), self.choices(number)
+    @property
+    def target_text(self) -> str:
+        """The right answer as text; for an index, the text of the choice."""
+        target, choices = self.target, self.choices
         if isinstance(target, int) and choices and 0 <= target < len(choices):
             return choices[target]
         return str(target)
 
-    def choices(self, number: int) -> list[str]:
-        """Returns the choices of document `number`; none for other kinds of task."""
-        if self._task.config.doc_to_choice is None:
+    @cached_property
+    def choices(self) -> list[str]:
+        """The choices; none for other kinds of task."""
+        task = self.part.harness
+        if task.config.doc_to_choice is None:
             return []
-        if number not in self._choices:
-            with compiled_once():
-                written = self._task.doc_to_choice(self.document(number))
-            self._choices[number] = [str(choice) for choice in written]
-        return self._choices[number]
+        return [str(choice) for choice in task.doc_to_choice(self.fields)]
 
-    def right_choices(self, number: int) -> tuple[int, ...]:
-        """Returns the right choices of document `number`; none if the task does not state them."""
-        choices = self.choices(number)
-        if getattr(self._task, "multiple_input", 0):
-            with compiled_once():
-                target = self._task.doc_to_text(self.document(number))
-        else:
-            target = self.target(number)
-        answers = target if isinstance(target, list) else [target]
+    @property
+    def right_choices(self) -> tuple[int, ...]:
+        """The positions of the right choices; none if the task does not state them."""
+        task, choices = self.part.harness, self.choices
+        several_inputs = getattr(task, "multiple_input", 0)
+        target = task.doc_to_text(self.fields) if several_inputs else self.target
         indices = [
             choices.index(answer) if isinstance(answer, str) and answer in choices else answer
-            for answer in answers
+            for answer in (target if isinstance(target, list) else [target])
         ]
         return tuple(
             index for index in indices if isinstance(index, int) and 0 <= index < len(choices)
         )
 
-    def metrics(self, number: int, outputs: Sequence[Output]) -> dict[str, Any]:
-        """Returns all values that the task's code computes for a document.
+    def metrics(self, outputs: Sequence[Output]) -> dict[str, Any]:
+        """Returns all values that the task's code computes from the answers to `requests`."""
+        answers = iter(outputs)
+        return self._processed(
+            [
+                _response(instance, [next(answers) for _ in group])
+                for instance, group in zip(self.instances, self.tokens, strict=True)
+            ]
+        )
 
-        Args:
-            number: Number of the document.
-            outputs: The answers to `requests(number)`, in their order.
+    def decisive(self, outputs: Sequence[Output]) -> Hashable:
+        """Returns the part of the answers that determines the metric.
+
+        Log-likelihoods differ from mask to mask, but the likeliest choice repeats: calling lm-eval
+        once for each saves a fifth of the time of small models.
         """
-        responses, start = [], 0
-        for instance, group in zip(self._instances[number], self._requests[number], strict=True):
-            answers = outputs[start : start + len(group)]
-            start += len(group)
-            responses.append(_response(instance, answers))
-        return self._processed(number, responses)
-
-    def decisive(self, number: int, outputs: Sequence[Output]) -> Hashable:
-        """Returns the part of answers that determines the metric."""
-        if not self._takes_likeliest:
+        length, choices = self.part.length, self.choices
+        values = [output.value for output in outputs if isinstance(output, LogLikelihood)]
+        if length is None or not choices or len(values) != len(choices) or not all(choices):
             return tuple(outputs)
-        return likeliest(self.metric, self.choices(number), outputs)
+        shares = [value / length(text) for value, text in zip(values, choices, strict=True)]
+        return int(np.argmax(shares))
 
-    @cached_property
-    def _takes_likeliest(self) -> bool:
-        return takes_likeliest(self._task, self.metric)
+    def score(self, outputs: Sequence[Output]) -> float:
+        """Returns the number of the metric for the answers to `requests`."""
+        return self._number(self.metrics(outputs))
 
-    def metrics_of_text(self, number: int, text: str) -> dict[str, Any]:
-        """Returns all values that the task's code computes for a document and a generation."""
-        return self._processed(number, [text])
+    def accepts(self, text: str) -> bool:
+        """Whether `text` is a right answer to a generation."""
+        if not self.part.metric.higher_is_better or not text.strip():
+            return False
+        return self._number(self._processed([text])) >= _RIGHT
 
-    def weight(self, number: int) -> float:
-        """Returns the number of words or bytes of document `number` for a perplexity."""
-        with compiled_once():
-            values = self._task.process_results(self.document(number), [0.0])
-        return float(raw_value(self.metric, values, self.item(number))[1])
+    @property
+    def weight(self) -> float:
+        """The number of words or bytes, for a perplexity."""
+        values = self.part.harness.process_results(self.fields, [0.0])
+        return float(raw_value(self.part.metric, values, self._name)[1])
 
-    def item(self, number: int) -> str:
-        """Returns the name of document `number` in messages."""
-        return f"item {number} of task '{self.name}'"
+    @property
+    def _name(self) -> str:
+        return f"item {self.number} of task '{self.part.name}'"
 
-    def _processed(self, number: int, responses: Sequence[Any]) -> dict[str, Any]:
-        instances = list(self._instances[number])
+    def _number(self, values: dict[str, Any]) -> float:
+        metric = self.part.metric
+        return number_of(metric, raw_value(metric, values, self._name), self._name)
+
+    def _processed(self, responses: Sequence[Any]) -> dict[str, Any]:
+        instances, name = list(self.instances), self.part.metric.filter
         for instance, response in zip(instances, responses, strict=True):
             instance.resps = [response] * (instance.repeats or 1)
             instance.filtered_resps = {}
-        for ensemble in filters_of(self._task):
-            if ensemble.name == self.metric.filter:
+        for ensemble in filters_of(self.part.harness):
+            if ensemble.name == name:
                 ensemble.apply(instances)
-        filtered = [
-            instance.filtered_resps.get(self.metric.filter, instance.resps[0])
-            for instance in instances
-        ]
-        with compiled_once():
-            return dict(self._task.process_results(instances[0].doc, filtered))
+        filtered = [instance.filtered_resps.get(name, instance.resps[0]) for instance in instances]
+        return dict(self.part.harness.process_results(self.fields, filtered))
 
 
 def _response(instance: Instance, answers: Sequence[Output]) -> Any:
@@ -219,7 +252,7 @@ def prepare(
     *,
     metric: str | None = None,
     require_split: bool = True,
-) -> PreparedTask:
+) -> tuple[PreparedTask, list[Document], list[str]]:
     """Builds and tokenizes every request of a harness task.
 
     Args:
@@ -230,19 +263,21 @@ def prepare(
         require_split: Whether a task without the locate split is refused; otherwise its scored
             documents are used for all parts.
 
+    Returns:
+        The task, its documents, those of the locate split last, and notes for the reader.
+
     Raises:
         BadInput: A chat template is requested and the tokenizer has none.
         TaskUnusable: The task has no items that can be scored, no such metric or split, too few
             examples, or unsupported requests.
     """
-    from lm_eval.evaluator_utils import get_sample_size
-
     chosen = choose_metric(task, metric)
     notes = [set_fewshot(task, options.num_fewshot)]
-    set_generation(task, options.generation)
+    _set_generation(task, options.generation)
     if executes_code(task):
         notes.append(f"{task.task_name} executes what the model writes, within {code_isolation()}")
-    scored, locate = _splits(task, options.locate_split or _own_locate_split(task))
+    own_split = (task.config.metadata or {}).get("locate_split")
+    scored, locate = _splits(task, options.locate_split or own_split)
     if options.locate_split is not None and locate is None:
         if require_split:
             require_locate_split(task, options.locate_split)
@@ -254,47 +289,37 @@ def prepare(
     if options.chat_template:
         tokenizer.require_chat_template()
         chat = tokenizer.chat
-    with compiled_once():
-        excluded, note = keep_apart(task, [scored, locate])
-        notes.append(note)
-        instances = _built(task, options, chat, limit=get_sample_size(task, options.limit))
-        if excluded:
-            instances = [
-                group for group in instances if document_key(task, group[0].doc) not in excluded
-            ]
-        located: list[tuple[Instance, ...]] = []
-        chosen_documents: list[int] = []
-        if locate is not None:
-            scored_keys = {document_key(task, group[0].doc) for group in instances}
-            twin, chosen_documents = _on_split(task, locate, excluded | scored_keys)
-            located = _built(twin, options, chat, limit=None)
-        documents = [*instances, *located]
-        requests, reasons = [], []
-        for group in documents:
-            group_requests, reason = _requests_of(task, group, tokenizer)
-            requests.append(group_requests)
-            reasons.append(reason)
-    scorable = [reason == "" for reason in reasons]
-    for reason, count in Counter(filter(None, reasons)).items():
-        if not any(scorable[: len(instances)]):
+    excluded, note = keep_apart(task, [scored, locate])
+    notes.append(note)
+    groups = [
+        (scored or "", group[0].doc_id, False, group)
+        for group in _built(task, options, chat, limit=get_sample_size(task, options.limit))
+        if not excluded or document_key(task, group[0].doc) not in excluded
+    ]
+    if locate is not None:
+        scored_keys = {document_key(task, group[0].doc) for *_, group in groups}
+        twin, places = _on_split(task, locate, excluded | scored_keys)
+        located = _built(twin, options, chat, limit=None)
+        groups += [(locate, places[group[0].doc_id], True, group) for group in located]
+    prepared = PreparedTask(task.task_name, chosen, _delimiter(task, chat=chat is not None), task)
+    documents: list[Document] = []
+    reasons: Counter[str] = Counter()
+    for split, place, is_located, group in groups:
+        requests, reason = _requests_of(task, group, tokenizer)
+        if reason:
+            reasons[reason] += 1
+        else:
+            number = len(documents)
+            documents.append(
+                Document(prepared, number, split, int(place), is_located, group, requests)
+            )
+    for reason, count in reasons.items():
+        if all(document.located for document in documents):
             raise TaskUnusable(f"no item of task '{task.task_name}' can be scored: {reason}")
-        notes.append(
-            f"{count} of {len(documents)} items of {task.task_name} were left out: {reason}"
-        )
+        notes.append(f"{count} of {len(groups)} items of {task.task_name} were left out: {reason}")
     if task.OUTPUT_TYPE == "generate_until":
         notes += tokenizer.generation_notes(task.task_name, task.config.generation_kwargs or {})
-    return PreparedTask(
-        name=task.task_name,
-        metric=chosen,
-        located=sum(scorable[len(instances) :]),
-        delimiter=_delimiter(task, chat=chat is not None),
-        splits=(scored or "", locate or ""),
-        notes=tuple(note for note in notes if note),
-        _task=task,
-        _instances=tuple(itertools.compress(documents, scorable)),
-        _requests=tuple(itertools.compress(requests, scorable)),
-        _chosen=tuple(chosen_documents),
-    )
+    return prepared, documents, list(filter(None, notes))
 
 
 def _requests_of(
@@ -324,13 +349,8 @@ def _delimiter(task: Any, *, chat: bool) -> str:
     return str(task.config.target_delimiter)
 
 
-def set_generation(task: Any, settings: Mapping[str, Any]) -> None:
-    """Replaces settings of a generation task, by lm-eval's rule.
-
-    Args:
-        task: A loaded harness task; it is changed.
-        settings: The value of `TaskOptions.generation`.
-    """
+def _set_generation(task: Any, settings: Mapping[str, Any]) -> None:
+    """Replaces settings of a generation task, by lm-eval's rule."""
     if task.OUTPUT_TYPE != "generate_until" or not settings:
         return
     stated = dict(task.config.generation_kwargs or {})
@@ -363,12 +383,6 @@ def _built(
         tuple(sorted(grouped[number], key=lambda instance: instance.idx))
         for number in sorted(grouped)
     ]
-
-
-def _own_locate_split(task: Any) -> str | None:
-    """Returns the locate split that the task's file states, whose items are never reported."""
-    stated = (task.config.metadata or {}).get("locate_split")
-    return None if stated is None else str(stated)
 
 
 def _splits(task: Any, locate_split: str | None) -> tuple[str | None, str | None]:

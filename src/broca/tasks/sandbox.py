@@ -35,7 +35,18 @@ ISOLATIONS: dict[Isolation, str] = {
 }
 """Descriptions of the isolations for the reader of a result."""
 
-_PROCESSES, _FILES_BYTES, _OPEN_FILES = 8, 2**24, 64
+_WALL_S = 30.0  # long, so that a busy machine changes no outcome
+
+_FILES_BYTES = 2**24
+
+_LIMITS = {
+    "RLIMIT_CPU": 3,  # seconds of each process
+    "RLIMIT_AS": 2**30,
+    "RLIMIT_NPROC": 8,
+    "RLIMIT_FSIZE": _FILES_BYTES,
+    "RLIMIT_NOFILE": 64,
+    "RLIMIT_CORE": 0,
+}
 
 _SITE = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
 
@@ -48,7 +59,7 @@ def main(length, limits, user, path):
     for name, most in limits.items():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        most = most if hard < 0 else min(most, hard)
         resource.setrlimit(kind, (most, most))
     if user:
         os.setgroups([])
@@ -81,43 +92,22 @@ class Sandbox:
 
     Args:
         isolation: What stands between a program and the machine.
-        cpu_s: Limit of processor time of each process of a program, in seconds.
-        wall_s: Limit of wall time in seconds; long, so that a busy machine changes no outcome.
-        memory_mib: Limit of the address space of each process of a program, in MiB.
 
     Raises:
         BadInput: The isolation does not work on this machine.
     """
 
-    def __init__(
-        self,
-        isolation: Isolation = "bubblewrap",
-        *,
-        cpu_s: int = 3,
-        wall_s: float = 30.0,
-        memory_mib: int = 1024,
-    ) -> None:
+    def __init__(self, isolation: Isolation = "bubblewrap") -> None:
         self.isolation = isolation
-        self._wall_s = wall_s
-        self._limits = {
-            "RLIMIT_CPU": cpu_s,
-            "RLIMIT_AS": memory_mib * 2**20,
-            "RLIMIT_FSIZE": _FILES_BYTES,
-            "RLIMIT_NOFILE": _OPEN_FILES,
-            "RLIMIT_NPROC": _PROCESSES,
-            "RLIMIT_CORE": 0,
-        }
         self._bwrap = shutil.which("bwrap") or ""
         missing = isolation == "bubblewrap" and not self._bwrap
         if missing or self.run("import math\nassert math.gcd(4, 6) == 2") != "passed":
-            refused = "bubblewrap may not make namespaces on this machine"
-            if missing:
-                refused = "bubblewrap is not installed (apt install bubblewrap)"
-            if isolation == "unsandboxed":
-                refused = "a bare Python does not run with resource limits on this machine"
+            refused = "is not installed (apt install bubblewrap)"
+            if not missing:
+                refused = "may not make namespaces on this machine"
             raise BadInput(
-                f"programs that models write cannot be enclosed: {refused}; only on a machine that "
-                "holds nothing of value, choose `allow_code` unsandboxed: resource limits alone"
+                f"programs that models write need bubblewrap, which {refused}; only on a machine "
+                "of no value choose `allow_code` unsandboxed, which has resource limits alone"
             )
 
     def run_all(self, programs: Sequence[str]) -> list[ProgramOutcome]:
@@ -141,7 +131,7 @@ class Sandbox:
         user = (1 << 30) + threading.get_native_id() if boxed and root else 0
         text = program.encode("utf-8", errors="replace")  # of lone surrogates
         token = secrets.token_hex(32).encode()
-        settings = json.dumps([len(text), self._limits, user, _SITE])
+        settings = json.dumps([len(text), _LIMITS, user, _SITE])
         command = [
             os.path.realpath(getattr(sys, "_base_executable", sys.executable)),
             *("-s", "-S", "-P", "-B", "-c", f"{_WORKER}\nmain(*{settings})"),
@@ -159,7 +149,7 @@ class Sandbox:
                 cwd=None if boxed else folder,
             )  # fmt: skip
             try:
-                process.communicate(text + token, self._wall_s)
+                process.communicate(text + token, _WALL_S)
             except subprocess.TimeoutExpired:
                 return "timed out"
             finally:

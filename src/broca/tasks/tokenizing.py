@@ -25,12 +25,13 @@ from lm_eval.models.utils import (
     normalize_gen_kwargs,
     resolve_max_length,
 )
+from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
+from transformers import GenerationConfig
 from transformers.utils import chat_template_utils
 
 from broca.errors import BadInput, TaskUnusable, first_line
 from broca.options import APPLIED_SETTINGS, REFUSED_SETTINGS, TaskOptions
 from broca.tasks.items import Request
-from broca.tasks.rolling import rolling_requests
 
 if TYPE_CHECKING:
     from broca.models import GatedModel
@@ -44,6 +45,9 @@ _OFF = {
     "forced_eos_token_id": None,
 }  # fmt: skip
 """Values of settings that change nothing, where this is not 0."""
+
+_KNOWN = frozenset(vars(GenerationConfig()))
+"""Settings of generations that transformers knows."""
 
 _TEMPLATE_FAULTS = (TemplateError, TypeError, ValueError, AttributeError, LookupError)
 """What a chat template may raise."""
@@ -106,7 +110,13 @@ class RequestTokenizer:
         self._max_length = max_length
         self._template_settings = dict(template_settings or {})
         self._day = day if says_date(tokenizer) else None
-        self._generation_config = generation_config
+        # the model's own settings that change the text or are not supported, and its own number of
+        # new tokens, which transformers prefers to a task's
+        self._own_settings = _that_matter(
+            {} if generation_config is None else vars(generation_config)
+        )
+        self._own_new_tokens = getattr(generation_config, "max_new_tokens", None)
+        self._generation = "" if generation_config is None else str(generation_config.to_dict())
         prefix = tokenizer.bos_token_id
         self._prefix = tokenizer.eos_token_id if prefix is None else prefix
         self._eos = (
@@ -152,9 +162,7 @@ class RequestTokenizer:
     @property
     def identity(self) -> tuple[int, int, str, str]:
         """Equal for tokenizers that make the same requests, while this object exists."""
-        config = self._generation_config
-        generation = "" if config is None else str(config.to_dict())
-        return id(self._tokenizer), self._max_length, self.name, generation
+        return id(self._tokenizer), self._max_length, self.name, self._generation
 
     def requests(self, instance: Instance) -> tuple[Request, ...]:
         """Tokenizes an lm-eval request: one request, or several whose values sum (rolling).
@@ -169,7 +177,7 @@ class RequestTokenizer:
         """
         kind, task = instance.request_type, instance.task_name or ""
         if kind == "generate_until":
-            return (self._generation(task, *instance.args[:2]),)
+            return (self._generated(task, *instance.args[:2]),)
         if kind == "loglikelihood":
             request = self.loglikelihood(*instance.args[:2])
             return (request,) if request.continuation else ()
@@ -355,9 +363,13 @@ class RequestTokenizer:
         tokens = self.encode(text)
         if not tokens:
             return ()
-        return rolling_requests(tokens, prefix=self._first(), max_length=self._max_length)
+        windows = get_rolling_token_windows(tokens, self._first(), self._max_length, 1)
+        return tuple(
+            Request("loglikelihood", tuple(context), tuple(continuation))
+            for context, continuation in map(make_disjoint_window, windows)
+        )
 
-    def _generation(self, task: str, context: str, options: dict[str, Any]) -> Request:
+    def _generated(self, task: str, context: str, options: dict[str, Any]) -> Request:
         normal = dict(normalize_gen_kwargs(options, _DEFAULT_NEW_TOKENS))
         if normal.get("do_sample"):
             raise TaskUnusable(
@@ -410,23 +422,6 @@ class RequestTokenizer:
         note = f"generations of {task} follow the model's generation_config, as in lm-eval: "
         return [note + listed] if settings else []
 
-    @cached_property
-    def _known_settings(self) -> frozenset[str]:
-        from transformers import GenerationConfig
-
-        return frozenset(vars(GenerationConfig()))
-
-    @cached_property
-    def _own_settings(self) -> dict[str, Any]:
-        """The model's own settings of generations that change the text or are not supported."""
-        config = self._generation_config
-        return {} if config is None else _that_matter(vars(config))
-
-    @property
-    def _own_new_tokens(self) -> int | None:
-        """The model's own number of new tokens, which transformers prefers to a task's."""
-        return getattr(self._generation_config, "max_new_tokens", None)
-
     def _settings(self, task: str, options: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the settings of a generation that change the most likely token.
 
@@ -438,7 +433,7 @@ class RequestTokenizer:
             TaskUnusable: A setting is unknown to transformers, or not supported.
         """
         for name in options:
-            if name not in self._known_settings or name == "eos_token_id":
+            if name not in _KNOWN or name == "eos_token_id":
                 raise TaskUnusable(
                     f"task '{task}' has a setting of generations that broca does not take: "
                     f"{name}={options[name]!r}; remove it from generation_kwargs"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from broca import searches
-from broca.atlases.assembling import assembled, at_chance
+from broca.atlases.assembly import assembled, at_chance
 from broca.errors import NothingToLocalize
 from broca.options import AtlasOptions, verb
 from broca.results.atlas import Atlas
@@ -16,7 +16,7 @@ from broca.runs.run import INTACT
 from broca.runs.search import REFERENCES
 from broca.runs.session import ablation_of, open_run
 from broca.runs.task_sets import compared_tasks, equal_tasks, load_tasks
-from broca.searches.atlas import AtlasProblem, AtlasSearch
+from broca.searches.atlas import AtlasProblem, atlas_rows, measure_atlas
 
 _DONORS = 100
 
@@ -42,7 +42,7 @@ def atlas(options: AtlasOptions) -> Atlas:
         stages.enter("building the tasks")
         task_options = opened.options.task_options
         names = compared_tasks(options.tasks, gated, opened.catalog)
-        budget = AtlasSearch.budget(options.rows, len(names))
+        budget = atlas_rows(options.rows, len(names))
         benchmarks = load_tasks(gated, names, opened.catalog, options=task_options)
         tasks = equal_tasks(benchmarks, items=options.items, seed=seed)
         every = np.arange(len(tasks.bank))
@@ -79,10 +79,10 @@ def atlas(options: AtlasOptions) -> Atlas:
         problem = AtlasProblem(
             components=len(gated.components),
             tasks={name: referenced.places[name] for name in names},
-            rows=options.rows,
+            rows=budget,
             seed=seed,
         )
         run.note_search("atlas", problem, {})
-        chart = searches.run(AtlasSearch(problem), run.responding(referenced.response))
+        chart = searches.run(measure_atlas(problem), run.responding(referenced.response))
         stages.enter("reading the matrix")
         return assembled(run, chart, scores, referenced, k=options.k, seed=seed, started=started)

@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from broca.errors import BadInput
-from broca.explorer.conversations import Conversation, Exchange
-from broca.options import ChatOptions, TaskOptions
-from broca.published import is_published, published_heads
-from broca.runs.progress import Report, Stages
+import torch
+from transformers.generation.streamers import TextStreamer
+
+from broca.errors import BadInput, nearest
+from broca.models import GatedModel, greedy
+from broca.options import APPLIED_SETTINGS, ChatOptions, TaskOptions, verb
+from broca.published import published_heads
+from broca.runs.progress import Stages
 from broca.runs.session import model_and_heads, model_in_use
+from broca.tasks import RequestTokenizer
 
-SELECTION = "selection"
-"""The name of the set that a conversation begins with."""
+INTACT, ABLATED = "intact", "ablated"
+"""The two voices."""
+
+COMMANDS = {
+    "off": "NAMES: ablate these too, such as L0H5 or L0H5+L1H2; without names those of the start",
+    "on": "NAMES: leave these intact again; without names all of them",
+    "scale": "X: the factor of the ablated components' outputs",
+    "both": "answer intact and ablated",
+    "one": "answer ablated alone",
+    "reset": "forget what was said",
+    "help": "list the commands",
+    "quit": "end",
+}
+"""The commands that follow a slash, with their descriptions."""
 
 
-def chat(
-    options: ChatOptions,
-    lines: Iterable[str],
-    *,
-    write: Callable[[str, str], None] = lambda voice, text: None,
-    on_start: Callable[[Conversation], None] = lambda conversation: None,
-    on_progress: Report | None = None,
-) -> tuple[Exchange, ...]:
+@dataclass(frozen=True)
+class Exchange:
+    """A prompt and the answers of the voices.
+
+    Attributes:
+        prompt: The prompt.
+        components: The scaled components of the ablated voice.
+        scale: Factor of their outputs.
+        answers: The answers by voice.
+    """
+
+    prompt: str
+    components: tuple[str, ...]
+    scale: float
+    answers: dict[str, str]
+
+
+@verb(ChatOptions)
+def chat(options: ChatOptions) -> tuple[Exchange, ...]:
     """Lets a model answer line by line, intact and with some components ablated or scaled.
 
     Lines that begin with a slash are commands; `/help` lists them. Each voice has its own history.
     An invalid command gets an answer and changes nothing.
-
-    Args:
-        options: The model, its components and how it answers.
-        lines: What the user says, line by line.
-        write: Receives pieces of answers as they are generated, each with its voice, `intact` or
-            `ablated`; the conversation's own lines have an empty voice.
-        on_start: Receives the conversation before the first line is read.
-        on_progress: Receives the current stage before that.
 
     Returns:
         The prompts and their answers.
@@ -42,27 +65,147 @@ def chat(
     Raises:
         BrocaError: The model or a component does not exist.
     """
-    template = TaskOptions(chat_template=True, chat_template_kwargs=options.chat_template_kwargs)
-    model, named = model_and_heads(options.target, options.heads)
-    with model_in_use(model, options.model_options, Stages(on_progress)) as gated:
-        if is_published(named):
-            assert isinstance(named, str)
-            named = published_heads(
-                named, layers=gated.structure.layers, heads=gated.structure.projections[0].heads
-            )
-        parts = gated.gated_parts(named, options.scale)
+    write = options.write or (lambda voice, text: None)
+    target, heads = model_and_heads(options.target, options.heads)
+    with model_in_use(target, options.model_options, Stages(options.on_progress)) as model:
+        if model.tokenizer is None:
+            raise BadInput(f"model '{model.name}' has no tokenizer: a conversation needs one")
+        parts = model.gated_parts(published_heads(heads, model), options.scale)
         names = tuple(component.name for component in parts.named)
-        conversation = Conversation(
-            gated, names, options.scale, {SELECTION: names}, options.system_prompt,
-            options.max_new_tokens,
-            template_settings=template.template_settings,
-        )  # fmt: skip
-        on_start(conversation)
-        for line in lines:
+        conversation = _Conversation(model, options, names)
+        write("", f"{conversation.state()}; /help lists the commands, /quit ends")
+        for line in options.lines:
+            if line.strip() == "/quit":
+                break
             try:
-                conversation.hear(line, write)
+                if line.startswith("/"):
+                    write("", conversation.follow(line[1:].strip()))
+                elif line.strip():
+                    conversation.answer(line, write)
             except BadInput as error:
                 write("", str(error))
-            if conversation.ended:
-                break
         return tuple(conversation.exchanges)
+
+
+class _Conversation:
+    """What is ablated now, who answers, and what was said, which each voice remembers as its own.
+
+    If the tokenizer has a chat template, it formats the messages; otherwise the model continues the
+    plain text of the conversation.
+    """
+
+    def __init__(self, model: GatedModel, options: ChatOptions, names: tuple[str, ...]) -> None:
+        self.exchanges: list[Exchange] = []
+        self._model, self._options = model, options
+        self._first = self._components = names
+        self._scale = options.scale
+        variables = options.chat_template_kwargs
+        self._template = TaskOptions(chat_template=True, chat_template_kwargs=variables)
+        self._voices: tuple[str, ...] = (INTACT, ABLATED)
+
+    def state(self) -> str:
+        """Describes the ablated components."""
+        if not self._components:
+            return "nothing is ablated"
+        how = "ablated" if self._scale == 0 else f"scaled by {self._scale:g}"
+        return f"{'+'.join(self._components)} {how}"
+
+    def follow(self, words: str) -> str:
+        """Executes a command and describes the new state.
+
+        Raises:
+            BadInput: The command is unknown or invalid, and was not executed.
+        """
+        name, _, argument = words.partition(" ")
+        if name not in COMMANDS:
+            raise BadInput(f"/{name} is unknown{nearest(name, COMMANDS)}; /help lists the commands")
+        if name == "help":
+            return "\n".join(f"/{word} {text}" for word, text in COMMANDS.items())
+        if name == "reset":
+            self.exchanges.clear()
+        elif name == "both":
+            self._voices = (INTACT, ABLATED)
+        elif name == "one":
+            self._voices = (ABLATED,)
+        elif name == "scale":
+            try:
+                scale = float(argument)
+            except ValueError:
+                scale = math.nan
+            if not math.isfinite(scale):
+                raise BadInput(f"/scale needs a number, not '{argument}'")
+            self._scale = scale
+        else:
+            named = self._model.gated_parts("+".join(argument.replace(",", " ").split())).named
+            names = [component.name for component in named]
+            if name == "on":
+                left = (each for each in self._components if names and each not in names)
+                self._components = tuple(left)
+            elif names:
+                self._components = tuple(dict.fromkeys((*self._components, *names)))
+            else:
+                self._components = self._first
+        return self.state()
+
+    def answer(self, prompt: str, write: Callable[[str, str], None]) -> None:
+        """Answers a prompt in every voice, piece by piece."""
+        answers = {}
+        for voice in self._voices:
+            write(voice, "")  # its turn, even if the answer is empty
+            tokens = self._tokens(prompt, voice)
+            with self._model.ablated(self._components if voice == ABLATED else (), self._scale):
+                answers[voice] = self._generated(tokens, partial(write, voice))
+        self.exchanges.append(Exchange(prompt, self._components, self._scale, answers))
+
+    def _tokens(self, prompt: str, voice: str) -> list[int]:
+        """Returns the tokens of a voice: its history and the prompt, as many as fit."""
+        model, system = self._model, self._options.system_prompt
+        history = [(past.prompt, past.answers.get(voice, "")) for past in self.exchanges]
+        if getattr(model.tokenizer, "chat_template", None):
+            messages = [{"role": "system", "content": system}] if system else []
+            for question, answer in history:
+                messages.append({"role": "user", "content": question})
+                messages.append({"role": "assistant", "content": answer})
+            messages.append({"role": "user", "content": prompt})
+            text = RequestTokenizer.of(model, self._template).chat(messages)
+            tokens = list(model.tokenizer.encode(text, add_special_tokens=False))
+        else:
+            lines = [system] if system else []
+            lines += [question + answer for question, answer in history]
+            tokens = list(model.tokenizer.encode("\n".join([*lines, prompt])))
+        room = max(1, model.max_length - self._options.max_new_tokens)
+        return tokens[-room:]
+
+    def _generated(self, tokens: list[int], write: Callable[[str], None]) -> str:
+        """Generates with transformers' own loop, which obeys the model's `generation_config`."""
+        model, tokenizer = self._model.model, self._model.tokenizer
+        streamer = _Pieces(tokenizer, write)
+        padding = tokenizer.pad_token_id
+        input_ids = torch.tensor([tokens], device=self._model.device)
+        try:
+            with torch.no_grad(), greedy(model, keep=(*APPLIED_SETTINGS, "stop_strings")):
+                output = model.generate(
+                    input_ids=input_ids,
+                    attention_mask=torch.ones_like(input_ids),
+                    max_new_tokens=self._options.max_new_tokens,
+                    pad_token_id=tokenizer.eos_token_id if padding is None else padding,
+                    tokenizer=tokenizer,
+                    streamer=streamer,
+                )
+        except KeyboardInterrupt:  # ends the answer, not the conversation
+            return "".join(streamer.pieces)
+        return str(tokenizer.decode(output[0, len(tokens) :], skip_special_tokens=True))
+
+
+class _Pieces(TextStreamer):  # type: ignore[misc]  # transformers has no types
+    """Passes text on as it is generated."""
+
+    def __init__(self, tokenizer: Any, write: Callable[[str], None]) -> None:
+        super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=True)
+        self._write = write
+        self.pieces: list[str] = []
+
+    def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
+        if text:
+            self.pieces.append(text)
+            self._write(text)

@@ -29,17 +29,15 @@ def compare(options: CompareOptions) -> Comparison:
     names, selections = tasks_of(subjects, options.tasks), selections_of(subjects, options.heads)
     seed = seed_of(subjects, options.seed)
     ablation = ablation_of(run_options.ablation_options, seed)
-    collection, stages = (
-        Collection([subject.label for subject in subjects]),
-        Stages(run_options.on_progress),
-    )
+    collection = Collection(subjects, selections, rows, options.response, seed)
+    stages = Stages(run_options.on_progress)
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for subject in subjects:
             model_options = replace(run_options.model_options, revision=subject.revision)
             within = replace(run_options.within(space), model_options=model_options)
             with open_run(subject.model, within, stages, others=[names]) as opened:
                 subject.require_weights(opened.model)
-                collection.require_components(opened.model, subject.label)
+                collection.require_components(opened.model.components.names, subject.label)
                 for selection in selections:
                     opened.model.components.columns(selection.components)
                 opened.stages.enter(f"building the tasks of {subject.label}")
@@ -59,5 +57,5 @@ def compare(options: CompareOptions) -> Comparison:
                         "task_options": opened.options.task_options.to_dict(),
                     },
                 )  # fmt: skip
-                collection.measure(run, subject.label, selections, rows, seed, options.response)
-    return collection.compared(subjects, ablation, level=options.level, seed=seed)
+                collection.measure(run, subject.label)
+    return collection.compared(ablation, level=options.level)

@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
-from broca.results.checks import Diagnosis
-from broca.runs import machine
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broca.errors import BadInput, first_line
+from broca.results.checks import CheckState, Diagnosis, MachineCheck
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+CORE = ("numpy", "torch", "transformers", "datasets", "lm_eval")
+"""Modules that every run imports."""
+
+DEVELOPMENT = {"dev", "docs"}
+"""Extras that a user does not need."""
+
+TIGHT_BYTES = 2**30
+"""Free memory or disk below which a check warns."""
+
+_GIB = 2**30
 
 
 def doctor() -> Diagnosis:
@@ -14,4 +38,138 @@ def doctor() -> Diagnosis:
     Returns:
         Every check, with the command that fixes what is missing.
     """
-    return machine.examine()
+    checks = [_python(), *map(_module, CORE)]
+    if all(check.state != "broken" for check in checks):
+        checks += _looked(
+            ("gates", _gates),
+            ("devices", _devices),
+            ("isolation for code tasks", _isolation),
+        )
+    checks += [*_extras(), _memory(), *_disks()]
+    return Diagnosis(checks=tuple(checks))
+
+
+def _python() -> MachineCheck:
+    return MachineCheck(
+        "versions", "ok", f"Python {platform.python_version()}, broca {version('broca')}"
+    )
+
+
+def _module(name: str) -> MachineCheck:
+    """Checks that a module can be imported."""
+    package = name.replace("_", "-")
+    mend = f"{sys.executable} -m pip install -I {package}"
+    try:
+        import_module(name)
+        return MachineCheck(package, "ok", version(package))
+    except PackageNotFoundError:
+        return MachineCheck(package, "broken", "imported, but its version is unknown", mend)
+    except Exception as error:  # noqa: BLE001  # a broken installation may raise anything
+        return MachineCheck(package, "broken", f"cannot be imported: {first_line(error)}", mend)
+
+
+def _looked(*looks: tuple[str, Callable[[], MachineCheck]]) -> Iterator[MachineCheck]:
+    """Runs checks that may raise any exception on an unknown machine."""
+    for name, look in looks:
+        try:
+            yield look()
+        except Exception as error:  # noqa: BLE001  # the check reports it
+            state: CheckState = "broken" if name == "gates" else "missing"
+            mend = f"{sys.executable} -m pip install -I broca torch transformers"
+            yield MachineCheck(name, state, first_line(error), mend)
+
+
+def _gates() -> MachineCheck:
+    """Loads a shipped model, which includes the self-test of its gates."""
+    from broca.models import load
+
+    gated = load("reference-small", device="cpu", offline=True)
+    return MachineCheck("gates", "ok", f"{gated.name} is loaded and passes its self-test")
+
+
+def _devices() -> MachineCheck:
+    import torch
+
+    threads = f"CPU with {torch.get_num_threads()} threads"
+    if not torch.cuda.is_available():
+        built = torch.version.cuda or torch.version.hip
+        remedy = "" if built else "https://pytorch.org/get-started installs torch for a GPU"
+        return MachineCheck("devices", "ok", f"{threads}, no GPU", remedy)
+    gpus = []
+    for number in range(torch.cuda.device_count()):
+        free, total = torch.cuda.mem_get_info(number)
+        name = torch.cuda.get_device_name(number)
+        gpus.append(f"cuda:{number} {name}, {free / _GIB:.1f} of {total / _GIB:.1f} GiB free")
+    return MachineCheck("devices", "ok", "; ".join([*gpus, threads]))
+
+
+def _isolation() -> MachineCheck:
+    """Checks by trial that programs that models write can be isolated."""
+    from broca.tasks.sandbox import ISOLATIONS, Sandbox
+
+    name = "isolation for code tasks"
+    try:
+        return MachineCheck(name, "ok", ISOLATIONS[Sandbox().isolation])
+    except BadInput as error:
+        remedy = "apt install bubblewrap"
+        if sys.platform != "linux":
+            remedy = "run tasks that execute code on Linux, with bubblewrap"
+        elif shutil.which("bwrap"):
+            remedy = "allow users to create namespaces: sysctl kernel.unprivileged_userns_clone=1"
+        return MachineCheck(name, "missing", str(error), remedy)
+
+
+def _extras() -> Iterator[MachineCheck]:
+    """Checks every extra of the package except those for its developers."""
+    from packaging.requirements import Requirement
+
+    requirements = [Requirement(text) for text in requires("broca") or ()]
+    core = {requirement.name for requirement in requirements if _applies(requirement, "")}
+    for extra in metadata("broca").get_all("Provides-Extra") or ():
+        if extra not in DEVELOPMENT:
+            # a package may be named twice, with a higher bound for newer versions of Python
+            packages = dict.fromkeys(
+                requirement.name for requirement in requirements if _applies(requirement, extra)
+            )
+            yield from (_extra(extra, package) for package in packages if package not in core)
+
+
+def _applies(requirement: Requirement, extra: str) -> bool:
+    """Whether an installation with one extra, or with none (""), has this requirement here."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
+def _extra(extra: str, package: str) -> MachineCheck:
+    try:
+        return MachineCheck(extra, "ok", f"{package} {version(package)}")
+    except PackageNotFoundError:
+        remedy = f"{sys.executable} -m pip install 'broca[{extra}]'"
+        return MachineCheck(extra, "missing", f"{package} is not installed", remedy)
+
+
+def _memory() -> MachineCheck:
+    """Checks the memory that is available without swapping."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        kib = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+        free = kib * 1024
+    except (OSError, StopIteration):
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    remedy = "" if free >= TIGHT_BYTES else "close other programs, or use a smaller model"
+    return MachineCheck("free memory", "ok", f"{free / _GIB:.1f} GiB", remedy)
+
+
+def _disks() -> Iterator[MachineCheck]:
+    """Checks the disk space for out folders and for models of the hub."""
+    places = {"free disk here": Path.cwd()}
+    try:
+        from huggingface_hub import constants
+
+        places["free disk of the hub's cache"] = Path(constants.HF_HUB_CACHE)
+    except ImportError:  # reported already: transformers cannot be imported without it
+        pass
+    for name, place in places.items():
+        folder = next(path for path in (place, *place.parents) if path.exists())
+        free = shutil.disk_usage(folder).free
+        remedy = "" if free >= TIGHT_BYTES else "free space, or use another disk (HF_HOME, `out`)"
+        yield MachineCheck(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)

@@ -10,7 +10,7 @@ from broca.exports import ExportRequest, Origin
 from broca.options import ExportOptions, RunOptions, verb
 from broca.results.export import BaseModel, Export
 from broca.runs.progress import Stages
-from broca.runs.provenance import model_info
+from broca.runs.run import model_info
 from broca.runs.session import open_run
 
 

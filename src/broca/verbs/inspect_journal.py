@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
-from broca.journal import Journal, read_runs
-from broca.results.runs import JournalCondition, JournalContents, JournalRun
-
-TABLES = ("rows", "masks", "items", "gradients", "outputs", "vectors")
-"""Tables whose lines are counted."""
-
-_CONDITIONS = (
-    "SELECT weights, dtype, ablation, scale, conditions.response, count(*) FROM rows "
-    "JOIN conditions ON conditions.id = rows.condition GROUP BY conditions.id"
-)
+from broca.results.runs import JournalCondition, JournalContents
+from broca.store import Journal, read_condition, read_runs
 
 
 def inspect_journal(file: str | Path) -> JournalContents:
-    """Counts what a journal holds, and lists its runs.
-
-    `broca.journal` reads single rows, and checks and prunes a journal.
+    """Counts what a journal holds, and lists its runs; `broca.store` reads single rows.
 
     Args:
         file: A journal, such as `broca-out/journal.sqlite`. It is not changed.
@@ -28,24 +19,34 @@ def inspect_journal(file: str | Path) -> JournalContents:
         BrocaError: The file does not exist, is no journal, or is damaged.
     """
     with Journal(file, read_only=True) as journal:
-        counts = {table: journal.query(f"SELECT count(*) FROM {table}")[0][0] for table in TABLES}
-        vectors = dict(journal.query("SELECT kind, count(*) FROM vectors GROUP BY kind"))
-        conditions = journal.query(_CONDITIONS)
+        counts = Counter(
+            rows=0, masks=0, items=0, gradients=0, outputs=0, vectors=0
+        )  # in the order in which they are shown
+        counts.update({table: len(list(journal.lines(table))) for table in ("masks", "items")})
+        rows: Counter[int] = Counter()
+        vectors: Counter[str] = Counter()
+        for batch in journal.lines("batches"):
+            counts[batch.kind] += batch.rows
+            if batch.kind == "rows":
+                rows[batch.condition] += batch.rows
+            if batch.kind == "vectors":
+                vectors[batch.role] += batch.rows
+        conditions = {number: read_condition(journal, number) for number in sorted(rows)}
+        counts["gradients"] = sum(rows[n] for n, with_ in conditions.items() if with_.gradients)
         runs = read_runs(journal)
     return JournalContents(
-        counts=counts,
-        vectors=vectors,
+        counts=dict(counts),
+        vectors=dict(vectors),
         conditions=tuple(
             JournalCondition(
-                weights=weights, dtype=dtype, ablation=ablation, scale=scale, response=response,
-                rows=rows,
+                weights=condition.weights,
+                dtype=condition.dtype,
+                ablation=condition.ablation,
+                scale=condition.scale,
+                response=condition.response,
+                rows=rows[number],
             )
-            for weights, dtype, ablation, scale, response, rows in conditions
+            for number, condition in conditions.items()
         ),
-        runs=tuple(
-            JournalRun(**{
-                **vars(run), "components": len(run.components), "items": len(run.items)
-            })
-            for run in runs
-        ),
-    )  # fmt: skip
+        runs=tuple(runs),
+    )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from broca.options import LocalizeOptions, verb
-from broca.results.localization import Localization
+from broca.results.base import AblationInfo
+from broca.results.localization import Cost, Localization, SearchInfo, ranked
 from broca.runs import search
-from broca.runs.assembling import localization
+from broca.runs.run import model_info
 from broca.runs.session import ablation_of, open_run
-from broca.verification import QUICK
+from broca.runs.task_sets import TaskSet, chance_notes
+from broca.searches import Ranking
+from broca.verification import QUICK, plain_verification
 from broca.verification.effects import ablate_alone
 from broca.verification.interactions import pairwise, require_count
 
@@ -63,7 +67,73 @@ def localize(options: LocalizeOptions) -> Localization:
         pairs = pairwise(components.names, leading, confirm, run.measure)
         again = range(seed + 1, seed + options.seeds)
         repeats = [search.repeat(opened, options, method, seed=number) for number in again]
-        return localization(
-            run, method, searched, baseline, after, verification, shared, pairs, repeats,
-            task_options=run.options.task_options, seed=seed, started=started,
+        if verification is None:
+            verification = plain_verification(
+                model_info(run.model), selected, run.ablation, tasks.trial(), baseline, after
+            )
+        scoring_rows = run.scoring_rows
+        measured, tokens = run.finish()
+        return Localization(
+            model=model_info(run.model),
+            task=tasks.task,
+            others=tasks.others,
+            same_skill=tasks.same_skill,
+            search=SearchInfo(method, ranking.options, seed, run.search_response),
+            cost=Cost(
+                rows=run.search_rows,
+                verification_rows=scoring_rows,
+                tokens=tokens,
+                wall_s=round(time.perf_counter() - started, 3),
+                measured=measured,
+            ),
+            baseline=baseline,
+            ranking=ranked(components, ranking.effects, ranking.order, **ranking.details),
+            interactions=tuple(pairs),
+            repeats=tuple(repeats),
+            off_target_effects={}
+            if ranking.others is None
+            else {
+                components.names[column]: float(ranking.others[column]) for column in ranking.order
+            },
+            shared_effects=shared.effects,
+            universal=shared.universal,
+            selected=selected,
+            abstained=not selected,
+            reason=ranking.reason,
+            verification=replace(verification, rows=scoring_rows, documents=tasks.documents),
+            response=searched.referenced.response,
+            components=run.model.kinds,
+            ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
+            task_options=run.options.task_options.to_dict(),
+            notes=(
+                *_notes(tasks, baseline), *searched.referenced.notes,
+                *_groups(components.names, ranking),
+            ),
+            answer=ranking.answer,
+            additivity=ranking.additivity,
         )  # fmt: skip
+
+
+def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
+    """Notes on the tasks for the reader."""
+    notes = list(tasks.notes)
+    capability = tasks.benchmarks[tasks.task].capability
+    for name, benchmark in tasks.benchmarks.items():
+        notes += tasks.notes_of(name)
+        if name == tasks.task:
+            continue
+        if benchmark.capability == capability:
+            notes.append(
+                f"{name} measures the same capability ({capability}) as {tasks.task}: it is "
+                "reported separately, and its drop is not an off-target drop"
+            )
+    return (*notes, *chance_notes(tasks, baseline))
+
+
+def _groups(names: Sequence[str], ranking: Ranking) -> tuple[str, ...]:
+    """The method's notes, and its groups of components."""
+    groups = (
+        f"{name}: {', '.join(names[column] for column in columns) or 'none'}"
+        for name, columns in ranking.groups.items()
+    )
+    return (*ranking.notes, *groups)

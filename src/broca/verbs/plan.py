@@ -11,8 +11,7 @@ from broca import searches
 from broca.errors import BadInput
 from broca.options import PlanOptions, verb
 from broca.results.runs import CostEstimate, MethodCost
-from broca.runs.provenance import model_info
-from broca.runs.run import tokens_of
+from broca.runs.run import model_info, tokens_of
 from broca.runs.search import problem_of, require_selection
 from broca.runs.session import open_run
 from broca.runs.speed import speed_of

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
 from broca.components import Component, ComponentSet
-from broca.journal import Journal
-from broca.journal.reading import find_run
 from broca.options import RefitOptions, verb
 from broca.recovery import recovery_name
-from broca.results.localization import AdditivityInfo, Refit, ranked
-from broca.runs.journaled_runs import localized_in, mask_changes, problem_of_run, task_rows
+from broca.results.localization import ranked
+from broca.results.localization import Refit
+from broca.runs.replay import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
 from broca.searches.regression import rank_by_regression
+from broca.store import Journal, find_run
 
 
 @verb(RefitOptions)
@@ -42,19 +42,18 @@ def refit(options: RefitOptions) -> Refit:
         masks, changes = masks[usual], changes[usual]
     if k is not None:
         problem = replace(problem, k=k)
-    ranking = rank_by_regression(problem, masks, changes, recovery, resamples=options.resamples)
-    additivity = ranking.additivity
-    components = ComponentSet(tuple(Component.parse(name) for name in run.components))
+    ranking = rank_by_regression(problem, masks, changes, recovery, {}, resamples=options.resamples)
+    components = ComponentSet(tuple(Component.parse(name) for name in rows.components))
     return Refit(
         task=str(run.settings["task"]),
         method=method,
         recovery=recovery_name(recovery),
-        response=rows.response,
+        response=rows.condition.response,
         rows=len(rows.responses),
         masks=len(masks),
         ranking=ranked(components, ranking.effects, ranking.order, **ranking.details),
         selected=tuple(components.names[column] for column in ranking.selected),
         reason=ranking.reason,
-        additivity=None if additivity is None else AdditivityInfo(**asdict(additivity)),
+        additivity=ranking.additivity,
         notes=ranking.notes,
     )

@@ -8,12 +8,13 @@ from broca.options import StressOptions, verb
 from broca.results.localization import Localization
 from broca.results.stress_test import StressTest
 from broca.runs.folder import options_of_run
-from broca.runs.provenance import model_info
+from broca.runs.run import model_info
 from broca.runs.session import model_and_heads, named_heads, open_run, require_names
 from broca.runs.task_sets import TaskSet
 from broca.stress_tests.families import load_family
 from broca.stress_tests.properties import (
     decodability,
+    judge,
     necessity,
     positive_control,
     reversal,
@@ -21,7 +22,6 @@ from broca.stress_tests.properties import (
     transfer,
 )
 from broca.stress_tests.subject import StressSubject
-from broca.stress_tests.verdict import judge
 
 
 @verb(StressOptions)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from broca.components import ComponentSet
 from broca.measurement import Execute
-from broca.recovery import highest, interval
+from broca.recovery.joint import highest, interval
 from broca.verification.statistics import bootstrap_drops
 from broca.verification.trial import Trial
 

@@ -46,6 +46,10 @@ Answer = Callable[[Plan], list[tuple[Output, ...]]]
 Sets = Sequence[Sequence[int]]
 """Columns of sets of components."""
 
+Pair = tuple[tuple[Values, Values], tuple[Values, Values]]
+"""Responses to the task's items before and after a member is ablated: alone, and last of its set,
+which shows redundant heads."""
+
 FLAT = 0.05
 """A curve is flat from the k beyond which no further head significantly costs more than this."""
 
@@ -172,12 +176,20 @@ class Examiner:
         report("verifying: random sets")
         controls = self._controls(columns, subset, on_subset)
         report("verifying: each member")
-        places = trial.at_most(scope.member_items or len(trial.places[trial.task]))[trial.task]
-        rows = self._member_rows(columns, measured, places)
-        elsewhere = self._elsewhere(columns, subset, on_subset)
+        task_items = trial.at_most(scope.member_items or len(trial.places[trial.task]))
+        places = {trial.task: task_items[trial.task]}
+        single = [[column] for column in columns]
+        others = [_without(columns, column) for column in columns]
+        alone, restored = np.split(self._responses([*single, *others], places)[trial.task], 2)
+        on_items = self._picked(measured, places)[trial.task]
+        pairs = [
+            ((on_items[0], of_member), (without_member, on_items[1]))
+            for of_member, without_member in zip(alone, restored, strict=True)
+        ]
+        elsewhere = self._elsewhere(single, subset, on_subset)
         report("verifying: the outputs")
         failures, samples = self.outputs(columns, measured)
-        members = self._members(columns, places, rows, elsewhere)
+        members = self._members(columns, places[trial.task], pairs, elsewhere)
         curve = None
         if scope.curve:
             report("verifying: k from 0 on")
@@ -353,54 +365,29 @@ class Examiner:
             )
         return tuple(controls)
 
-    def _member_rows(
-        self, columns: Sequence[int], measured: Mapping[str, Values], places: NDArray[np.intp]
-    ) -> Values:
-        """Measures each member alone, and the set without it, which shows redundant heads.
-
-        Returns:
-            Responses to items of the task, `(2 + 2 * members, items)`: intact, with the set
-            ablated, with only each member ablated, and with all members except each.
-        """
-        name = self.trial.task
-        known = self._picked(measured, {name: places})[name]
-        if len(columns) < 2:
-            return known[[0, 1, 1, 0][: 2 + 2 * len(columns)]]
-        sets = [[column] for column in columns] + [_without(columns, column) for column in columns]
-        return np.concatenate([known, self._responses(sets, {name: places})[name]])
-
     def _elsewhere(
-        self, columns: Sequence[int], subset: Places, on_subset: Mapping[str, Values]
+        self, single: Sets, subset: Places, on_subset: Mapping[str, Values]
     ) -> list[dict[str, Interval]]:
-        """Returns for each member the drops of the other tasks without it alone."""
+        """Returns the drops of the other tasks without each single component."""
         places = {name: subset[name] for name in self.trial.names if name != self.trial.task}
-        if not places or not columns:
-            return [{} for _ in columns]
-        if len(columns) == 1:
-            alone = {name: on_subset[name][1:] for name in places}
-        else:
-            alone = self._responses([[column] for column in columns], places)
+        alone = self._responses(single, places) if places else {}
         return [
             {
                 name: self._interval(name, on_subset[name][0], rows[number])
                 for name, rows in alone.items()
             }
-            for number in range(len(columns))
+            for number in range(len(single))
         ]
 
     def _members(
         self,
         columns: Sequence[int],
         places: NDArray[np.intp],
-        rows: Values,
+        pairs: Sequence[Pair],
         elsewhere: Sequence[dict[str, Interval]],
     ) -> tuple[Member, ...]:
-        """Returns the contribution of each member from its rows, with some outputs it changes."""
-        scope, (intact, ablated, *others) = self.scope, rows
-        pairs = [
-            ((intact, alone), (restored, ablated))
-            for alone, restored in zip(others[: len(columns)], others[len(columns) :], strict=True)
-        ]
+        """Returns the contribution of each member, with some outputs that it changes."""
+        scope = self.scope
         p_values = [
             min(paired_test(*values, seed=scope.seed)[1] for values in pair) for pair in pairs
         ]
@@ -428,7 +415,7 @@ class Examiner:
         columns: Sequence[int],
         column: int,
         places: NDArray[np.intp],
-        pair: tuple[tuple[Values, Values], tuple[Values, Values]],
+        pair: Pair,
     ) -> tuple[tuple[Sample, ...], Literal["intact", "ablated"]]:
         """Returns outputs whose score a member changes, and the state of the others in them.
 

@@ -62,7 +62,7 @@ def modes_of(
     before: ItemOutputs,
     after: ItemOutputs,
     right: NDArray[np.bool_] | None = None,
-) -> tuple[dict[str, list[bool]], ...]:
+) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
     """Returns the failure modes of every item's output, intact and with a set ablated.
 
     - `repetition`: see `repeats`.
@@ -84,18 +84,14 @@ def modes_of(
         For each mode, a boolean for each item, before and after.
     """
     right = np.zeros(len(items), dtype=bool) if right is None else right
-    modes: list[dict[str, list[bool]]] = []
+    modes = []
     for answers in (before, after):
         texts = [_generated(outputs) for outputs in answers]
-        modes.append(
-            {
-                "repetition": [text is not None and repeats(text) for text in texts],
-                "constant": [False] * len(items),
-                "empty": [text is not None and not text.strip() for text in texts],
-                "collapse": [False] * len(items),
-            }
-        )
-    modes[1]["empty"] = (np.array(modes[1]["empty"], dtype=bool) & ~right).tolist()
+        modes.append(dict.fromkeys(MODES, np.zeros(len(items), dtype=bool)))
+        modes[-1]["repetition"] = np.array([text is not None and repeats(text) for text in texts])
+        modes[-1]["empty"] = np.array([text is not None and not text.strip() for text in texts])
+    intact, ablated = modes
+    ablated["empty"] &= ~right
     identities = [
         [_identity(item, outputs) for item, outputs in zip(items, answers, strict=True)]
         for answers in (before, after)
@@ -106,13 +102,9 @@ def modes_of(
         usual = counted[0].most_common(1)[0][1] / total
         answer, times = counted[1].most_common(1)[0]
         if times / total >= max(_CONSTANT, usual + _CONSTANT_EXCESS):
-            same = np.array([text == answer for text in identities[1]])
-            modes[1]["constant"] = (same & ~right).tolist()
-    modes[1]["collapse"] = [
-        _collapsed(item, intact, ablated)
-        for item, intact, ablated in zip(items, before, after, strict=True)
-    ]
-    return tuple(modes)
+            ablated["constant"] = np.array([text == answer for text in identities[1]]) & ~right
+    ablated["collapse"] = np.array(list(map(_collapsed, items, before, after)), dtype=bool)
+    return intact, ablated
 
 
 def failures(
@@ -137,11 +129,7 @@ def failures(
         can_fail: Whether the intact model is above chance; otherwise no loss is explained.
     """
     intact, ablated = modes_of(items, before, after, scores[1] >= _RIGHT)
-    broken_before, broken_after = (
-        np.array([modes[mode] for mode in MODES], dtype=bool).any(axis=0)
-        for modes in (intact, ablated)
-    )
-    new = broken_after & ~broken_before
+    new = np.any([*ablated.values()], axis=0) & ~np.any([*intact.values()], axis=0)
     skill = float(np.mean(scores[0])) - chance
     lost = float(np.mean((scores[0] - scores[1]) * new))
     common = Counter(answer_text(outputs) for outputs in after).most_common(1)[0][0]

@@ -1,8 +1,7 @@
 """Neuron commands within this process."""
 
 from cli.running import broca
-
-from broca.journal import Journal
+from journals import totals
 
 
 def neurons(*arguments):
@@ -14,6 +13,4 @@ def neurons(*arguments):
 
 def scored(folder):
     """Vectors in the journal of an out folder."""
-    with Journal(folder / "journal.sqlite", read_only=True) as journal:
-        ((vectors,),) = journal.query("SELECT count(*) FROM vectors")
-    return vectors
+    return totals(folder / "journal.sqlite")["vectors"]

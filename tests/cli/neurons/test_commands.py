@@ -23,7 +23,6 @@ def test_locate_writes_neurons_json(out):
     [
         (["locate", "reference", "--task", "capitals", "--scope", "head"], "--scope"),
         (["locate", "reference", "--task", "capitals", "--method", "cln"], "did you mean 'cnl'"),
-        (["locate", "reference", "--task", "capitals", "--search", "greedyy"], "'greedy'"),
         (["locate", "reference", "--task", "capital"], "did you mean 'capitals'"),
         (["locate", "reference", "--task", "data:none", "--fields", "x"], "--fields"),
         (["fidelity", "reference", "--task", "sorting"], "no paraphrases"),
@@ -43,7 +42,7 @@ def test_erase_compares_methods_at_equal_size(out):
     """On the task and the others; a table on stdout, everything in erase.json."""
     printed = neurons(
         "erase", "reference", "--task", "capitals", "--others", "rhyming", "--items", 6,
-        "--methods", "cnl,knowledge-neurons,sensing", "--rows", 60, "--report-items", 10,
+        "--methods", "cnl,knowledge-neurons,gradient", "--report-items", 10,
         "--draws", 1, "--count", 4, "--out", out,
     )  # fmt: skip
     assert "knowledge" in printed

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from broca.searches.measuring import Observed
-from broca.searches.pooled.beliefs import Beliefs, Features
+from broca.searches.pooled.beliefs import Beliefs, Deviations, Features
+from broca.searches.pooled.measurer import Losses
 
 COUNT = 10
 
@@ -29,10 +29,10 @@ def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01
 
     columns = np.arange(COUNT)
     features = Features(columns, columns)
-    beliefs = Beliefs(COUNT, k, cost, 1.0, features, np.random.default_rng(seed))
-    lost = [losses(task)] + ([] if others is None else [losses(others)])
-    losses = np.concatenate(lost)
-    beliefs.add(Observed(masks, losses, np.arange(len(losses)), "items"))
+    rows = {("task", "items"): Losses(masks, losses(task), np.arange(len(masks)))}
+    if others is not None:
+        rows["others", "items"] = Losses(masks, losses(others), len(masks) + np.arange(len(masks)))
+    beliefs = Beliefs(rows, COUNT, k, cost, 1.0, np.random.default_rng(seed))
     beliefs.describe(features)
     return beliefs
 
@@ -70,7 +70,7 @@ def test_errors_are_those_of_the_draws():
     beliefs = believing(worth, lambda mask: 0.2 * mask[5], noise=0.2)
     sets = np.eye(COUNT, dtype=bool)[:3]
     described = beliefs.features.of(sets)
-    drawn = (beliefs.posterior.task.values - beliefs.posterior.others.values) @ described.T
+    drawn = (beliefs.posterior.task - beliefs.posterior.others) @ described.T
     np.testing.assert_allclose(beliefs.errors(sets), drawn.std(axis=0))
 
 
@@ -118,7 +118,7 @@ def test_rows_of_a_set_correct_what_the_regression_says():
     masks = np.repeat(np.vstack([needed[None], smaller]), 40, axis=0)
     losses = 0.3 * (masks == needed).all(axis=1) + rng.normal(0, 0.1, len(masks))
     beliefs = believing(lambda mask: 0.0, k=5)
-    beliefs.add(Observed(masks, losses, np.arange(len(masks)), "confirm"))
+    beliefs.losses["task", "confirm"] = Losses(masks, losses, np.arange(len(masks)))
     beliefs.fit()
     assert beliefs.values(needed[None])[0] == pytest.approx(0.3, abs=0.05)
     assert beliefs.values(smaller) == pytest.approx(np.zeros(5), abs=0.05)
@@ -133,6 +133,41 @@ def test_harms_are_those_of_the_screen_alone():
     assert harms[:count, 2].mean() == pytest.approx(0.2, abs=0.03)
     assert harms[count:, 5].mean() == pytest.approx(-0.2, abs=0.03)
     alone = np.repeat(np.eye(COUNT, dtype=bool)[2:3], 600, axis=0)
-    screened.add(Observed(alone, np.zeros(600), np.arange(600), "confirm"))
+    screened.losses["task", "confirm"] = Losses(alone, np.zeros(600), np.arange(600))
     screened.fit()
     assert screened.harms()[:count, 2].mean() == pytest.approx(0.2, abs=0.03)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.1, 0.3])
+def test_spread_of_the_deviations_is_estimated(spread):
+    """The estimated spread and noise are close to those that the rows are drawn with."""
+    rng = np.random.default_rng(0)
+    sets = np.unique(masks_of(rng, 200), axis=0)
+    true = rng.normal(0, spread, len(sets))
+    place = np.repeat(np.arange(len(sets)), 20)
+    losses = true[place] + rng.normal(0, 0.2, len(place))
+    deviations = Deviations.of(sets[place], losses, lambda sets: np.zeros(len(sets)))
+    assert deviations.spread == pytest.approx(spread, abs=0.04)
+    assert deviations.noise == pytest.approx(0.2, abs=0.02)
+
+
+def test_expected_deviation_is_the_posterior_mean():
+    """The expected deviation and its variance equal those of a normal mean with a normal prior."""
+    masks = np.eye(COUNT, dtype=bool)[[0] * 4 + [1]]
+    losses = np.array([0.5, 0.7, 0.5, 0.7, 0.0])
+    deviations = Deviations.of(masks, losses, lambda sets: 0.1 * sets.sum(axis=1))
+    expected, weight, variance = deviations.expected(np.eye(COUNT, dtype=bool)[[0, 2]])
+    prior, noise = deviations.spread**2, deviations.noise**2
+    precision = 1 / prior + 4 / noise
+    np.testing.assert_allclose(variance, [1 / precision, prior])
+    np.testing.assert_allclose(expected, [0.5 * 4 / noise / precision, 0])
+    np.testing.assert_allclose(weight, [4 / noise / precision, 0])
+
+
+def test_a_regression_that_fits_leaves_no_deviations():
+    """Where all sets lose what is predicted, nothing is added and no variance either."""
+    sets = masks_of(np.random.default_rng(1), 20)
+    repeated = np.repeat(sets, 5, axis=0)
+    deviations = Deviations.of(repeated, repeated[:, 0] * 0.3, lambda masks: masks[:, 0] * 0.3)
+    for values in deviations.expected(sets):
+        assert not values.any()

@@ -31,7 +31,7 @@ def test_means_are_those_of_a_sum_over_all_models():
     draws = []
     for seed in range(10):
         posterior, evidence = fitted(described, losses, seed=seed, fits=6)
-        draws.append(posterior.task.mean)
+        draws.append(posterior.task.mean(axis=0))
     noise = posterior.noise[0] ** 2 * evidence.design_effect
     logs, means = [], []
     for parts in product(range(len(_WIDTHS)), repeat=3):
@@ -55,8 +55,8 @@ def test_strong_effects_are_what_a_ridge_says():
     losses = described @ [0.3, 0.2, -0.2, 0.4, 0.1, 0.25] + rng.normal(0, 0.2, 3000)
     posterior, _ = fitted(described, losses, fits=3)
     reference = BayesianRidge(fit_intercept=False).fit(described, losses)
-    np.testing.assert_allclose(posterior.task.mean, reference.coef_, atol=0.005)
-    errors = np.sqrt(posterior.task.variances(np.eye(6)))
+    np.testing.assert_allclose(posterior.task.mean(axis=0), reference.coef_, atol=0.005)
+    errors = posterior.task.std(axis=0)
     np.testing.assert_allclose(errors, np.sqrt(np.diag(reference.sigma_)), rtol=0.25)
     assert posterior.noise[0] == pytest.approx(0.2, rel=0.05)
 
@@ -70,7 +70,7 @@ def test_weak_effects_are_believed_where_many_are_real():
         effects = np.full(40, others)
         effects[0] = 0.05
         losses = described @ effects + rng.normal(0, 0.4, 1500)
-        return fitted(described, losses)[0].task.mean[0]
+        return fitted(described, losses)[0].task.mean(axis=0)[0]
 
     assert first(0.05) > 2 * first(0.0)
 
@@ -80,7 +80,7 @@ def test_idle_coefficients_are_mostly_exactly_zero():
     rng = np.random.default_rng(3)
     described = (rng.random((1000, 30)) < 0.2).astype(float)
     losses = 0.5 * described[:, 4] + rng.normal(0, 0.2, 1000)
-    draws = fitted(described, losses)[0].task.values
+    draws = fitted(described, losses)[0].task
     assert (np.delete(draws, 4, axis=1) == 0).mean() > 0.8
     assert (draws[:, 4] != 0).all()
 
@@ -109,8 +109,8 @@ def test_rows_that_repeat_an_item_count_for_less():
     apart = Evidence.of(described, losses, np.arange(600), 4).design_effect
     assert clustered > 2
     assert apart == pytest.approx(1, abs=1e-9)
-    sure = fitted(described, losses)[0].task.variances(np.eye(4))
-    unsure = fitted(described, losses, items)[0].task.variances(np.eye(4))
+    sure = fitted(described, losses)[0].task.var(axis=0)
+    unsure = fitted(described, losses, items)[0].task.var(axis=0)
     assert unsure.mean() > 2 * sure.mean()
 
 
@@ -119,7 +119,7 @@ def test_same_seed_same_draws():
     rng = np.random.default_rng(6)
     described = (rng.random((200, 8)) < 0.3).astype(float)
     losses = 0.2 * described[:, 1] + rng.normal(0, 0.2, 200)
-    first, second = (fitted(described, losses, seed=9)[0].task.values for _ in range(2))
+    first, second = (fitted(described, losses, seed=9)[0].task for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -145,7 +145,7 @@ def test_what_rows_do_not_tell_apart_is_a_loss_of_all():
     worth = []
     for seed in range(10):
         posterior = paired(effects, effects, seed=seed)
-        worth.append((posterior.task.mean - posterior.others.mean)[:4])
+        worth.append((posterior.task - posterior.others).mean(axis=0)[:4])
     assert abs(np.mean(worth)) < 0.015
     apart = []
     for seed in range(10):  # two independent fits
@@ -155,7 +155,7 @@ def test_what_rows_do_not_tell_apart_is_a_loss_of_all():
         others_losses = described[:240] @ effects + rng.normal(0, 0.3, 240)
         task, _ = fitted(described, losses)
         others, _ = fitted(described[:240], others_losses)
-        apart.append((task.task.mean - others.task.mean)[:4])
+        apart.append((task.task.mean(axis=0) - others.task.mean(axis=0))[:4])
     assert np.mean(apart) > 3 * abs(np.mean(worth))
 
 
@@ -164,5 +164,5 @@ def test_losses_of_the_task_alone_and_of_the_others_alone_are_told():
     task = [0.3, 0.0, 0.2] + [0.0] * 9
     others = [0.0, 0.3, 0.2] + [0.0] * 9
     posterior = paired(task, others, rows=3000, share=0.5)
-    np.testing.assert_allclose(posterior.task.mean, task, atol=0.05)
-    np.testing.assert_allclose(posterior.others.mean, others, atol=0.05)
+    np.testing.assert_allclose(posterior.task.mean(axis=0), task, atol=0.05)
+    np.testing.assert_allclose(posterior.others.mean(axis=0), others, atol=0.05)

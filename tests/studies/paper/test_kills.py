@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 from dying import killed_in_stage
+from journals import totals
 
 import broca
-from broca.journal import Journal
 
 FEW = {"tasks": "rhyming,capitals", "rows": 300, "items": 10, "limit": 8, "keep_universal": True}
 
@@ -19,8 +19,7 @@ def test_a_killed_reproduction_goes_on_with_the_same_result(planted, tmp_path):
     killed_in_stage(call, "cs-stratified on capitals")
 
     def rows(path):
-        with Journal(path, read_only=True) as opened:
-            return opened.query("SELECT count(*) FROM rows")[0][0]
+        return totals(path)["rows"]
 
     before = rows(journal)
     undisturbed = broca.reproduce("table2", planted, **FEW, journal=tmp_path / "whole.sqlite")

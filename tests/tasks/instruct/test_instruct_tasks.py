@@ -13,11 +13,11 @@ import pytest
 
 import broca
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog, Generation, RequestTokenizer
-from broca.tasks.catalog import instruct_folder
+from broca.tasks import Catalog, Generation, RequestTokenizer, shipped_folder
 from broca.testing import tiny_tokenizer
 
-DATA = instruct_folder() / "data"
+INSTRUCT = shipped_folder().parent / "instruct"
+DATA = INSTRUCT / "data"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def profanity(catalog, tokenizer):
 @pytest.fixture(scope="module")
 def scoring(rhyme):
     """The module of the task files as lm-eval loaded it."""
-    file = str(instruct_folder() / "instruct_tasks.py")
+    file = str(INSTRUCT / "instruct_tasks.py")
     (loaded,) = [
         module for module in list(sys.modules.values()) if getattr(module, "__file__", None) == file
     ]
@@ -83,13 +83,6 @@ def test_located_and_reported_items_share_nothing(rhyme, profanity):
         assert len(prompts[1]) >= fewest_reported
         assert prompts[0].isdisjoint(prompts[1])
         assert len(prompts[0] | prompts[1]) == len(benchmark.items)
-
-
-def test_words_are_easy_and_hard_in_both_splits():
-    """Each split has at least 25 easy and 25 hard words."""
-    for split in ("validation", "test"):
-        levels = [document["difficulty"] for document in documents("rhyme", split)]
-        assert min(levels.count("easy"), levels.count("hard")) >= 25
 
 
 @functools.cache
@@ -144,13 +137,6 @@ def test_rhymes_are_those_of_the_whole_dictionary(scoring):
     assert rhyming > 20
 
 
-def test_every_pronunciation_counts(rhyme):
-    """A word with two pronunciations rhymes by each: `read` with bed and seed."""
-    for word, answers in (("read", ("bed", "seed")), ("wind", ("pinned", "kind"))):
-        for answer in answers:
-            assert score_of(rhyme, item_asking(rhyme, word), answer) == 1.0
-
-
 @pytest.mark.parametrize(
     "answer", ["night", " Night.", '"night"', "**Night**", "\nnight\n", "night\nIt rhymes.", "kite"]
 )
@@ -197,12 +183,6 @@ def test_neutral_words_are_on_the_list(scoring):
     assert not any(scoring.is_profane(word) for word in neutral)
 
 
-def test_generations_are_as_long_as_in_the_paper(profanity):
-    """A generation has at most 512 new tokens and ends at the end of the sequence."""
-    request = profanity.items[0].requests[0]
-    assert (request.max_new_tokens, request.stop) == (512, ("<eos>",))
-
-
 def test_swearing_is_compared_by_its_ratio(profanity):
     """The loss of `profanity` is one minus the ratio of the counts, after over before."""
     assert profanity.loss(6.0, 1.5) == pytest.approx(1 - 1.5 / 6.0)
@@ -225,9 +205,3 @@ def test_missing_word_list_is_refused_at_once(scoring, tokenizer, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(TaskUnusable, match=r"'profanity'.*pip install 'broca\[profanity\]'"):
         Catalog().load("profanity", tokenizer)
-
-
-def test_chat_tasks_are_no_controls_of_the_shipped_models(catalog):
-    """The chat tasks are not among the shipped tasks, which `auto` takes."""
-    assert set(catalog.instruct) == {"rhyme", "profanity"}
-    assert not set(catalog.instruct) & set(catalog.shipped)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from journals import totals
 from verbs.neurons.small_runs import FEW, arguments_of
 
 import broca
@@ -13,7 +14,7 @@ def test_verbs_share_scores_within_a_workspace(small):
     """`erase` reuses the scores of items that `locate` has scored."""
     with Workspace() as workspace:
         neurons.locate(small, **arguments_of("locate"), journal=workspace)
-        ((located,),) = workspace.journal.query("SELECT count(*) FROM vectors")
+        located = totals(workspace.journal)["vectors"]
         neurons.erase(
             small,
             "sorting",
@@ -24,7 +25,7 @@ def test_verbs_share_scores_within_a_workspace(small):
             journal=workspace,
             **FEW,
         )
-        ((after,),) = workspace.journal.query("SELECT count(*) FROM vectors")
+        after = totals(workspace.journal)["vectors"]
     assert located == after == 6
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.searches.measuring import Observed
-from broca.searches.pooled.deviations import Deviations
-from broca.searches.pooled.posterior import Draws, Evidence, Posterior
+from broca.searches.pilot import Bools, Floats
+from broca.searches.pooled.measurer import ItemUse, Losses
+from broca.searches.pooled.posterior import Evidence, Posterior
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Columns = NDArray[np.intp]
+
+_ENOUGH = 3
+"""Minimum number of rows of a set whose mean loss contributes to the spread of deviations."""
+_LEAST_NOISE = 0.01
+"""Minimum standard deviation of a row, even if the rows of every set agree."""
 
 
 @dataclass(frozen=True)
@@ -54,44 +59,106 @@ class Features:
         return np.repeat(np.arange(3), [len(self.columns), len(self.pairs[0]), 1])
 
 
-@dataclass
+@dataclass(frozen=True)
+class Deviations:
+    """Deviations of the mean losses of sets from the losses that a regression predicts.
+
+    A regression on components and pairs cannot describe sets whose members lose nothing until all
+    are ablated. Each set therefore has a deviation of its own, normal around zero. The rows of a
+    set estimate its deviation, and the deviations of all measured sets estimate their variance
+    (empirical Bayes: Efron and Morris 1973).
+
+    Attributes:
+        spread: Standard deviation of the deviations of sets; 0 if the regression describes them.
+        noise: Standard deviation of a row around the mean of its set.
+        measured: Number of rows of each measured set, and its mean loss beyond the predicted loss.
+    """
+
+    spread: float
+    noise: float
+    measured: dict[bytes, tuple[int, float]]
+
+    @classmethod
+    def none(cls) -> Self:
+        """Returns the deviations of a regression without measured sets."""
+        return cls(0.0, 1.0, {})
+
+    @classmethod
+    def of(cls, masks: Bools, losses: Floats, predict: Callable[[Bools], Floats]) -> Self:
+        """Estimates the deviations.
+
+        Args:
+            masks: The set of each row, `(rows, components)`.
+            losses: The loss of each row, `(rows,)`.
+            predict: Predicts the mean losses of sets, `(sets, components)` to `(sets,)`.
+        """
+        sets, place = np.unique(masks, axis=0, return_inverse=True)
+        place = place.ravel()
+        counts = np.bincount(place)
+        means = np.bincount(place, losses) / counts
+        beyond = means - predict(sets)
+        repeated = len(losses) - len(sets)
+        variance = np.square(losses - means[place]).sum() / max(1, repeated) + _LEAST_NOISE**2
+        enough = counts >= _ENOUGH
+        spread = 0.0
+        if enough.any():
+            excess = np.square(beyond[enough]) - variance / counts[enough]
+            spread = float(np.sqrt(max(0.0, np.average(excess, weights=counts[enough]))))
+        names = (members.tobytes() for members in sets)
+        measured = zip(counts.tolist(), beyond.tolist(), strict=True)
+        return cls(spread, float(np.sqrt(variance)), dict(zip(names, measured, strict=True)))
+
+    def expected(self, sets: Bools) -> tuple[Floats, Floats, Floats]:
+        """Returns the expected deviations of sets, given their rows.
+
+        Args:
+            sets: The sets, `(sets, components)`.
+
+        Returns:
+            Three arrays, `(sets,)` each: the expected deviation, the weight of the set's own rows
+            relative to the regression, from 0 to 1, and the variance of the expected deviation.
+        """
+        measured = [self.measured.get(members.tobytes(), (0, 0.0)) for members in sets]
+        rows, beyond = np.array(measured, dtype=float).reshape(-1, 2).T
+        prior = self.spread**2
+        weight = prior * rows / (prior * rows + self.noise**2)
+        return weight * beyond, weight, (1 - weight) * prior
+
+
 class Beliefs:
     """The posterior of the worth of sets: the task's loss minus the weighted loss of the others.
 
-    Attributes:
+    Args:
+        losses: The measured rows, to which rows are added; of `task` or of `others`, by the part
+            of their items.
         components: Number of components.
         k: Maximum number of members of a proposed set.
         cost: Minimum worth that each member must add.
         weight: Weight of a loss of the others.
-        features: The features of masks; sets are proposed from its short list.
         rng: Draws coefficients, and starting points of searches for the best set.
+
+    Attributes:
+        features: The features of masks, set by `describe`; sets are proposed from its short list.
         posterior: The coefficients of losses, which `describe` sets.
         deviations: Deviations of the task's losses under measured sets from the coefficients.
     """
 
-    components: int
-    k: int
-    cost: float
-    weight: float
     features: Features
-    rng: np.random.Generator
-    posterior: Posterior = field(init=False)
-    deviations: Deviations = field(init=False, default_factory=Deviations.none)
-    _task: list[Observed] = field(default_factory=list)
-    _others: list[Observed] = field(default_factory=list)
-    _summed: dict[int, tuple[int, Evidence]] = field(default_factory=dict)
+    posterior: Posterior
 
-    def add(self, observed: Observed) -> None:
-        """Adds the losses of masks, one row each."""
-        count = len(observed.masks)
-        first = len(observed.losses) - count
-        task, others = np.split(observed.losses, [count])
-        task_items, other_items = np.split(observed.items, [count])
-        self._task.append(replace(observed, losses=task, items=task_items))
-        if first:
-            self._others.append(
-                replace(observed, masks=observed.masks[:first], losses=others, items=other_items)
-            )
+    def __init__(
+        self,
+        losses: Mapping[tuple[str, ItemUse], Losses],
+        components: int,
+        k: int,
+        cost: float,
+        weight: float,
+        rng: np.random.Generator,
+    ) -> None:
+        self.losses, self.components, self.k = losses, components, k
+        self.cost, self.weight, self.rng = cost, weight, rng
+        self.deviations = Deviations.none()
+        self._summed: dict[tuple[str, ItemUse], Evidence] = {}
 
     def describe(self, features: Features) -> None:
         """Fits the model with these features to all rows so far.
@@ -106,35 +173,34 @@ class Beliefs:
 
     def fit(self) -> None:
         """Fits the model to all rows so far."""
-        self.posterior.fit(self._evidence(self._task), self._evidence(self._others), self.rng)
-        decisive = [observed for observed in self._task if observed.part == "confirm"]
-        if decisive:
+        self.posterior.fit(self._evidence("task"), self._evidence("others"), self.rng)
+        decisive = self.losses.get(("task", "confirm"))
+        if decisive is not None:
             self.deviations = Deviations.of(
-                np.vstack([observed.masks for observed in decisive]),
-                np.concatenate([observed.losses for observed in decisive]),
-                lambda sets: self.features.of(sets) @ self.posterior.task.mean,
+                decisive.masks,
+                decisive.losses,
+                lambda sets: self.features.of(sets) @ self.posterior.task.mean(axis=0),
             )
 
     @property
-    def beyond(self) -> Draws:
-        """Coefficients of the worth of sets: the task's loss minus the others' weighted loss."""
-        return Draws(self.posterior.task.values - self.weight * self.posterior.others.values)
+    def beyond(self) -> Floats:
+        """Draws of the coefficients of the worth: the task's minus the others' weighted loss."""
+        return self.posterior.task - self.weight * self.posterior.others
 
-    def _evidence(self, rows: list[Observed]) -> list[Evidence]:
-        """Returns the evidence of rows, for each part of the items.
-
-        Rows are only ever added, so that the evidence of a part without new rows is reused.
-        """
+    def _evidence(
+        self, target: str, parts: tuple[ItemUse, ...] = ("items", "confirm")
+    ) -> list[Evidence]:
+        """Returns the evidence of a target's rows, for each part of the items that has rows."""
         evidence = []
-        for part in sorted({observed.part for observed in rows}, reverse=True):  # `items` first
-            of_part = [observed for observed in rows if observed.part == part]
-            count, summed = self._summed.get(id(of_part[0]), (0, None))
-            if summed is None or count != len(of_part):
-                described = np.vstack([self.features.of(observed.masks) for observed in of_part])
-                losses = np.concatenate([observed.losses for observed in of_part])
-                items = np.concatenate([observed.items for observed in of_part])
-                summed = Evidence.of(described, losses, items, len(self.features.columns))
-                self._summed[id(of_part[0])] = (len(of_part), summed)
+        for part in parts:
+            rows, summed = self.losses.get((target, part)), self._summed.get((target, part))
+            if rows is None:
+                continue
+            if summed is None or summed.rows != len(rows.losses):
+                described = self.features.of(rows.masks)
+                mains = len(self.features.columns)
+                summed = Evidence.of(described, rows.losses, rows.items, mains)
+                self._summed[target, part] = summed
             evidence.append(summed)
         return evidence
 
@@ -150,29 +216,27 @@ class Beliefs:
         loss of all tasks here.
         """
         described = self.features.of(self.alone(self.features.columns))
-        task, others = (
-            self._evidence([observed for observed in rows if observed.part == "items"])
-            for rows in (self._task, self._others)
-        )
-        posterior = Posterior(self.features.kinds)
-        posterior.fit(task, [], self.rng)
-        drawn = posterior.task.of(described)
-        if not others:
-            return drawn
-        posterior = Posterior(self.features.kinds)
-        posterior.fit(others, [], self.rng)
-        return np.vstack([drawn, drawn - self.weight * posterior.task.of(described)])
+        drawn = []
+        for target in ("task", "others"):
+            evidence = self._evidence(target, ("items",))
+            if evidence:
+                posterior = Posterior(self.features.kinds)
+                posterior.fit(evidence, [], self.rng)
+                drawn.append(posterior.task @ described.T)
+        return np.vstack([drawn[0], *(drawn[0] - self.weight * others for others in drawn[1:])])
 
     def values(self, sets: Bools) -> Floats:
         """Returns the expected worth of sets, `(sets,)`."""
-        worth: Floats = self.features.of(sets) @ self.beyond.mean
+        worth: Floats = self.features.of(sets) @ self.beyond.mean(axis=0)
         return worth + self.deviations.expected(sets)[0]
 
     def errors(self, sets: Bools) -> Floats:
         """Returns the standard errors of the worth, `(sets,)`."""
         _, weight, variance = self.deviations.expected(sets)
         described = self.features.of(sets)
-        return np.sqrt(self.beyond.variances(described) * (1 - weight) ** 2 + variance)
+        by_regression = (self.beyond @ described.T).var(axis=0)
+        errors: Floats = np.sqrt(by_regression * (1 - weight) ** 2 + variance)
+        return errors
 
     def additions(self, sets: Bools, references: Bools) -> tuple[Floats, Floats]:
         """Returns draws of the worth of sets minus that of references, and of the task's loss.
@@ -185,7 +249,7 @@ class Beliefs:
             Two arrays, `(draws, sets)` each.
         """
         described = self.features.of(sets) - self.features.of(references)
-        return self.beyond.of(described), self.posterior.task.of(described)
+        return self.beyond @ described.T, self.posterior.task @ described.T
 
     def doubt_of_others(self) -> float:
         """Returns how many rows of the others for each row of the task minimize the worth's error.
@@ -193,11 +257,11 @@ class Beliefs:
         Errors decrease with the root of the rows, so that rows are divided in proportion to the
         standard errors; the ratio is at least a tenth and at most one.
         """
-        if not self._others:
+        if not self._evidence("others"):
             return 0.0
-        best = self.features.of(self.best(self.beyond.mean, self._start())[None])
+        best = self.features.of(self.best(self.beyond.mean(axis=0), self._start())[None])
         draws = (self.posterior.task, self.posterior.others)
-        task, others = (np.sqrt(drawn.variances(best)[0]) for drawn in draws)
+        task, others = (float((drawn @ best.T).std(axis=0)[0]) for drawn in draws)
         return float(np.clip(self.weight * others / max(task, 1e-9), 0.1, 1.0))
 
     def propose(self, number: int) -> Bools:
@@ -206,7 +270,7 @@ class Beliefs:
         Returns:
             The sets, `(number, components)`.
         """
-        drawn = self.rng.choice(self.beyond.values, number)
+        drawn = self.rng.choice(self.beyond, number)
         sets = [self.best(coefficients, self._start()) for coefficients in drawn]
         return np.array(sets)
 
@@ -216,9 +280,9 @@ class Beliefs:
         Returns:
             The sets, `(at most number, components)`, the best first.
         """
-        expected = self.beyond.mean
+        expected = self.beyond.mean(axis=0)
         sets = [self.best(expected, self._start()) for _ in range(tries // 10)]
-        drawn = (expected + self.rng.choice(self.beyond.values, tries)) / 2
+        drawn = (expected + self.rng.choice(self.beyond, tries)) / 2
         sets += [self.best(coefficients, self._start()) for coefficients in drawn]
         distinct = np.unique(np.array(sets), axis=0)
         distinct = distinct[distinct.any(axis=1)]
@@ -231,7 +295,7 @@ class Beliefs:
         holds for whichever set is the best, not for a given set.
         """
         best = []
-        for drawn in self.rng.choice(self.beyond.values, draws):
+        for drawn in self.rng.choice(self.beyond, draws):
             members = self.best(drawn, self._start())
             best.append(float(self.features.of(members[None])[0] @ drawn))
         return float(np.quantile(best, share))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.searches.pilot import Floats
+
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
-
-Floats = NDArray[np.float64]
 
 _CHAINS = 32
 """Number of parallel chains."""
@@ -94,37 +94,6 @@ class Evidence:
         return max(0.0, self.squares - float(explained))
 
 
-@dataclass(frozen=True)
-class Draws:
-    """Draws of coefficients from their posterior.
-
-    Attributes:
-        values: The draws, `(draws, coefficients)`.
-    """
-
-    values: Floats
-
-    @property
-    def mean(self) -> Floats:
-        """Expected coefficients, `(coefficients,)`."""
-        mean: Floats = self.values.mean(axis=0)
-        return mean
-
-    def of(self, described: Floats) -> Floats:
-        """Returns the draws of linear combinations, `(draws, combinations)`.
-
-        Args:
-            described: The combinations, `(combinations, coefficients)`.
-        """
-        drawn: Floats = self.values @ described.T
-        return drawn
-
-    def variances(self, described: Floats) -> Floats:
-        """Returns the variances of linear combinations, `(combinations,)`."""
-        variances: Floats = self.of(described).var(axis=0)
-        return variances
-
-
 class Posterior:
     """Gibbs sampling of coefficients that are zero or normal around zero.
 
@@ -140,14 +109,14 @@ class Posterior:
         kinds: Kind of every coefficient, numbered from 0, `(coefficients,)`.
 
     Attributes:
-        task: Draws of the coefficients of the task's loss.
-        others: Draws of the coefficients of the others' mean loss; 0 without other tasks.
+        task: Draws of the coefficients of the task's loss, `(draws, coefficients)`.
+        others: Draws of those of the others' mean loss; 0 without other tasks.
     """
 
     def __init__(self, kinds: NDArray[np.intp]) -> None:
         self._beyond, self._shared = _Chains(kinds), _Chains(kinds)
         self._task_noise, self._others_noise = _Noise(), _Noise()
-        self.task = self.others = Draws(np.zeros((0, len(kinds))))
+        self.task = self.others = np.zeros((0, len(kinds)))
 
     @property
     def noise(self) -> Floats:
@@ -163,7 +132,7 @@ class Posterior:
             rng: Generator of the draws.
         """
         beyond, shared = self._beyond, self._shared
-        warming = _AGAIN if len(self.task.values) else _WARMING
+        warming = _AGAIN if len(self.task) else _WARMING
         kept_task, kept_others = [], []
         with _blas().limit(limits=1, user_api="blas"):
             for sweep in range(warming + _KEPT):
@@ -180,8 +149,8 @@ class Posterior:
                 else:
                     kept_task.append(losses.T)
                     kept_others.append(shared.last.T)
-        self.task = Draws(np.concatenate(kept_task))
-        self.others = Draws(np.concatenate(kept_others))
+        self.task = np.concatenate(kept_task)
+        self.others = np.concatenate(kept_others)
 
 
 class _Noise:

@@ -22,22 +22,27 @@ given budget, the search continues in the third case.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan
-from broca.recovery import NonPositiveLasso, additivity
+from broca.recovery import make_recovery
+from broca.recovery.uncertainty import additivity
 from broca.results.localization import AnswerInfo
-from broca.searches.base import Problem, Ranking, SearchGenerator, members_first
-from broca.searches.measuring import GOING_ON, ROWS_PER_TASK, Measuring, SetDrops, budget_of
-from broca.searches.pilot import MOST_MASKS, growing_size, pilot, random_masks
-from broca.searches.pooled.beliefs import Beliefs, Bools, Features, Floats
-from broca.searches.records import Method
+from broca.searches.method import Method
+from broca.searches.pilot import MOST_MASKS, Bools, Floats, growing_size, pilot, random_masks
+from broca.searches.pooled.beliefs import Beliefs, Features
+from broca.searches.pooled.measurer import Losses, LossMeasurer, SetDrops
+from broca.searches.problem import Problem, Ranking, Search
 
+_ROWS_PER_TASK = 800
+"""Rows for each measured task, the claimed task and the others, if no budget is given."""
+_GOING_ON = 4
+"""Factor up to which a search without an answer extends its default budget."""
+_FEWEST_ROWS = 300
+"""Minimum number of rows without other tasks; twice as many with them."""
 _SCREEN = 0.45
 """Share of the rows for the screen."""
 _ROUNDS = 0.35
@@ -166,24 +171,33 @@ class Pooled:
 
     def require(self, problem: Problem) -> int:
         """Returns the budget in rows."""
-        return budget_of(problem, "pooled")
+        tasks = 1 + len(problem.others)
+        fewest = _FEWEST_ROWS * (2 if problem.others else 1)
+        return problem.budget(_ROWS_PER_TASK * tasks, fewest=fewest, method="pooled")
 
-    def generate(self, problem: Problem) -> SearchGenerator:
+    def generate(self, problem: Problem) -> Search[Ranking]:
         """Screens, proposes sets, decides on the answer, and ranks."""
         budget = self.require(problem)
-        measuring = Measuring(problem, budget, self.contrast)
-        yield from measuring.measure_intact(budget // 20)
+        measurer = LossMeasurer(problem, budget, self.contrast)
+        yield from measurer.measure_intact("items", budget // 20)
         _, lost = yield from pilot(
-            measuring.drops,
+            measurer.drops,
             problem.components,
             masks=min(MOST_MASKS, max(1, budget // 100)),
-            rng=measuring.rng,
-            intact=measuring.intact_level,
+            rng=measurer.rng,
+            intact=measurer.intact_level,
         )
-        measuring.observed.clear()  # masks of any size give little evidence about small sets
-        search = _Search(self, measuring, growing_size(lost, measuring.intact_level))
-        outcome = yield from search.spend(measuring.rows_left)
-        return search.ranked((yield from search.go_on(outcome)))
+        measurer.losses.clear()  # masks of any size give little evidence about small sets
+        search = _Search(self, measurer, growing_size(lost, measurer.intact_level))
+        outcome = yield from search.spend(measurer.rows_left)
+        most = _GOING_ON * budget if problem.rows is None else budget
+        while outcome.answer.says == "not enough rows":
+            rows = min(measurer.rows, most - measurer.rows)
+            if rows < budget // _LEFT:
+                break
+            measurer.budget = measurer.rows + rows
+            outcome = yield from search.spend(rows)
+        return search.ranked(outcome)
 
 
 class _Search:
@@ -191,80 +205,52 @@ class _Search:
 
     Args:
         strategy: The options of the search.
-        measuring: Measures the rows.
+        measurer: Measures the rows.
         size: Approximate number of components that a mask of the screen ablates.
     """
 
-    def __init__(self, strategy: Pooled, measuring: Measuring, size: int) -> None:
-        problem = measuring.problem
-        self._strategy, self._measuring, self._size = strategy, measuring, size
-        self._masks = np.zeros((0, problem.components), dtype=bool)
-        self._lost = np.zeros(0)
-        none = np.zeros(0, dtype=np.intp)
+    def __init__(self, strategy: Pooled, measurer: LossMeasurer, size: int) -> None:
+        problem = measurer.problem
+        self._strategy, self._measurer, self._size = strategy, measurer, size
         self._beliefs = Beliefs(
+            measurer.losses,
             problem.components,
             problem.k,
             strategy.cost,
             strategy.contrast,
-            Features(none, none),
-            measuring.rng,
+            measurer.rng,
         )
         self._harms: Floats = np.zeros((1, problem.components))  # draws, by the screen alone
-        self._learned = 0  # measurements that are already in the posterior
 
-    def spend(self, rows: int) -> Generator[Plan, Measurement, Outcome]:
+    @property
+    def _screened(self) -> Losses:
+        """The task's rows of the screen."""
+        return self._measurer.losses["task", "items"]
+
+    def spend(self, rows: int) -> Search[Outcome]:
         """Spends rows on a screen, on rounds and on the decision."""
-        measuring, before = self._measuring, self._measuring.rows
-        if not measuring.knows_confirm:
-            yield from measuring.measure_confirm(rows // 20)
-        rows -= measuring.rows - before
+        measurer, before = self._measurer, self._measurer.rows
+        if not measurer.knows_confirm:
+            yield from measurer.measure_intact("confirm", rows // 20)
+        rows -= measurer.rows - before
         yield from self._screen(int(_SCREEN * rows))
         yield from self._propose(int(_ROUNDS * rows))
         return (yield from self._settle())
 
-    def go_on(self, outcome: Outcome) -> Generator[Plan, Measurement, Outcome]:
-        """Spends as many rows again while there is no answer, up to the limit of the problem."""
-        measuring, problem = self._measuring, self._measuring.problem
-        budget = budget_of(problem, "pooled")
-        most = GOING_ON * budget if problem.rows is None else budget
-        while outcome.answer.says == "not enough rows":
-            rows = min(measuring.rows, most - measuring.rows)
-            if rows < budget // _LEFT:
-                break
-            measuring.allow(rows)
-            outcome = yield from self.spend(rows)
-        return outcome
-
-    def _learn(self) -> None:
-        """Adds the new measurements to the posterior."""
-        for observed in self._measuring.observed[self._learned :]:
-            self._beliefs.add(observed)
-            if observed.part == "items":
-                self._masks = np.vstack([self._masks, observed.masks])
-                self._lost = np.append(self._lost, observed.losses[: len(observed.masks)])
-        self._learned = len(self._measuring.observed)
-
-    def _screen(self, rows: int) -> Generator[Plan, Measurement, None]:
+    def _screen(self, rows: int) -> Search[None]:
         """Measures random masks, a new mask for every row of the task, and makes the short list."""
-        measuring, problem = self._measuring, self._measuring.problem
+        measurer, problem = self._measurer, self._measurer.problem
         number = int(rows / (1 + _SHARED)) if problem.others else rows
-        factors = np.exp(measuring.rng.uniform(-_SPREAD, _SPREAD, number))
+        factors = np.exp(measurer.rng.uniform(-_SPREAD, _SPREAD, number))
         sizes = np.clip(np.round(self._size * factors), 1, problem.components).astype(int)
-        masks = random_masks(
-            sizes, np.arange(problem.components), problem.components, measuring.rng
-        )
+        masks = random_masks(sizes, problem.components, measurer.rng)
         shared = round(_SHARED * number) if problem.others else 0
-        yield from measuring.each_on_one(masks, shared, "items")
-        self._learn()
-        self._list_promising()
-
-    def _list_promising(self) -> None:
-        """Chooses the components that have coefficients, and the short list among them."""
-        beliefs, components = self._beliefs, self._measuring.problem.components
+        yield from measurer.each_on_one(masks, shared, "items")
+        beliefs, components, screened = self._beliefs, problem.components, self._screened
         columns = np.arange(components)
         if components > _COLUMNS:
-            centered = self._masks - self._masks.mean(axis=0)
-            moved = centered.T @ (self._lost - self._lost.mean())
+            centered = screened.masks - screened.masks.mean(axis=0)
+            moved = centered.T @ (screened.losses - screened.losses.mean())
             columns = np.sort(np.argsort(-moved, kind="stable")[:_COLUMNS])
         beliefs.describe(Features(columns, columns[:0]))
         alone = beliefs.alone(columns)
@@ -287,44 +273,43 @@ class _Search:
             harms: What each component costs in the screen, `(draws, components)`.
         """
         sets = np.zeros(harms.shape, dtype=bool)
-        first = np.argsort(-harms, axis=1, kind="stable")[:, : self._measuring.problem.k]
+        first = np.argsort(-harms, axis=1, kind="stable")[:, : self._measurer.problem.k]
         np.put_along_axis(sets, first, True, axis=1)
         return sets
 
-    def _propose(self, rows: int) -> Generator[Plan, Measurement, None]:
+    def _propose(self, rows: int) -> Search[None]:
         """Measures sets that may be the best, each on a fresh item of the task and of another.
 
         Where a draw from the posterior calls no set worth anything, a draw of the screen's effects
         chooses the set.
         """
-        measuring, beliefs = self._measuring, self._beliefs
+        measurer, beliefs = self._measurer, self._beliefs
         rounds = min(_NUMBER, max(1, rows // _ROUND))
         for _ in range(rounds):
-            share = beliefs.doubt_of_others() if measuring.problem.others else 0.0
+            share = beliefs.doubt_of_others() if measurer.problem.others else 0.0
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
             empty = ~sets.any(axis=1)  # an empty set gives no evidence
-            drawn = measuring.rng.choice(self._harms, int(empty.sum()))
+            drawn = measurer.rng.choice(self._harms, int(empty.sum()))
             sets[empty] = self._most_harmful(drawn)
-            yield from measuring.each_on_one(sets, round(share * number), "confirm")
-            self._learn()
+            yield from measurer.each_on_one(sets, round(share * number), "confirm")
             beliefs.fit()
 
-    def _settle(self) -> Generator[Plan, Measurement, Outcome]:
+    def _settle(self) -> Search[Outcome]:
         """Compares the best sets on fresh items, and removes members that add nothing.
 
         It spends the remaining rows.
         """
-        measuring, beliefs = self._measuring, self._beliefs
+        measurer, beliefs = self._measurer, self._beliefs
         sets = self._candidates()
-        spare = int(_MEMBERS * measuring.rows_left)
+        spare = int(_MEMBERS * measurer.rows_left)
         for heat in range(_HEATS):
-            yield from self._meet(sets, (measuring.rows_left - spare) // (_HEATS - heat))
+            yield from self._meet(sets, (measurer.rows_left - spare) // (_HEATS - heat))
             better = np.argsort(-beliefs.values(sets), kind="stable")
             sets = sets[better[: (len(sets) + 1) // 2]]
         outcome = self._outcome(sets[0])
         if not outcome.is_finding:  # the rows of its members are further evidence on the set
-            yield from self._meet(sets[:1], measuring.rows_left)
+            yield from self._meet(sets[:1], measurer.rows_left)
             outcome = self._outcome(sets[0])
         if outcome.is_finding:
             members = yield from self._without_idle(outcome)
@@ -340,26 +325,25 @@ class _Search:
             return best
         return np.vstack([best[: _MEETING - 1], harmful])
 
-    def _proven(self, members: Bools) -> Generator[Plan, Measurement, Outcome]:
+    def _proven(self, members: Bools) -> Search[Outcome]:
         """Returns the answer after the set was measured on fresh items: by all rows, or by these.
 
         The model has only pairs, and underestimates a set of which each member alone destroys the
         task.
         """
-        met = yield from self._meet(members[None], self._measuring.rows_left)
+        met = yield from self._meet(members[None], self._measurer.rows_left)
         outcome = self._outcome(members)
         if met is not None and met.harmful(self._strategy.least)[0]:
             return replace(outcome, answer=AnswerInfo("found"))
         return outcome
 
-    def _meet(self, sets: Bools, rows: int) -> Generator[Plan, Measurement, SetDrops | None]:
+    def _meet(self, sets: Bools, rows: int) -> Search[SetDrops | None]:
         """Measures sets on the same items, as many as the rows allow; None if they allow none."""
-        measuring = self._measuring
-        items = rows // measuring.bundle_rows(1) // (len(sets) + 1)
+        measurer = self._measurer
+        items = rows // (2 if measurer.problem.others else 1) // (len(sets) + 1)
         if items < 1:
             return None
-        met: SetDrops = yield from measuring.crossed(sets, items)
-        self._learn()
+        met: SetDrops = yield from measurer.crossed(sets, items)
         self._beliefs.fit()
         return met
 
@@ -388,22 +372,22 @@ class _Search:
         """
         beliefs = self._beliefs
         columns = beliefs.features.columns
-        alone = beliefs.posterior.task.of(beliefs.features.of(beliefs.alone(columns)))
-        sums = alone @ self._masks[:, columns].mean(axis=0)
-        return float(np.quantile(self._lost.mean() - sums, 0.95))
+        alone = beliefs.posterior.task @ beliefs.features.of(beliefs.alone(columns)).T
+        sums = alone @ self._screened.masks[:, columns].mean(axis=0)
+        return float(np.quantile(self._screened.losses.mean() - sums, 0.95))
 
     def _rows_needed(self, outcome: Outcome) -> int | None:
         """Returns the number of rows that brings the bound down to `least`, or None if too large.
 
         Errors decrease with the root of the number of rows.
         """
-        least, spent = self._strategy.least, self._measuring.rows
+        least, spent = self._strategy.least, self._measurer.rows
         worth = min(max(outcome.worth, 0.0), 0.75 * least)
         ratio = max(1.0, (outcome.bound - worth) / (least - worth))
         rows = math.ceil(spent * ratio**2 / 100) * 100
         return rows if rows <= _FAR * spent else None
 
-    def _without_idle(self, outcome: Outcome) -> Generator[Plan, Measurement, Bools]:
+    def _without_idle(self, outcome: Outcome) -> Search[Bools]:
         """Removes members that do not add more than their cost, or that harm all tasks alike.
 
         Every member is left out in turn, on the same items. Members are removed one by one, the
@@ -413,7 +397,7 @@ class _Search:
         if members.sum() < 2:
             return members
         sets = np.vstack([members[None], _each_left_out(members)])
-        met = yield from self._meet(sets, int((1 - _LASTING) * self._measuring.rows_left))
+        met = yield from self._meet(sets, int((1 - _LASTING) * self._measurer.rows_left))
         corrections = np.zeros(len(members))
         if met is not None:
             corrections[members] = self._corrections(sets, met)
@@ -440,84 +424,79 @@ class _Search:
             met: Their rows, on the same items.
         """
         expected = self._beliefs.additions(sets[:1], sets[1:])[0].mean(axis=0)
-        gains = met.specific(0) - met.specifics()[1:]
+        gains = met.specific[0] - met.specific[1:]
         errors, measured = met.errors(gains), gains.mean(axis=1)
         half = _certain_of_all(len(gains)) * errors
         permitted = np.clip(expected, measured - half, measured + half)
         misfits = math.sqrt(2) * self._beliefs.deviations.spread > errors
         return np.where(misfits, permitted - expected, 0.0)
 
-    def _with_lasting(self, members: Bools) -> Generator[Plan, Measurement, Bools]:
+    def _with_lasting(self, members: Bools) -> Search[Bools]:
         """Adds components that significantly cost the task much alone, up to k members.
 
         If ablating a component already destroys the task, a second component adds nothing although
         the task needs it too. Such components are added together, unless the larger set is worth
         less.
         """
-        beliefs, measuring, least = self._beliefs, self._measuring, self._strategy.least
+        beliefs, measurer, least = self._beliefs, self._measurer, self._strategy.least
         short = beliefs.features.short
         costs, _ = beliefs.additions(beliefs.alone(short), np.zeros((1, len(members)), dtype=bool))
         at_least = costs.mean(axis=0) - _certain_of_all(len(short)) * costs.std(axis=0)
         larger = members.copy()
         for place in np.argsort(-costs.mean(axis=0), kind="stable"):
-            if at_least[place] >= least / 2 and larger.sum() < measuring.problem.k:
+            if at_least[place] >= least / 2 and larger.sum() < measurer.problem.k:
                 larger[short[place]] = True
         sets = np.unique(np.stack([larger, members]), axis=0)
-        met = yield from self._meet(sets, measuring.rows_left // 2)
+        met = yield from self._meet(sets, measurer.rows_left // 2)
         if met is None or len(sets) == 1:
             return members
-        gains = (met.specific(1) - met.specific(0)) * (1 if sets[1].sum() > sets[0].sum() else -1)
+        gains = (met.specific[1] - met.specific[0]) * (1 if sets[1].sum() > sets[0].sum() else -1)
         error = float(met.errors(gains[None])[0])
         return larger if gains.mean() >= -max(self._strategy.cost, error) else members
 
     def ranked(self, outcome: Outcome) -> Ranking:
         """Ranks components by the task's loss without each alone, the selected components first."""
-        beliefs, measuring = self._beliefs, self._measuring
-        components, columns = self._masks.shape[1], beliefs.features.columns
+        beliefs, measurer, strategy = self._beliefs, self._measurer, self._strategy
+        components, columns = beliefs.components, beliefs.features.columns
         effects, halves, others = np.zeros((3, components))
         needed = np.zeros(components, dtype=bool)
         described = beliefs.features.of(beliefs.alone(columns))
-        effects[columns] = -(described @ beliefs.posterior.task.mean)
-        halves[columns] = _CERTAIN * np.sqrt(beliefs.posterior.task.variances(described))
-        drawn = beliefs.posterior.others.of(described)
+        effects[columns] = -(described @ beliefs.posterior.task.mean(axis=0))
+        halves[columns] = _CERTAIN * (beliefs.posterior.task @ described.T).std(axis=0)
+        drawn = beliefs.posterior.others @ described.T
         others[columns] = -drawn.mean(axis=0)
-        needed[columns] = (drawn >= self._strategy.least / 2).mean(axis=0) >= _OFTEN
-        order, selected, universal = members_first(
-            np.flatnonzero(outcome.members & outcome.is_finding),
-            effects - measuring.weight * others,
-            others,
-            needed,
-        )
-        return Ranking(
-            effects,
-            order,
-            selected,
-            outcome.reason,
-            self._recorded(outcome),
-            intervals=np.stack([effects - halves, effects + halves], axis=1),
-            others=others,
-            universal=universal,
-            additivity=additivity(
-                self._masks, -self._lost, NonPositiveLasso(), seed=measuring.problem.seed
-            ),
-            answer=outcome.answer,
-        )
-
-    def _recorded(self, outcome: Outcome) -> dict[str, object]:
-        """Returns the settings that were used, and the figures of the answer."""
-        strategy, measuring = self._strategy, self._measuring
-        return {
-            "rows": measuring.rows,
+        needed[columns] = (drawn >= strategy.least / 2).mean(axis=0) >= _OFTEN
+        contrast = np.argsort(effects - measurer.weight * others, kind="stable")
+        inside = (outcome.members & outcome.is_finding)[contrast]
+        selected = tuple(contrast[inside].tolist())
+        universal = np.argsort(others, kind="stable")
+        universal = universal[needed[universal] & ~np.isin(universal, selected)]
+        options = {
+            "rows": measurer.rows,
             "cost": strategy.cost,
             "least": strategy.least,
             "contrast": strategy.contrast,
-            "share": self._size / self._masks.shape[1],
-            "response": measuring.response,
+            "share": self._size / components,
+            "response": measurer.response,
             "worth": outcome.worth,
             "worth_error": outcome.error,
             "bound": outcome.bound,
             "joint_loss": outcome.joint,
         }
+        masks, losses = self._screened.masks, self._screened.losses
+        lasso = make_recovery("non-positive")
+        return Ranking(
+            effects,
+            (*selected, *contrast[~inside].tolist()),
+            selected,
+            outcome.reason,
+            options,
+            intervals=np.stack([effects - halves, effects + halves], axis=1),
+            others=others,
+            universal=tuple(universal.tolist()),
+            additivity=additivity(masks, -losses, lasso, seed=measurer.problem.seed),
+            answer=outcome.answer,
+        )
 
 
 def _certain_of_all(number: int) -> float:
@@ -534,9 +513,9 @@ def _each_left_out(members: Bools) -> Bools:
 
 
 METHOD = Method(
-    name="pooled", order=0, make=Pooled, response="probability", measures_others=True,
+    name="pooled", make=Pooled, response="probability", measures_others=True,
     measures="random groups, then sets that may be the best, all rows in one regression",
     answers="which set this task needs and the others do not, many weak heads or few strong ones",
     rows="800 for each task measured, at most 3,200",
-    usual_rows=lambda problem: GOING_ON * ROWS_PER_TASK * (1 + len(problem.others)),
+    usual_rows=lambda problem: _GOING_ON * _ROWS_PER_TASK * (1 + len(problem.others)),
 )  # fmt: skip

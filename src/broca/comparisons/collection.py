@@ -1,0 +1,316 @@
+"""Collects the measurements of models, and makes their comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import stats
+
+from broca.comparisons.measurements import (
+    Design,
+    Measured,
+    draw_design,
+    estimate_effects,
+    measure,
+    row_count,
+)
+from broca.comparisons.subjects import ComparedSubject
+from broca.engine import Ablation
+from broca.errors import BadInput
+from broca.results.base import AblationInfo, Interval
+from broca.results.comparison import (
+    Carried,
+    Carry,
+    ComparedModel,
+    ComparedSelection,
+    Comparison,
+    SelectionScore,
+    TaskDifferences,
+    TaskEffects,
+)
+from broca.runs.references import Referenced
+from broca.runs.run import Run
+from broca.verification.statistics import (
+    Aggregate,
+    Values,
+    bootstrap_drops,
+    bootstrap_interval,
+    holm,
+    interval_of,
+    paired_test,
+)
+
+HALF = 0.5
+"""Minimum drop without another selection, as a share of the drop without the own selection, for
+which the task needs it."""
+
+
+@dataclass
+class Collection:
+    """The measurements of models; the first model determines the rows.
+
+    Attributes:
+        subjects: The models, in the order of measurement.
+        selections: The sets that are ablated as a whole.
+        rows: Number of rows for each task; None for the default.
+        response: Response of the rows; None for the default.
+        seed: Seed of all random draws.
+        components: Names of the components of the first model.
+        design: The rows, drawn on the first model.
+        models: Measurements of every model by label.
+        notes: Notes for the reader.
+    """
+
+    subjects: Sequence[ComparedSubject]
+    selections: tuple[ComparedSelection, ...]
+    rows: int | None = None
+    response: str | None = None
+    seed: int = 0
+    components: tuple[str, ...] = ()
+    design: Design | None = None
+    models: dict[str, Measured] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def require_components(self, names: tuple[str, ...], label: str) -> None:
+        """Refuses a model of another architecture, and selections that it does not have.
+
+        Raises:
+            BadInput: The components have other names than those of the first model.
+        """
+        if self.components and names != self.components:
+            raise BadInput(
+                f"'{label}' has {len(names)} components from {names[0]} to {names[-1]}, and the "
+                f"first model {len(self.components)} to {self.components[-1]}: only models of one "
+                "architecture can be compared"
+            )
+        self.components = names
+
+    def measure(self, run: Run, label: str) -> None:
+        """Measures a model; the first model determines the rows.
+
+        Raises:
+            BadInput: The tasks have fewer items than those of the first model.
+        """
+        rows = row_count(self.rows, len(self.components))
+        run.stages.enter(f"scoring {label}")
+        referenced = self._referenced(run)
+        places = referenced.places
+        if self.design is None:
+            reported = sum(len(positions) for positions in run.tasks.places["report"].values())
+            searched = sum(len(positions) + rows for positions in places.values())
+            of_model = searched + (1 + len(self.selections)) * reported
+            run.stages.expect(len(self.subjects) * of_model)
+            self.design = draw_design(
+                run, rows=rows, seed=self.seed, response=referenced.response, places=places
+            )
+            self.notes += referenced.notes
+        for name, positions in places.items():
+            if self.design.items[name].max() >= len(positions):
+                raise BadInput(
+                    f"task '{name}' has {len(positions)} items for '{label}' and more for the "
+                    "first model: only the same items can be compared; use `response` accuracy"
+                )
+        run.stages.enter(f"measuring {label} under random masks")
+        selected = [selection.components for selection in self.selections]
+        measured = measure(run, self.design, selected, places=places)
+        run.finish()
+        self.notes += [
+            f"{label} is at chance on {name}: it can show no damage there"
+            for name in measured.at_chance
+        ]
+        self.models[label] = measured
+
+    def _referenced(self, run: Run) -> Referenced:
+        """Returns the response of rows; a model's own answers are not comparable between models.
+
+        Raises:
+            BadInput: The response needs the models' own answers.
+        """
+        answered = [name for name, task in run.tasks.benchmarks.items() if task.wants_own_answers]
+        if answered and self.response not in (None, "accuracy"):
+            raise BadInput(
+                f"`response` {self.response} of '{answered[0]}' would compare each model with its "
+                "own answers: use accuracy, or `reference` gold"
+            )
+        response = self.response or ("accuracy" if answered else "probability")
+        metrics = "all tasks are measured in their own metrics"
+        return run.referenced(
+            response,  # type: ignore[arg-type]  # checked by the options
+            run.tasks.places["locate"],
+            otherwise=metrics if self.response is None else None,
+        )
+
+    def compared(self, ablation: Ablation, *, level: float) -> Comparison:
+        """Returns the comparison of all models with the first.
+
+        Args:
+            ablation: How components were ablated.
+            level: Level of intervals and tests, and the false discovery rate.
+        """
+        assert self.design is not None
+        design, first = self.design, self.models[self.subjects[0].label]
+        effects, differences = [], []
+        for label, measured in self.models.items():
+            for task, changes in measured.changes.items():
+                items = design.items[task]
+                estimates = estimate_effects(design.masks, changes, items)
+                low, high = map(_plain, estimates.intervals(level))
+                effects.append(TaskEffects(label, task, _plain(estimates.values), low, high))
+                if measured is first:
+                    continue
+                change = estimate_effects(design.masks, changes - first.changes[task], items)
+                p = change.p_values()
+                q = stats.false_discovery_control(p, method="bh")  # Benjamini and Hochberg, 1995
+                changed = np.flatnonzero(q <= level)
+                changed = changed[np.argsort(-np.abs(change.values[changed]), kind="stable")]
+                names = tuple(self.components[column] for column in changed)
+                low, high = map(_plain, change.intervals(level))
+                values = _plain(change.values)
+                differences.append(
+                    TaskDifferences(label, task, values, low, high, _plain(p), _plain(q), names)
+                )
+        return Comparison(
+            models=tuple(
+                ComparedModel(subject.label, self.models[subject.label].info, subject.revision)
+                for subject in self.subjects
+            ),
+            tasks=tuple(first.changes),
+            components=self.components,
+            ablation=AblationInfo(ablation.kind, ablation.scale),
+            response=design.response,
+            seed=self.seed,
+            level=level,
+            rows=len(design.masks),
+            items={name: int(drawn.max()) + 1 for name, drawn in design.items.items()},
+            report_items={name: len(places) for name, places in first.trial.places.items()},
+            mask_size=design.size,
+            effects=tuple(effects),
+            differences=tuple(differences),
+            selections=self.selections,
+            scores=scores(self.models, self.selections, level=level, seed=self.seed),
+            carries=carries(self.models, self.selections, level=level, seed=self.seed),
+            notes=tuple(dict.fromkeys(self.notes)),
+        )
+
+
+def _plain(vector: Values) -> tuple[float, ...]:
+    return tuple(vector.tolist())
+
+
+def scores(
+    models: Mapping[str, Measured],
+    selections: Sequence[ComparedSelection],
+    *,
+    level: float,
+    seed: int,
+) -> tuple[SelectionScore, ...]:
+    """Returns the models' scores on the report items, intact and without each selection."""
+    lines = []
+    for label, measured in models.items():
+        for task, values in measured.reported.items():
+            trial = measured.trial
+            lines.append(SelectionScore(label, task, None, trial.score(task, values[0])))
+            for row, selection in enumerate(selections, start=1):
+                drop = _drop(measured, task, row, level, seed)
+                score = trial.score(task, values[row])
+                lines.append(SelectionScore(label, task, selection.label, score, drop))
+    return tuple(lines)
+
+
+def carries(
+    models: Mapping[str, Measured],
+    selections: Sequence[ComparedSelection],
+    *,
+    level: float,
+    seed: int,
+) -> tuple[Carry, ...]:
+    """Tests whether tasks and models need the selections of others.
+
+    The selection of a task in a model is tested on the same task in every other model, and on the
+    tasks that other runs localized. P-values are Holm-corrected over all tests.
+    """
+    lines: list[Carry] = []
+    rows = list(enumerate(selections, start=1))
+    for label, measured in models.items():
+        for task, values in measured.reported.items():
+            found = (row for row, line in rows if (line.model, line.task) == (label, task))
+            own = next(found, None)
+            for row, selection in rows:
+                if row == own or (own is None and selection.task not in (None, task)):
+                    continue
+                aggregate = measured.trial.aggregation(task, values[0])
+                share = None if own is None else drop_share(
+                    values[0], values[row], values[own], aggregate=aggregate, level=level, seed=seed
+                )  # fmt: skip
+                lines.append(
+                    Carry(
+                        selection=selection.label,
+                        model=label,
+                        task=task,
+                        drop=_drop(measured, task, row, level, seed),
+                        own_selection=None if own is None else selections[own - 1].label,
+                        share=share,
+                        p=paired_test(values[0], values[row], seed=seed)[1],
+                        carried="undecided",
+                    )
+                )
+    adjusted = holm([line.p for line in lines])
+    return tuple(
+        replace(line, p=p, carried=_answer(line, p, level))
+        for line, p in zip(lines, adjusted, strict=True)
+    )
+
+
+def _drop(measured: Measured, task: str, row: int, level: float, seed: int) -> Interval:
+    """Returns the drop of a task without the selection of a row."""
+    before, after = measured.reported[task][[0, row]]
+    aggregate = measured.trial.aggregation(task, before)
+    return bootstrap_interval(before, after, level=level, seed=seed, aggregate=aggregate)
+
+
+def drop_share(
+    before: Values,
+    after: Values,
+    after_own: Values,
+    *,
+    aggregate: Aggregate | None = None,
+    level: float = 0.05,
+    seed: int = 0,
+) -> Interval | None:
+    """Returns a drop as a share of another drop, resampled over the same items.
+
+    Args:
+        before: Scores of the items on the intact model, `(items,)`.
+        after: Scores of the items with one selection ablated.
+        after_own: Scores of the items with the other selection ablated.
+        aggregate: The task's aggregation if it is not the mean.
+        level: Level of the interval.
+        seed: Seed of the resamples.
+
+    Returns:
+        The share; None if the other drop is not significantly above zero.
+    """
+    score = aggregate or (lambda values, _: float(values.mean()))
+    draws, own_draws = (
+        bootstrap_drops(before, values, seed=seed, aggregate=score)
+        for values in (after, after_own)  # the same seed draws the same items for both
+    )
+    every = np.arange(len(before))
+    drop, own_drop = (score(before, every) - score(values, every) for values in (after, after_own))
+    if own_drop <= 0 or np.quantile(own_draws, level / 2) <= 0:
+        return None
+    usable = own_draws > 0
+    return interval_of(drop / own_drop, draws[usable] / own_draws[usable], level=level)
+
+
+def _answer(line: Carry, p: float, level: float) -> Carried:
+    lost = p <= level and line.drop.value > 0
+    if line.own_selection is None:
+        return "yes" if lost else "undecided"
+    if line.share is None:
+        return "undecided"
+    if lost:
+        return "yes" if line.share.value >= HALF else "in part"
+    return "no" if line.share.high < HALF else "undecided"

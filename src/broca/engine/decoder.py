@@ -1,0 +1,304 @@
+"""Greedy decoding: finished generations leave the batch, and new rows enter it."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from broca.engine.batches import (
+    Batch,
+    Lane,
+    PrefixGroup,
+    Work,
+    groups_that_fit,
+    longest_first,
+    plain_batch,
+    prefix_groups,
+    require_finite,
+    shared_batches,
+)
+from broca.engine.reader import Store
+from broca.errors import BadInput, first_line
+from broca.models.caches import is_plain, join, select_rows, trim_left
+from broca.tasks.items import Generation
+
+LEAVE_SHARE = 1 / 8
+"""Share of finished generations at which they are removed from a batch."""
+
+REFILL_SHARE = 1 / 2
+"""Share of the budget that must be free before new rows enter a running batch."""
+
+
+class _Running:
+    """A batch that is being decoded.
+
+    Attributes:
+        work: Work of each row.
+        attention: Attention mask, `(rows, tokens so far)`.
+        cache: Keys and values so far.
+        gates: The rows' gates.
+        newest: Last generated token of each row, `(rows,)`.
+        alive: Whether each row still generates.
+        joins: Whether padding may be trimmed and rows may enter.
+    """
+
+    def __init__(self, batch: Batch, newest: Tensor, cache: Any, *, joins: bool) -> None:
+        self.joins = joins and is_plain(cache)
+        self.work = list(batch.work)
+        self.attention = batch.attention
+        self.cache = cache
+        self.gates = batch.gates
+        self.newest = newest
+        self.alive = [True] * len(batch.work)
+
+    def keep_alive(self) -> None:
+        """Keeps the rows that still generate, and the positions at which one has a token."""
+        rows = [row for row, lives in enumerate(self.alive) if lives]
+        index = torch.tensor(rows, device=self.attention.device)
+        select_rows(self.cache, index)
+        self.gates.select(index)
+        self.attention, self.newest = self.attention[index], self.newest[index]
+        self.work = [self.work[row] for row in rows]
+        self.alive = [True] * len(rows)
+        if self.joins:
+            self.attention = trim_left(self.cache, self.attention)
+
+    def take_in(self, other: _Running) -> None:
+        """Appends the rows of another batch."""
+        self.attention = join(self.cache, self.attention, other.cache, other.attention)
+        self.newest = torch.cat([self.newest, other.newest])
+        self.gates.extend(other.gates)
+        self.work += other.work
+        self.alive += other.alive
+
+
+class Decoder:
+    """Runs the generations of a job on a lane.
+
+    Args:
+        lane: The model and its budget.
+        masks: Gates of every mask, `(masks, components)`.
+        store: Receives the answers when they are finished.
+    """
+
+    def __init__(self, lane: Lane, masks: Tensor, store: Store) -> None:
+        self._lane, self._masks, self._store = lane, masks, store
+        self._model, self._budget = lane.model, lane.budget
+        self._processors = cache(self._processors_of)
+        self._joins = False
+        self._ended: set[int] = set()
+
+    @torch.inference_mode()
+    def run(self, work: Sequence[Work]) -> None:
+        """Runs all generations."""
+        longest = max((row.length for row in work), default=1)
+        self._joins = self._model.sharing(longest).joining  # of any two rows of this run
+        together = [row for row in work if self._runs_with_others(row)]
+        groups, alone = prefix_groups(self._model, together, self._lane.options.share_prefixes)
+        while groups:
+            size, _ = groups_that_fit(self._budget, groups)
+            prefixes = {row.position: g.prefix for g in groups[:size] for row in g.members}
+            self._finish([row for group in groups[:size] for row in group.members], prefixes)
+            del groups[:size]
+        self._finish(alone, {})
+        for decoding in work:
+            if not self._runs_with_others(decoding):
+                self._generate_alone(decoding)
+
+    def _runs_with_others(self, decoding: Work) -> bool:
+        sharing = self._model.sharing(decoding.length)
+        return sharing.decoding and sharing.padding
+
+    def _generate_alone(self, decoding: Work) -> None:
+        """Generates a row with transformers' own loop: its cache follows the model's own rules."""
+        stop, request = self._lane.stop, decoding.request
+
+        def ended(tokens: Tensor, _scores: Any, **_: Any) -> Tensor:
+            generated = tokens[0, len(decoding.tokens) :].tolist()
+            over = stop.ended(generated, request.stop, request.max_new_tokens)
+            return torch.tensor([over], device=tokens.device)
+
+        tokens = torch.tensor([decoding.tokens], device=self._model.device)
+        processors = None
+        if request.settings:
+            processors = self._processors(
+                request.settings, len(request.context), request.max_new_tokens, tokens.device
+            )
+        with self._lane.gates(self._masks, [decoding]):
+            generated, logits = self._model.generated(
+                tokens, ended=ended, longest=request.max_new_tokens, logits_processor=processors
+            )
+        require_finite(logits[:, None], [decoding.position] * len(logits))
+        self._lane.tokens += len(decoding.tokens)
+        self._keep(decoding, generated)
+
+    def _finish(self, work: Sequence[Work], prefixes: Mapping[int, tuple[int, ...]]) -> None:
+        """Runs rows to their end; rows that do not fit memory run again in smaller batches.
+
+        Args:
+            work: The rows.
+            prefixes: Shared prefix of each row, by the position of its request; none for rows
+                without.
+        """
+        shared = max(map(len, prefixes.values()), default=0)
+        pending = longest_first(work)
+        while pending:
+            rows = self._budget.rows(pending[0].length - shared, cached=shared)
+            attempt = partial(self._generate, deque(pending), prefixes)
+            self._budget.attempt(attempt, rows=min(rows, len(pending)))
+            pending = [row for row in pending if row.position not in self._ended]
+
+    def _keep(self, decoding: Work, tokens: list[int]) -> None:
+        """Stores a finished generation."""
+        self._lane.tokens += len(tokens)
+        self._ended.add(decoding.position)
+        text = self._lane.stop.text(tokens, decoding.request.stop)
+        self._store([(decoding.position, Generation(text, len(tokens)))])
+
+    def _begun(
+        self, queue: deque[Work], prefixes: Mapping[int, tuple[int, ...]]
+    ) -> Iterator[_Running]:
+        """Yields batches whose prompts are read, of rows that it takes from the queue."""
+        while queue and not prefixes:
+            size = min(len(queue), self._budget.rows(queue[0].length))
+            batch = plain_batch(self._lane, self._masks, [queue.popleft() for _ in range(size)])
+            yield self._begin(batch)
+        by_prefix: dict[tuple[int, int, tuple[int, ...]], list[Work]] = {}
+        while queue:
+            row = queue.popleft()
+            by_prefix.setdefault((row.mask, row.donor, prefixes[row.position]), []).append(row)
+        groups = [PrefixGroup(prefix, tuple(rows)) for (_, _, prefix), rows in by_prefix.items()]
+        if groups:
+            shared = max(len(group.prefix) for group in groups)
+            longest = max(row.length - len(g.prefix) for g in groups for row in g.members)
+            size = self._budget.rows(longest, cached=shared)
+            for shared_batch in shared_batches(self._lane, self._masks, groups, rows=size):
+                yield self._begin(shared_batch)
+
+    def _begin(self, batch: Batch) -> _Running:
+        """Reads the prompts of a batch."""
+        with batch.gates:
+            logits, cache = self._model.forward(
+                batch.tokens, batch.attention, keep=1, cache=batch.cache, use_cache=True
+            )
+        self._lane.tokens += batch.read
+        require_finite(logits, [decoding.position for decoding in batch.work])
+        newest = self._choose(logits[:, -1], batch.work, {})
+        return _Running(batch, newest, cache, joins=self._joins)
+
+    def _generate(self, queue: deque[Work], prefixes: Mapping[int, tuple[int, ...]]) -> None:
+        """Decodes rows until every one is finished.
+
+        Args:
+            queue: The rows; those that it still holds have not been read.
+            prefixes: Shared prefix of each row, by the position of its request.
+        """
+        source = self._begun(queue, prefixes)  # the next batch when there is room for it
+        generated: dict[int, list[int]] = {}
+        running = next(source, None)
+        while running is not None:
+            self._note_newest(running, generated)
+            if not any(running.alive):
+                running = next(source, None)
+                continue
+            if self._lane.options.compact:
+                gone = running.alive.count(False)
+                if gone >= LEAVE_SHARE * len(running.work):
+                    running.keep_alive()
+                if queue and self._has_room(running):
+                    new = next(source)
+                    self._note_newest(new, generated)
+                    if any(new.alive):
+                        new.keep_alive()
+                        running.take_in(new)
+            running.attention = nn.functional.pad(running.attention, (0, 1), value=1)
+            with running.gates:
+                logits, running.cache = self._model.forward(
+                    running.newest[:, None],
+                    running.attention,
+                    keep=1,
+                    cache=running.cache,
+                    use_cache=True,
+                )
+            require_finite(logits, [decoding.position for decoding in running.work])
+            running.newest = self._choose(logits[:, -1], running.work, generated)
+
+    def _choose(
+        self, logits: Tensor, work: Sequence[Work], generated: Mapping[int, list[int]]
+    ) -> Tensor:
+        """Returns the most likely token of each row after its request's settings, `(rows,)`.
+
+        Args:
+            logits: Logits of the next token, `(rows, vocabulary)`.
+            work: Work of each row.
+            generated: Tokens so far, by the position of the request.
+        """
+        rows_by_key: dict[tuple[str, int, int, int], list[int]] = {}
+        for row, decoding in enumerate(work):
+            request = decoding.request
+            if request.settings:
+                new = len(generated.get(decoding.position, ()))
+                key = request.settings, len(request.context), request.max_new_tokens, new
+                rows_by_key.setdefault(key, []).append(row)
+        if rows_by_key:
+            logits = logits.to(torch.float32, copy=True)  # as `generate` does
+        for (settings, prompt, new_tokens, _), rows in rows_by_key.items():
+            tokens = torch.tensor(
+                [[*work[row].tokens, *generated.get(work[row].position, ())] for row in rows],
+                device=logits.device,
+            )
+            processors = self._processors(settings, prompt, new_tokens, logits.device)
+            logits[rows] = processors(tokens, logits[rows])
+        return logits.argmax(-1)
+
+    def _processors_of(
+        self, settings: str, prompt: int, new_tokens: int, device: torch.device
+    ) -> Any:
+        """Returns the logits processors that `generate` builds for a prompt of so many tokens.
+
+        Raises:
+            BadInput: transformers does not accept the settings.
+        """
+        from transformers import GenerationConfig
+
+        model = self._model.model
+        defaults = getattr(model, "generation_config", None)
+        try:
+            config = GenerationConfig(
+                **json.loads(settings),
+                eos_token_id=getattr(defaults, "eos_token_id", None),
+                max_length=prompt + new_tokens,
+            )
+            model._prepare_special_tokens(config, True, device)
+            return model._get_logits_processor(
+                generation_config=config, input_ids_seq_length=prompt, device=device
+            )
+        except (ValueError, TypeError, AttributeError) as error:
+            raise BadInput(
+                f"the settings of generations {settings} are not accepted by transformers: "
+                f"{first_line(error)}; correct generation_kwargs, `gen_kwargs` or the model's "
+                "generation_config"
+            ) from error
+
+    def _note_newest(self, running: _Running, generated: dict[int, list[int]]) -> None:
+        """Appends the newest token of each running row, and finishes rows that it ends."""
+        newest = running.newest.tolist()
+        for row, (decoding, token) in enumerate(zip(running.work, newest, strict=True)):
+            if running.alive[row]:
+                tokens = generated.setdefault(decoding.position, [])
+                tokens.append(token)
+                request = decoding.request
+                if self._lane.stop.ended(tokens, request.stop, request.max_new_tokens):
+                    running.alive[row] = False
+                    self._keep(decoding, tokens)
+
+    def _has_room(self, running: _Running) -> bool:
+        """Whether enough of the budget is free for new rows, and the cache can be extended."""
+        used = sum(decoding.length for decoding in running.work)
+        return running.joins and used <= (1 - REFILL_SHARE) * self._budget.tokens

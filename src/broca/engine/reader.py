@@ -1,0 +1,230 @@
+"""Scores continuations by one forward pass for each batch; shared prefixes and layers run once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from broca.engine.batches import (
+    Batch,
+    Lane,
+    PrefixGroup,
+    Work,
+    groups_that_fit,
+    longest_first,
+    plain_batch,
+    prefix_groups,
+    require_finite,
+    shared_batches,
+)
+from broca.models.caches import left_padded
+from broca.tasks.items import LogLikelihood, Output
+
+WORTH_REUSING = 0.1
+"""Minimum share of saved work for which `auto` reuses lower layers."""
+
+_KEPT_COST = 8
+"""Cost of a token in the budget while the inputs of layers and projections are kept."""
+
+Store = Callable[[Sequence[tuple[int, Output]]], None]
+"""Receives answers: position of the request, and its answer."""
+
+
+@dataclass(frozen=True)
+class _Intact:
+    """The states of the intact model on some sequences, which rows with higher ablations reuse.
+
+    Attributes:
+        tokens: The sequences, left-padded, `(sequences, tokens)`.
+        attention: Their attention mask.
+        logits: Logits of the last positions, `(sequences, keep, vocabulary)`.
+        inputs: Input of each decoder layer, `(sequences, tokens, hidden)`.
+        heads: Outputs of the heads of layers that can be resumed there, `(sequences, tokens,
+            width)`.
+    """
+
+    tokens: Tensor
+    attention: Tensor
+    logits: Tensor
+    inputs: dict[int, Tensor]
+    heads: dict[int, Tensor]
+
+
+class Reader:
+    """Runs the readings of a job on a lane.
+
+    Args:
+        lane: The model and its budget.
+        masks: Gates of every mask, `(masks, components)`.
+        store: Receives the answers, batch by batch.
+    """
+
+    def __init__(self, lane: Lane, masks: Tensor, store: Store) -> None:
+        self._lane, self._masks, self._store = lane, masks, store
+        self._model, self._budget = lane.model, lane.budget
+        layer_of, depth = torch.tensor(lane.model.first_layers), lane.model.structure.layers
+        self._first: list[int] = torch.where(masks != 1, layer_of, depth).amin(1).tolist()
+        """The lowest layer that each mask changes; for the intact mask, the depth."""
+
+    @torch.inference_mode()
+    def run(self, work: Sequence[Work]) -> None:
+        """Runs all readings."""
+        groups, alone = prefix_groups(self._model, work, self._lane.options.share_prefixes)
+        if self._saves_layers(work, otherwise=sum(group.saved for group in groups)):
+            self._sweep(work)
+            return
+        while groups:  # several small groups in a batch, a large group in several
+            size, rows = groups_that_fit(self._budget, groups)
+            pack = groups[: min(size, self._budget.rows(len(groups[0].prefix)))]
+            members = sum(len(group.members) for group in pack)
+            result = self._budget.attempt(partial(self._read_groups, pack, rows), rows=members)
+            if result is not None:
+                self._store(*result)
+                del groups[: len(pack)]
+        for _, answers in self._budget.in_batches(
+            longest_first(alone),
+            lambda rows: self._read(plain_batch(self._lane, self._masks, rows)),
+            length=lambda reading: reading.length,
+        ):
+            self._store(answers)
+
+    def _read_groups(self, groups: Sequence[PrefixGroup], rows: int) -> list[tuple[int, Output]]:
+        batches = shared_batches(self._lane, self._masks, groups, rows=rows)
+        return [answer for batch in batches for answer in self._read(batch)]
+
+    def _read(self, batch: Batch) -> list[tuple[int, Output]]:
+        with batch.gates:
+            logits, _ = self._model.forward(
+                batch.tokens,
+                batch.attention,
+                keep=max(row.target for row in batch.work),
+                cache=batch.cache,
+            )
+        self._lane.tokens += batch.read
+        return scored(batch.work, logits)
+
+    def skips_layers(self, work: Sequence[Work]) -> bool:
+        """Whether reusing lower layers may save enough to keep sequences together."""
+        total = sum(reading.length for reading in work)
+        off = self._lane.options.reuse_layers == "off" or not work
+        return not off and self._skipped(work) >= WORTH_REUSING * total
+
+    def _skipped(self, work: Sequence[Work]) -> float:
+        """Returns the work below the first ablated layers, in tokens that pass all layers."""
+        depth = self._model.structure.layers
+        return sum(reading.length * self._first[reading.mask] / depth for reading in work)
+
+    def _saves_layers(self, work: Sequence[Work], *, otherwise: int) -> bool:
+        """Whether to run the layers below the first ablated layer once for each sequence.
+
+        Args:
+            work: All rows.
+            otherwise: Number of tokens that sharing prefixes would save.
+        """
+        switch = self._lane.options.reuse_layers
+        if switch == "off" or not work:
+            return False
+        extra = sum(len(tokens) for tokens in {reading.tokens for reading in work})
+        total = sum(reading.length for reading in work)
+        worthwhile = self._skipped(work) - extra >= max(WORTH_REUSING * total, otherwise)
+        longest = max(reading.length for reading in work)
+        return (switch == "on" or worthwhile) and self._model.sharing(longest).layers
+
+    def _sweep(self, work: Sequence[Work]) -> None:
+        """Runs each sequence once intact, then every row from its mask's first layer on."""
+        by_sequence: dict[tuple[int, ...], list[Work]] = {}
+        for reading in work:
+            by_sequence.setdefault(reading.tokens, []).append(reading)
+        sequences = sorted(by_sequence.values(), key=lambda rows: rows[0].length, reverse=True)
+        # the inputs of every layer are kept until its rows are done: count them too
+        batches = self._budget.in_batches(
+            sequences, self._read_intact, length=lambda rows: rows[0].length, cost=_KEPT_COST
+        )
+        for batch, intact in batches:
+            self._lane.tokens += int(intact.attention.sum())
+            by_layer: dict[int, list[tuple[int, Work]]] = {}
+            for index, rows in enumerate(batch):
+                for reading in rows:
+                    by_layer.setdefault(self._first[reading.mask], []).append((index, reading))
+            unchanged = by_layer.pop(self._model.structure.layers, [])
+            if unchanged:
+                logits = intact.logits
+                index_of = torch.tensor([index for index, _ in unchanged], device=logits.device)
+                self._store(scored([reading for _, reading in unchanged], logits[index_of]))
+            for layer, placed in sorted(by_layer.items()):
+                self._resume(placed, layer, intact)
+
+    def _read_intact(self, sequences: Sequence[list[Work]]) -> _Intact:
+        """Reads sequences under the intact mask, each given by its rows."""
+        tokens, attention = left_padded(
+            [rows[0].tokens for rows in sequences], device=self._model.device
+        )
+        keep = max(reading.target for rows in sequences for reading in rows)
+        resumption = self._model.resumption
+        with resumption.layer_inputs() as inputs, resumption.head_outputs() as heads:
+            logits, _ = self._model.forward(tokens, attention, keep=keep)
+        return _Intact(tokens, attention, logits, inputs, heads)
+
+    def _resume(self, rows: Sequence[tuple[int, Work]], layer: int, intact: _Intact) -> None:
+        """Runs rows, each with the index of its sequence, from a layer on.
+
+        Where possible the layer's attention starts at its output projection.
+        """
+        tokens, attention = intact.tokens, intact.attention
+        hidden, heads = intact.inputs[layer], intact.heads.get(layer)
+        keep, length = max(reading.target for _, reading in rows), tokens.shape[1]
+
+        def run(batch: Sequence[tuple[int, Work]]) -> list[tuple[int, Output]]:
+            work = [reading for _, reading in batch]
+            index = torch.tensor([index for index, _ in batch], device=tokens.device)
+            outputs = None if heads is None else heads[index.to(heads.device)]
+            with (
+                self._lane.gates(self._masks, work),
+                self._model.resumption.at(layer, hidden[index.to(hidden.device)], outputs),
+            ):
+                logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
+            return scored(work, logits)
+
+        for batch, answers in self._budget.in_batches(rows, run, length=lambda _: length):
+            self._store(answers)
+            self._lane.tokens += sum(reading.length for _, reading in batch)
+
+
+def target_log_probabilities(work: Sequence[Work], logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the log-probability of every target token.
+
+    Args:
+        work: The rows.
+        logits: Logits of the last positions, `(rows, keep, vocabulary)`.
+
+    Returns:
+        Log-probabilities `(targets, width)` with zeros before a target's first token, whether
+        each token is the most probable one (true before the first), and 1 for tokens of targets.
+    """
+    rows = [row for row, reading in enumerate(work) for _ in reading.targets]
+    targets = [target for reading in work for _, target in reading.targets]
+    # pad every target on the left, so that its last token is at the last position
+    tokens, present = left_padded(targets, device=logits.device)
+    chosen = logits[:, -tokens.shape[1] :]
+    if rows != list(range(len(work))):  # rows with one target need no copy
+        chosen = chosen[torch.tensor(rows, device=logits.device)]
+    chosen = chosen.to(torch.promote_types(chosen.dtype, torch.float32))
+    log_probabilities = chosen.gather(-1, tokens[..., None])[..., 0] - chosen.logsumexp(-1)
+    greedy = (chosen.argmax(-1) == tokens) | (present == 0)
+    return log_probabilities * present, greedy, present
+
+
+def scored(work: Sequence[Work], logits: Tensor) -> list[tuple[int, Output]]:
+    """Turns logits of the last positions into answers."""
+    require_finite(logits, [reading.position for reading in work])
+    log_probabilities, greedy, _ = target_log_probabilities(work, logits)
+    positions = [position for reading in work for position, _ in reading.targets]
+    values, best = log_probabilities.sum(-1).tolist(), greedy.all(-1).tolist()
+    return [
+        (position, LogLikelihood(total, is_greedy))
+        for position, total, is_greedy in zip(positions, values, best, strict=True)
+    ]

@@ -1,0 +1,212 @@
+"""The executor: converts plans into jobs for a runner, and its answers into responses."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca.engine import Ablation, Answers, Job
+from broca.errors import BadLogits, TaskUnusable
+from broca.executors.records import Runner
+from broca.measurement import Measurement, Observation, Plan, Response
+from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output
+from broca.tasks.code import run_code_ahead
+
+
+class Executor:
+    """Measures plans and observations; it runs no model itself.
+
+    Args:
+        runner: Answers jobs: an engine of this process, or workers.
+        bank: The items that plans refer to by position, each with the task that scores it.
+        response: Response of plans that name none.
+        ablation: How components are ablated.
+        donors: Position in the bank of every donor's item, for `resample`: no row gets a donor of
+            its own item.
+        donor_keys: Seed of every bank item's draws of donors; by default its position.
+        keep_outputs: Whether measurements contain the model's answers.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        bank: Sequence[tuple[Benchmark, Item]],
+        *,
+        response: Response = "accuracy",
+        ablation: Ablation | None = None,
+        donors: Sequence[int] = (),
+        donor_keys: Sequence[int] | None = None,
+        keep_outputs: bool = False,
+    ) -> None:
+        self.runner = runner
+        self._bank = tuple(bank)
+        self._response = response
+        self._ablation = ablation or Ablation()
+        self._donors = tuple(donors)
+        self._donor_keys = tuple(range(len(bank)) if donor_keys is None else donor_keys)
+        self._keep_outputs = keep_outputs
+        self._margins: dict[int, Margin] = {}
+
+    def refer(self, bank: Sequence[tuple[Benchmark, Item]]) -> None:
+        """Replaces the bank by the same items whose tasks now know right answers."""
+        self._bank = tuple(bank)
+        self._margins = {}
+
+    def run(self, plan: Plan) -> Measurement:
+        """Returns the measurement of a plan; see `stream`."""
+        ((_, measurement),) = self.stream([plan])
+        return measurement
+
+    def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
+        """Returns the model's answers to the requests of each row's item."""
+        ((_, answers),) = self.stream_answers([plan])
+        return answers
+
+    def stream(self, plans: Sequence[Plan]) -> Iterator[tuple[int, Measurement]]:
+        """Yields the position of every plan with its measurement, in the order of the runner.
+
+        Responses are the margin or its probability, or the task's metric, negated if lower is
+        better.
+
+        Raises:
+            TaskUnusable: The response is a margin, and an item has no reference answer.
+            BadLogits: The model returned NaN or infinite logits.
+            ExecutorFailed: Workers died or hung too often.
+        """
+        jobs = (self._job(number, plan) for number, plan in enumerate(plans))
+        replies = self.runner.stream(jobs, rows=sum(map(len, plans)))
+        try:
+            for answers in replies:
+                yield answers.number, self._measurement(plans[answers.number], answers)
+        except BadLogits as error:
+            raise self._named(error, plans[error.job]) from error
+
+    def stream_answers(
+        self, plans: Sequence[Plan]
+    ) -> Iterator[tuple[int, list[tuple[Output, ...]]]]:
+        """Yields the position of every plan with its answers, in the order of the runner."""
+        accuracy = [replace(plan, response="accuracy", gradients=False) for plan in plans]
+        jobs = (self._job(number, plan) for number, plan in enumerate(accuracy))
+        replies = self.runner.stream(jobs, rows=sum(map(len, plans)))
+        try:
+            for answers in replies:
+                yield answers.number, list(answers.outputs)
+        except BadLogits as error:
+            raise self._named(error, plans[error.job]) from error
+
+    def stream_observations(
+        self, batches: Sequence[Sequence[Observation]]
+    ) -> Iterator[tuple[int, list[NDArray[np.float32]]]]:
+        """Yields the position of every batch with its vectors, in the order of the runner."""
+        none = np.zeros(0, dtype=np.intp)
+        gates = np.zeros((0, 0), dtype=np.float32)
+        jobs = (
+            Job(number, gates, none, none, observations=tuple(batch))
+            for number, batch in enumerate(batches)
+        )
+        for answers in self.runner.stream(jobs, rows=sum(map(len, batches))):
+            yield answers.number, list(answers.vectors)
+
+    def scores(self, plan: Plan, outputs: Sequence[tuple[Output, ...]]) -> NDArray[np.float64]:
+        """Returns the tasks' metrics of outputs, row by row, negated if lower is better."""
+        run_code_ahead(
+            partial(self._bank[position][0].score, self._bank[position][1], output)
+            for position, output in zip(plan.item_index, outputs, strict=True)
+        )
+        scores = np.empty(len(plan))
+        for row, (position, output) in enumerate(zip(plan.item_index, outputs, strict=True)):
+            benchmark, item = self._bank[position]
+            score = benchmark.score(item, output)
+            scores[row] = score if benchmark.higher_is_better else -score
+        return scores
+
+    def rescored(self, plan: Plan) -> NDArray[np.bool_]:
+        """Returns whether each row's task is scored by a function of the caller, `(rows,)`.
+
+        The journal keeps outputs of such rows, not their scores, because it cannot distinguish two
+        functions.
+        """
+        by_item = np.array([benchmark.rescored for benchmark, _ in self._bank], dtype=bool)
+        rows: NDArray[np.bool_] = by_item[plan.item_index]
+        return rows
+
+    def _job(self, number: int, plan: Plan) -> Job:
+        """Returns the rows of a plan for a runner."""
+        scale = self._ablation.scale if plan.scale is None else plan.scale
+        gates = replace(self._ablation, scale=scale).gates(plan.masks)
+        where = number, gates, plan.mask_index, self._donor_index(plan)
+        positions = plan.item_index.tolist()
+        if plan.gradients:
+            return Job(*where, margins=tuple(self._margin(position) for position in positions))
+        plain = (plan.response or self._response) == "accuracy"
+        by_item = {
+            position: self._bank[position][1].requests if plain else self._margin(position).requests
+            for position in set(positions)
+        }
+        return Job(*where, tuple(by_item[position] for position in positions))
+
+    def _measurement(self, plan: Plan, answers: Answers) -> Measurement:
+        """Returns the responses of a plan's rows."""
+        response = plan.response or self._response
+        values, gradients, outputs = answers.values, answers.gradients, answers.outputs
+        kept = outputs if self._keep_outputs and not plan.gradients else None
+        if response == "accuracy" and not plan.gradients:
+            return Measurement(plan, self.scores(plan, outputs), outputs=kept)
+        margins = [self._margin(position) for position in plan.item_index.tolist()]
+        if values is None:
+            likely = cast("tuple[tuple[LogLikelihood, ...], ...]", outputs)
+            values = np.array([m.of_answers(row) for m, row in zip(margins, likely, strict=True)])
+        if response == "probability":
+            pairs = list(zip(margins, values.tolist(), strict=True))
+            values = np.array([margin.probability(value) for margin, value in pairs])
+            if gradients is not None:
+                slopes = [margin.slope(value) for margin, value in pairs]
+                gradients = gradients * np.array(slopes, dtype=np.float32)[:, None]
+        return Measurement(plan, values, gradients, kept)
+
+    def _named(self, error: BadLogits, plan: Plan) -> BadLogits:
+        """Returns the error with the item and the number of ablated components of its row."""
+        _, item = self._bank[plan.item_index[error.row]]
+        ablated = int(plan.masks[plan.mask_index[error.row]].sum())
+        return BadLogits(
+            f"item {item.number} of task '{item.task}' with {ablated} components ablated: {error}",
+            row=error.row,
+        )
+
+    def _margin(self, position: int) -> Margin:
+        """Returns the margin of an item, computed once."""
+        if position not in self._margins:
+            benchmark, item = self._bank[position]
+            margin = benchmark.margin(item)
+            if margin is None:
+                raise TaskUnusable(
+                    f"item {item.number} of task '{benchmark.name}' has no answer for a margin: "
+                    "use another `response` such as accuracy, or another `reference`"
+                )
+            self._margins[position] = margin
+        return self._margins[position]
+
+    def _donor_index(self, plan: Plan) -> NDArray[np.intp]:
+        """Returns the donor of every row, drawn by its mask and item, from another item."""
+        if not self._ablation.draws_donors:
+            return np.zeros(len(plan), dtype=np.intp)
+        keys = [zlib.crc32(np.packbits(mask).tobytes()) for mask in plan.masks]
+        chosen = np.empty(len(plan), dtype=np.intp)
+        for row, (mask, position) in enumerate(zip(plan.mask_index, plan.item_index, strict=True)):
+            key = self._donor_keys[position]
+            rng = np.random.default_rng([self._ablation.seed, keys[mask], key])
+            donor = int(rng.integers(len(self._donors)))
+            chosen[row] = self._next_other(donor, position)
+        return chosen
+
+    def _next_other(self, donor: int, position: int) -> int:
+        """Returns the first donor from a given one on whose item is not at `position`."""
+        count = len(self._donors)
+        candidates = (number % count for number in range(donor, donor + count))
+        return next((place for place in candidates if self._donors[place] != position), donor)

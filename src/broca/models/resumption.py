@@ -1,0 +1,156 @@
+"""Runs a model from the middle: layers below the first ablated layer are equal for all masks.
+
+In the first ablated layer the heads' outputs are still equal before their gates. Its attention can
+therefore be resumed at the input of the output projection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from broca.models.gated import GatedModel
+
+
+@contextmanager
+def recorded(
+    modules: Mapping[int, nn.Module], *, outputs: bool = False
+) -> Iterator[dict[int, Any]]:
+    """A context that records the input, or the output, of each module.
+
+    Yields:
+        The values of the last forward pass within the context, by the modules' keys: inputs are
+        tensors `(rows, tokens, width)`.
+    """
+    values: dict[int, Any] = {}
+    with ExitStack() as hooks:
+        for key, module in modules.items():
+
+            def read(_module: nn.Module, args: Any, kwargs: dict[str, Any], key: int = key) -> None:
+                values[key] = args[0] if args else kwargs["hidden_states"]
+
+            def returned(_module: nn.Module, _args: Any, output: Any, key: int = key) -> None:
+                values[key] = output
+
+            if outputs:
+                hooks.callback(module.register_forward_hook(returned).remove)
+            else:
+                hooks.callback(module.register_forward_pre_hook(read, with_kwargs=True).remove)
+        yield values
+
+
+class Resumption:
+    """Where a model can be resumed; tested once on a few tokens.
+
+    Args:
+        model: The model; its components must be intact.
+    """
+
+    def __init__(self, model: GatedModel) -> None:
+        self._layers = dict(enumerate(part.decoder_layer.module for part in model.structure.parts))
+        # if a norm mixes the heads, they are gated before it, and more than a projection follows
+        plain = {p.layer: p for p in model.structure.projections if p.norm is None}
+        modules = dict(model.model.named_modules())
+        self._attention = {n: modules[p.path.rpartition(".")[0]] for n, p in plain.items()}
+        self._projections = {layer: projection.module for layer, projection in plain.items()}
+        tokens = torch.arange(6, device=model.device)[None] % model.vocabulary
+        attention = torch.ones_like(tokens)
+        with model.in_use(), torch.no_grad():
+            with (
+                recorded(self._layers) as inputs,
+                recorded(self._layers, outputs=True) as outputs,
+                recorded(self._projections) as mixed,
+                recorded(self._projections, outputs=True) as projected,
+                recorded(self._attention, outputs=True) as attended,
+            ):
+                logits, _ = model.forward(tokens, attention, keep=6)
+
+            def same(layer: int, heads: Tensor | None = None) -> bool:
+                with self.at(layer, inputs[layer], heads):
+                    return torch.equal(model.forward(tokens, attention, keep=6)[0], logits)
+
+            lengths = {_tuple_length(output) for output in outputs.values()}
+            self._length = next(iter(lengths), 0)
+            self.possible = (
+                len(lengths) == 1 and len(inputs) == len(self._layers) and same(len(inputs) - 1)
+            )
+            """Whether layers can be skipped: the model gives the same result from the middle."""
+            self._shortcuts = {n: _tuple_length(output) for n, output in attended.items()}
+            for layer, length in list(self._shortcuts.items()):
+                first = attended[layer][0] if length else attended[layer]
+                exact = layer in projected and isinstance(first, Tensor)
+                exact = exact and torch.equal(first, projected[layer])
+                if not (self.possible and exact and same(layer, mixed[layer])):
+                    del self._shortcuts[layer]
+
+    @property
+    def skippable(self) -> tuple[int, ...]:
+        """Layers whose attention can be resumed at its output projection."""
+        return tuple(self._shortcuts)
+
+    def layer_inputs(self) -> AbstractContextManager[dict[int, Any]]:
+        """A context in which forward passes record the inputs of every decoder layer."""
+        return recorded(self._layers)
+
+    def head_outputs(self) -> AbstractContextManager[dict[int, Any]]:
+        """A context in which forward passes record the inputs of output projections.
+
+        It has tensors `(rows, tokens, width)` for the layers of `skippable`.
+        """
+        return recorded({layer: self._projections[layer] for layer in self._shortcuts})
+
+    @contextmanager
+    def at(self, layer: int, hidden: Tensor, heads: Tensor | None = None) -> Iterator[None]:
+        """A context in which forward passes start at a decoder layer.
+
+        Args:
+            layer: First decoder layer to run.
+            hidden: Its input, `(rows, tokens, hidden)`.
+            heads: Outputs of its heads, `(rows, tokens, width)`; None to run its whole attention.
+        """
+
+        def skip(*args: Any, **kwargs: Any) -> Any:
+            states = args[0] if args else kwargs["hidden_states"]
+            return (states, *[None] * (self._length - 1)) if self._length else states
+
+        def start(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if args:
+                return (hidden, *args[1:]), kwargs
+            return args, {**kwargs, "hidden_states": hidden}
+
+        def project(*args: Any, **kwargs: Any) -> Any:
+            projected, length = self._projections[layer](heads), self._shortcuts[layer]
+            return (projected, *[None] * (length - 1)) if length else projected
+
+        with ExitStack() as undo:
+            for below in range(layer):
+                undo.enter_context(_replaced(self._layers[below], skip))
+            module = self._layers[layer]
+            undo.callback(module.register_forward_pre_hook(start, with_kwargs=True).remove)
+            if heads is not None:
+                undo.enter_context(_replaced(self._attention[layer], project))
+            yield
+
+
+@contextmanager
+def _replaced(module: nn.Module, forward: Any) -> Iterator[None]:
+    """Replaces a module's `forward`; that of its class, or of another library, comes back."""
+    before = module.__dict__.get("forward")
+    module.forward = forward
+    try:
+        yield
+    finally:
+        if before is None:
+            del module.forward
+        else:
+            module.forward = before
+
+
+def _tuple_length(output: Any) -> int:
+    """Returns the length of the tuple that a module returned; 0 for a tensor."""
+    return len(output) if isinstance(output, tuple) else 0

@@ -1,0 +1,255 @@
+"""The regressions of responses on masks: scikit-learn's, guarded, thresholded or bounded.
+
+Masks are 1 where a component was ablated, `(masks, components)`; responses are means under each
+mask, `(masks,)`. A fitted `coef_` has the effect of ablating each component in the units of the
+responses, exactly 0 without evidence, and `intercept_` the response of the intact model.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import (
+    ARDRegression,
+    BayesianRidge,
+    ElasticNetCV,
+    Lasso,
+    LassoCV,
+    OrthogonalMatchingPursuitCV,
+    RidgeCV,
+)
+
+PENALTIES = np.logspace(-2, 4, 25)
+"""Candidate penalties of ridge."""
+_SMALLEST = 0.01
+"""Smallest penalty, as a share of the penalty that makes all coefficients zero: smaller penalties
+take long and fit noise."""
+_MEDIAN_OF_NORMAL = 0.6745
+"""Median of the absolute values of standard normal numbers."""
+_PAIRS = 25
+"""Pairs of halves of the masks in a stability selection."""
+_STABLE = 0.8
+"""Share of the halves that must select a component."""
+_LARGEST = 10
+"""Maximum number of components that a half selects."""
+
+
+def shipped(name: str) -> Any:
+    """Makes the estimator of a recovery of `broca.recovery.RECOVERIES`."""
+    match name:
+        case "lasso":  # Bair et al., arXiv 2603.03335, section 4.1 and released code
+            return Standardized(Lasso(alpha=0.01, max_iter=5000), fewest=1)
+        case "lasso-cv":
+            return Standardized(LassoCV(cv=5, alphas=30, eps=_SMALLEST))
+        case "omp":
+            return Standardized(OrthogonalMatchingPursuitCV(cv=5))
+        case "elastic-net":
+            return Standardized(
+                ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95])
+            )
+        case "ridge":
+            return Thresholded(RidgeCV(alphas=PENALTIES))
+        case "bayesian":
+            return Thresholded(BayesianRidge())
+        case "ard":
+            return Thresholded(ARDRegression())
+        case "stability":
+            return StabilitySelection()
+        case "non-positive":
+            return NonPositiveLasso()
+    raise KeyError(name)
+
+
+class _Linear(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A regression with coefficients and an intercept."""
+
+    coef_: NDArray[np.float64]
+    intercept_: float
+
+    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
+        """Predicts the response under each mask, `(masks,)`."""
+        predicted: NDArray[np.float64] = np.asarray(masks, dtype=float) @ self.coef_
+        return predicted + self.intercept_
+
+
+class Standardized(_Linear):
+    """A scikit-learn regression on standardized responses, with zero effects for too few data.
+
+    If all responses are equal or there are fewer than `fewest` masks, all coefficients are zero:
+    cross-validation would fail or divide by zero.
+
+    Args:
+        inner: The regression, with `coef_` and `intercept_` after its fit.
+        fewest: Minimum number of masks for a fit.
+        baseline: Response of the intact model. If given, the intercept is fixed at this value, as
+            in eq. (1) of arXiv 2603.03335; else it is fitted, as in the released code.
+
+    Attributes:
+        inner_: The fitted regression; None if nothing was fitted.
+    """
+
+    def __init__(self, inner: Any, fewest: int = 10, baseline: float | None = None) -> None:
+        self.inner = inner
+        self.fewest = fewest
+        self.baseline = baseline
+
+    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
+        """Fits the coefficients."""
+        matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
+        spread, center = y.std(), float(y.mean() if self.baseline is None else self.baseline)
+        self.inner_, self.coef_, self.intercept_ = None, np.zeros(matrix.shape[1]), center
+        if spread == 0 or len(y) < self.fewest:
+            return self
+        self.inner_ = clone(self.inner)
+        if self.baseline is not None:
+            self.inner_.set_params(fit_intercept=False)
+        with warnings.catch_warnings():
+            # at the ends of a path a fit may stop early or add nothing: other fits are chosen
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self.inner_.fit(matrix, (y - center) / spread)
+        self.coef_ = np.asarray(self.inner_.coef_, dtype=float) * spread
+        self.intercept_ = float(center + self.inner_.intercept_ * spread)
+        return self
+
+
+class NonPositiveLasso(_Linear):
+    """Lasso with coefficients of zero or below and a penalty from cross-validation.
+
+    An ablation that appears to help is nearly always noise. Without positive coefficients, the
+    noise of hundreds of harmless components cannot cancel the effects of the few that matter.
+
+    Args:
+        penalty: A fixed penalty; five-fold cross-validation is then skipped.
+
+    Attributes:
+        penalty_: The penalty; None if nothing was fitted.
+    """
+
+    def __init__(self, penalty: float | None = None) -> None:
+        self.penalty = penalty
+
+    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
+        """Fits the coefficients."""
+        matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
+        self.penalty_ = self.penalty
+        self.coef_, self.intercept_ = np.zeros(matrix.shape[1]), float(y.mean())
+        if y.std() == 0 or len(y) < 10:
+            return self
+        with warnings.catch_warnings():
+            # at the smallest penalties the path may stop early: another penalty is chosen
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            if self.penalty is None:
+                inner = LassoCV(cv=5, alphas=20, positive=True)
+                self.penalty_ = float(inner.fit(matrix, -y).alpha_)
+            else:
+                inner = Lasso(alpha=self.penalty, positive=True).fit(matrix, -y)
+        self.coef_, self.intercept_ = 0.0 - inner.coef_, -float(inner.intercept_)
+        return self
+
+
+class Thresholded(_Linear):
+    """A dense regression that sets small coefficients to exactly zero.
+
+    A coefficient is kept if its absolute value exceeds `sqrt(2 log components)` standard errors,
+    about the largest of as many normal errors (the universal threshold of Donoho and Johnstone
+    1994). The standard error comes from the posterior, `sigma_`, if the regression has a posterior,
+    else from a ridge estimate with the chosen penalty. Its lower bound is the spread of all
+    coefficients by their median: most components have no effect, and standard errors are too small
+    with more components than masks.
+
+    Args:
+        inner: `RidgeCV`, `BayesianRidge` or `ARDRegression`.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
+        """Fits the coefficients."""
+        matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
+        dense = Standardized(self.inner).fit(matrix, y)
+        self.coef_, self.intercept_ = dense.coef_, dense.intercept_
+        if dense.inner_ is None:
+            return self
+        if hasattr(dense.inner_, "sigma_"):
+            errors = _posterior_errors(dense.inner_, matrix.shape[1]) * y.std()
+        else:
+            errors = _ridge_errors(matrix, y - dense.predict(matrix), float(dense.inner_.alpha_))
+        errors = np.maximum(errors, np.median(np.abs(dense.coef_)) / _MEDIAN_OF_NORMAL)
+        threshold = np.sqrt(2 * np.log(max(2, matrix.shape[1])))
+        self.coef_ = np.where(np.abs(dense.coef_) > threshold * errors, dense.coef_, 0.0)
+        # the removed coefficients contributed to the mean
+        self.intercept_ = float(y.mean() - matrix.mean(axis=0) @ self.coef_)
+        return self
+
+
+def _posterior_errors(inner: Any, components: int) -> NDArray[np.float64]:
+    """Returns posterior standard deviations; ARD has them only for the components that it kept."""
+    variances = np.diag(inner.sigma_)
+    if len(variances) == components:
+        return np.sqrt(variances)
+    errors = np.full(components, np.inf)
+    errors[np.asarray(inner.lambda_) < inner.threshold_lambda] = np.sqrt(variances)
+    return errors
+
+
+def _ridge_errors(
+    matrix: NDArray[np.float64], residuals: NDArray[np.float64], penalty: float
+) -> NDArray[np.float64]:
+    """Returns the standard errors of ridge coefficients, `(components,)`."""
+    centered = matrix - matrix.mean(axis=0)
+    gram = centered.T @ centered
+    shrunk = np.linalg.inv(gram + penalty * np.eye(len(gram)))
+    freedom = max(1.0, len(matrix) - 1 - np.trace(shrunk @ gram))
+    variance = residuals @ residuals / freedom
+    variances: NDArray[np.float64] = variance * np.diag(shrunk @ gram @ shrunk)
+    return np.sqrt(np.maximum(variances, 1e-300))
+
+
+class StabilitySelection(_Linear):
+    """Fits a Lasso to random halves of the masks and keeps components that most halves select.
+
+    Halves are drawn in complementary pairs. Each half selects at most its `_LARGEST` strongest
+    components, so that chance alone puts a component into few selections. By the bound of
+    Meinshausen and Buehlmann (2010) the expected number of components selected wrongly is at most
+    `_LARGEST**2 / ((2 * _STABLE - 1) * components)`: 1.7 of 96 and 0.16 of 1024.
+
+    Least squares fits the effects of the kept components, so that they are not shrunk.
+
+    Args:
+        seed: Seed of the halves.
+
+    Attributes:
+        frequency_: Share of the halves that selected each component, `(components,)`.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
+        """Fits the coefficients."""
+        matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
+        rng = np.random.default_rng([self.seed, 0x57AB])
+        lasso = shipped("lasso")
+        selected = np.zeros(matrix.shape[1])
+        half = len(y) // 2
+        for _ in range(_PAIRS if half else 0):
+            order = rng.permutation(len(y))
+            for rows in (order[:half], order[half : 2 * half]):
+                strength = np.abs(lasso.fit(matrix[rows], y[rows]).coef_)
+                strongest = np.argsort(-strength, kind="stable")[:_LARGEST]
+                selected[strongest[strength[strongest] > 0]] += 1
+        self.frequency_ = selected / (2 * _PAIRS)
+        stable = np.flatnonzero(self.frequency_ >= _STABLE)
+        self.coef_, self.intercept_ = np.zeros(len(selected)), float(y.mean())
+        if len(stable):
+            centered = matrix[:, stable] - matrix[:, stable].mean(axis=0)
+            self.coef_[stable] = np.linalg.lstsq(centered, y - y.mean(), rcond=None)[0]
+            self.intercept_ -= float(matrix.mean(axis=0) @ self.coef_)
+        return self

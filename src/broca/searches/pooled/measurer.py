@@ -1,0 +1,267 @@
+"""Measures masks on a task and on others: plans, losses from the intact model, rows left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broca import designs
+from broca.measurement import Plan, Response
+from broca.searches.pilot import Bools, Floats
+from broca.searches.problem import OtherTask, Problem, Search
+
+Items = NDArray[np.intp]
+ItemUse = Literal["items", "confirm"]
+"""Items for the search, or items for its decisions."""
+
+_DOUBT = 30
+"""Weight, in rows, of the prior that an item's response repeats under masks."""
+_IMAGINED = 0.5
+"""Standard deviation of a pseudo-item that is added to the measured items, because a few items may
+agree by chance."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Measured rows: their masks `(rows, components)`, losses and items, `(rows,)`."""
+
+    masks: Bools
+    losses: Floats
+    items: Items
+
+    def joined(self, later: Losses) -> Losses:
+        """Returns these rows and later ones."""
+        return Losses(
+            np.vstack([self.masks, later.masks]),
+            np.concatenate([self.losses, later.losses]),
+            np.concatenate([self.items, later.items]),
+        )
+
+
+@dataclass(frozen=True)
+class SetDrops:
+    """Drops of sets on the same rows.
+
+    Attributes:
+        task: Drops of the task, `(sets, rows)`.
+        specific: Drops of the task minus the weighted drops of the others, `(sets, rows)`.
+        items: The task's item of every row, `(rows,)`. If rows outnumber the items, items repeat,
+            and a repeated item adds no evidence about other items.
+    """
+
+    task: Floats
+    specific: Floats
+    items: Items
+
+    def harmful(self, least: float) -> Bools:
+        """Whether each set does specific harm of at least `least`, `(sets,)`."""
+        variances, items = self._spread(self.specific)
+        specific = self.specific.mean(axis=1) - 1.645 * np.sqrt(variances / items) > 0
+        harmful: Bools = (self.task.mean(axis=1) >= least) & specific
+        return harmful
+
+    def errors(self, drops: Floats) -> Floats:
+        """Returns the standard errors of mean drops, `(sets,)`.
+
+        A pseudo-item is added to the measured items, so that equal responses still have a variance.
+        """
+        variances, items = self._spread(drops)
+        errors: Floats = np.sqrt((variances * items + _IMAGINED**2) / (items + 1) / items)
+        return errors
+
+    def _spread(self, drops: Floats) -> tuple[Floats, int]:
+        """Returns the variance over items and their number; rows of an item are clustered.
+
+        The estimate is cluster-robust: without repeated items it is the variance of rows; if the
+        rows of an item agree, it is the variance of items; otherwise it lies between.
+        """
+        items = np.unique(self.items)
+        rows = (self.items[:, None] == items).astype(float)
+        sums = (drops - drops.mean(axis=1, keepdims=True)) @ rows
+        return np.square(sums).sum(axis=1) * len(items) / drops.shape[1] ** 2, len(items)
+
+
+class _Level:
+    """Predicts an item's response under masks from its intact response.
+
+    The prediction uses a share of the intact response: 1 for a deterministic response, 0 for noise,
+    which would only be added by a subtraction. The share is the slope of the response under masks
+    on the intact response, and 1 until it is known.
+
+    Args:
+        intact: Intact responses of a task's items.
+    """
+
+    def __init__(self, intact: Floats) -> None:
+        self.mean, self._variance = float(intact.mean()), float(intact.var())
+        self._rows, self._products = 0, 0.0
+
+    def predict(self, intact: Floats, responses: Floats) -> Floats:
+        """Predicts the responses of rows without an ablation, `(rows,)`."""
+        self._rows += len(intact)
+        self._products += float((intact - self.mean) @ (responses - responses.mean()))
+        slope = 1.0
+        if self._variance > 0:
+            weight = self._rows / (self._rows + _DOUBT)
+            slope += weight * (self._products / (self._rows * self._variance) - 1.0)
+        predicted: Floats = self.mean + np.clip(slope, 0.0, 1.0) * (intact - self.mean)
+        return predicted
+
+
+class LossMeasurer:
+    """Measures masks on the task and on the others, as losses from the intact model.
+
+    Args:
+        problem: The problem that is solved.
+        budget: Maximum number of rows.
+        weight: Weight of a drop of the others.
+
+    Attributes:
+        rows: Number of rows so far.
+        losses: The measured rows, of `task` or of `others`, on each part of the items. The rows of
+            a part have the same noise: those of `items` measure `response`, those of `confirm` the
+            tasks' own metrics.
+        rng: Generator of all random draws.
+        response: Response of the screen; None for the task's own metric.
+    """
+
+    def __init__(self, problem: Problem, budget: int, weight: float) -> None:
+        self.problem, self.budget, self.weight = problem, budget, weight
+        self.rows = 0
+        self.losses: dict[tuple[str, ItemUse], Losses] = {}
+        self.rng = np.random.default_rng([problem.seed, 0xF0C5])
+        self.response: Response | None = "probability" if problem.continuous else None
+        self._intact: dict[str, dict[int, float]] = {}
+        self._levels: dict[str, _Level] = {}
+        self._queues: dict[tuple[str, str], list[int]] = {}
+        self._turn = 0
+        tasks = (OtherTask("", problem.items, problem.confirm), *problem.others)
+        self._pools = {
+            "items": {task.name: task.items for task in tasks},
+            # if no items were set aside, those of the search are used
+            "confirm": {
+                task.name: task.confirm if len(task.confirm) else task.items for task in tasks
+            },
+        }
+
+    @property
+    def rows_left(self) -> int:
+        """Number of rows of the budget that are not spent."""
+        return self.budget - self.rows
+
+    @property
+    def intact_level(self) -> float:
+        """Mean intact response of the task."""
+        return self._levels[""].mean
+
+    @property
+    def knows_confirm(self) -> bool:
+        """Whether the intact model was measured on `confirm` items."""
+        return "confirm" in self._intact
+
+    def measure_intact(self, part: ItemUse, rows: int) -> Search[None]:
+        """Measures the intact model on items of each task, as many of the task as of all others.
+
+        The effect of a mask differs between items, so that more rows on the same few items add
+        little evidence about the task.
+
+        Args:
+            part: `items`, whose rows measure `response`, or `confirm`, whose rows measure the
+                tasks' own metrics.
+            rows: Maximum number of rows.
+        """
+        pools = {}
+        for name, items in self._pools[part].items():
+            shares = max(1, len(self._pools[part]) - 1) if name else 1
+            pools[name] = self.rng.permutation(items)[: max(4, rows // (2 * shares))]
+        self._pools["items" if part == "items" else "confirmed"] = pools
+        items = np.concatenate(list(pools.values()))
+        none = designs.intact(self.problem.components)
+        responses = yield from self._ask(none, np.zeros(len(items), dtype=np.intp), items, part)
+        self._intact[part] = dict(zip(items.tolist(), responses.tolist(), strict=True))
+        if part == "items":
+            self._levels = {
+                name: _Level(np.array([self._intact[part][item] for item in pool.tolist()]))
+                for name, pool in pools.items()
+            }
+
+    def drops(self, masks: Bools) -> Search[Floats]:
+        """Measures the loss of the task for every mask on one item, `(masks,)`."""
+        return self.each_on_one(masks, 0, "items")
+
+    def each_on_one(self, masks: Bools, others: int, part: ItemUse) -> Search[Floats]:
+        """Measures every mask on an item of the task, and the first masks on one of another task.
+
+        Args:
+            masks: The masks, `(masks, components)`.
+            others: Number of first masks that are measured on the others, in turn.
+            part: Part of the items; the intact model was measured on it.
+
+        Returns:
+            Drops `(masks + others,)`, first those of the task.
+        """
+        names = [""] * len(masks) + [self._next_other() for _ in range(others)]
+        index = np.concatenate([np.arange(len(masks)), np.arange(others)])
+        items = self._next_items(names, "items" if part == "items" else "confirmed")
+        responses = yield from self._ask(masks, index, items, part)
+        expected = np.array([self._intact[part][item] for item in items.tolist()])
+        if part == "items":
+            tasks = np.array(names)
+            for name in dict.fromkeys(names):
+                rows = tasks == name
+                expected[rows] = self._levels[name].predict(expected[rows], responses[rows])
+        lost = expected - responses
+        count = len(masks)
+        self._add("task", part, masks, lost[:count], items[:count])
+        if others:
+            self._add("others", part, masks[:others], lost[count:], items[count:])
+        return lost
+
+    def crossed(self, masks: Bools, items: int) -> Search[SetDrops]:
+        """Measures the drops of masks on the same fresh items, in the task's own metric."""
+        names = [""] * items
+        if self.problem.others:
+            names += [self._next_other() for _ in range(items)]
+        drawn = self._next_items(names, "confirm")
+        every = np.vstack([designs.intact(masks.shape[1]), masks])
+        index = np.repeat(np.arange(len(every)), len(drawn))
+        responses = yield from self._ask(every, index, np.tile(drawn, len(every)), "confirm")
+        table = responses.reshape(len(every), -1)
+        lost = table[0] - table[1:]
+        task, others = lost[:, :items], lost[:, items:]
+        rows = np.repeat(masks, items, axis=0)
+        specific, met = task, np.tile(drawn[:items], len(masks))
+        self._add("task", "confirm", rows, task.ravel(), met)
+        if self.problem.others:
+            specific, met = task - self.weight * others, np.tile(drawn[items:], len(masks))
+            self._add("others", "confirm", rows, others.ravel(), met)
+        return SetDrops(task, specific, drawn[:items])
+
+    def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Items) -> None:
+        new, before = Losses(masks, losses, items), self.losses.get((target, part))
+        self.losses[target, part] = new if before is None else before.joined(new)
+
+    def _ask(self, masks: Bools, index: Items, items: Items, part: ItemUse) -> Search[Floats]:
+        response: Response | None = self.response if part == "items" else "accuracy"
+        plan = Plan(masks, index, items, response=response)
+        self.rows += len(plan)
+        return (yield plan).responses
+
+    def _next_items(self, names: list[str], pool: str) -> Items:
+        """Returns the next item of each named task; all items of a task are equally frequent."""
+        items = []
+        for name in names:
+            queue = self._queues.setdefault((name, pool), [])
+            if not queue:
+                queue += self.rng.permutation(self._pools[pool][name]).tolist()
+            items.append(queue.pop())
+        return np.array(items, dtype=np.intp)
+
+    def _next_other(self) -> str:
+        """Returns the next of the other tasks, in turn."""
+        names = [other.name for other in self.problem.others]
+        self._turn += 1
+        return names[self._turn % len(names)]

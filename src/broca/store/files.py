@@ -1,0 +1,137 @@
+"""Opens journal files: translates SQLite's errors, and admits one writer at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from broca.errors import BadInput, JournalBusy, JournalDamaged, JournalNotWritable
+
+MEMORY = ":memory:"
+"""Name of a journal in memory."""
+
+_WAIT_S = 10.0
+"""Seconds that a reader waits for a committing writer."""
+
+
+@contextmanager
+def in_our_words(name: str) -> Iterator[None]:
+    """Translates SQLite's errors about a journal.
+
+    Raises:
+        JournalNotWritable: The disk is full, or the folder is read-only.
+        JournalBusy: Another program locks the file.
+        JournalDamaged: The file is not a database, or is damaged.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:  # SQLite's message repeats an altered text
+        raise damaged(name, str(error)) from error
+    except sqlite3.Error as error:
+        text = str(error)
+        if "full" in text or "disk I/O" in text:
+            raise JournalNotWritable(
+                f"journal '{name}' cannot grow ({text}): make room on the disk, then give the same "
+                "command again; all committed rows are kept"
+            ) from error
+        if "readonly" in text or "unable to open" in text:
+            raise JournalNotWritable(
+                f"journal '{name}' cannot be written ({text}): give `journal` a file in a folder "
+                "that can be written"
+            ) from error
+        if "locked" in text or "busy" in text:
+            raise JournalBusy(
+                f"journal '{name}' is held by another program ({text}): close it, then give the "
+                "same command again"
+            ) from error
+        raise damaged(name, text) from error
+
+
+def damaged(name: str, what: str) -> JournalDamaged:
+    """Returns the error for a damaged journal."""
+    return JournalDamaged(
+        f"journal '{name}' is damaged ({what}): restore it from a copy, or move it away and give "
+        "the same command again, which measures its rows anew"
+    )
+
+
+def connect(name: str, *, write: bool) -> sqlite3.Connection:
+    """Connects in autocommit mode.
+
+    Raises:
+        BadInput: A journal to read does not exist.
+        JournalError: The journal cannot be opened.
+    """
+    with in_our_words(name):
+        if name == MEMORY:
+            return sqlite3.connect(MEMORY, isolation_level=None)
+        if write:
+            connection = sqlite3.connect(name, isolation_level=None, timeout=_WAIT_S)
+            # commits are on disk before the next batch begins
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            return connection
+        if not Path(name).is_file():
+            raise BadInput(f"journal '{name}' does not exist: check the path")
+        address = Path(name).absolute().as_uri()
+        for mode in ("ro", "rw"):  # only "rw" can roll back what a killed writer left unfinished
+            connection = sqlite3.connect(
+                f"{address}?mode={mode}", uri=True, isolation_level=None, timeout=_WAIT_S
+            )
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                break
+            except sqlite3.Error as error:
+                connection.close()
+                if mode == "rw" or "readonly" not in str(error):
+                    raise
+        return connection
+
+
+class WriterLock:
+    """The lock of a journal's writer, which the system releases when the process ends.
+
+    The lock is an open transaction on an empty file beside the journal, so that it works on every
+    system of SQLite.
+
+    Args:
+        name: The journal.
+
+    Raises:
+        JournalBusy: Another process writes to it.
+        JournalNotWritable: The file beside it cannot be created.
+    """
+
+    def __init__(self, name: str) -> None:
+        file = name if name == MEMORY else f"{name}.lock"
+        with in_our_words(name):
+            self._connection = sqlite3.connect(file, isolation_level=None, timeout=0)
+        try:
+            self._connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            self._connection.close()
+            if "locked" not in str(error):
+                with in_our_words(name):
+                    raise
+            raise JournalBusy(
+                f"journal '{name}' is being written by {_writer(name)}: wait for its end, or give "
+                "another `journal`"
+            ) from error
+
+    def close(self) -> None:
+        """Releases the lock."""
+        self._connection.close()
+
+
+def _writer(name: str) -> str:
+    """Returns the writer, by the journal's newest unfinished run."""
+    row = None
+    with suppress(sqlite3.Error, BadInput, JournalBusy, JournalDamaged, JournalNotWritable):
+        connection = connect(name, write=False)
+        row = connection.execute(
+            "SELECT process FROM runs WHERE finished IS NULL ORDER BY id DESC LIMIT 1"
+        ).fetchone()
+        connection.close()
+    return str(row[0]) if row else "another process"

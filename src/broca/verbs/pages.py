@@ -1,0 +1,116 @@
+"""`report` and `view`: the page of a result, its figures, and an index of many results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from broca.errors import BadInput
+from broca.results.index import entry_of, render_index
+from broca.results.pages.paper import Format, Width
+from broca.results.base import Result
+from broca.results.files import check_out_folder, write_beside
+from broca.results.reading import KINDS, read
+
+
+def report(
+    result: str | Path | Result,
+    *,
+    figures: str | Path | None = None,
+    format: Format = "pdf",
+    width: Width = "page",
+    out: str | Path | None = None,
+) -> tuple[Path, ...]:
+    """Writes the page of a result again, or its figures as files for a paper.
+
+    Args:
+        result: A result, or the file or out folder of one.
+        figures: Folder for the figures, which is created; None writes the page.
+        format: Format of the figures: `pdf`, `svg` or `png`, with embedded fonts.
+        width: Width of the figures: `column` (3.35 inches) or `page` (6.9 inches).
+        out: Folder for the page; by default the folder of the result.
+
+    Returns:
+        The files.
+
+    Raises:
+        BadInput: The result does not exist or has no page or figure, the format or the width is
+            unknown, or the folder cannot be written.
+    """
+    loaded = result if isinstance(result, Result) else read(result)
+    if figures is not None:
+        drawn = loaded.figures() or (loaded.plot(),)
+        folder = check_out_folder(figures)
+        return tuple(
+            figure.save(folder / f"{figure.name}.{format}", width=width) for figure in drawn
+        )
+    if out is None:
+        place = Path("." if isinstance(result, Result) else result).expanduser()
+        out = place if place.is_dir() else place.parent
+    return loaded.save_page(out)
+
+
+NAME = "broca-index.html"
+
+
+def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = ".") -> Path:
+    """Writes an index of all results in some folders and their subfolders.
+
+    Args:
+        folders: One folder or several.
+        out: Folder for the index.
+
+    Returns:
+        The index, `broca-index.html`.
+
+    Raises:
+        BadInput: A folder does not exist, none holds a result, or `out` cannot be written.
+    """
+    roots = [folders] if isinstance(folders, str | Path) else list(folders)
+    place = check_out_folder(out)
+    entries = []
+    notes: list[str] = []
+    for file, kind in sorted(_files(roots)):
+        try:
+            result: Result = _KINDS[kind].read(file)
+        except BadInput as error:
+            notes.append(str(error))
+            continue
+        page = file.parent / _KINDS[kind].PAGE
+        written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        entries.append(
+            entry_of(
+                result,
+                name=_relative(file.parent, Path.cwd()),
+                page=_relative(page, place) if page.is_file() else "",
+                date=f"{written:%Y-%m-%d}",
+            )
+        )
+    if not entries:
+        names = ", ".join(f"'{root}'" for root in roots)
+        raise BadInput(f"{names} holds no result of broca: give the out folders of commands")
+    path = place / NAME
+    write_beside(path, render_index(entries, notes))
+    return path
+
+
+_KINDS = {kind.FILE: kind for kind in KINDS if kind.FILE and kind.PAGE}
+"""The kinds of results that have a page, by the name of their file."""
+
+
+def _files(roots: Sequence[str | Path]) -> set[tuple[Path, str]]:
+    """Returns the files of results in the folders and their subfolders."""
+    files = set()
+    for root in roots:
+        folder = Path(root).expanduser()
+        if not folder.is_dir():
+            raise BadInput(f"'{root}' is not a folder: give folders that contain results")
+        for name in _KINDS:
+            files |= {(file.absolute(), name) for file in folder.rglob(name)}
+    return files
+
+
+def _relative(path: Path, start: Path) -> str:
+    return Path(os.path.relpath(path.absolute(), start.absolute())).as_posix()

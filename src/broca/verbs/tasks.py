@@ -1,0 +1,76 @@
+"""`list_tasks` and `describe_task`: which tasks there are, and how one is prompted and scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from broca.models import GatedModel, load_tokenizer
+from broca.options import DescribeTaskOptions, verb
+from broca.results.tasks import TaskDescription, TaskList
+from broca.tasks import Catalog, RequestTokenizer
+from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
+
+
+def list_tasks(*, include_path: str | Path | None = None) -> TaskList:
+    """Lists the package's tasks, the paper's and a folder's.
+
+    Args:
+        include_path: A folder of lm-eval YAML tasks to add.
+
+    Raises:
+        BadInput: The folder does not exist.
+    """
+    catalog = Catalog(include_path)
+    return TaskList(
+        shipped=catalog.shipped,
+        instruct=catalog.instruct,
+        included=catalog.included,
+        included_groups=catalog.included_groups,
+        paper=tuple(PAPER_TASKS.values()),
+        groups={name: tuple(members) for name, members in PAPER_GROUPS.items()},
+    )
+
+
+@verb(DescribeTaskOptions)
+def describe_task(options: DescribeTaskOptions) -> TaskDescription:
+    """Builds a task and describes its prompts and metrics; no weights are loaded.
+
+    Raises:
+        BrocaError: The task is unknown or cannot be used.
+    """
+    task, model, task_options = options.task, options.model, options.task_options
+    source_options = options.source_options
+    catalog = Catalog(source_options.include_path, allow_code=source_options.allow_code)
+    catalog.require(task, task_options)
+    if isinstance(model, GatedModel):
+        requests_of = RequestTokenizer.of(model, task_options)
+    else:
+        tokenizer, max_length = load_tokenizer(model)
+        requests_of = RequestTokenizer(
+            tokenizer,
+            max_length=task_options.max_length_of(max_length),
+            template_settings=task_options.template_settings,
+        )
+    benchmark = catalog.load(
+        task,
+        requests_of,
+        metric=task_options.metric,
+        options=task_options,
+    )
+    requests = [request for item in benchmark.items for request in item.requests]
+    first = benchmark.items[0]
+    return TaskDescription(
+        name=benchmark.name,
+        tasks=tuple(benchmark.task_names),
+        request_kind=benchmark.kind,
+        items=len(benchmark.items),
+        metric=benchmark.metric,
+        metrics=tuple(benchmark.metric_names),
+        chance=round(benchmark.chance, 4),
+        requests=len(requests),
+        prompt_tokens=max(len(request.context) for request in requests),
+        cut_items=benchmark.cut_items,
+        notes=tuple(benchmark.notes),
+        first_prompt=first.prompt,
+        first_target=first.target,
+    )

@@ -1,0 +1,214 @@
+"""All models are measured on the rows of the first; selections are tried on all of them."""
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from broca.comparisons.collection import Collection, carries, drop_share, scores
+from broca.comparisons.measurements import estimate_effects
+from broca.comparisons.subjects import ComparedSubject
+from broca.engine import Ablation
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.results.comparison import ComparedSelection
+from broca.runs.progress import Stages
+from broca.runs.run import Run
+from broca.runs.task_sets import load_tasks, split_tasks
+from broca.runs.workspace import Workspace
+from broca.tasks import Catalog, Task
+from broca.testing import tiny_llama, tiny_tokenizer
+
+ROWS, ITEMS = 80, 12
+SELECTIONS = (ComparedSelection("given", None, None, ("L0H1",)),)
+
+
+def tiny(seed, layers=2):
+    """Returns a tiny model."""
+    return GatedModel.wrap(
+        tiny_llama(seed=seed, layers=layers), tiny_tokenizer(), name=f"tiny{seed}"
+    )
+
+
+def choices(count):
+    """Returns a task of two choices with `count` items."""
+    return Task.from_examples(
+        [
+            {"prompt": f"{number} is", "choices": [" even", " odd"], "label": number % 2}
+            for number in range(count)
+        ],
+        name="parity",
+    )
+
+
+@contextmanager
+def run_on(model, task, items=ITEMS, stages=None):
+    """Yields a run on some items of a task."""
+    catalog = Catalog()
+    benchmarks = load_tasks(model, [catalog.name_of(task)], catalog)
+    with Workspace(None) as space:
+        tasks = split_tasks(benchmarks, items=items, seed=0, limit=20)
+        yield Run(model, tasks, space, settings={"test": "collection"}, stages=stages or Stages())
+
+
+def collect(models, task, stages=None):
+    """Returns a collection of models that are measured one after the other."""
+    subjects = [ComparedSubject(model.name, model, revision=f"of {model.name}") for model in models]
+    collection = Collection(subjects, SELECTIONS, ROWS, seed=3)
+    for model in models:
+        collection.require_components(model.components.names, model.name)
+        with run_on(model, task, stages=stages) as run:
+            collection.measure(run, model.name)
+    return collection
+
+
+@pytest.fixture(scope="module")
+def collection():
+    """A collection of two models of one architecture."""
+    return collect([tiny(0), tiny(1)], choices(60))
+
+
+def test_every_model_answers_the_first_ones_rows(collection):
+    """The default response is the probability of the right choice."""
+    assert list(collection.models) == ["tiny0", "tiny1"]
+    assert collection.design.masks.shape == (ROWS, len(collection.components))
+    assert collection.design.response == "probability"
+    changes = [measured.changes["parity"] for measured in collection.models.values()]
+    assert [vector.shape for vector in changes] == [(ROWS,)] * 2
+    assert not np.allclose(*changes)
+
+
+def test_progress_is_that_of_all_models():
+    """A single bar counts the rows of both models and never goes back."""
+    reports = []
+    stages = Stages(lambda stage, progress: reports.append((stage, progress)))
+    collect([tiny(0), tiny(1)], choices(60), stages=stages)
+    under = [progress for stage, progress in reports if progress and "random masks" in stage]
+    done = [progress.done for progress in under]
+    assert done == sorted(done)
+    assert done[-1] > 2 * (ROWS + ITEMS)
+    assert all(progress.done <= progress.total for progress in under)
+
+
+def test_effects_and_differences_are_those_of_one_regression(collection):
+    """The comparison contains the estimates with their intervals."""
+    comparison = collection.compared(Ablation("zero", 0.25), level=0.1)
+    design = collection.design
+    first, second = (measured.changes["parity"] for measured in collection.models.values())
+    expected = estimate_effects(design.masks, first, design.items["parity"])
+    assert comparison.effects[0].effects == pytest.approx(expected.values)
+    assert comparison.effects[0].low == pytest.approx(expected.intervals(0.1)[0])
+    (line,) = comparison.differences
+    change = estimate_effects(design.masks, second - first, design.items["parity"])
+    assert (line.model, line.task) == ("tiny1", "parity")
+    assert line.differences == pytest.approx(change.values)
+    assert line.q == pytest.approx(stats.false_discovery_control(change.p_values()))
+    assert set(line.changed) == {
+        name for name, q in zip(comparison.components, line.q, strict=True) if q <= 0.1
+    }
+    assert [model.revision for model in comparison.models] == ["of tiny0", "of tiny1"]
+    assert (comparison.ablation.kind, comparison.ablation.scale) == ("zero", 0.25)
+    assert (comparison.items, comparison.report_items) == ({"parity": ITEMS}, {"parity": 20})
+    assert {score.selection for score in comparison.scores} == {None, "given"}
+
+
+def test_a_model_with_fewer_items_is_refused():
+    """A model that lacks items of the rows is refused."""
+    model = tiny(0)
+    collection = collect([model], choices(60))
+    with (
+        run_on(model, choices(60), items=6) as run,
+        pytest.raises(BadInput, match="has 6 items for 'second' and more for the first model"),
+    ):
+        collection.measure(run, "second")
+
+
+COUNT = 400
+
+
+def answers(share, seed=0):
+    """Returns right and wrong answers, about `share` of them right."""
+    return (np.random.default_rng(seed).random(COUNT) < share).astype(float)
+
+
+TRIAL = SimpleNamespace(
+    aggregation=lambda task, values: None, score=lambda task, values: float(np.mean(values))
+)
+"""A trial whose scores are means."""
+
+
+def measured(**tasks):
+    """Returns a model's answers by task: intact, and without each selection."""
+    reported = {task: np.stack(rows) for task, rows in tasks.items()}
+    return SimpleNamespace(reported=reported, trial=TRIAL)
+
+
+INTACT = np.ones(COUNT)
+TWO = (
+    ComparedSelection("a's", "a", "adding", ("L0H0",)),
+    ComparedSelection("b's", "b", "adding", ("L0H1",)),
+)
+
+
+def test_scores_are_means_and_drops_have_intervals():
+    """Every selection has a score and a drop; the intact model has only a score."""
+    rows = (INTACT, answers(0.4), answers(0.9))
+    lines = scores({"a": measured(adding=rows)}, TWO, level=0.05, seed=0)
+    assert [line.selection for line in lines] == [None, "a's", "b's"]
+    assert [line.score for line in lines] == [row.mean() for row in rows]
+    assert lines[0].drop is None
+    assert lines[1].drop.value == pytest.approx(1 - rows[1].mean())
+    assert lines[1].drop.low < lines[1].drop.value < lines[1].drop.high
+
+
+@pytest.mark.parametrize(
+    ("score", "answer"),
+    [(0.3, "yes"), (0.8, "in part"), (1.0, "no"), (0.99, "no")],
+)
+def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answer):
+    """A's selection carries over to B if it costs B half of the 80 points that B's costs."""
+    reported = measured(adding=(INTACT, answers(score, 1), answers(0.2, 2)))
+    (line,) = carries({"b": reported}, TWO, level=0.05, seed=0)
+    assert (line.selection, line.model, line.own_selection) == ("a's", "b", "b's")
+    assert line.share.value == pytest.approx((1 - answers(score, 1).mean()) / 0.8, abs=0.05)
+    assert line.carried == answer
+
+
+def test_a_model_without_a_selection_is_judged_by_its_loss():
+    """If the model has no selection, a loss gives "yes", and no loss gives "undecided"."""
+    only = TWO[:1]
+    (lost,) = carries({"b": measured(adding=(INTACT, answers(0.5)))}, only, level=0.05, seed=0)
+    assert (lost.carried, lost.own_selection, lost.share) == ("yes", None, None)
+    (undamaged,) = carries({"b": measured(adding=(INTACT, INTACT))}, only, level=0.05, seed=0)
+    assert undamaged.carried == "undecided"
+
+
+def test_a_selection_is_not_tried_where_it_was_found():
+    """A selection is tried only on its task in other models."""
+    rows = (INTACT, answers(0.5), answers(0.5))
+    models = {name: measured(adding=rows, other=rows) for name in ("a", "b")}
+    lines = carries(models, TWO, level=0.05, seed=0)
+    assert {(line.selection, line.model, line.task) for line in lines} == {
+        ("b's", "a", "adding"), ("a's", "b", "adding"),
+    }  # fmt: skip
+
+
+def test_p_values_are_corrected_over_all_lines():
+    """The correction is Holm's: two equal p-values double."""
+    rows = (INTACT, answers(0.97), answers(0.97))
+    models = {name: measured(adding=rows) for name in ("a", "b")}
+    lines = carries(models, TWO, level=0.05, seed=0)
+    alone = carries({"b": measured(adding=rows)}, TWO, level=0.05, seed=0)
+    assert lines[0].p == pytest.approx(2 * alone[0].p)
+
+
+def test_a_share_resamples_the_same_items():
+    """Equal drops give a share of exactly one; a drop of zero gives no share."""
+    after = answers(0.4)
+    share = drop_share(INTACT, after, after)
+    assert (share.value, share.low, share.high) == (1.0, 1.0, 1.0)
+    assert drop_share(INTACT, after, INTACT) is None
+    lower = drop_share(INTACT, after, after, aggregate=lambda values, _: 2 * values.mean())
+    assert lower.value == 1.0

@@ -1,0 +1,160 @@
+"""Rows are equal for all models; effects and errors follow the formulas and hold in simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from broca.comparisons.measurements import (
+    FEWEST_ROWS,
+    EffectEstimates,
+    draw_design,
+    estimate_effects,
+    measure,
+    row_count,
+)
+from broca.errors import BadInput
+from broca.measurement import Plan
+from broca.options import TaskOptions
+from broca.runs.run import Run
+from broca.runs.task_sets import load_tasks, split_tasks
+from broca.runs.workspace import Workspace
+from broca.tasks import Catalog
+
+
+@pytest.fixture(scope="module")
+def run(reference):
+    """A run on a few items of two tasks."""
+    benchmarks = load_tasks(
+        reference, ["addition", "sorting"], Catalog(), options=TaskOptions(limit=60)
+    )
+    with Workspace(None) as space:
+        tasks = split_tasks(benchmarks, items=20, seed=0, limit=30)
+        yield Run(reference, tasks, space, settings={"test": "comparison"})
+
+
+@pytest.fixture(scope="module")
+def design(run):
+    """The rows of the run."""
+    return draw_design(run, rows=60, seed=3, response="accuracy", places=run.tasks.places["locate"])
+
+
+def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
+    """Masks vary in size, items occur equally often, and equal seeds draw equal rows."""
+    assert design.masks.shape == (60, 96)
+    sizes = design.masks.sum(axis=1)
+    assert len(set(sizes.tolist())) > 2
+    assert np.median(sizes) == pytest.approx(design.size, abs=max(2, design.size))
+    for name, items in design.items.items():
+        count = len(run.tasks.places["locate"][name])
+        assert np.ptp(np.bincount(items, minlength=count)) <= 1
+    again = draw_design(
+        run, rows=60, seed=3, response="accuracy", places=run.tasks.places["locate"]
+    )
+    assert np.array_equal(again.masks, design.masks)
+    assert all(np.array_equal(again.items[name], design.items[name]) for name in design.items)
+
+
+def test_changes_and_report_answers_are_those_of_plain_runs(run, design):
+    """Every row equals the engine's accuracy under the same mask."""
+    measured = measure(run, design, [["L0H1", "L1H2"]], places=run.tasks.places["locate"])
+    positions = run.tasks.places["locate"]["addition"]
+    for row in (0, 7, 41):
+        place = positions[design.items["addition"][row]]
+        benchmark, item = run.bank[place]
+        columns = np.flatnonzero(design.masks[row]).tolist()
+        values = []
+        for ablated in (columns, []):
+            plan = Plan.crossed(run.mask(ablated)[None], np.array([place]))
+            (outputs,) = run.answers(plan)
+            values.append(benchmark.score(item, outputs))
+        assert measured.changes["addition"][row] == values[0] - values[1]
+    columns = run.model.components.columns("L0H1+L1H2")
+    for name, rows in measured.reported.items():
+        assert rows.shape == (2, 30)
+        assert measured.trial.score(name, rows[0]) == run.scores(())[name]
+        assert measured.trial.score(name, rows[1]) == run.scores(columns)[name]
+    assert measured.info.fingerprint == run.model.fingerprint
+    assert measured.at_chance == ()
+
+
+def simulated(seed, *, rows=600, components=12, items=40, effects=None, slopes=0.3, noise=0.5):
+    """Returns random masks, changes whose effects vary by item around known means, and items."""
+    rng = np.random.default_rng(seed)
+    masks = rng.random((rows, components)) < 0.25
+    item = rng.integers(items, size=rows)
+    means = np.zeros(components) if effects is None else effects
+    of_item = means + slopes * rng.normal(size=(items, components))
+    changes = (masks * of_item[item]).sum(axis=1) + noise * rng.normal(size=rows)
+    return masks, changes, item
+
+
+def test_effects_and_errors_are_those_of_the_formula():
+    """Effects are least squares and errors the clustered sandwich of items, written as loops."""
+    masks, changes, item = simulated(0)
+    estimates = estimate_effects(masks, changes, item)
+    design = np.column_stack([np.ones(len(masks)), masks])
+    coefficients, *_ = np.linalg.lstsq(design, changes, rcond=None)
+    residuals = changes - design @ coefficients
+    bread = np.linalg.pinv(design.T @ design)
+    meat = np.zeros_like(bread)
+    for number in range(40):
+        rows = item == number
+        score = design[rows].T @ residuals[rows]
+        meat += np.outer(score, score)
+    correction = 40 / 39 * (600 - 1) / (600 - 13)
+    errors = np.sqrt(np.diag(correction * bread @ meat @ bread))
+    np.testing.assert_allclose(estimates.values, coefficients[1:], atol=1e-10)
+    np.testing.assert_allclose(estimates.errors, errors[1:], rtol=1e-8)
+    assert estimates.freedom == 39
+
+
+def test_intervals_hold_for_new_items():
+    """At least nine in ten of 95 % intervals contain the true effect although items differ."""
+    effects = np.linspace(-0.5, 0.5, 12)
+    held = []
+    for seed in range(60):
+        low, high = estimate_effects(*simulated(seed, effects=effects)).intervals()
+        held += ((low <= effects) & (effects <= high)).tolist()
+    assert 0.91 <= np.mean(held) <= 0.985
+
+
+def test_p_values_are_even_without_effects_and_few_discoveries_are_false():
+    """At a false discovery rate of 5 %, discoveries without an effect are rare."""
+    p_values = np.stack([estimate_effects(*simulated(seed)).p_values() for seed in range(80)])
+    assert 0.03 <= np.mean(p_values <= 0.05) <= 0.08
+    assert (
+        np.mean([(stats.false_discovery_control(line) <= 0.05).any() for line in p_values]) <= 0.12
+    )
+
+
+def test_what_the_rows_have_in_common_cancels():
+    """Of two models with equal answers except for a component, only this component differs."""
+    rng = np.random.default_rng(1)
+    effects = -np.abs(rng.normal(size=12))
+    masks, first, item = simulated(2, effects=effects, slopes=0.6, noise=1.0)
+    second = first + 0.3 * masks[:, 4] + 0.05 * rng.normal(size=len(first))
+    paired = estimate_effects(masks, second - first, item)
+    apart = estimate_effects(masks, second, item)
+    assert paired.errors.max() < apart.errors.min() / 5
+    assert np.flatnonzero(stats.false_discovery_control(paired.p_values()) <= 0.05).tolist() == [4]
+    assert paired.values[4] == pytest.approx(0.3, abs=0.03)
+
+
+def test_an_effect_without_noise_is_sure():
+    """Without noise, an effect of zero has a p-value of 1 and any other effect 0."""
+    estimates = EffectEstimates(np.array([0.0, 0.2]), np.array([0.0, 0.0]), 9)
+    assert estimates.p_values().tolist() == [1.0, 0.0]
+
+
+def test_too_few_rows_or_items_are_refused():
+    """Too few items, rows or distinct masks are refused; the default grows with components."""
+    masks, changes, item = simulated(0)
+    with pytest.raises(BadInput, match="9 items are too few"):
+        estimate_effects(masks, changes, item % 9)
+    with pytest.raises(BadInput, match="do not separate 12 components"):
+        estimate_effects(np.repeat(masks[:5], 120, axis=0), changes, item)
+    assert row_count(None, 48) == FEWEST_ROWS
+    assert row_count(None, 1000) == 6000
+    assert row_count(300, 48) == 300
+    with pytest.raises(BadInput, match="`rows` 100 is too few to compare 48 components"):
+        row_count(100, 48)

@@ -1,0 +1,248 @@
+"""Recoveries by name: against scikit-learn, optimality conditions, and checks of estimators."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_regressor
+from sklearn.cluster import KMeans
+from sklearn.linear_model import (
+    BayesianRidge,
+    ElasticNetCV,
+    Lasso,
+    LassoCV,
+    LinearRegression,
+    OrthogonalMatchingPursuitCV,
+    Ridge,
+    RidgeCV,
+)
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from broca import designs
+from broca.errors import BadInput, UnknownName
+from broca.measurement import Measurement
+from broca.recovery import RECOVERIES, make_recovery
+from broca.recovery.regressions import PENALTIES, StabilitySelection, Standardized, Thresholded
+from broca.searches import Problem, make_search, run
+from broca.testing import planted_problem
+
+
+def problem(*, masks=120, components=40, noise=0.03, seed=0):
+    """Masks and responses in which columns 3, 20 and 31 harm."""
+    design = designs.stratified(masks, components, sparsity=0.1, seed=seed)
+    effects = np.zeros(components)
+    effects[[3, 20, 31]] = -0.4, -0.3, -0.2
+    noisy = np.random.default_rng(seed).normal(0, noise, masks)
+    return design, 1.0 + design @ effects + noisy, effects
+
+
+@pytest.mark.parametrize("name", RECOVERIES)
+def test_each_finds_what_matters(name):
+    """The three columns come first with nearly their true effects; predictions are close."""
+    masks, responses, effects = problem()
+    fitted = make_recovery(name).fit(masks, responses)
+    assert np.argsort(fitted.coef_)[:3].tolist() == [3, 20, 31]
+    np.testing.assert_allclose(fitted.coef_[[3, 20, 31]], effects[[3, 20, 31]], atol=0.06)
+    assert fitted.intercept_ == pytest.approx(1.0, abs=0.05)
+    np.testing.assert_allclose(
+        fitted.predict(masks), masks @ fitted.coef_ + fitted.intercept_, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", RECOVERIES)
+def test_each_sees_nothing_where_nothing_varies(name):
+    """Equal responses give coefficients of exactly zero."""
+    masks, _, _ = problem(masks=20)
+    fitted = make_recovery(name).fit(masks, np.full(20, 0.5))
+    assert not fitted.coef_.any()
+    assert fitted.intercept_ == 0.5
+
+
+@pytest.mark.parametrize("name", RECOVERIES)
+def test_scikit_learn_takes_every_recovery_as_a_regressor(name):
+    """Cross-validation scores a recovery by the explained variance, and a pipeline fits it."""
+    masks, responses, _ = problem(noise=0.01)
+    recovery = make_recovery(name)
+    assert is_regressor(recovery)
+    assert cross_val_score(recovery, masks, responses).mean() > 0.99
+    fitted = make_pipeline(StandardScaler(), clone(recovery)).fit(masks, responses)
+    assert fitted.score(masks, responses) > 0.99
+
+
+def test_parameters_of_inner_estimators_are_set_by_name():
+    """A grid search finds the lighter penalty of the inner Lasso."""
+    masks, responses, _ = problem()
+    grid = {"inner__alpha": [0.1, 0.001]}
+    search = GridSearchCV(Standardized(Lasso()), grid).fit(masks, responses)
+    assert search.best_params_ == {"inner__alpha": 0.001}
+
+
+@pytest.mark.parametrize("name", ["ridge", "bayesian", "ard", "stability"])
+def test_thresholds_leave_little_of_noise(name):
+    """At most two of 40 columns without effect are kept, in each of three problems."""
+    for seed in range(3):
+        masks, _, _ = problem(seed=seed)
+        noise = np.random.default_rng(seed).normal(size=len(masks))
+        assert (make_recovery(name).fit(masks, noise).coef_ != 0).sum() <= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("lasso", Lasso(alpha=0.01, max_iter=5000)),
+        ("lasso-cv", LassoCV(cv=5, alphas=30, eps=0.01)),
+        ("elastic-net", ElasticNetCV(cv=5, alphas=30, eps=0.01, l1_ratio=[0.5, 0.8, 0.95])),
+        ("omp", OrthogonalMatchingPursuitCV(cv=5)),
+    ],
+)
+def test_coefficients_are_those_of_scikit_learn_in_the_responses_units(name, plain):
+    """Coefficients equal a manual fit to standardized responses, scaled back.
+
+    Responses in points give effects a hundred times as large; an offset changes no effect.
+    """
+    masks, responses, _ = problem()
+    recovered = make_recovery(name).fit(masks, responses)
+    standardized = (responses - responses.mean()) / responses.std()
+    plain.fit(masks.astype(float), standardized)
+    np.testing.assert_allclose(recovered.coef_, plain.coef_ * responses.std(), atol=1e-10)
+    expected = responses.mean() + plain.intercept_ * responses.std()
+    assert recovered.intercept_ == pytest.approx(expected)
+    points = make_recovery(name).fit(masks, 100 * responses + 5)
+    np.testing.assert_allclose(points.coef_, 100 * recovered.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("baseline", [None, 0.9], ids=["fitted", "fixed"])
+def test_lasso_satisfies_the_optimality_conditions(baseline):
+    """The gradient of the loss is alpha at a coefficient, and at most alpha at a zero.
+
+    A fixed intercept is the predicted response of the intact model (eq. 1).
+    """
+    masks, responses, _ = problem(masks=200, components=60)
+    fit = make_recovery("lasso", baseline=True).set_params(baseline=baseline).fit(masks, responses)
+    residual = (responses - fit.predict(masks)) / responses.std()
+    gradient = masks.T @ residual / len(masks)
+    active = fit.coef_ != 0
+    assert active.any()
+    assert not active.all()
+    np.testing.assert_allclose(gradient[active], 0.01 * np.sign(fit.coef_[active]), atol=2e-4)
+    assert (np.abs(gradient[~active]) <= 0.01 + 2e-4).all()
+    assert baseline is None or fit.predict(np.zeros((1, 60))) == baseline
+
+
+def test_non_positive_lasso_is_optimal_for_the_penalty_that_it_chose():
+    """The Karush-Kuhn-Tucker conditions hold; a column that seems to help gets exactly zero."""
+    rng = np.random.default_rng(1)
+    masks = rng.random((300, 30)) < 0.2
+    matrix = masks.astype(float)
+    effects = np.zeros(30)
+    effects[[2, 9, 4]] = -0.5, -0.3, 0.4
+    responses = 1.0 + masks @ effects + rng.normal(0, 0.05, 300)
+    fitted = make_recovery("non-positive").fit(masks, responses)
+    assert fitted.coef_[2] < fitted.coef_[9] < -0.2
+    assert fitted.coef_[4] == 0
+    alpha = LassoCV(cv=5, alphas=20, positive=True).fit(matrix, -responses).alpha_
+    pull = (matrix - matrix.mean(axis=0)).T @ (fitted.predict(masks) - responses) / len(responses)
+    active = fitted.coef_ < 0
+    assert (pull <= alpha * (1 + 1e-3)).all()
+    np.testing.assert_allclose(pull[active], alpha, rtol=2e-2)
+
+
+def test_too_few_masks_have_no_effects():
+    """The intercept is the mean, and the given regression stays unfitted."""
+    inner = Ridge()
+    drawn, responses = np.random.default_rng(1).random((9, 6)) < 0.5, np.linspace(0, 1, 9)
+    fitted = Standardized(inner).fit(drawn, responses)
+    assert fitted.inner_ is None
+    assert not fitted.coef_.any()
+    assert fitted.predict(drawn) == pytest.approx(np.full(9, 0.5))
+    assert not hasattr(inner, "coef_")
+
+
+def test_ridge_keeps_what_exceeds_the_threshold():
+    """Standard errors come from the estimate's linear map, the spread from the coefficients."""
+    masks = designs.stratified(150, 30, sparsity=0.1, seed=0)
+    effects = np.where(np.arange(30) < 4, -0.3, 0.0)
+    y = 1 + masks @ effects + np.random.default_rng(0).normal(0, 0.2, 150)
+    fitted = make_recovery("ridge").fit(masks, y)
+    z = (y - y.mean()) / y.std()
+    dense = RidgeCV(alphas=PENALTIES).fit(masks.astype(float), z)
+    centered = masks - masks.mean(axis=0)
+    # coef = map @ z, by solving for each unit response
+    linear = np.linalg.lstsq(
+        np.vstack([centered, np.sqrt(dense.alpha_) * np.eye(30)]),
+        np.vstack([np.eye(150), np.zeros((30, 150))]),
+        rcond=None,
+    )[0]
+    residual = z - dense.predict(masks.astype(float))
+    freedom = 150 - 1 - np.trace(centered @ linear)
+    errors = np.sqrt((linear**2).sum(axis=1) * (residual @ residual) / freedom)
+    floor = np.median(np.abs(dense.coef_)) / 0.6745
+    keep = np.abs(dense.coef_) > np.sqrt(2 * np.log(30)) * np.maximum(errors, floor)
+    assert 0 < keep.sum() < 30
+    np.testing.assert_array_equal(fitted.coef_ != 0, keep)
+    np.testing.assert_allclose(fitted.coef_[keep], dense.coef_[keep] * y.std(), rtol=1e-9)
+
+
+def test_intercept_fits_the_coefficients_that_are_left():
+    """The mean prediction is the mean response."""
+    masks = designs.stratified(100, 20, sparsity=0.2, seed=1)
+    y = masks @ np.where(np.arange(20) < 2, -0.5, 0.02) + 3
+    fitted = Thresholded(BayesianRidge()).fit(masks, y)
+    np.testing.assert_allclose(fitted.predict(masks).mean(), y.mean())
+
+
+def test_stability_selection_fits_least_squares_on_what_was_kept():
+    """The effects of kept components are not shrunk, and the seed decides the halves."""
+    masks, y, _ = problem(masks=160, noise=0.05)
+    fitted = StabilitySelection().fit(masks, y)
+    selected = np.flatnonzero(fitted.coef_)
+    assert (fitted.frequency_[selected] >= 0.8).all()
+    assert (np.delete(fitted.frequency_, selected) < 0.8).all()
+    exact = LinearRegression().fit(masks[:, selected], y)
+    np.testing.assert_allclose(fitted.coef_[selected], exact.coef_, atol=1e-9)
+    assert fitted.intercept_ == pytest.approx(exact.intercept_)
+    noise = np.random.default_rng(1).normal(size=160)
+    first, again, other = (StabilitySelection(seed=s).fit(masks, noise) for s in (0, 0, 1))
+    np.testing.assert_array_equal(first.frequency_, again.frequency_)
+    assert (first.frequency_ != other.frequency_).any()
+
+
+@pytest.mark.parametrize("recovery", [Ridge(alpha=0.1), LinearRegression()], ids=repr)
+def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
+    """A search takes the estimator, its record names it, and the estimator stays unfitted."""
+    planted = planted_problem(components=30, effect=0.2, noise=0.02, seed=1)
+    search = make_search(
+        "cs-stratified", Problem(30, np.arange(10), 5, None, 0), recovery=recovery, resamples=5
+    )
+    ranking = run(search, planted.run)
+    assert set(ranking.order[:5]) == set(planted.planted)
+    assert ranking.options["recovery"] == repr(recovery)
+    assert not hasattr(recovery, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"recovery": "laso"}, UnknownName, "did you mean 'lasso'"),
+        ({"recovery": "magic"}, UnknownName, "in Python any scikit-learn regressor"),
+        ({"recovery": Ridge}, BadInput, r"is a class: give an object"),
+        ({"recovery": object()}, BadInput, "not a scikit-learn regressor: it lacks fit"),
+        (
+            {"recovery": "ridge", "intercept": "baseline"}, BadInput,
+            "not compatible with intercept=baseline",
+        ),
+    ],
+)  # fmt: skip
+def test_parts_that_do_not_fit_are_refused_before_work_starts(options, kind, message):
+    """The message names the unsuitable part and the cause."""
+    with pytest.raises(kind, match=message):
+        make_search("cs-stratified", Problem(30, np.arange(10), 5, None, 0), **options)
+
+
+def test_recovery_without_coefficients_is_refused():
+    """A recovery without `coef_` is refused after its fit, since `coef_` exists only then."""
+    search = make_search(
+        "cs-stratified", Problem(30, np.arange(4), 5, 80, 0), recovery=KMeans(n_clusters=2)
+    )
+    with pytest.raises(BadInput, match="has no coef_"):
+        run(search, lambda plan: Measurement(plan, np.ones(len(plan))))

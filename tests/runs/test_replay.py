@@ -1,0 +1,76 @@
+"""Rows of a finished run are read as points for another fit."""
+
+import numpy as np
+import pytest
+from journals import CONDITION
+from verbs.run_folders import localize_into
+
+from broca.errors import BadInput
+from broca.runs.replay import (
+    localized_in,
+    mask_changes,
+    problem_of_run,
+    ranking_from_journal,
+    task_rows,
+)
+from broca.store import Journal, RunRows, find_run
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a small run with another task, and its result."""
+    folder = tmp_path_factory.mktemp("run")
+    result = localize_into(
+        folder, model="reference-small", task="capitals", others=["sorting"], rows=240,
+        method="cs-stratified", items=8, verify=False, limit=40,
+    )  # fmt: skip
+    return folder, result
+
+
+def test_rows_are_those_of_the_task(finished):
+    """Each row of the task is read once, and the journal's ranking has the same selection."""
+    folder, result = finished
+    run_folder = localized_in(folder)
+    with Journal(run_folder.journal, read_only=True) as journal:
+        run = find_run(journal, run_folder.record.digests["run"])
+        problem = problem_of_run(journal, run)
+        rows = task_rows(journal, run, problem)
+        ranking = ranking_from_journal(journal, run)
+    tasks = {rows.records[item].task for item in rows.items.tolist()}
+    assert tasks == {"capitals"}
+    assert rows.masks.shape == (len(rows.items), 48)
+    assert rows.condition.response == result.response
+    pairs = {(mask.tobytes(), item) for mask, item in zip(rows.masks, rows.items, strict=True)}
+    assert len(pairs) == len(rows.items)
+    assert tuple(rows.components[column] for column in ranking.selected) == result.selected
+
+
+def rows_of(*rows):
+    """Returns rows from triples (ablated, item, response)."""
+    masks, items, responses = zip(*rows, strict=True)
+    return RunRows(
+        (), CONDITION, np.array(masks, dtype=bool), np.array(items), {}, np.array(responses)
+    )
+
+
+def test_changes_are_against_the_intact_model_on_the_same_items():
+    """Changes are means over a mask's items; items without an intact response are left out."""
+    rows = rows_of(
+        ([0, 1], 1, 2.0), ([0, 0], 1, 5.0), ([1, 0], 2, 1.0), ([0, 0], 2, 7.0),
+        ([0, 1], 2, 6.0), ([1, 1], 1, 0.0), ([1, 0], 3, -100.0),
+    )  # fmt: skip
+    masks, changes = mask_changes(rows)
+    assert masks.tolist() == [[False, True], [True, False], [True, True]]
+    assert changes.tolist() == [(-3.0 - 1.0) / 2, -6.0, -5.0]
+
+
+def test_too_few_masks_are_refused():
+    """Two masks do not suffice for a fit and are refused."""
+    with pytest.raises(BadInput, match=r"measured 2 masks .* with more `rows`"):
+        mask_changes(rows_of(([0, 0], 1, 5.0), ([1, 0], 1, 2.0), ([0, 1], 1, 3.0)))
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    """A folder without `reproduce.json` is refused."""
+    with pytest.raises(BadInput, match=r"holds no reproduce\.json"):
+        localized_in(tmp_path)

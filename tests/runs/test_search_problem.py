@@ -1,0 +1,77 @@
+"""The problem that a search solves in a run."""
+
+import numpy as np
+import pytest
+from claims import claimed
+
+from broca.errors import BadInput, UnknownName
+from broca.options import SearchOptions, TaskOptions
+from broca.runs.search import measured_places, method_of, problem_of, require_search
+from broca.searches import DEFAULT_METHOD
+from broca.tasks import Catalog
+
+
+@pytest.fixture(scope="module")
+def tasks(reference):
+    """A task and one other task, with 12 items to locate on."""
+    return claimed(
+        reference,
+        "sorting",
+        Catalog(),
+        others=["capitals"],
+        items=12,
+        seed=0,
+        task_options=TaskOptions(limit=60),
+    )
+
+
+def test_a_recovery_decides_the_method_where_none_is_named():
+    """Without a method the default or the recovery's method is used; wrong names are refused."""
+    assert method_of(SearchOptions()) == DEFAULT_METHOD
+    assert method_of(SearchOptions(options={"recovery": "ridge"})) == "cs-stratified"
+    assert method_of(SearchOptions(method="one-shot")) == "one-shot"
+    with pytest.raises(UnknownName, match="did you mean 'greedy'"):
+        method_of(SearchOptions(method="gredy"))
+    with pytest.raises(BadInput, match="sparsity"):
+        method_of(SearchOptions(method="cs-fresh", options={"sparsty": 1}))
+
+
+def test_only_methods_that_compare_measure_the_others(tasks):
+    """Items of other tasks are measured only by methods that compare, after those of the task."""
+    alone = measured_places("one-shot", tasks, SearchOptions())
+    assert list(alone) == ["sorting"]
+    np.testing.assert_array_equal(alone["sorting"], tasks.places["locate"]["sorting"])
+    assert list(measured_places("pooled", tasks, SearchOptions())) == ["sorting", "capitals"]
+
+
+@pytest.mark.parametrize("continuous", [True, False])
+def test_a_problem_has_the_items_and_the_budget(reference, tasks, continuous):
+    """The problem has items, others and budget, and whether rows have margins and gradients."""
+    places = measured_places("pooled", tasks, SearchOptions())
+    options = SearchOptions(k=3, rows=700)
+    problem = problem_of(reference, tasks, places, options, seed=5, continuous=continuous)
+    assert (problem.components, problem.k, problem.rows, problem.seed) == (96, 3, 700, 5)
+    np.testing.assert_array_equal(problem.items, places["sorting"])
+    np.testing.assert_array_equal(problem.confirm, tasks.places["confirm"]["sorting"])
+    (other,) = problem.others
+    assert other.name == "capitals"
+    np.testing.assert_array_equal(other.items, places["capitals"])
+    assert problem.continuous == problem.differentiable == continuous
+
+
+def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, tasks):
+    """With a stated response, a single task's problem is not continuous."""
+    places = measured_places("one-shot", tasks, SearchOptions())
+    for response, expected in ((None, True), ("margin", False)):
+        options = SearchOptions(response=response)
+        problem = problem_of(reference, tasks, places, options, seed=0, continuous=True)
+        assert problem.continuous is expected
+
+
+def test_what_a_method_would_refuse_is_refused_before_anything_is_measured(reference, tasks):
+    """Too many components and too few rows are refused."""
+    with pytest.raises(BadInput, match="`k` 97 is more than the 96 heads"):
+        require_search("one-shot", SearchOptions(k=97), reference, tasks)
+    with pytest.raises(BadInput, match="`rows` 50 is too few"):
+        require_search("greedy", SearchOptions(rows=50), reference, tasks)
+    require_search("one-shot", SearchOptions(), reference, tasks)

@@ -1,0 +1,155 @@
+"""Methods that ablate chosen components: one-shot, greedy, COAR, co-ablation and Thompson."""
+
+import numpy as np
+import pytest
+from searches.test_searches import ITEMS, solve
+from sklearn.linear_model import LinearRegression
+
+from broca import searches
+from broca.errors import BadInput
+from broca.measurement import Measurement, Plan
+from broca.searches import Problem, make_search
+from broca.searches.thompson import Belief
+from broca.testing import planted_problem
+
+
+def scored(method, score, *, k=5, **options):
+    """Returns the ranking on a score of masks `(masks, 12)`, and the number of rows."""
+    rows = 0
+
+    def execute(plan):
+        nonlocal rows
+        rows += plan.cost
+        return Measurement(plan, score(plan.masks)[plan.mask_index].astype(float))
+
+    problem = Problem(12, np.arange(10), k, None, 0)
+    return searches.run(make_search(method, problem, **options), execute), rows
+
+
+def test_one_shot_effects_are_the_differences_of_means():
+    """Effects equal the differences of a loop written out by hand."""
+    planted = planted_problem(components=12, seed=6)
+    ranking, spent = solve("one-shot", planted)
+    masks = np.vstack([np.zeros((1, 12), dtype=bool), np.eye(12, dtype=bool)])
+    means = [planted.run(Plan.crossed(mask[None], ITEMS)).responses.mean() for mask in masks]
+    np.testing.assert_allclose(ranking.effects, np.array(means[1:]) - means[0])
+    assert spent == 13 * 20
+
+
+def test_greedy_sees_what_a_single_sweep_cannot():
+    """Greedy selects a component that has an effect only after its substitute is ablated."""
+
+    def redundant(masks):
+        return 1.0 - 0.1 * masks[:, 3] - 0.8 * (masks[:, 3] & masks[:, 8])
+
+    greedy, rows = scored("greedy", redundant, k=2)
+    assert greedy.selected == (3, 8)
+    assert scored("one-shot", redundant, k=2)[0].selected == (3,)
+    assert rows == (1 + 12 + 11) * 10  # one mask fewer in every round
+
+
+def test_coar_averages_the_regressions_of_items_on_masks_of_their_own():
+    """Effects equal the mean of scikit-learn's regressions of each item, which needs others."""
+    plans = []
+
+    def execute(plan):
+        rows = plan.masks[plan.mask_index]
+        needed = rows[np.arange(len(rows)), plan.item_index]
+        noise = np.random.default_rng(0).normal(0, 0.05, len(plan))
+        plans.append(Measurement(plan, 1 - 0.5 * rows[:, 5] - 0.3 * needed + noise))
+        return plans[-1]
+
+    problem = Problem(12, np.arange(3), 5, 600, 0)
+    ranking = searches.run(make_search("coar", problem, share=0.2), execute)
+    (measured,) = plans
+    rows, items = measured.plan.masks[measured.plan.mask_index], measured.plan.item_index
+    fits = [
+        LinearRegression().fit(rows[items == item], measured.responses[items == item])
+        for item in range(3)
+    ]
+    np.testing.assert_allclose(
+        ranking.effects, np.mean([fit.coef_ for fit in fits], axis=0), atol=1e-10
+    )
+    assert ranking.effects[5] == pytest.approx(-0.5, abs=0.05)
+    assert ranking.selected[0] == 5
+    table = measured.plan.masks.reshape(3, 200, 12)
+    assert not table[:, 0].any()  # the intact model
+    assert table.any(axis=1).all()  # each component on each item
+    assert (table[0] != table[1]).any()
+
+
+def test_a_backup_grows_and_is_selected():
+    """Component 8 has no effect alone and an effect of 0.6 once the leaders are ablated."""
+
+    def backed_up(masks):
+        return 1 - 0.1 * masks[:, 3] - 0.6 * (masks[:, 3] & masks[:, 8]) - 0.2 * masks[:, 5]
+
+    ranking, rows = scored("co-ablation", backed_up)
+    assert ranking.groups == {"leaders": (5, 3), "backups": (8,)}
+    assert ranking.selected == (5, 3, 8)
+    np.testing.assert_allclose(ranking.effects[[5, 3, 8, 0]], [-0.2, -0.1, -0.6, 0], atol=1e-12)
+    assert rows == (1 + 12 + 1 + 10) * 10
+
+
+def test_what_adds_up_has_no_backups():
+    """Additive effects do not grow with the leaders ablated."""
+    ranking, _ = scored(
+        "co-ablation", lambda masks: 1 - 0.2 * masks[:, 1] - 0.1 * masks[:, [2, 7]].sum(axis=1)
+    )
+    assert ranking.groups["backups"] == ()
+    assert set(ranking.selected) == {1, 2, 7}
+
+
+def test_leaders_that_leave_nothing_to_lose_are_followed_by_who_harms_alone():
+    """Two of four components that each destroy the response lead, and all four are selected."""
+    ranking, _ = scored("co-ablation", lambda masks: 1.0 - masks[:, [0, 4, 6, 9]].any(axis=1), k=4)
+    assert set(ranking.selected) == {0, 4, 6, 9}
+    assert ranking.effects[list(ranking.selected)] == pytest.approx(-1)
+
+
+def test_belief_is_that_of_bayesian_regression():
+    """Mean and deviations equal the formulas of Bayesian regression, written for single rows."""
+    rng = np.random.default_rng(0)
+    masks = rng.random((50, 6)) < 0.3
+    changes = masks @ np.array([-1, -0.5, 0, 0, 0, 0]) + rng.normal(0, 0.1, 50)
+    belief = Belief(6)
+    belief.learn(masks, changes)
+    noise = np.mean(changes**2)  # the first estimate of the noise is the whole variance
+    matrix = np.vstack([masks / np.sqrt(noise), np.eye(6) / np.abs(changes).max()])
+    target = np.concatenate([changes / np.sqrt(noise), np.zeros(6)])
+    np.testing.assert_allclose(belief.mean, np.linalg.lstsq(matrix, target, rcond=None)[0])
+    np.testing.assert_allclose(
+        belief.deviations(), np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
+    )
+
+
+def test_thompson_spends_rows_where_harm_is():
+    """In late rounds, harmful components are ablated far more often than the others."""
+    planted = planted_problem(components=40, planted=3, effect=0.3, noise=0.05, seed=1)
+    plans = []
+
+    def execute(plan):
+        plans.append(plan)
+        return planted.run(plan)
+
+    searches.run(make_search("thompson", Problem(40, ITEMS, 3, 820, 0)), execute)
+    late = np.mean(np.vstack([plan.masks for plan in plans[-10:]]), axis=0)
+    others = np.delete(late, planted.planted)
+    assert late[list(planted.planted)].min() > 5 * others.mean()
+    assert sum(len(plan) for plan in plans) == 820
+    assert max(plan.masks.sum(axis=1).max() for plan in plans) <= 3
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("coar", {"share": 1.0}, "share of coar"),
+        ("co-ablation", {"leaders": 4}, r"1 to k \(3\) leaders, not 4"),
+        ("thompson", {"group": 41}, "groups of 1 to 40"),
+        ("thompson", {"rounds": 0}, "1 round or more"),
+    ],
+)
+def test_bad_settings_are_refused(method, options, message):
+    """The message names the option and its permitted values."""
+    with pytest.raises(BadInput, match=message):
+        make_search(method, Problem(40, ITEMS, 3, None, 0), **options)

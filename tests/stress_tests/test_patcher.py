@@ -1,0 +1,252 @@
+"""Forward passes with heads' outputs replaced, what is written, and the observations of both."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from stress_tests.observing_here import observer
+
+from broca.errors import BadInput
+from broca.stress_tests.patcher import (
+    Ablated,
+    AnswerLogProbs,
+    HeadOutputs,
+    Noise,
+    OperationOffset,
+    OutputsOf,
+    Patcher,
+    RestoredPart,
+    SelfPatch,
+)
+
+PROMPTS = ((5, 9, 4, 7), (8, 2, 6, 3), (1, 3, 2, 9))
+SOURCES = ((4, 4, 1, 2), (7, 7, 7, 1), (2, 5, 8, 6))
+TOKENS = ((1, 2, 3), (4, 5, 6), (7, 8, 9))
+COLUMNS = (1, 6)
+
+
+@pytest.fixture
+def patcher(tiny):
+    """A patcher of the tiny model, in use and without gradients."""
+    with tiny.in_use(), torch.inference_mode():
+        yield Patcher(tiny)
+
+
+def test_writing_replaces_exactly_what_is_named(patcher):
+    """Writing zeros equals a gate of 0; writing a prompt's own outputs changes no bit."""
+    prompts = ((5, 9, 4, 7), (8, 2, 6, 3))
+    state = patcher.state(prompts)
+    zeros = {point: torch.zeros_like(values) for point, values in state.items()}
+    intact = patcher.log_probs(prompts)
+    assert torch.equal(
+        patcher.log_probs(prompts, [1, 5], zeros), patcher.log_probs(prompts, [1, 5])
+    )
+    assert torch.equal(patcher.log_probs(prompts, range(8), state), intact)
+    assert not torch.equal(patcher.log_probs(prompts, [1]), intact)
+
+
+def test_a_write_at_some_tokens_leaves_the_others(patcher, tiny):
+    """The write equals a separate hook that overwrites one head at one token."""
+    prompts = ((5, 9, 4, 7),)
+    state = patcher.state(prompts)
+    outputs = patcher.heads_of(state, [2])
+    outputs[:, 1] = 3.0
+    log_probs = patcher.log_probs(prompts, [2], patcher.with_heads(state, [2], outputs))
+
+    def hook(_module, args):
+        changed = args[0].clone()
+        changed[:, 1, 16:24] = 3.0
+        return (changed,)
+
+    handle = tiny.model.model.layers[0].self_attn.o_proj.register_forward_pre_hook(hook)
+    with torch.no_grad():
+        expected = tiny.model(torch.tensor(prompts)).logits[:, -1].log_softmax(-1)
+    handle.remove()
+    torch.testing.assert_close(log_probs, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_states_are_read_once_and_not_changed(tiny):
+    """A second read returns the same state, and writing leaves that state unchanged."""
+    with tiny.in_use():
+        patcher = Patcher(tiny, rows=2)
+        prompts = ((5, 9, 4), (8, 2, 6), (1, 2, 3))  # two batches
+        state = patcher.state(prompts)
+        before = {point: values.clone() for point, values in state.items()}
+        patcher.with_heads(state, [0], torch.full((3, 3, 1, 8), 7.0))
+        assert patcher.state(prompts) is state
+        assert all(torch.equal(state[point], values) for point, values in before.items())
+        unbatched = Patcher(tiny).state(prompts)
+        for point, values in unbatched.items():
+            torch.testing.assert_close(state[point], values)
+
+
+def test_few_states_are_held_in_memory(tiny):
+    """After five reads the newest state is held and the oldest is read again."""
+    with tiny.in_use():
+        patcher = Patcher(tiny)
+        states = [patcher.state(((number, 1, 2),)) for number in range(5)]
+        assert patcher.state(((4, 1, 2),)) is states[4]
+        assert patcher.state(((0, 1, 2),)) is not states[0]
+
+
+def test_prompts_of_several_lengths_are_refused(patcher):
+    """Prompts of different lengths are refused, because a batch has no padding."""
+    with pytest.raises(BadInput, match="one length"):
+        patcher.log_probs(((1, 2), (1, 2, 3)))
+
+
+def heads(patcher, state, columns=COLUMNS):
+    """Returns the outputs of the named heads in a state, `(prompts, tokens, heads, width)`."""
+    return patcher.heads_of(state, columns)
+
+
+def test_the_mean_is_over_tokens_and_prompts(patcher):
+    """Every token of every prompt gets the heads' mean output over tokens and prompts."""
+    written = heads(patcher, Ablated("mean", 3).state(patcher, PROMPTS, COLUMNS))
+    mean = heads(patcher, patcher.state(PROMPTS)).mean((0, 1))
+    torch.testing.assert_close(written, mean.expand_as(written))
+
+
+def test_resampled_outputs_are_another_prompts(patcher):
+    """Resampled outputs are a permutation of the prompts' outputs that the seed decides."""
+    intact = heads(patcher, patcher.state(PROMPTS))
+    orders = []
+    for seed in range(6):
+        write = Ablated("resample", seed)
+        written = heads(patcher, write.state(patcher, PROMPTS, COLUMNS))
+        order = [
+            next(place for place in range(3) if torch.equal(row, intact[place])) for row in written
+        ]
+        orders.append(tuple(order))
+    assert all(sorted(order) == [0, 1, 2] for order in orders)
+    assert len(set(orders)) > 1
+
+
+def test_sources_are_aligned_at_the_last_token(patcher):
+    """Sources of equal length replace all tokens, shorter ones the last tokens."""
+    same_length = heads(patcher, OutputsOf(SOURCES).state(patcher, PROMPTS, COLUMNS))
+    assert torch.equal(same_length, heads(patcher, patcher.state(SOURCES)))
+    shorter = tuple(source[1:] for source in SOURCES)
+    written = heads(patcher, OutputsOf(shorter).state(patcher, PROMPTS, COLUMNS))
+    assert torch.equal(written[:, 1:], heads(patcher, patcher.state(shorter)))
+    assert torch.equal(written[:, :1], heads(patcher, patcher.state(PROMPTS))[:, :1])
+
+
+def test_noise_is_as_far_away_as_the_sources(patcher):
+    """Noise has the sources' distance at every head and token; the seed decides its direction."""
+    intact = heads(patcher, patcher.state(PROMPTS))
+    distance = (heads(patcher, patcher.state(SOURCES)) - intact).norm(dim=-1)
+    written = [
+        heads(patcher, Noise(SOURCES, seed).state(patcher, PROMPTS, COLUMNS)) for seed in (0, 1)
+    ]
+    for outputs in written:
+        torch.testing.assert_close((outputs - intact).norm(dim=-1), distance, rtol=1e-3, atol=1e-5)
+    assert not torch.equal(*written)
+
+
+def test_parts_are_restored_and_the_rest_is_zero(patcher):
+    """Disjoint parts sum to the intact outputs; four dimensions are the best rank-4 part."""
+    intact = heads(patcher, patcher.state(PROMPTS))
+
+    def restored(**part):
+        return heads(patcher, RestoredPart(**part).state(patcher, PROMPTS, COLUMNS))
+
+    first, second = restored(head=0), restored(head=1)
+    assert torch.equal(first + second, intact)
+    assert not first[:, :, 1].any()
+    last, others = restored(tokens="last"), restored(tokens="all but last")
+    assert torch.equal(last + others, intact)
+    assert not last[:, :-1].any()
+    assert torch.equal(restored(), intact)
+    low_rank = restored(dimensions=4).flatten(2).flatten(0, 1)
+    assert torch.linalg.matrix_rank(low_rank, rtol=1e-4) == 4
+    full_rank = intact.flatten(2).flatten(0, 1)
+    assert torch.linalg.matrix_rank(full_rank, rtol=1e-4) > 4
+    left_out = torch.linalg.svdvals(full_rank)[
+        4:
+    ].norm()  # no other four dimensions leave a smaller remainder
+    torch.testing.assert_close((full_rank - low_rank).norm(), left_out, rtol=1e-3, atol=1e-4)
+
+
+def test_other_heads_keep_their_outputs(patcher):
+    """Parts and noise overwrite only the named heads."""
+    state = patcher.state(PROMPTS)
+    untouched = [column for column in range(8) if column not in COLUMNS]
+    for write in (RestoredPart("last"), Noise(SOURCES, 0)):
+        written = write.state(patcher, PROMPTS, COLUMNS)
+        assert torch.equal(heads(patcher, written, untouched), heads(patcher, state, untouched))
+
+
+def test_an_operation_is_added_as_its_mean_offset(patcher):
+    """Each prompt gets its operation's mean offset; random directions have the same norm."""
+    operations = (PROMPTS, SOURCES)
+    neutral = ((3, 3, 4, 7), (3, 2, 6, 3), (3, 3, 2, 9))
+    base = ((9, 9, 4, 7), (9, 2, 6, 3))
+    offset = OperationOffset(operations, neutral, operations=(1, 0))
+    written = offset.state(patcher, base, ())
+    intact = patcher.state(base)
+    for point, values in written.items():
+        for row, operation in enumerate((1, 0)):
+            expected = (
+                patcher.state(operations[operation])[point] - patcher.state(neutral)[point]
+            ).mean(0)
+            torch.testing.assert_close(
+                values[row] - intact[point][row], expected, rtol=1e-3, atol=1e-5
+            )
+    random = OperationOffset(operations, neutral, (1, 0), seed=0).state(patcher, base, ())
+    for point, values in random.items():
+        added = values - intact[point]
+        expected = written[point] - intact[point]
+        torch.testing.assert_close(added.norm(), expected.norm(), rtol=1e-3, atol=1e-5)
+        assert not torch.allclose(added, expected)
+
+
+def test_answers_are_read_while_heads_are_written(tiny):
+    """The vector has the named tokens' log-probabilities while the heads are overwritten."""
+    with tiny.in_use():
+        patcher = Patcher(tiny)
+        expected = patcher.log_probs(PROMPTS, [1, 5], patcher.state(SOURCES))
+    (vector,) = observer(tiny)([AnswerLogProbs(PROMPTS, (1, 5), TOKENS, OutputsOf(SOURCES))])
+    assert vector.dtype == np.float32
+    expected_vector = [float(expected[row, token]) for row in range(3) for token in TOKENS[row]]
+    assert vector.tolist() == expected_vector
+    (outputs,) = observer(tiny)([HeadOutputs(PROMPTS, (3, 0))])
+    with tiny.in_use():
+        expected = Patcher(tiny).heads_of(Patcher(tiny).state(PROMPTS), [3, 0])[:, -1]
+    assert torch.equal(torch.from_numpy(outputs), expected.flatten())
+    (changes,) = observer(tiny)([SelfPatch(PROMPTS, (1, 5))])
+    assert changes.tolist() == [0.0] * len(PROMPTS)
+
+
+def test_company_changes_no_vector(tiny):
+    """Observations that are measured together equal the same observations measured alone."""
+    observations = [
+        AnswerLogProbs(PROMPTS, columns, TOKENS, write)
+        for columns in ((1,), (2, 6))
+        for write in (Ablated(), Ablated("resample", 1), Noise(PROMPTS[::-1], 3))
+    ]
+    observations.insert(4, AnswerLogProbs(PROMPTS, (), TOKENS))
+    together = observer(tiny)(observations)
+    alone = [observer(tiny)([observation])[0] for observation in observations]
+    for first, second in zip(together, alone, strict=True):
+        assert np.array_equal(first, second)
+
+
+def test_the_key_holds_all_that_decides(tiny):
+    """Observations that differ in kind, prompts, heads, tokens or writes have different keys."""
+    base = AnswerLogProbs(PROMPTS, (1, 5), TOKENS, Noise(PROMPTS, 0))
+    others = [
+        replace(base, prompts=PROMPTS[::-1]),
+        replace(base, columns=(5, 1)),
+        replace(base, tokens=TOKENS[::-1]),
+        replace(base, write=Noise(PROMPTS, 1)),
+        replace(base, write=Noise(PROMPTS[::-1], 0)),
+        replace(base, write=OutputsOf(PROMPTS)),
+        HeadOutputs(PROMPTS, (1, 5)),
+        SelfPatch(PROMPTS, (1, 5)),
+    ]
+    identities = {(observation.kind, observation.key) for observation in (base, *others)}
+    assert len(identities) == 9
+    assert pickle.loads(pickle.dumps(base)).key == base.key

@@ -1,0 +1,77 @@
+"""Grades of repeated runs."""
+
+from dataclasses import replace
+
+import pytest
+from verbs.run_folders import localize_into
+
+from broca.verbs.rerun import compare_rankings, compare_results
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """A small localization."""
+    return localize_into(
+        tmp_path_factory.mktemp("run"), model="reference-small", task="capitals",
+        method="cs-stratified", rows=200, items=8, verify=False, limit=40,
+    )  # fmt: skip
+
+
+def moved(result, by):
+    """Returns the ranking with the first effect moved by a share of the largest effect."""
+    first, *others = result.ranking
+    largest = max(abs(component.effect) for component in result.ranking)
+    return (replace(first, effect=first.effect + by * largest), *others)
+
+
+@pytest.mark.parametrize(
+    ("by", "grade"),
+    [
+        (0, "identical"),
+        (1e-8, "equal within the tolerance"),
+        (1e-3, "same selection"),
+    ],
+)
+def test_effects_are_compared_with_the_largest(result, by, grade):
+    """Effects are compared relative to the largest one, with the tolerance of float32."""
+    assert compare_rankings(result, moved(result, by), result.selected).grade == grade
+
+
+def test_half_precision_is_given_more(result):
+    """A difference of 0.1 % is within the tolerance of bfloat16."""
+    half = replace(result, model=replace(result.model, dtype="bfloat16"))
+    repetition = compare_rankings(half, moved(result, 1e-3), result.selected)
+    assert repetition.grade == "equal within the tolerance"
+    assert "0.001 of the largest effect" in repetition.details[0]
+
+
+def test_another_selection_is_different(result):
+    """Another selection is different whatever the effects, and the details name it."""
+    repetition = compare_rankings(result, result.ranking, ("L0H0",))
+    assert repetition.grade == "different"
+    assert "selected L0H0 instead of" in repetition.details[-1]
+    fewer = compare_rankings(result, result.ranking[1:], result.selected)
+    assert fewer.details == ("the components are not the same",)
+
+
+def test_places_are_counted(result):
+    """Two components that exchanged their places are counted."""
+    first, second, *others = result.ranking
+    repetition = compare_rankings(result, (second, first, *others), result.selected)
+    assert repetition.grade == "equal within the tolerance"
+    assert repetition.details[-1] == f"2 of {len(result.ranking)} places of the ranking changed"
+
+
+def test_changed_scores_and_weights_are_listed(result):
+    """A changed score of the intact model and a changed fingerprint are listed."""
+    assert compare_results(result, result).grade == "identical"
+    task = result.task
+    other = replace(
+        result,
+        baseline={**result.baseline, task: result.baseline[task] - 0.5},
+        model=replace(result.model, fingerprint="0" * 16),
+    )
+    repetition = compare_results(result, other)
+    assert repetition.grade == "same selection"
+    assert repetition.details[0] == "the weights of the model changed"
+    assert f"the intact score of {task}" in repetition.details[1]
