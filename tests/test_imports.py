@@ -50,7 +50,7 @@ HEAVY = {
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
     "results": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
     "atlases": {"torch", "transformers", "lm_eval", "sqlite3"},
-    "journal": {"torch", "transformers", "lm_eval", "sklearn"},
+    "store": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 
 

@@ -12,7 +12,7 @@ from broca.cli.help import SHIPPED
 from broca.cli.main import app as main
 from broca.engine.ablation import ABLATIONS
 from broca.errors import BadInput
-from broca.executors.records import executors
+from broca.executors.hosts import executors
 from broca.integrations.tracking import TRACKERS
 from broca.models.choosing import KINDS
 from broca.options import AblationOptions, Options, SearchOptions
