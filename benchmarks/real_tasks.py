@@ -28,8 +28,8 @@ from broca.errors import NothingToLocalize
 from broca.models import GatedModel
 from broca.options import TaskOptions
 from broca.tasks import Catalog, RequestTokenizer
-from broca.tasks.catalog import harness_index
 from broca.tasks.code import code_tasks
+from broca.tasks.task_index import harness_entry
 
 TASK = """
 include: {definition}
@@ -76,7 +76,7 @@ def write_tasks(folder: Path, *, gsm8k: Path | None, humaneval: Path | None) -> 
     written = []
     for name, files in places.items():
         if files:
-            (definition,) = harness_index().folders_of([name])
+            definition = Path(harness_entry(name).yaml_path).parent
             text = TASK.format(
                 definition=definition / f"{name}.yaml",
                 name=f"{name}_local",

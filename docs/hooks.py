@@ -50,7 +50,7 @@ PUBLIC = {
         "reproduce",
     ),
     "Neurons, in `broca.neurons`": tuple(
-        f"broca.verbs.neurons.{name}.{name}" for name in _NEURONS.split()
+        f"broca.verbs.neurons.{name}" for name in _NEURONS.split()
     ),
     "Models, tasks and components": _in("broca", "load GatedModel Component ComponentSet Task"),
     "Results": _in(
@@ -58,11 +58,16 @@ PUBLIC = {
         "Localization Verification Atlas StressTest Comparison Refit Repetition Export Scan "
         "TaskList TaskDescription Diagnosis JournalContents BrocaError",
     ),
-    "Options": (
+    "Options: their fields are the keywords of the verbs": (
         *_in("broca", "TaskOptions EngineOptions ExecutorOptions Scope"),
         *_in(
             "broca.options",
-            "SearchOptions SourceOptions AblationOptions ModelOptions JournalOptions RunOptions",
+            "LocalizeOptions VerifyOptions AtlasOptions StressOptions CompareOptions PlanOptions "
+            "RefitOptions RerunOptions ScanOptions ExportOptions ExploreOptions ChatOptions "
+            "DescribeTaskOptions ReproduceOptions LocateOptions FidelityOptions ReliabilityOptions "
+            "DecoupleOptions OverlapOptions EraseOptions EnhanceOptions CrossOptions SearchOptions "
+            "BudgetOptions SourceOptions AblationOptions ModelOptions JournalOptions RunOptions "
+            "RuleOptions DataOptions MethodOptions TrainingOptions DrawOptions",
         ),
     ),
     "Building blocks": _in("broca", "Run Workspace"),
@@ -118,8 +123,8 @@ def python_page() -> str:
     """Returns the page with a directive of mkdocstrings for every public name."""
     parts = [
         "# Python\n",
-        "A verb takes the fields of the option classes that its signature names as",
-        'keywords: `broca.localize(model, task, rows=2000, device="cpu")`.\n',
+        "A verb takes the fields of its option class and of its groups as keywords:",
+        '`broca.localize(model, task, rows=2000, device="cpu")`; `settings` takes them as a whole.\n',
     ]
     for title, names in PUBLIC.items():
         parts.append(f"## {title}\n")
@@ -249,9 +254,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
     """Replaces the placeholders of records in docstrings by their names."""
-    from broca.options import filled
+    from broca.cli.help import with_names
 
-    return filled(html) if page.file.src_uri == "reference/python.md" else html
+    return with_names(html) if page.file.src_uri == "reference/python.md" else html
 
 
 def broken_links(site: Path) -> list[str]:

@@ -40,20 +40,9 @@ def heads():
     return ComponentSet(tuple(Component(layer, "head", h) for layer in range(2) for h in range(3)))
 
 
-def test_order_is_the_order_of_columns(heads):
-    """Position i of the set is column i."""
-    assert [heads.column(name) for name in heads.names] == list(range(6))
-
-
 def test_mask_marks_the_named_heads(heads):
     """Names joined by + become a boolean vector."""
     np.testing.assert_array_equal(heads.mask("L0H1+L1H2"), [0, 1, 0, 0, 0, 1])
-
-
-def test_mask_of_nothing_is_all_false(heads):
-    """The mask of an empty list of names ablates nothing."""
-    assert not heads.mask("").any()
-    assert not heads.mask([]).any()
 
 
 def test_head_that_the_model_lacks_is_refused_with_a_suggestion(heads):

@@ -16,11 +16,6 @@ REPOSITORY = PROJECT["urls"]["Repository"]
 RAW = REPOSITORY.replace("github.com", "raw.githubusercontent.com")
 
 
-def test_it_is_short():
-    """The README has at most 150 lines."""
-    assert len(TEXT.splitlines()) <= 150
-
-
 @pytest.mark.long
 def test_python_example_runs(tmp_path, monkeypatch, capsys):
     """The README's Python block runs as it stands and writes its report."""

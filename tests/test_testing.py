@@ -49,15 +49,6 @@ def test_a_gradient_of_an_open_gate_is_what_closing_it_costs():
         np.testing.assert_allclose(gradients[:, column], difference, atol=1e-12)
 
 
-def test_gradients_come_only_when_asked():
-    """Gradients are returned only if the plan asks for them, one vector for each row."""
-    problem = planted_problem(components=8)
-    plan = Plan.crossed(np.zeros((1, 8), dtype=bool), np.arange(2))
-    assert problem.run(plan).gradients is None
-    measured = problem.run(replace(plan, gradients=True)).slopes()
-    np.testing.assert_allclose(measured, np.tile(-problem.effects, (2, 1)), rtol=1e-6)
-
-
 @pytest.mark.parametrize("redundancy", [1, 2])
 def test_a_group_is_lost_only_as_a_whole(redundancy):
     """The effect appears only when a component and all its backups are ablated."""
@@ -74,15 +65,6 @@ def test_a_group_is_lost_only_as_a_whole(redundancy):
         means = problem.means(masks)
         np.testing.assert_allclose(means[:-1], problem.baseline)
         np.testing.assert_allclose(means[-1], problem.baseline + problem.effects[member])
-
-
-def test_a_backup_as_a_vector_is_a_group_of_two():
-    """One backup for each component may be given without a second axis."""
-    problem = planted_problem(components=12, redundant=3, seed=1)
-    flat = replace(problem, backups=problem.backups[:, 0])
-    masks = np.random.default_rng(0).random((30, 12)) < 0.5
-    np.testing.assert_array_equal(flat.means(masks), problem.means(masks))
-    np.testing.assert_array_equal(flat.gradients(masks), problem.gradients(masks))
 
 
 def test_many_masks_answer_as_they_do_alone():

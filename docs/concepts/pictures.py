@@ -13,7 +13,7 @@ import numpy as np
 
 import broca
 from broca.designs import fresh, stratified
-from broca.tasks import split_items
+from broca.tasks.items import SplitPart, split_parts
 
 HERE = Path(__file__).parent
 INK, SOFT, LINE, PAPER = "#1d2430", "#56616d", "#c9ced4", "#ffffff"
@@ -167,7 +167,7 @@ def rows() -> None:
 
 def splits() -> None:
     """How the documents of a task are cut."""
-    split = split_items("addition", 600, items=100, seed=0)
+    split = split_parts("addition", [SplitPart("test", [], list(range(600)))], items=100, seed=0)
     parts = (
         ("locate", len(split.locate), "the search measures these", LOSS),
         ("confirm", len(split.confirm), "the last decisions of a search", "#d98e5f"),

@@ -36,19 +36,6 @@ def broca(*arguments):
     return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
 
 
-def broca_process(*arguments, **options):
-    """Runs the command line in a new process."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-m", "broca", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=300,
-        **options,
-    )
-
-
 def assert_refused(done, message):
     """Asserts exit code 2, one error line that matches, no traceback and an empty stdout."""
     assert done.returncode == 2, done.stderr

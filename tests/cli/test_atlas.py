@@ -47,19 +47,3 @@ def test_run_resume_and_refusals_of_the_folder(run, tmp_path):
     code, _, progress = run("rerun", out)
     assert code == 2
     assert "holds no run of `broca localize`" in progress
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--tasks", "rhyming"), "names 1 task"),
-        (("--tasks", "rhyming,capitals", "--rows", "100"), "--rows 100 is too few for an atlas"),
-    ],
-)
-def test_bad_input_is_one_line(run, arguments, message, tmp_path):
-    """Bad input is refused in one line with exit code 2, and stdout stays empty."""
-    code, printed, progress = run("atlas", "planted", *arguments, "--plain", "--out", tmp_path)
-    assert (code, printed) == (2, "")
-    (line,) = [line for line in progress.splitlines() if line.startswith("broca: ")]
-    assert message in line
-    assert "Traceback" not in progress

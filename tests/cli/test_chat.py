@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from cli.running import assert_refused, broca
+from cli.running import broca
 
 
 @pytest.fixture
@@ -34,8 +34,3 @@ def test_answers_side_by_side(type_lines):
     assert done.returncode == 0, done.stderr
     (title,) = [line for line in done.stdout.splitlines() if "intact" in line]
     assert "ablated" in title
-
-
-def test_bad_input_is_one_line():
-    """A component that the model lacks is refused."""
-    assert_refused(broca("chat", "reference-small", "--heads", "L9H9"), "no component 'L9H9'")

@@ -9,7 +9,6 @@ from cyclopts import CycloptsError
 
 from broca.cli.commands import flags_of, make_app
 from broca.cli.help import SHIPPED
-from broca.cli.main import app as main
 from broca.engine.ablation import ABLATIONS
 from broca.errors import BadInput
 from broca.executors.hosts import executors
@@ -158,12 +157,6 @@ def test_defaults_are_right_where_pydantic_is_imported(app):
     assert pydantic is sys.modules["pydantic"]
     run(app, "draw", "circle")
     assert calls[0].search_options.rows is None
-
-
-def test_a_report_of_progress_is_no_flag():
-    """The command line shows progress itself, so `on_progress` of the run options has no flag."""
-    with pytest.raises(CycloptsError, match="on-progress"):
-        run(main, "localize", "reference", "--task", "sorting", "--on-progress", "x")
 
 
 def test_help_names_the_records_that_exist():

@@ -1,7 +1,6 @@
 """`broca compare` prints tables or JSON, writes files and refuses bad input in one line."""
 
-import pytest
-from cli.running import assert_refused, broca
+from cli.running import broca
 
 from broca.results.comparison import Comparison
 from broca.results.files import decode
@@ -27,17 +26,3 @@ def test_tables_page_and_json(tmp_path):
     assert again.stdout == (out / "comparison.json").read_text()
     assert decode(Comparison, again.stdout).rows == 120
     assert (out / "comparison.html").is_file()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["reference-small", *FEW], "names 1: a comparison needs two"),
-        (["reference-small", "reference", *FEW], "only models of one architecture"),
-        (["reference-small", "reference-small"], "give --tasks"),
-        (["nowhere", "reference-small", *FEW], "model 'nowhere' is unknown"),
-    ],
-)
-def test_bad_input_is_one_line(words, message, tmp_path):
-    """Bad input is refused in one line, with parameters named as flags."""
-    assert_refused(broca("compare", *words, "--out", tmp_path), message)

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from urllib.request import urlopen
 
-from cli.running import assert_refused, broca
-
 
 def test_the_page_is_served_until_ctrl_c():
     """The printed address serves the page, and Ctrl+C ends the command with exit code 0."""
@@ -29,8 +27,3 @@ def test_the_page_is_served_until_ctrl_c():
             raise
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
-
-
-def test_a_port_out_of_range_is_refused():
-    """A port above 65535 is refused in one line that names the flag."""
-    assert_refused(broca("explore", "reference-small", "--port", "99999"), "--port 99999")

@@ -1,11 +1,10 @@
 """`broca export` prints a summary or JSON, writes files and refuses bad input in one line."""
 
-import pytest
-from cli.running import assert_refused, broca
+from cli.running import broca
 from journals import totals
 
-from broca.results.files import decode
 from broca.results.export import Export
+from broca.results.files import decode
 from broca.results.reading import read
 from broca.store import Journal, read_runs
 
@@ -42,22 +41,3 @@ def test_the_check_of_a_run_is_kept_in_its_journal(finished, tmp_path):
             *_, last = read_runs(journal)
         assert last.settings["checks"] == list(read(finished).selected)
     assert rows[0] == rows[1]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--heads", "L0H1", "--kind", "adaptor"], '"adaptor" for --kind'),
-        (["--heads", "L9H1"], "no component 'L9H1'"),
-        (["--heads", "L0H1", "--check"], "--check needs a --task"),
-        ([], "give --heads such as L0H4"),
-    ],
-)
-def test_bad_input_is_one_line(words, message, tmp_path):
-    """Bad input is refused in one line, with parameters named as flags."""
-    assert_refused(broca("export", "reference-small", "--to", tmp_path / "out", *words), message)
-
-
-def test_the_folder_is_asked_for():
-    """`--to` has no default, because a model may be large."""
-    assert_refused(broca("export", "reference-small", "--heads", "L0H1"), "--to is missing")

@@ -3,7 +3,6 @@
 import pytest
 from cli.running import broca
 
-from broca.neurons.methods import NEURON_METHODS
 from broca.searches import METHODS
 
 
@@ -13,14 +12,6 @@ def test_help_names_every_method():
     assert done.returncode == 0
     unwrapped = "".join(done.stdout.split())  # a line may end after a hyphen of a name
     for method in METHODS:
-        assert method in unwrapped
-
-
-@pytest.mark.parametrize("verb", ["locate", "enhance", "cross", "erase"])
-def test_help_names_every_neuron_method(verb):
-    """The help of every neuron command that takes methods names all of them."""
-    unwrapped = "".join(broca("neurons", verb, "--help").stdout.split())
-    for method in NEURON_METHODS:
         assert method in unwrapped
 
 

@@ -52,13 +52,6 @@ def test_a_finished_run_has_nothing_to_do(finished):
     assert [(finished / name).read_bytes() for name in files] == before
 
 
-def test_a_finished_run_prints_the_same_json(finished):
-    """`--json` prints the result of a finished run as it does for a new run."""
-    done = broca(*SMALL, "--out", finished, "--json")
-    assert done.stdout == (finished / "result.json").read_text()
-    assert done.stderr.startswith("finished; nothing to do")
-
-
 def test_a_run_that_is_checked_in_full_keeps_its_times(finished):
     """A changed file time leads to a full check from the journal that keeps result and times."""
     record = json.loads((finished / "finished.json").read_text())
@@ -121,12 +114,6 @@ def _tables(path):
 
 def _rows(path):
     return totals(path)["rows"]
-
-
-def test_shares_out_of_range_are_refused(tmp_path):
-    """A share above 1 is refused."""
-    done = broca("localize", "reference", *ARGUMENTS, "--keep-outputs", 2, "--out", tmp_path)
-    assert_refused(done, "--keep-outputs must be at most 1")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

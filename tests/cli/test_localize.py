@@ -4,13 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cli.running import assert_refused, broca
 from results.samples import make_result
 
 from broca.cli.find import _tuned, settings_from
 from broca.cli.output import show
 from broca.errors import BadInput
-from broca.results.localization import Repeat
 from broca.results.verification import Verdict
 
 
@@ -22,24 +20,6 @@ def test_tune_keeps_the_design_of_the_method():
     assert _tuned("cs-tuned", {}) == "cs-tuned"
     with pytest.raises(BadInput, match="`tune`: method 'greedy'"):
         _tuned("greedy", {})
-
-
-def test_recovery_of_a_method_without_one_is_refused(tmp_path):
-    """`--recovery` is refused for a method without a regression."""
-    done = broca(
-        "localize", "planted", "--task", "capitals", "--others", "", "--method", "greedy",
-        "--recovery", "omp", "--out", tmp_path / "out",
-    )  # fmt: skip
-    assert_refused(done, "method 'greedy' has no option 'recovery'")
-
-
-def test_stability_is_one_line(capsys, tmp_path):
-    """A line has the number of selections of each component and their mean overlap."""
-    repeats = (Repeat(1, ("L1H2", "L2H3"), "found", 900),)
-    show(make_result(repeats=repeats), tmp_path / "report.html", json=False)
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "selected in 2 searches, each on other items: L1H2 2, L0H0 1, L2H3 1" in shown
-    assert "overlap by 0.33 on average" in shown
 
 
 def test_options_are_read_as_what_they_are():

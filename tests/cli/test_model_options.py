@@ -5,12 +5,9 @@ import sys
 
 import pytest
 import torch
-from broca.exports.patch import Patch, write_patch
 from cli.running import names
 
 from broca.cli import main
-from broca.errors import UnknownName
-from broca.models import loading
 from broca.testing import tiny_llama, tiny_tokenizer
 
 VERBS = {
@@ -80,21 +77,6 @@ def test_pickled_weights_are_refused(verb, pickled, monkeypatch, tmp_path, capsy
     (line,) = [text for text in capsys.readouterr().err.splitlines() if text.startswith("broca: ")]
     assert "holds only pickled weights" in line
     assert "--allow-pickle" in line
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_option_reaches_the_loader(verb, pickled, monkeypatch, tmp_path):
-    """`--allow-pickle` reaches the function that reads weights."""
-    allowed = []
-
-    def source(name, *, allow_pickle):
-        allowed.append(allow_pickle)
-        raise UnknownName("far enough")
-
-    monkeypatch.setattr(loading, "_source", source)
-    monkeypatch.chdir(tmp_path)
-    assert run(monkeypatch, words(verb, str(pickled), "--allow-pickle")) == 2
-    assert allowed == [True]
 
 
 def test_lm_eval_takes_it_among_the_model_arguments(pickled, monkeypatch):

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from results.samples import (
     make_atlas,
     make_comparison,
@@ -19,7 +18,7 @@ from results.samples import (
 )
 from simulated import toy_verification
 
-from broca.cli.output import console, keep_stdout_for_results, print_table, show
+from broca.cli.output import console, print_table, show
 from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.engine import Progress
 from broca.results.base import Interval
@@ -103,13 +102,6 @@ def test_other_writers_to_stdout_are_sent_to_stderr():
     )
     assert ended.stdout.decode() == '{\n  "selected": [\n    "L0H1"\n  ],\n  "task": "üben"\n}\n'
     assert ended.stderr == b"a task file\na native library\na worker died\n"
-
-
-def test_a_captured_stdout_stays_as_it_is(capsys):
-    """A stdout in memory stays, because other processes cannot write to it."""
-    captured = sys.stdout
-    keep_stdout_for_results()
-    assert sys.stdout is captured
 
 
 def test_a_closed_stdout_is_left_alone():

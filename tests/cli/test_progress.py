@@ -51,13 +51,6 @@ def test_a_long_stage_says_once_a_minute_how_far_it_is(capsys):
     ]
 
 
-def test_without_a_terminal_lines_are_plain_and_never_cut(capsys):
-    """Without a terminal, lines of any length are printed in full."""
-    display = ProgressDisplay(PrintOptions())
-    display("a model " * 40, None)
-    assert capsys.readouterr().err.splitlines()[1] == "a model " * 40
-
-
 def test_quiet_says_nothing(capsys):
     """`--quiet` prints neither stages nor notes."""
     display = ProgressDisplay(PrintOptions(quiet=True))
@@ -88,13 +81,6 @@ def test_the_time_left_runs_on_between_reports():
     now[0] = 40.0
     assert "0.0 s left" in display._picture().plain
     display.close()
-
-
-def test_rows_of_a_plan_have_no_bar(display):
-    """If the total rows of the run are unknown, neither a share nor a remaining time is shown."""
-    display("cell 3 of 8", Progress(50, 100, 0))
-    assert display._picture().plain.splitlines()[-1] == "▸ cell 3 of 8  0.0 s  50 of 100 rows"
-    assert "%" not in display._picture().plain
 
 
 @pytest.mark.parametrize("width", [40, 80])

@@ -2,7 +2,7 @@
 
 import json
 
-from cli.running import assert_refused, broca
+from cli.running import broca
 
 import broca as library
 
@@ -26,8 +26,3 @@ def test_json_has_the_lists_of_one_model():
     assert [line["name"] for line in shown] == [heads.name for heads in lists]
     assert [line["heads"] for line in shown] == [list(heads.heads) for heads in lists]
     assert 0 < len(shown) < len(library.published_lists())
-
-
-def test_a_model_without_lists_is_refused():
-    """A model without published lists is refused in one line."""
-    assert_refused(broca("published", "--model", "lama-3.1-8b"), "lama-3.1-8b")

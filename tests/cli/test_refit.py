@@ -2,9 +2,9 @@
 
 import json
 
-from cli.running import assert_refused, broca
+from cli.running import broca
 
-from broca.results.localization import AdditivityInfo, Refit
+from broca.results.localization import Refit
 
 
 def test_the_new_ranking_is_a_table_and_a_file(finished, tmp_path):
@@ -31,16 +31,3 @@ def test_json_is_the_result(finished):
     data = json.loads(done.stdout)
     assert (data["kind"], data["recovery"], data["method"]) == ("refit", "lasso", "pooled")
     assert not (finished / "refit.json").exists()
-
-
-def test_bad_input_is_one_line(finished, tmp_path):
-    """An unknown recovery and a missing folder are refused."""
-    assert_refused(broca("refit", finished, "--recovery", "lasos"), "did you mean 'lasso'")
-    assert_refused(broca("refit", tmp_path / "nowhere"), "nowhere")
-
-
-def test_additivity_is_said_in_words():
-    """The line has the explained variance, the rank correlation and the number of masks."""
-    line = AdditivityInfo(masks=1200, explained=0.456, rank_correlation=0.789).says
-    assert "explain 46% of the variance" in line
-    assert "rank correlation 0.79, 1,200 masks" in line

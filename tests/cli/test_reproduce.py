@@ -4,7 +4,7 @@ import csv
 import io
 import json
 
-from cli.running import assert_refused, broca
+from cli.running import broca
 
 from broca.studies.paper import NAMES
 
@@ -38,9 +38,3 @@ def test_help_lists_what_can_be_reproduced():
     assert done.returncode == 0
     words = "".join(done.stdout.split())
     assert all(f"{name}," in words for name in NAMES)
-
-
-def test_unknown_names_are_one_line(tmp_path):
-    """An unknown name is refused in one line with exit code 2, and stdout stays empty."""
-    done = broca("reproduce", "tabel9", "planted", "--out", tmp_path, "--plain")
-    assert_refused(done, "did you mean 'table9'")

@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-from cli.running import assert_refused, broca
+from cli.running import broca
 from results.samples import make_stress
 
 from broca.cli.output import show
@@ -48,17 +47,3 @@ def test_heads_of_a_model_are_tested_into_a_folder(tmp_path):
     assert json.loads(done.stdout)["heads"] == ["L0H1", "L1H2"]
     assert StressTest.read(tmp_path).pairs == 16
     assert (tmp_path / "stress.html").is_file()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("reference-small", "--heads", "L9H9"), "no component 'L9H9'"),
-        (("reference-small", "--heads", "L0H1", "--pairs", 1), "--pairs"),
-        (("reference-small", "--heads", "L0H1", "--family", "leters"), "letters"),
-        (("./nowhere",), "nowhere"),
-    ],
-)
-def test_bad_input_is_one_line(arguments, message, tmp_path):
-    """Bad input is refused in one line with exit code 2, and stdout stays empty."""
-    assert_refused(broca("stress", *arguments, "--out", tmp_path), message)

@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-from cli.running import SMALL, assert_refused, broca
+from cli.running import SMALL, broca
 
 from broca.results.localization import Localization
 
@@ -43,18 +42,3 @@ def test_named_heads_and_neurons_can_be_verified_together(tmp_path):
         sets = [drawn["heads"] for drawn in control["sets"]]
         assert all(sum("N" in name for name in heads) == 1 for heads in sets)
     assert (tmp_path / "verification.html").is_file()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["./nowhere"], "does not exist"),
-        (["reference", "--heads", "L0H1"], "--heads and --neurons need the --task"),
-        (["reference", "--heads", "H1", "--task", "addition"], "not a component name"),
-        (["reference", "--heads", "L0H1", "--task", "addition", "--controls", "-1"], "--controls"),
-        (["reference", "--heads", "L0H1", "--task", "addition", "--ablation", "x"], "--ablation"),
-    ],
-)
-def test_verify_refuses_bad_input(arguments, message, tmp_path):
-    """Bad input is refused in one line with exit code 2, and stdout stays empty."""
-    assert_refused(broca("verify", *arguments, "--out", tmp_path), message)

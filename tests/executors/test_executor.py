@@ -59,11 +59,12 @@ class Recorder:
                 kind = type(job.observations[0])
                 yield Answers(job.number, vectors=kind.observe(self, job.observations))
             elif job.margins:
-                yield Answers(job.number, (), *self.slopes)
+                yield Answers(job.number, 0, (), *self.slopes)
             else:
                 number = iter(range(100))
                 yield Answers(
                     job.number,
+                    0,
                     tuple(
                         tuple(LogLikelihood(float(next(number)), False) for _ in requests)
                         for requests in job.requests

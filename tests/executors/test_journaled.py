@@ -21,7 +21,8 @@ NAMES = tuple(f"L0H{number}" for number in range(12))
 class Counting:
     """An executor that computes numbers from mask and item, and records what it is asked."""
 
-    runner = SimpleNamespace(tokens=0, concurrent=False)
+    runner = SimpleNamespace(concurrent=False)
+    tokens = 0
 
     def __init__(self):
         self.requested = []

@@ -117,15 +117,15 @@ def test_donors_and_changed_weights_reach_the_workers(pool, reference, bank, pla
     """Workers have the donors and weights of this process, each for its own jobs."""
     prompts = [item.requests[0].context for _, item in bank]
     donors = donor_activations(reference, prompts, Ablation("mean"))
-    plain, mean, shifted = (
+    plain, mean, changed = (
         RunnerSpec(model=reference),
         RunnerSpec(
             model=reference, key="mean", donors=tuple(donors[point] for point in reference.points)
         ),
-        RunnerSpec(model=reference, key="shifted", delta=Shifted()),
+        RunnerSpec(model=reference, key="shifted", delta=shifted()),
     )
     seen = []
-    for spec in (plain, mean, shifted, plain):
+    for spec in (plain, mean, changed, plain):
         ablation = Ablation("mean" if spec.donors else "zero")
         options = {"response": "margin", "ablation": ablation}
         expected = Executor(spec.engine(), bank, **options).run(plan).responses
@@ -288,19 +288,24 @@ def test_more_than_fits_is_refused(options):
         workers_of({"CPU": 2}, ExecutorOptions(**options), Recipe("m", ""))
 
 
-class Shifted:
-    """A change of weights that shifts one row of the output head."""
+def shifted():
+    """Returns a change of weights that shifts one row of the output head.
 
-    digest = "shifted"
+    Its class is local, so that it is sent by value: workers have none of the tests' modules.
+    """
 
-    @contextmanager
-    def applied(self, model):
-        """Changes the weights within the context."""
-        weight = model.model.lm_head.weight
-        before = weight.data.clone()
-        weight.data[8] += 1
-        yield
-        weight.data.copy_(before)
+    class Shifted:
+        digest = "shifted"
+
+        @contextmanager
+        def applied(self, model):
+            weight = model.model.lm_head.weight
+            before = weight.data.clone()
+            weight.data[8] += 1
+            yield
+            weight.data.copy_(before)
+
+    return Shifted()
 
 
 def test_errors_of_broca_come_back_from_a_worker_as_they_are():
@@ -317,7 +322,7 @@ def test_errors_of_broca_come_back_from_a_worker_as_they_are():
         zero = np.zeros(1, np.intp)
         request = Request("loglikelihood", (5, 6, 7), (8,))
         job = Job(3, np.ones((1, 8), np.float32), zero, zero, ((request,),))
-        reply, _ = worker.answer(job, ("", (), None))
+        reply = worker.answer(job, ("", (), None))
         error = pickle.loads(pickle.dumps(reply))
         assert isinstance(error, BadLogits)
         assert (str(error), error.job, error.row) == (str(reply), 3, 0)

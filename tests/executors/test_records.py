@@ -48,7 +48,7 @@ def test_an_executor_of_another_package_takes_what_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "theirs", SimpleNamespace(KIND=kind))
     entry = EntryPoint("queue", "theirs:KIND", "broca.executors")
     monkeypatch.setattr(
-        "importlib.metadata.entry_points",
+        "broca.plugins.entry_points",
         lambda group: [entry] if group == entry.group else [],
     )
     for options in (

@@ -66,12 +66,6 @@ def test_without_right_answers_accuracy_is_asked_and_noted(tiny):
     assert "addition" in note
 
 
-def test_without_right_answers_a_wanted_margin_is_refused(tiny):
-    """Without an alternative response, a margin without right answers is refused."""
-    with pytest.raises(TaskUnusable, match="addition"):
-        ask(tiny, "margin", None)
-
-
 @pytest.fixture(scope="module")
 def tokenizer(reference):
     """A tokenizer of requests for `reference`."""
@@ -176,13 +170,3 @@ def test_function_gives_the_answers(reference, tokenizer):
         assert len(margin.requests) == (2 if compared else 1)
         assert margin.requests[0] == tokenizer.loglikelihood(item.prompt, f" {item.target}")
         assert value > 3 if compared else value > -0.5
-
-
-def test_choices_need_no_reference(reference, tokenizer):
-    """Multiple choices need no generated answer, and no item is left out."""
-    engine = Engine(reference)
-    bank = bank_of("mc_biology", tokenizer, TaskOptions(), 5)
-    references = referenced(engine, bank, range(5))
-    assert positions(references) == list(range(5))
-    assert references.notes == ()
-    assert engine.tokens == 0

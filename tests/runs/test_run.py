@@ -27,7 +27,6 @@ from broca.options import SourceOptions
 from broca.results.files import encode
 from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
-from broca.runs.run import chunk_tokens
 from broca.runs.workspace import Workspace
 from broca.store import Journal, read_run, read_runs
 from broca.tasks import TaskOptions
@@ -242,17 +241,6 @@ def test_resampled_donors_depend_on_items_not_places(reference, tmp_path):
     assert second.cost.measured == 40 * (2 if first.selected else 1)  # rows of the other task
 
 
-def test_the_clock_may_jump(reference, monkeypatch, tmp_path):
-    """The result is the same if the clock jumps backwards at every reading."""
-    plain = broca.localize(reference, **ASKED)
-    times = iter(range(10**6, 0, -1))
-    monkeypatch.setattr("broca.store.journal.now", lambda: f"{next(times)}")
-    monkeypatch.setattr(time, "time", lambda: float(next(times)))
-    assert untimed(broca.localize(reference, **ASKED, journal=tmp_path / "j.sqlite")) == untimed(
-        plain
-    )
-
-
 def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
     reference, small_chunks, monkeypatch, tmp_path
 ):
@@ -274,13 +262,6 @@ def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
     assert totals(path)["rows"] > 0
     result = broca.localize(reference, **small_chunks, journal=path)
     assert untimed(result) == untimed(broca.localize(reference, **small_chunks))
-
-
-def test_chunks_are_a_matter_of_model_and_device(reference):
-    """A chunk takes a second on the nominal CPU but has at least one batch; no clock is read."""
-    weights = sum(parameter.numel() for parameter in reference.model.parameters())
-    assert chunk_tokens(reference, 100) == int(1e11 / (2 * weights))
-    assert chunk_tokens(reference, 10**9) == 10**9
 
 
 def scores_of(model, journal=None):

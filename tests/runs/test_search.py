@@ -34,12 +34,6 @@ def test_a_repeat_is_what_a_run_with_its_seed_finds(repeated, tmp_path):
     assert repeated.cost.rows <= 150
 
 
-def test_at_least_one_search_is_needed(tmp_path):
-    """Fewer than one search is refused."""
-    with pytest.raises(BadInput, match="`seeds` must be at least 1, not 0"):
-        localize_into(tmp_path, seeds=0, **ARGUMENTS)
-
-
 def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
     """A resumed run keeps its number of rows, whatever the speed of the machine is then."""
     arguments = {**ARGUMENTS, "rows": None, "max_minutes": 0.5}
@@ -55,13 +49,6 @@ def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
     assert (again.selected, again.cost.rows) == (first.selected, first.cost.rows)
     other = localize_into(tmp_path / "other", **arguments)
     assert other.cost.rows < 0.8 * first.cost.rows
-
-
-def test_time_enough_leaves_the_rows_as_they_were_asked(tmp_path, monkeypatch):
-    """If the time allows more rows, the given budget is kept."""
-    monkeypatch.setattr(searching, "rows_within", lambda *positional, **named: 10**6)
-    result = localize_into(tmp_path, max_minutes=99, **ARGUMENTS)
-    assert result.cost.rows <= 150
 
 
 def test_too_little_time_is_refused(tmp_path, monkeypatch):

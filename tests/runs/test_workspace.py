@@ -28,11 +28,6 @@ def test_a_workspace_of_one_call_is_closed_with_it(tmp_path):
             assert used.journal.name == str(path)
 
 
-def test_without_a_file_nothing_can_be_resumed():
-    """A workspace without a file is in memory."""
-    assert Workspace().in_memory
-
-
 def test_an_executor_belongs_to_the_workspace():
     """A call with an open workspace cannot set another executor."""
     with (

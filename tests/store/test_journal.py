@@ -49,15 +49,23 @@ def test_vectors_come_back_bit_for_bit(tmp_path):
         assert len(content.content) < sum(map(len, vectors)) / 2
 
 
-def test_what_is_written_is_known_at_once():
-    """Rows that were written after a look-up are found by the next one, in every order."""
-    with Journal() as journal:
-        _, condition, keys, responses, _ = filled(journal)
-        assert journal.find("rows", condition, keys)["batch"].all()
-        _, _, more, others, _ = filled(journal, seed=1)
-        both = np.concatenate([more, keys])[::-1]
-        found = journal.find("rows", condition, both)["response"]
-        np.testing.assert_array_equal(found, np.concatenate([others, responses])[::-1])
+def test_what_is_written_is_known_at_once(tmp_path):
+    """After batches of any size every row is found in any order, and no other one."""
+    rng, expected = np.random.default_rng(1), {}
+    batch = {"run": 1, "role": "search", "condition": 1}
+    with Journal(tmp_path / "j.sqlite") as journal:
+        for size in rng.integers(1, 40, 60).tolist():
+            keys = rng.choice(10**6, 4 * size, replace=False)
+            keys = np.array([key for key in keys.tolist() if key not in expected][:size])
+            found = journal.find("rows", 1, np.append(keys, list(expected)[:9]).astype(np.int64))
+            assert (found["batch"] > 0).tolist() == [False] * size + [True] * min(9, len(expected))
+            responses = rng.normal(size=size)
+            journal.write(**batch, keys=keys, responses=responses)
+            expected |= dict(zip(keys.tolist(), responses.tolist(), strict=True))
+        wanted = rng.permutation(list(expected))
+        for opened in (journal, Journal(tmp_path / "j.sqlite", read_only=True)):
+            found = opened.find("rows", 1, wanted)
+            assert found["response"].tolist() == [expected[key] for key in wanted.tolist()]
 
 
 def test_keys_are_contents(tmp_path):

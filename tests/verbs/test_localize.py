@@ -291,12 +291,6 @@ def test_numbers_of_numpy_are_options():
     assert plain.search == numpy_s.search
 
 
-def test_more_components_than_there_are_is_refused_before_tasks_are_built():
-    """A `k` that the model's shape forbids is refused right after the model is loaded."""
-    with pytest.raises(BadInput, match="`k` 9999 is more than the 48 heads"):
-        broca.localize("reference-small", "addition", k=9999)
-
-
 @pytest.mark.parametrize(
     ("value", "said"),
     [(float("nan"), "NaN"), (float("inf"), "inf"), (-np.inf, "-inf"), (10**400, "not a number")],

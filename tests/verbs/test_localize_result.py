@@ -4,7 +4,6 @@ import pytest
 from journals import totals
 
 import broca
-from broca.store import Journal, read_runs
 
 
 @pytest.fixture(scope="module")
@@ -28,18 +27,6 @@ def test_costs_are_what_the_journal_holds(localization):
     assert result.cost.wall_s > 0
 
 
-def test_settings_identify_the_run(localization):
-    """The journal has the settings of the run as plain values."""
-    _, journal = localization
-    with Journal(journal, read_only=True) as opened:
-        (run,) = read_runs(opened)
-    settings = run.settings
-    assert (settings["task"], settings["method"], settings["k"]) == ("addition", "pooled", 2)
-    assert settings["others"] == ["addition_words", "sorting"]
-    assert settings["ablation"] == ["zero", 0.0]
-    assert settings["task_options"]["limit"] == 40
-
-
 def test_ranking_and_selection_fit_together(localization):
     """The ranking has all components, the selected ones first; the verification is of these."""
     result, _ = localization
@@ -49,12 +36,3 @@ def test_ranking_and_selection_fit_together(localization):
     assert result.abstained == (not result.selected)
     assert set(result.off_target_effects) <= set(names)
     assert result.verification.heads == result.selected
-
-
-def test_a_task_of_the_same_capability_is_noted(localization):
-    """A task of the same capability has a role of its own and a note."""
-    result, _ = localization
-    assert result.same_skill == ("addition_words",)
-    assert any("addition_words measures the same capability" in note for note in result.notes)
-    roles = {line.task: line.role for line in result.verification.drops}
-    assert roles == {"addition": "task", "addition_words": "same_skill", "sorting": "other"}

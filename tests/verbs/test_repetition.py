@@ -54,14 +54,6 @@ def test_another_selection_is_different(result):
     assert fewer.details == ("the components are not the same",)
 
 
-def test_places_are_counted(result):
-    """Two components that exchanged their places are counted."""
-    first, second, *others = result.ranking
-    repetition = compare_rankings(result, (second, first, *others), result.selected)
-    assert repetition.grade == "equal within the tolerance"
-    assert repetition.details[-1] == f"2 of {len(result.ranking)} places of the ranking changed"
-
-
 def test_changed_scores_and_weights_are_listed(result):
     """A changed score of the intact model and a changed fingerprint are listed."""
     assert compare_results(result, result).grade == "identical"

@@ -46,8 +46,6 @@ class Layout:
             labels = list(entry.display_labels_with_metavar)
             if panel.title == "Arguments":
                 labels = [labels[0].removeprefix("--").upper()]
-            elif any(label.startswith("--no-") for label in labels):
-                labels = [label for label in labels if label.startswith("--no-")]
             table.add_row(Text(", ".join(labels)), Text(text))
         about = _plain(panel.description)
         console.print(Text(f"{panel.title}: {about}" if about else f"{panel.title}:", style="bold"))
@@ -60,9 +58,15 @@ class Layout:
 
 
 def filled(text: str) -> str:
-    """Replaces placeholders such as `{methods}` by names, and option names by their flags."""
-    text = re.sub(r"\{(\w+)\}", lambda match: ", ".join(_names(match[1])), text)
-    return re.sub(r"`([a-z_]+)`", lambda match: "--" + match[1].replace("_", "-"), text)
+    """Replaces placeholders by names, and option names in backticks by their flags."""
+    flags = re.sub(r"`([a-z_]+)`", lambda match: "--" + match[1].replace("_", "-"), text)
+    return with_names(flags)
+
+
+def with_names(text: str) -> str:
+    """Replaces placeholders such as `{methods}` by the names of records."""
+    menus = "|".join((*SHIPPED, "methods", "recoveries", "neuron_methods", "studies"))
+    return re.sub(rf"\{{({menus})\}}", lambda match: ", ".join(_names(match[1])), text)
 
 
 def _names(menu: str) -> Iterable[str]:

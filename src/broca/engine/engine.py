@@ -89,6 +89,7 @@ class Answers:
 
     Attributes:
         number: Number of the job.
+        tokens: Number of tokens that were read or generated, padding excluded.
         outputs: Answers to the requests of every row.
         values: Margins, `(rows,)`.
         gradients: Their gradients with respect to the gates, `(rows, components)`.
@@ -96,6 +97,7 @@ class Answers:
     """
 
     number: int
+    tokens: int = 0
     outputs: tuple[tuple[Output, ...], ...] = ()
     values: NDArray[np.float64] | None = None
     gradients: NDArray[np.float32] | None = None
@@ -209,11 +211,12 @@ class Engine:
             with self.model.in_use(), changed:
                 if job.observations:
                     vectors = type(job.observations[0]).observe(self, job.observations)
-                    return Answers(job.number, vectors=tuple(vectors))
+                    return Answers(job.number, self.tokens - start, vectors=tuple(vectors))
                 if job.margins:
                     indices = job.gate_index.tolist(), job.donor_index.tolist()
                     rows = list(zip(job.margins, *indices, strict=True))
-                    return Answers(job.number, (), *differentiate(self._lanes[0], masks, rows))
+                    answer = differentiate(self._lanes[0], masks, rows)
+                    return Answers(job.number, self.tokens - start, (), *answer)
                 readings, decodings = work_of(job)
                 lengths = [*(r.length for r in readings), *(d.length for d in decodings)]
                 self.model.sharing(max(lengths, default=1))  # proved here, not in a lane
@@ -227,7 +230,7 @@ class Engine:
             raise
         answered = iter(cast("list[Output]", outputs))
         rows_of_outputs = (tuple(islice(answered, len(requests))) for requests in job.requests)
-        return Answers(job.number, tuple(rows_of_outputs))
+        return Answers(job.number, self.tokens - start, tuple(rows_of_outputs))
 
     def _run_in_lanes(
         self,

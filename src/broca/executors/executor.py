@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -52,6 +53,8 @@ class Executor:
         self._donor_keys = tuple(range(len(bank)) if donor_keys is None else donor_keys)
         self._keep_outputs = keep_outputs
         self._margins: dict[int, Margin] = {}
+        self.tokens = 0
+        """Number of tokens that were read or generated for the answers so far."""
 
     def refer(self, bank: Sequence[tuple[Benchmark, Item]]) -> None:
         """Replaces the bank by the same items whose tasks now know right answers."""
@@ -80,12 +83,10 @@ class Executor:
             ExecutorFailed: Workers died or hung too often.
         """
         jobs = (self._job(number, plan) for number, plan in enumerate(plans))
-        replies = self.runner.stream(jobs, rows=sum(map(len, plans)))
-        try:
-            for answers in replies:
+        with self._naming(plans):
+            for answers in self.runner.stream(jobs, rows=sum(map(len, plans))):
+                self.tokens += answers.tokens
                 yield answers.number, self._measurement(plans[answers.number], answers)
-        except BadLogits as error:
-            raise self._named(error, plans[error.job]) from error
 
     def stream_answers(
         self, plans: Sequence[Plan]
@@ -93,25 +94,38 @@ class Executor:
         """Yields the position of every plan with its answers, in the order of the runner."""
         accuracy = [replace(plan, response="accuracy", gradients=False) for plan in plans]
         jobs = (self._job(number, plan) for number, plan in enumerate(accuracy))
-        replies = self.runner.stream(jobs, rows=sum(map(len, plans)))
-        try:
-            for answers in replies:
+        with self._naming(plans):
+            for answers in self.runner.stream(jobs, rows=sum(map(len, plans))):
+                self.tokens += answers.tokens
                 yield answers.number, list(answers.outputs)
-        except BadLogits as error:
-            raise self._named(error, plans[error.job]) from error
 
     def stream_observations(
         self, batches: Sequence[Sequence[Observation]]
     ) -> Iterator[tuple[int, list[NDArray[np.float32]]]]:
         """Yields the position of every batch with its vectors, in the order of the runner."""
-        none = np.zeros(0, dtype=np.intp)
-        gates = np.zeros((0, 0), dtype=np.float32)
+        none, gates = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.float32)
         jobs = (
             Job(number, gates, none, none, observations=tuple(batch))
             for number, batch in enumerate(batches)
         )
         for answers in self.runner.stream(jobs, rows=sum(map(len, batches))):
+            self.tokens += answers.tokens
             yield answers.number, list(answers.vectors)
+
+    @contextmanager
+    def _naming(self, plans: Sequence[Plan]) -> Iterator[None]:
+        """A context whose `BadLogits` name their item and what was ablated."""
+        try:
+            yield
+        except BadLogits as error:
+            plan = plans[error.job]
+            _, item = self._bank[plan.item_index[error.row]]
+            ablated = int(plan.masks[plan.mask_index[error.row]].sum())
+            raise BadLogits(
+                f"item {item.number} of task '{item.task}' with {ablated} components ablated: "
+                f"{error}",
+                row=error.row,
+            ) from error
 
     def scores(self, plan: Plan, outputs: Sequence[tuple[Output, ...]]) -> NDArray[np.float64]:
         """Returns the tasks' metrics of outputs, row by row, negated if lower is better."""
@@ -169,15 +183,6 @@ class Executor:
                 slopes = [margin.slope(value) for margin, value in pairs]
                 gradients = gradients * np.array(slopes, dtype=np.float32)[:, None]
         return Measurement(plan, values, gradients, kept)
-
-    def _named(self, error: BadLogits, plan: Plan) -> BadLogits:
-        """Returns the error with the item and the number of ablated components of its row."""
-        _, item = self._bank[plan.item_index[error.row]]
-        ablated = int(plan.masks[plan.mask_index[error.row]].sum())
-        return BadLogits(
-            f"item {item.number} of task '{item.task}' with {ablated} components ablated: {error}",
-            row=error.row,
-        )
 
     def _margin(self, position: int) -> Margin:
         """Returns the margin of an item, computed once."""

@@ -232,12 +232,12 @@ class JournaledExecutor:
                     self.on_chunk(total - remaining, len(parts[count]), total)
                     remaining -= len(parts[count])
                 with self.measuring():
-                    before = self.executor.runner.tokens
+                    before = self.executor.tokens
                     result = next(results, None)
                     if result is None:
                         return
                     number, value = result
-                    yield parts[number], value, self.executor.runner.tokens - before
+                    yield parts[number], value, self.executor.tokens - before
                 self.checkpoint()
 
     def _commit(
@@ -268,7 +268,8 @@ class JournaledExecutor:
             if measurement.outputs is not None and self.keep_outputs:
                 kept = _drawn(keys, self.keep_outputs)
                 texts = [_as_text(measurement.outputs[row]) for row in kept.tolist()]
-                self.journal.write(**batch, kind="outputs", keys=keys[kept], contents=texts)
+                if texts:
+                    self.journal.write(**batch, kind="outputs", keys=keys[kept], contents=texts)
         self.measured += len(keys)
 
 

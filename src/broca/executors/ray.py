@@ -127,16 +127,12 @@ class Worker:
         model, budget = self._model, self._engine(("", (), None)).token_budget
         return Loaded(model.identity, budget, model.device.type, platform.node(), os.getpid())
 
-    def answer(self, job: Job, setting: Setting) -> tuple[Answers | BrocaError, int]:
-        """Returns the answers, and their number of tokens."""
-        engine = self._engine(setting)
-        before = engine.tokens
-        reply: Answers | BrocaError
+    def answer(self, job: Job, setting: Setting) -> Answers | BrocaError:
+        """Returns the answers."""
         try:
-            reply = engine.answer(job)
+            return self._engine(setting).answer(job)
         except BrocaError as error:
-            reply = error
-        return reply, engine.tokens - before
+            return error
 
     def _engine(self, setting: Setting) -> Engine:
         """Returns the engine of a setting; all engines share the model."""
@@ -191,8 +187,6 @@ class RayPool:
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
         self.recipe, self.options, self._make_room = recipe, options, make_room
-        self.tokens = 0
-        """Number of tokens that workers have read or generated in finished jobs."""
         self._ray = require_ray()
         self._busy: dict[Any, _Member] = {}
         self._idle: list[_Member] = []
@@ -245,7 +239,7 @@ class RayPool:
             self._shipped[setting[0]] = self._ray.put(setting)
         me, shipped, again = object(), self._shipped[setting[0]], deque[_Task]()
         new = (_Task(me, job, shipped) for job in jobs)
-        done, start, more = 0, self.tokens, True
+        done, tokens, more = 0, 0, True
         failure: ExecutorFailed | None = None
 
         def give_out() -> None:
@@ -277,14 +271,12 @@ class RayPool:
                             "again"
                         )
                     continue
-                answers, tokens = reply
-                if isinstance(answers, BrocaError):
-                    raise answers
-                done += task.job.rows
-                self.tokens += tokens
-                on_progress(Progress(done, rows, self.tokens - start))
+                if isinstance(reply, BrocaError):
+                    raise reply
+                done, tokens = done + task.job.rows, tokens + reply.tokens
+                on_progress(Progress(done, rows, tokens))
                 give_out()  # the caller may take long with these answers
-                yield answers
+                yield reply
 
     def _open(self) -> None:
         """Joins or starts a cluster, and waits for the first worker."""
@@ -353,7 +345,7 @@ class RayPool:
         member.deadline = time.monotonic() + self.options.batch_limit
         self._busy[member.actor.answer.remote(task.job, task.setting)] = member
 
-    def _wait(self) -> Iterator[tuple[_Task, tuple[Answers | BrocaError, int] | None]]:
+    def _wait(self) -> Iterator[tuple[_Task, Answers | BrocaError | None]]:
         """Waits for workers; yields tasks with their replies, or None if they are lost.
 
         Raises:
@@ -430,11 +422,6 @@ class RayRunner:
         self._pool = pool
         self._setting = spec.key, tuple(values.cpu() for values in spec.donors), spec.delta
         self._on_progress = spec.on_progress
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens that workers have read or generated in finished jobs."""
-        return self._pool.tokens
 
     @property
     def token_budget(self) -> int:

@@ -21,10 +21,6 @@ class Runner(Protocol):
         """Whether several jobs are answered at the same time."""
 
     @property
-    def tokens(self) -> int:
-        """Number of tokens that were read or generated so far."""
-
-    @property
     def token_budget(self) -> int:
         """Maximum number of tokens of a batch."""
 

@@ -13,12 +13,11 @@ from broca.exports.check import (
 )
 from broca.exports.folder import claimed_folder, publish, unpublished
 from broca.exports.forms import LIBRARIES, Origin, mean_outputs, reload, write_form
-from broca.exports.request import Exportable, ExportRequest
+from broca.exports.request import ExportRequest
 
 __all__ = [
     "LIBRARIES",
     "ExportRequest",
-    "Exportable",
     "Origin",
     "ablated_answers",
     "ablated_score",

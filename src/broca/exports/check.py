@@ -16,12 +16,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from broca.engine import Ablation
 from broca.errors import BadInput, SelfTestFailed
 from broca.exports.request import ExportRequest
 from broca.exports.weights import Means
 from broca.models import ActiveGates, GatedModel, greedy
+from broca.models.caches import left_padded
 from broca.options import TaskOptions
 from broca.results.export import ReloadCheck, ScoreCheck
 from broca.runs.run import Run
@@ -78,31 +80,20 @@ def prompt_tokens(tokenizer: Any, vocabulary: int) -> list[list[int]]:
 
 
 @torch.no_grad()
-def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -> PromptAnswers:
-    """Runs a transformers model on prompts and continues them greedily.
-
-    Args:
-        model: The model, or a wrapper that generates like it.
-        prompts: Tokens of the prompts.
-        padding: Padding token.
-    """
+def answers(model: Any, prompts: Sequence[Sequence[int]]) -> PromptAnswers:
+    """Runs a transformers model on the tokens of prompts and continues them greedily."""
     device = model.get_input_embeddings().weight.device
-    longest = max(map(len, prompts))
-    right = torch.full((len(prompts), longest), padding)
-    left, attention = right.clone(), torch.zeros_like(right)
-    for row, prompt in enumerate(prompts):
-        right[row, : len(prompt)] = torch.tensor(prompt)
-        left[row, longest - len(prompt) :] = torch.tensor(prompt)
-        attention[row, longest - len(prompt) :] = 1
+    right = pad_sequence([torch.tensor(prompt) for prompt in prompts], batch_first=True)
+    left, attention = left_padded(prompts, device=device)
     # padding on the right does not affect a causal model's earlier logits
     logits = model(input_ids=right.to(device), use_cache=False).logits
     with greedy(model):
         output = model.generate(
-            input_ids=left.to(device),
-            attention_mask=attention.to(device),
+            input_ids=left,
+            attention_mask=attention,
             max_new_tokens=NEW_TOKENS,
             min_new_tokens=NEW_TOKENS,
-            pad_token_id=padding,
+            pad_token_id=0,
             output_logits=True,
             return_dict_in_generate=True,
         )
@@ -110,7 +101,7 @@ def answers(model: Any, prompts: Sequence[Sequence[int]], *, padding: int = 0) -
     return PromptAnswers(
         tuple(read[row, : len(prompt)] for row, prompt in enumerate(prompts)),
         torch.stack(output.logits, dim=1).float().log_softmax(-1).cpu(),
-        output.sequences[:, longest:].cpu(),
+        output.sequences[:, left.shape[1] :].cpu(),
     )
 
 

@@ -128,7 +128,8 @@ class Journal:
     def _forget(self) -> None:
         """Drops what is kept in memory of the file's contents."""
         self._numbered: dict[str, dict[Any, int]] = {}
-        self._entries: dict[tuple[str, int], NDArray[np.void]] = {}
+        # by kind and condition: sorted arrays, each at most half as long as the one before
+        self._entries: dict[tuple[str, int], list[NDArray[np.void]]] = {}
 
     def _require_sound(self) -> None:
         """Lets SQLite check its pages, and compares the tables with those of this version."""
@@ -284,13 +285,13 @@ class Journal:
             JournalDamaged: A batch is not what was written.
         """
         if (kind, condition) not in self._entries:
-            self._entries[kind, condition] = _sorted(
-                _entries(batch.id, batch.keys, batch.responses)
-                for batch in self.lines("batches", "kind = ? AND condition = ?", kind, condition)
-            )
-        entries = self._entries[kind, condition]
+            batches = self.lines("batches", "kind = ? AND condition = ?", kind, condition)
+            parts = [
+                _entries(batch.id, batch.keys, batch.responses) for batch in batches if batch.rows
+            ]
+            self._entries[kind, condition] = [_sorted(parts)] if parts else []
         found = np.zeros(len(keys), dtype=ENTRY)
-        if len(entries):
+        for entries in self._entries[kind, condition]:
             places = np.searchsorted(entries["key"], keys).clip(max=len(entries) - 1)
             known = entries["key"][places] == keys
             found[known] = entries[places[known]]
@@ -348,9 +349,11 @@ class Journal:
             if contents:
                 content = zlib.compress(msgspec.msgpack.encode(contents), _LEVEL)
                 self._add("contents", [(content,)], first=batch)
-        if known is not None:
-            new = _entries(batch, key_bytes, response_bytes)
-            self._entries[kind, condition] = _sorted([known, new])
+        if known is not None and len(keys):
+            known.append(_sorted([_entries(batch, key_bytes, response_bytes)]))
+            while len(known) > 1 and len(known[-2]) < 2 * len(known[-1]):
+                known[-2:] = [_sorted(known[-2:])]
+            self._entries[kind, condition] = known
 
     def begin_run(
         self,
@@ -415,8 +418,8 @@ def _entries(batch: int, keys: bytes, responses: bytes | None) -> NDArray[np.voi
     return entries
 
 
-def _sorted(parts: Iterator[NDArray[np.void]] | Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-    entries = np.concatenate([np.zeros(0, dtype=ENTRY), *parts])
+def _sorted(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
+    entries = np.concatenate(parts)
     return entries[np.argsort(entries["key"], kind="stable")]
 
 

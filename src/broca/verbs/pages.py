@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from broca.errors import BadInput
-from broca.results.index import entry_of, render_index
-from broca.results.pages.paper import Format, Width
 from broca.results.base import Result
 from broca.results.files import check_out_folder, write_beside
+from broca.results.index import entry_of, render_index
+from broca.results.pages.paper import Format, Width
 from broca.results.reading import KINDS, read
 
 
