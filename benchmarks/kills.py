@@ -29,7 +29,7 @@ import torch
 
 import broca
 from broca.engine import EngineOptions
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.runs import run as runs
 from broca.store import Journal
 from broca.tasks import TaskOptions

@@ -208,10 +208,9 @@ def draw() -> None:
 def readme() -> str:
     """Returns the README with the lines of the result in `FOLDER`."""
     import broca
-    from broca.reports.words import headline
 
     result = broca.read(FOLDER)
-    sentences = (f"{headline(result)}.", f"{result.verdict.label}: {result.verdict.text}")
+    sentences = (f"{result.headline}.", f"{result.verdict.label}: {result.verdict.text}")
     lines = [fill(sentence, 100) for sentence in sentences]
     block = "```text\n" + "\n".join(lines) + "\n```\n"
     text = README.read_text(encoding="utf-8")

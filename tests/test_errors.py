@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reports.test_page import make_result
+from results.samples import make_result
 
 from broca.components import Component, ComponentSet
 from broca.errors import EXIT_CODES, BrocaError, all_errors, first_line, table
-from broca.reports import render_html
-from broca.results.codec import decode, encode
+from broca.results.files import decode, encode
 from broca.results.localization import Localization
 from broca.runs.folder import RunFolder
 
@@ -117,4 +116,4 @@ def test_any_text_as_a_list_of_heads_is_read_or_refused(names):
 def test_a_page_is_made_of_what_was_read():
     """A result that was encoded and decoded gives the same page."""
     result = make_result()
-    assert render_html(decode(Localization, encode(result))) == render_html(result)
+    assert decode(Localization, encode(result)).page() == result.page()

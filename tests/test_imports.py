@@ -1,6 +1,7 @@
 """Imports between the packages of broca go one way."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,6 @@ ORDER = (
     "stress_tests",
     "neurons",
     "comparisons",
-    "reports",
     "explorer",
     "exports",
     "verbs",
@@ -48,9 +48,8 @@ HEAVY = {
     "designs": {"torch", "transformers", "lm_eval", "sklearn"},
     "recovery": {"torch", "transformers", "lm_eval", "sqlite3"},
     "searches": {"torch", "transformers", "lm_eval", "sqlite3"},
-    "results": {"torch", "transformers", "lm_eval", "sklearn", "matplotlib"},
+    "results": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
     "atlases": {"torch", "transformers", "lm_eval", "sqlite3"},
-    "reports": {"torch", "transformers", "lm_eval", "sklearn", "plotly"},
     "store": {"torch", "transformers", "lm_eval", "sklearn"},
 }
 
@@ -90,6 +89,66 @@ def test_package_imports_only_those_before_it(package):
         for name in imports_of(file):
             if name.startswith("broca."):
                 assert home_of(name) in before, f"{file} imports {name}"
+
+
+def strings_of(file):
+    """Returns the texts that a file may give to `import_module`, if it calls it."""
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    names = {getattr(node, "id", getattr(node, "attr", "")) for node in nodes}
+    texts = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return texts if "import_module" in names else set()
+
+
+MODULES = {
+    ".".join(("broca", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    ): file
+    for file in SOURCE.rglob("*.py")
+}
+"""The files of broca by the names of their modules."""
+
+
+def test_only_packages_import_by_name():
+    """A module of broca is imported as text only by an `__init__`, which loads it on first use."""
+    for file in MODULES.values():
+        assert file.name == "__init__.py" or not strings_of(file) & {*MODULES} - {"broca"}, file
+
+
+class AtRunTime(ast.NodeVisitor):
+    """Collects imported modules of broca, without those that only a type checker imports."""
+
+    def __init__(self):
+        self.names = set()
+
+    def visit_If(self, node):
+        """Leaves out what only a type checker reads."""
+        if "TYPE_CHECKING" not in ast.unparse(node.test):
+            self.generic_visit(node)
+
+    def visit_Import(self, node):
+        """Notes modules."""
+        self.names |= {alias.name for alias in node.names}
+
+    def visit_ImportFrom(self, node):
+        """Notes the modules among the names, or the one that has the names."""
+        names = {f"{node.module}.{alias.name}" for alias in node.names}
+        self.names |= names & set(MODULES) | ({node.module} if names - set(MODULES) else set())
+
+
+def test_files_import_each_other_in_no_circle():
+    """No file imports itself by way of others, imports in functions and by name counted."""
+    graph = {}
+    for name, file in MODULES.items():
+        visitor = AtRunTime()
+        visitor.visit(ast.parse(file.read_text()))
+        texts = strings_of(file)
+        by_name = {
+            module
+            for module in MODULES
+            if module != "broca" and {module, module.removeprefix(f"{name}.")} & texts
+        }
+        graph[name] = ((visitor.names | by_name) & set(MODULES)) - {name}
+    assert set(graphlib.TopologicalSorter(graph).static_order()) == set(MODULES)
 
 
 @pytest.mark.parametrize("package", HEAVY)

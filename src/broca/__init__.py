@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from broca.options import TaskOptions as TaskOptions
     from broca.published import published_lists as published_lists
     from broca.results.atlas import Atlas as Atlas
+    from broca.results.checks import Diagnosis as Diagnosis
+    from broca.results.checks import Scan as Scan
     from broca.results.comparison import Comparison as Comparison
-    from broca.results.diagnosis import Diagnosis as Diagnosis
     from broca.results.export import Export as Export
-    from broca.results.journal_contents import JournalContents as JournalContents
     from broca.results.localization import Localization as Localization
+    from broca.results.localization import Refit as Refit
     from broca.results.reading import read as read
-    from broca.results.refit import Refit as Refit
-    from broca.results.repetition import Repetition as Repetition
-    from broca.results.scan import Scan as Scan
+    from broca.results.runs import JournalContents as JournalContents
+    from broca.results.runs import Repetition as Repetition
     from broca.results.stress_test import StressTest as StressTest
     from broca.results.tasks import TaskDescription as TaskDescription
     from broca.results.tasks import TaskList as TaskList
@@ -63,17 +63,17 @@ _HOME = {
     "Comparison": "broca.results.comparison",
     "Component": "broca.components",
     "ComponentSet": "broca.components",
-    "Diagnosis": "broca.results.diagnosis",
+    "Diagnosis": "broca.results.checks",
     "EngineOptions": "broca.options",
     "Export": "broca.results.export",
     "ExecutorOptions": "broca.options",
     "GatedModel": "broca.models",
-    "JournalContents": "broca.results.journal_contents",
+    "JournalContents": "broca.results.runs",
     "Localization": "broca.results.localization",
-    "Refit": "broca.results.refit",
-    "Repetition": "broca.results.repetition",
+    "Refit": "broca.results.localization",
+    "Repetition": "broca.results.runs",
     "Run": "broca.runs.run",
-    "Scan": "broca.results.scan",
+    "Scan": "broca.results.checks",
     "Scope": "broca.verification",
     "StressTest": "broca.results.stress_test",
     "Task": "broca.tasks",

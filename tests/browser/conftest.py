@@ -8,18 +8,20 @@ import shutil
 from pathlib import Path
 
 import pytest
-from reports.test_escaping import make_stress
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
-from results.test_comparison import make_comparison
-from results.test_neurons import make_experiment, make_neurons
-from results.test_refit import make_refit
+from results.samples import (
+    make_atlas,
+    make_comparison,
+    make_experiment,
+    make_neurons,
+    make_refit,
+    make_result,
+    make_stress,
+)
 from simulated import toy_verification
 
 import broca
-from broca.reports import render
-from broca.reports.index import entry_of, render_index
-from broca.results import Reproduction
+from broca.results.index import entry_of, render_index
+from broca.results.reproduction import Reproduction
 from broca.studies.paper.pages import render_page
 
 CHROMIUM = next(

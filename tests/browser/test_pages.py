@@ -7,12 +7,11 @@ import json
 import re
 
 import pytest
-from reports.test_page import make_result
+from results.samples import make_result
 from simulated import toy_verification
 
-from broca.reports import render_html
-from broca.reports.index import entry_of, render_index
 from broca.results.base import ModelInfo
+from broca.results.index import entry_of, render_index
 from broca.results.localization import RankedComponent
 
 KINDS = (
@@ -268,7 +267,7 @@ def test_a_large_model_is_drawn_without_overlap(open_page, tmp_path, pictured):
     )
     file = tmp_path / "large.html"
     model = ModelInfo("large", "f", "LlamaForCausalLM", 80, 128, 8, "bfloat16")
-    file.write_text(render_html(make_result(ranking=ranking, selected=("L40H64",), model=model)))
+    file.write_text(make_result(ranking=ranking, selected=("L40H64",), model=model).page())
     page = open_page(file.as_uri())
     pictured(page, "large-model")
     boxes = json.loads(

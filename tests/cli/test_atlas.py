@@ -7,7 +7,7 @@ import pytest
 
 import broca
 from broca.cli import main
-from broca.results.codec import decode
+from broca.results.files import decode
 
 FEW = ("--tasks", "rhyming,capitals", "--rows", "400", "--items", "20")
 

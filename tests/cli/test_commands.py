@@ -11,7 +11,7 @@ from broca.cli.commands import flags_of, make_app
 from broca.cli.help import SHIPPED
 from broca.engine.ablation import ABLATIONS
 from broca.errors import BadInput
-from broca.executors.records import executors
+from broca.executors.hosts import executors
 from broca.integrations.tracking import TRACKERS
 from broca.models.choosing import KINDS
 from broca.options import AblationOptions, Options, SearchOptions

@@ -2,8 +2,8 @@
 
 from cli.running import broca
 
-from broca.results.codec import decode
 from broca.results.comparison import Comparison
+from broca.results.files import decode
 
 FEW = ("--tasks", "capitals", "--rows", 120, "--items", 12, "--limit", 20)
 

@@ -6,7 +6,7 @@ import pytest
 from cli.running import broca
 
 import broca as library
-from broca.results.diagnosis import Diagnosis, MachineCheck
+from broca.results.checks import Diagnosis, MachineCheck
 
 REPORTED = (
     MachineCheck("torch", "ok", "2.13.0"),

@@ -3,8 +3,8 @@
 from cli.running import broca
 from journals import totals
 
-from broca.results.codec import decode
 from broca.results.export import Export
+from broca.results.files import decode
 from broca.results.reading import read
 from broca.store import Journal, read_runs
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from reports.test_page import make_result
+from results.samples import make_result
 
-from broca.cli.find import _print_localization as _print
 from broca.cli.find import _tuned, settings_from
+from broca.cli.output import show
 from broca.errors import BadInput
 from broca.results.verification import Verdict
 
@@ -38,7 +38,7 @@ def test_the_verdict_leads_and_an_abstention_has_no_table(capsys, monkeypatch):
         "partly specific", "adding loses 96 points.", headline="Ablating L1H2 costs 96"
     )
     verified = replace(result.verification, verdict=verdict)
-    _print(replace(result, verification=verified), Path("report.html"))
+    show(replace(result, verification=verified), Path("report.html"), json=False)
     first, second, *others = capsys.readouterr().out.splitlines()
     assert (first, second) == (
         "Ablating L1H2 costs 96.",
@@ -48,7 +48,7 @@ def test_the_verdict_leads_and_an_abstention_has_no_table(capsys, monkeypatch):
     for row in ("largest of the others: sorting", "specific to adding", "points lost"):
         assert row in text
     nothing = make_result(selected=(), abstained=True, reason="no harm is sure")
-    _print(nothing, Path("report.html"))
+    show(nothing, Path("report.html"), json=False)
     text = capsys.readouterr().out
     assert "Nothing was selected: no harm is sure." in text
     assert "0.975" not in text

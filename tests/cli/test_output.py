@@ -6,19 +6,25 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from broca.cli.output import (
-    console,
-    print_lines,
-    print_page_table,
-    show,
+from results.samples import (
+    make_atlas,
+    make_comparison,
+    make_experiment,
+    make_export,
+    make_neurons,
+    make_refit,
+    make_result,
+    make_stress,
 )
+from simulated import toy_verification
+
+from broca.cli.output import console, print_table, show
 from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.engine import Progress
-from broca.reports.tables import Column, Table, fixed, interval
-from broca.results.base import AblationInfo, Interval, ModelInfo
-from broca.results.codec import encode
-from broca.results.export import BaseModel, Export
+from broca.results.base import Interval
+from broca.results.files import encode
+from broca.results.neurons import EXPERIMENTS
+from broca.results.pages.tables import Column, Table, fixed, interval
 
 NOISY = """
 import os, subprocess, sys
@@ -46,28 +52,28 @@ def test_no_color_takes_the_colours(monkeypatch, capsys, variable):
     assert green == (variable != "NO_COLOR")
 
 
-def test_a_result_is_shown_as_json_or_in_words(capsys):
-    """`show` prints the encoded result as JSON, or its text with the path of the page."""
-    result = Export(
-        form="heads", model=ModelInfo("m", "f"), base=BaseModel("m", None, ""),
-        components=("L0H0",), ablation=AblationInfo("zero", 0.0), files={"heads.json": 7},
-    )  # fmt: skip
-
-    def in_words(result, page):
-        print_lines(console(), result.components, f"page: {page}")
-
-    show(result, Path("a [b].html"), PrintOptions(json=True), in_words)
+@pytest.mark.parametrize("make", [
+    make_result, toy_verification, make_atlas, make_stress, make_comparison, make_refit,
+    make_neurons, *(lambda verb=verb: make_experiment(verb) for verb in EXPERIMENTS), make_export,
+])  # fmt: skip
+def test_a_result_is_shown_as_json_or_in_words(capsys, make):
+    """`show` prints the file as JSON, or lines and tables, then the path of the page."""
+    result = make()
+    show(result, Path("a [b].html"), json=True)
     assert capsys.readouterr().out == encode(result)
-    show(result, Path("a [b].html"), PrintOptions(), in_words)
-    assert capsys.readouterr().out == "L0H0\npage: a [b].html\n"
+    show(result, Path("a [b].html"), json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1
+    assert lines[-1] == "report: a [b].html"
+    assert "−" not in "".join(lines)
 
 
 def page_table():
     """Returns a page's table of numbers, words, an unknown column and an emphasized row."""
     return Table(
         "tasks", "Scores of tasks",
-        (Column("task", words=True), Column("drop", fixed(1)), Column("chance", fixed(1)),
-         Column("drop ", interval)),
+        (Column("task"), Column("drop", show=fixed(1)), Column("chance", show=fixed(1)),
+         Column("drop ", show=interval)),
         (("adding", -1.25, None, Interval(0.5, 0.25, 1)), ("sorting", 2.5, None, None)),
         strong=frozenset({1}),
     )  # fmt: skip
@@ -76,7 +82,7 @@ def page_table():
 def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys, monkeypatch):
     """Words are aligned left, numbers right with plain signs; unknown cells are empty."""
     monkeypatch.setenv("COLUMNS", "80")
-    print_page_table(console(), page_table())
+    print_table(console(), page_table())
     lines = [line.strip("│┃") for line in capsys.readouterr().out.splitlines()]
     cells = [[cell.strip() for cell in re.split("[│┃]", line)] for line in lines]
     assert "Scores of tasks" in lines[0]
@@ -85,6 +91,8 @@ def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys, monkeypatc
     assert cells[5] == ["sorting", "2.5", ""]
     assert lines[5].startswith(" sorting ")
     assert lines[5].split("│")[1] == "  2.5 "
+    print_table(console(), page_table().pick(most=0))
+    assert capsys.readouterr().out == ""
 
 
 def test_other_writers_to_stdout_are_sent_to_stderr():

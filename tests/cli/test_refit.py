@@ -4,7 +4,7 @@ import json
 
 from cli.running import broca
 
-from broca.results.refit import Refit
+from broca.results.localization import Refit
 
 
 def test_the_new_ranking_is_a_table_and_a_file(finished, tmp_path):
@@ -22,7 +22,7 @@ def test_the_new_ranking_is_a_table_and_a_file(finished, tmp_path):
         assert f"selected for sorting: {', '.join(result.selected)}" in done.stdout
     else:
         assert f"No heads selected: {result.reason}." in done.stdout
-    assert f"written to {tmp_path / 'refit.json'}" in done.stdout
+    assert f"written: {tmp_path / 'refit.json'}" in done.stdout
 
 
 def test_json_is_the_result(finished):

@@ -1,7 +1,7 @@
 """`broca report` prints the files that it wrote."""
 
 from cli.running import broca
-from reports.test_page import make_result
+from results.samples import make_result
 
 
 def test_figures_are_written_for_a_paper(tmp_path):

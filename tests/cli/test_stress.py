@@ -4,16 +4,16 @@ import json
 from pathlib import Path
 
 from cli.running import broca
-from reports.test_escaping import make_stress
+from results.samples import make_stress
 
-from broca.cli.find import _print_stress_test as _print
+from broca.cli.output import show
 from broca.results.stress_test import StressTest
 
 
 def test_every_part_has_its_line(capsys, monkeypatch):
     """Each write, ablation, probe, reversal, positive control, verdict and page has a line."""
     monkeypatch.setenv("COLUMNS", "160")
-    _print(make_stress(), Path("stress.html"))
+    show(make_stress(), Path("stress.html"), json=False)
     lines = capsys.readouterr().out.splitlines()
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
     assert [row[:2] for row in rows] == [

@@ -1,7 +1,7 @@
 """`broca view` writes an index of results and prints its path."""
 
 from cli.running import broca
-from reports.test_page import make_result
+from results.samples import make_result
 
 
 def test_the_index_is_written(tmp_path):

@@ -1,9 +1,7 @@
 """The subject of the live page: a model's name, or a result that broca saved."""
 
 import pytest
-from reports.test_escaping import make_stress
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
+from results.samples import make_atlas, make_result, make_stress
 
 from broca.errors import BadInput
 from broca.explorer.subject import ExplorerSubject

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from results.test_export import make_export
+from results.samples import make_export
 
 from broca.exports.folder import card
 from broca.results.export import BaseModel

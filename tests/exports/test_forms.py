@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from claims import claimed
-from reports.test_page import make_result
+from results.samples import make_result
 
 from broca.engine import Ablation, donor_activations
 from broca.errors import BadInput

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from reports.test_page import make_result
+from results.samples import make_result
 
 from broca.errors import BadInput, UnsupportedModel
 from broca.exports.request import ExportRequest

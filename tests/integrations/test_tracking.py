@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 from integrations.recorder import Recorder
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
-from results.test_comparison import make_comparison
+from results.samples import make_result
+from results.samples import make_atlas
+from results.samples import make_comparison
 from simulated import toy_verification
 
 from broca.engine import Progress

@@ -1,32 +1,39 @@
-"""Every result has a short summary and becomes a table, a figure and files."""
+"""Every result has a short summary and becomes a table, a figure, a page and files."""
 
+import re
+import shutil
 import sys
+from dataclasses import dataclass
 
 import pytest
-import torch
-from reports.test_escaping import make_stress
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
-from results.test_comparison import make_comparison
-from results.test_cost_estimate import make_estimate
-from results.test_diagnosis import make_diagnosis
-from results.test_export import make_export
-from results.test_journal_contents import make_contents
-from results.test_neurons import make_experiment, make_neurons
-from results.test_refit import make_refit
-from results.test_reproduction import make_reproduction
-from results.test_scan import make_scan
-from results.test_tasks import make_description, make_list
+from results.samples import (
+    make_atlas,
+    make_comparison,
+    make_contents,
+    make_description,
+    make_diagnosis,
+    make_estimate,
+    make_experiment,
+    make_export,
+    make_list,
+    make_neurons,
+    make_refit,
+    make_reproduction,
+    make_result,
+    make_scan,
+    make_stress,
+)
 from simulated import toy_verification
 
+import broca
 from broca.errors import BadInput
-from broca.models import GatedModel
-from broca.results.base import AblationInfo, ModelInfo, joined_names
+from broca.results.base import Interval, ModelInfo, joined_names
+from broca.results.files import encode
+from broca.results.localization import Localization
+from broca.results.neurons import NeuronExperiment
 from broca.results.reading import KINDS, read
-from broca.testing import tiny_llama
-
-MODEL = ModelInfo("toy", "abc")
-
+from broca.results.reproduction import Reproduction
+from broca.results.tabular import framed, tables
 
 # number of lines of each table, and its first columns
 MAKERS = {
@@ -53,19 +60,27 @@ WITHOUT_FIGURE = (
 )  # fmt: skip
 
 
-def test_every_kind_is_tried_here():
-    """`MAKERS` has an example of every kind of result."""
+def test_every_kind_is_tried_here_and_told_apart():
+    """`MAKERS` has an example of every kind; kinds have different names and files."""
     assert {type(make()) for make in MAKERS} == set(KINDS)
+    assert len({kind.kind for kind in KINDS}) == len(KINDS)
+    files = [kind.FILE for kind in KINDS if kind not in (NeuronExperiment, Reproduction)]
+    assert len(set(files)) == len(files)
+    assert all(files)
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_repr_is_short_and_to_frame_has_a_row_for_each_thing(make):
-    """The text has at most five lines; the table has the documented rows and columns."""
+def test_text_table_and_picture_are_small(make):
+    """The text has at most five lines, the table the documented columns, the picture no script."""
     result = make()
     rows, columns = MAKERS[make]
     assert 1 <= len(repr(result).splitlines()) <= 5
     frame = result.to_frame()
     assert (len(frame), list(frame.columns)[: len(columns)]) == (rows, columns)
+    html = result._repr_html_()
+    assert html.startswith("<div><p><b>")
+    assert len(html) < 40_000
+    assert not re.search(r"<script|<img|<link|@import|\b(?:src|href)\s*=\s*[\"'](?!#)", html)
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -73,9 +88,44 @@ def test_what_is_saved_is_read_again(make, tmp_path):
     """Every kind is read again from its folder and its file, and its pages are written."""
     result = make()
     first, *pages = result.save(tmp_path / "new")
-    assert read(tmp_path / "new") == read(first) == result
+    assert read(tmp_path / "new") == read(first) == type(result).read(first) == result
     experiment_page = [f"{first.stem}.html"] if make is make_experiment else []
     assert [page.name for page in pages] == ([result.PAGE] if result.PAGE else experiment_page)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_frame_of_polars_has_the_same_cells(make):
+    """Columns, rows and values of all tables equal those of pandas, and unknown values are null."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    result = make()
+    frame = result.to_frame("polars")
+    assert frame.to_dicts() == result.records()
+    assert list(frame.columns) == list(result.to_frame().columns)
+    for name in result.tables:
+        assert result.to_frame("polars", table=name).height == len(result.to_frame(table=name)) > 0
+
+
+def test_other_frames_are_refused(monkeypatch):
+    """An unknown library or table is refused, and so is polars if it is not installed."""
+    with pytest.raises(BadInput, match="`library` 'arrow' is unknown: use pandas or polars"):
+        make_refit().to_frame("arrow")
+    with pytest.raises(BadInput, match="has no table 'control'; did you mean 'controls'"):
+        toy_verification().to_frame(table="control")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(BadInput, match="polars is not installed"):
+        make_refit().to_frame("polars")
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_figures_show_numbers_or_are_refused(make):
+    """A figure is an SVG element with several marks; other kinds name `to_frame()` instead."""
+    if make in WITHOUT_FIGURE:
+        with pytest.raises(BadInput, match="has no figure: use `to_frame"):
+            make().plot()
+        return
+    drawn = make().plot().svg()
+    assert drawn.startswith("<svg")
+    assert drawn.count("<rect") + drawn.count("<circle") + drawn.count("<use") > 1
 
 
 def test_the_verdict_comes_first():
@@ -101,19 +151,13 @@ def test_selected_components_are_marked_in_the_frame():
     assert make_atlas().to_frame().query("selected")["component"].tolist() == ["L0H0"]
 
 
-@pytest.mark.parametrize("make", [make for make in MAKERS if make not in WITHOUT_FIGURE])
-def test_plot_shows_the_numbers(make):
-    """The figure is an SVG element with several marks."""
-    drawn = make().plot().svg()
-    assert drawn.startswith("<svg")
-    assert drawn.count("<rect") + drawn.count("<circle") > 1
-
-
-@pytest.mark.parametrize("make", WITHOUT_FIGURE)
-def test_what_has_no_figure_says_so(make):
-    """The message names `to_frame()` instead."""
-    with pytest.raises(BadInput, match="has no figure: use `to_frame"):
-        make().plot()
+def test_a_notebook_escapes_text():
+    """A model's name, which may come from a file, is escaped; of long tables the head is shown."""
+    evil = "<script>alert('x')</script>"
+    assert evil not in make_result(model=ModelInfo(evil, "f"))._repr_html_()
+    estimate = make_estimate()
+    many = type(estimate)(**{**vars(estimate), "methods": estimate.methods * 10})
+    assert many._repr_html_().count("<tr") == 1 + 12
 
 
 def test_long_lists_are_cut():
@@ -122,43 +166,97 @@ def test_long_lists_are_cut():
     assert joined_names(tuple("abcd"), most=2) == "a, b and 2 more"
 
 
-def test_a_result_ablates_its_selection_in_any_model():
-    """`ablated` takes a gated or a plain model, and the run's factor or another one."""
-    plain = tiny_llama(heads=4)
-    tokens = torch.tensor([[3, 4, 5]])
-    result = make_result(ablation=AblationInfo("zero", 0.5))
-    assert result.selected == ("L1H2", "L0H0")
-    gated = GatedModel.wrap(plain, None, name="tiny")
-    with torch.no_grad():
-        intact = plain(tokens).logits
-        for scale in (None, 0.0):
-            with gated.ablated("L1H2+L0H0", 0.5 if scale is None else scale):
-                reference = plain(tokens).logits
-            for model in (gated, plain):
-                with result.ablated(model, scale):
-                    assert torch.equal(plain(tokens).logits, reference)
-        assert torch.equal(plain(tokens).logits, intact)
-    with pytest.raises(BadInput, match="replaced by mean ablation, which needs the run's items"):
-        make_result(ablation=AblationInfo("mean", 0.0)).ablated(plain)
-    with pytest.raises(BadInput, match="selects no components"):
-        make_result(selected=(), abstained=True, reason="no harm").ablated(plain)
-    with pytest.raises(BadInput, match="`model` is a str"):
-        result.ablated("reference")
+@dataclass(frozen=True)
+class Inner:
+    """A record within a record."""
+
+    name: str
 
 
-@pytest.mark.parametrize("make", MAKERS)
-def test_the_frame_of_polars_has_the_same_cells(make):
-    """Columns, rows and values equal those of pandas, and unknown values are null."""
-    result = make()
-    frame = result.to_frame("polars")
-    assert frame.to_dicts() == result.records()
-    assert list(frame.columns) == list(result.to_frame().columns)
+@dataclass(frozen=True)
+class Line:
+    """A record with nested values and inner records."""
+
+    head: str
+    drop: Interval
+    shares: dict[str, float]
+    numbers: tuple[float, ...]
+    inner: tuple[Inner, ...]
 
 
-def test_other_frames_are_refused(monkeypatch):
-    """An unknown library is refused, and so is polars if it is not installed."""
-    with pytest.raises(BadInput, match="`library` 'arrow' is unknown: use pandas or polars"):
-        make_refit().to_frame("arrow")
-    monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(BadInput, match="polars is not installed"):
-        make_refit().to_frame("polars")
+@dataclass(frozen=True)
+class Holder:
+    """An object with a table of its own and a table in an inner object."""
+
+    lines: tuple[Line, ...]
+    none: tuple[Line, ...] = ()
+    within: "Holder | None" = None
+
+
+LINE = Line("L0H1", Interval(0.5, 0.4, 0.6), {"a": 1.0}, (1.0, 2.0), (Inner("x"), Inner("y")))
+
+
+def test_lists_of_records_are_tables():
+    """Nested values become dotted columns, inner records become tables, empty lists do not."""
+    by_name = tables(Holder((LINE,), within=Holder((LINE,))))
+    assert list(by_name) == ["lines", "lines.inner", "within.lines", "within.lines.inner"]
+    assert framed(by_name["lines"]) == [
+        {"head": "L0H1", "drop.value": 0.5, "drop.low": 0.4, "drop.high": 0.6, "shares.a": 1.0,
+         "numbers": [1.0, 2.0]}
+    ]  # fmt: skip
+    assert by_name["lines.inner"] == [
+        {"lines.head": "L0H1", "name": "x"}, {"lines.head": "L0H1", "name": "y"},
+    ]  # fmt: skip
+    assert by_name["within.lines"] == by_name["lines"]
+
+
+def test_a_verification_has_all_its_tables_as_frames():
+    """The tables have the numbers of the result."""
+    result = toy_verification()
+    assert set(result.tables) >= {
+        "drops", "controls", "controls.sets", "members", "members.changes", "curve.points",
+        "failures", "samples",
+    }  # fmt: skip
+    members = result.to_frame(table="members").set_index("head")
+    assert members.loc["L0H0", "alone.value"] == result.members[0].alone.value
+    assert set(result.to_frame(table="controls.sets")["controls.kind"]) == {"layers", "norm"}
+
+
+@pytest.mark.parametrize("result", [make_result(), make_atlas(), make_stress()])
+def test_files_say_what_they_are(result, tmp_path):
+    """A file is recognized under any name."""
+    (tmp_path / "renamed.json").write_text(encode(result))
+    assert read(tmp_path / "renamed.json") == read(tmp_path) == result
+    assert broca.read(str(tmp_path / "renamed.json")) == result
+
+
+def test_a_run_is_read_as_its_localization(tmp_path):
+    """A folder of a run is read as its localization; other files are read by their path."""
+    make_result().save(tmp_path)
+    make_stress().save(tmp_path)
+    assert read(tmp_path) == make_result()
+    assert read(tmp_path / "stress.json") == make_stress()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 2}', '{"kind": "other"}', "\ufeff"])
+def test_other_files_are_refused(text, tmp_path):
+    """The message says what to give."""
+    (tmp_path / "any.json").write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match="is not a result of broca: give an out folder"):
+        read(tmp_path / "any.json")
+    with pytest.raises(BadInput, match=r"holds no result of broca \(result\.json"):
+        read(tmp_path)
+    with pytest.raises(BadInput, match="does not exist"):
+        read(tmp_path / "nowhere.json")
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    """The message names the file, the expected kind, or the command that writes it."""
+    file = make_atlas().save(tmp_path)[0]
+    shutil.copy(file, tmp_path / "result.json")
+    with pytest.raises(BadInput, match=r"result\.json' is not a localization of broca"):
+        Localization.read(tmp_path)
+    for make in (make_atlas, make_result, toy_verification):
+        kind = type(make())
+        with pytest.raises(BadInput, match=f"{kind.FILE}' does not exist: run `{kind.VERB}` first"):
+            kind.read(tmp_path / "nowhere" / kind.FILE)

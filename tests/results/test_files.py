@@ -1,11 +1,122 @@
-"""Files are replaced as a whole, and out folders are checked to be writable."""
+"""Results are decoded as they were encoded, and files are replaced as a whole."""
 
+import json
 import os
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
+from results.samples import make_atlas, make_result
+from simulated import toy_verification
 
 from broca.errors import BadInput
-from broca.results.files import check_out_folder, write_beside
+from broca.results.base import SCHEMA
+from broca.results.files import check_out_folder, decode, encode, plain, restored, write_beside
+from broca.results.localization import Localization
+from broca.results.runs import RunFolderRecord
+
+
+@dataclass(frozen=True)
+class Point:
+    """A data class with a number, an optional pair and an optional dictionary."""
+
+    x: float
+    pair: tuple[int, int] | None = None
+    more: dict[str, object] | None = None
+
+
+def test_any_data_class_comes_back():
+    """Nested tuples, optional fields and types other than data classes are restored."""
+    points = (Point(0.1), Point(1e-300, (1, 2), {"a": [1, None]}))
+    assert restored(json.loads(encode(points)), tuple[Point, ...]) == points
+    assert restored(None, int | None) is None
+    values = np.random.default_rng(0).normal(size=200).tolist()  # numbers keep every digit
+    assert restored(json.loads(encode(values)), tuple[float, ...]) == tuple(values)
+
+
+def test_the_text_is_the_same_whatever_the_order_of_the_keys():
+    """Keys are in the order of the fields; a line has no breaks."""
+    read = restored({"more": {}, "pair": [1, 2], "x": 1}, Point)
+    assert list(plain(read)) == ["x", "pair", "more"]
+    assert encode(read) == encode(Point(1.0, (1, 2), {}))
+    assert encode(Point(1.0, more={"a": "\n"}), indent=0).count("\n") == 1
+
+
+def test_what_json_lacks_is_null():
+    """NaN and infinity are written as null, and NumPy's numbers as plain numbers."""
+    data = plain(Point(float("nan"), None, {"a": np.float32(1.5), "b": np.array([1.0, np.inf])}))
+    assert data == {"x": None, "pair": None, "more": {"a": 1.5, "b": [1.0, None]}}
+    assert json.loads(encode(Point(np.inf)))["x"] is None
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, "missing required field `x`"),
+        ({"x": "1"}, r"Expected `float`, got `str` - at `\$.x`"),
+        ({"x": True}, "got `bool`"),
+        ({"x": 1, "pair": [1]}, "length 2"),
+        ({"x": 1, "pair": 3}, "`array"),
+        ({"x": 1, "y": 2}, r"unknown field `y` - at `\$`"),
+        ({"x": None}, "got `null`"),
+    ],
+)
+def test_what_is_of_another_shape_is_refused(data, message):
+    """The message names the missing, wrong or unknown field and its place."""
+    with pytest.raises(ValueError, match=message):
+        restored(data, Point)
+
+
+@pytest.mark.parametrize(
+    ("make", "damage"),
+    [
+        (make_atlas, lambda data: data.pop("tasks")),
+        (make_atlas, lambda data: data.update(masks="many")),
+        (make_atlas, lambda data: data["low"][0].pop()),
+        (make_atlas, lambda data: data["tasks"][0].update(intact=None)),
+        (make_atlas, lambda data: data["groups"].update(p="small")),
+        (toy_verification, lambda data: data.pop("verdict")),
+        (toy_verification, lambda data: data.update(more=1)),
+        (toy_verification, lambda data: data.update(drops={})),
+        (toy_verification, lambda data: data["verdict"].update(other=1)),
+        (make_result, lambda data: data["ranking"][0].update(other=1)),
+    ],
+)
+def test_a_damaged_result_is_refused(make, damage):
+    """A missing, surplus or wrong part is refused in a line that names the kind and its file."""
+    result = make()
+    data = json.loads(encode(result))
+    damage(data)
+    for text in (json.dumps(data), "[1]", "", "null", "{}"):
+        with pytest.raises(BadInput, match=f"not {result.described()} of broca.*{result.FILE}"):
+            decode(type(result), text)
+
+
+def test_another_schema_is_refused(tmp_path):
+    """The message names both schemas; a file that is no text is refused too."""
+    text = encode(make_result()).replace('"schema": 2', '"schema": 9')
+    with pytest.raises(BadInput, match="it has schema 9, this broca reads schema 2"):
+        decode(Localization, text)
+    (tmp_path / "result.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(BadInput, match="cannot be read"):
+        Localization.read(tmp_path)
+
+
+RECORD = RunFolderRecord(
+    verb="localize", command="broca localize reference --task addition",
+    options={"task": "addition", "others": ["sorting"], "seed": 0}, journal="journal.sqlite",
+    versions={"broca": "1"}, machine={"cores": 2},
+)  # fmt: skip
+
+
+def test_the_record_of_a_run_is_read_as_it_was_written():
+    """It has the version of the layout; without a field it is refused and its run not resumed."""
+    data = json.loads(encode(RECORD))
+    assert (data["schema"], data["digests"]) == (SCHEMA, {})
+    assert restored(data, RunFolderRecord) == RECORD
+    for field in ("command", "options", "journal", "machine"):
+        with pytest.raises(ValueError, match=field):
+            restored({key: value for key, value in data.items() if key != field}, RunFolderRecord)
 
 
 def test_text_replaces_what_was_there(tmp_path):

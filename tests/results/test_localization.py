@@ -1,21 +1,17 @@
-"""`result.json` of schema 2."""
+"""`result.json` and `verification.json`: their fields, and numbers that follow from others."""
 
 import json
+from dataclasses import replace
+from typing import get_args
 
 import pytest
-from reports.test_page import make_result
+from results.samples import make_result
+from simulated import toy_verification
 
-from broca.errors import BadInput
-from broca.results.codec import decode, encode
+from broca.results.base import Interval
+from broca.results.files import decode, encode
 from broca.results.localization import AdditivityInfo, AnswerInfo, Interaction, Localization, Repeat
-
-
-def test_result_reads_back_what_it_wrote():
-    """A result with all parts equals itself after encoding and decoding."""
-    assert decode(Localization, encode(make_result())) == make_result()
-    pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
-    result = make_result(interactions=(pair,))
-    assert decode(Localization, encode(result)) == result
+from broca.results.verification import Verdict, VerdictLabel
 
 
 def test_schema_2_has_the_promised_fields():
@@ -47,51 +43,72 @@ def test_repeats_say_how_stable_a_selection_is():
     result = make_result(repeats=repeats, answer=AnswerInfo("found"))
     assert result.times_selected == {"L1H2": 2, "L0H0": 1, "L2H3": 1}
     assert result.overlap == pytest.approx((1 / 3 + 0 + 0) / 3)
-    assert decode(Localization, encode(result)) == result
     assert make_result().overlap is None
     nothing = Repeat(1, (), "nothing", 900)
     assert make_result(selected=(), abstained=True, repeats=(nothing,)).overlap == 1.0
 
 
-def test_a_verification_inside_leaves_out_what_the_localization_says():
-    """Fields that are equal in the localization are written once, and reading restores them."""
+def test_all_parts_are_kept():
+    """A result with every optional part equals itself after encoding and decoding."""
+    pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
+    result = make_result(
+        interactions=(pair,), additivity=AdditivityInfo(0.5, 0.25, 40), answer=AnswerInfo("found"),
+        repeats=(Repeat(1, ("L1H2",), "found", 900),), shared_effects={"L0H0": {"adding": -0.1}},
+    )  # fmt: skip
+    assert decode(Localization, encode(result)) == result
+    verified = replace(result, verification=toy_verification())
+    assert decode(Localization, encode(verified)) == verified
+
+
+def test_numbers_that_follow_from_others_are_not_in_the_file():
+    """Drops, intervals and scores agree with one another."""
+    verification = toy_verification()
+    assert not {"drop", "off_target", "specific", "selected", "worst"} & set(
+        json.loads(encode(verification))
+    )
+    claimed = verification.drops[0]
+    assert verification.drop == claimed.drop
+    assert claimed.drop == verification.baseline["adding"] - verification.after["adding"]
+    assert verification.specific == Interval(verification.specific_drop, *verification.specific_ci)
+    assert verification.off_target.value == verification.off_target_drop
+    assert verification.specific_drop == claimed.drop - verification.off_target_drop
+    assert claimed.interval == Interval(claimed.drop, *claimed.ci)
+    assert verification.worst.drop == max(line.drop for line in verification.roles("other"))
+
+
+@pytest.mark.parametrize("label", get_args(VerdictLabel))
+def test_a_headline_states_a_need_only_if_it_is_proved(label):
+    """A set that is needed is named with the model; other verdicts bring their own sentence."""
     result = make_result()
-    inner = json.loads(encode(result))["verification"]
-    omitted = {"broca", "schema", "kind", "model", "task", "heads", "ablation", "seed"}
-    assert not {*omitted, "rows"} & set(inner)
-    read = decode(Localization, encode(result)).verification
-    assert read.model == result.model
-    assert read.heads == result.selected
-    assert read.baseline == result.baseline
-    assert read.rows == result.cost.verification_rows
+    verdict = Verdict(label, "why", headline="So it is")
+    verified = replace(result.verification, verdict=verdict)
+    expected = "toy needs L1H2, L0H0 for adding" if label == "specific" else "So it is"
+    assert verified.headline == replace(result, verification=verified).headline == expected
+
+
+def test_without_a_verdict_nothing_is_claimed():
+    """Without a verdict the headline says "not verified" or "No heads found"."""
+    assert "not verified" in make_result().headline
+    nothing = make_result(selected=(), abstained=True, reason="no harm")
+    for name, shown in (("toy", "toy"), ("/data/models/mine/", "mine"), ("org/mine", "org/mine")):
+        named = replace(nothing, model=replace(nothing.model, name=name))  # no path of the machine
+        assert named.headline == f"No heads found that {shown} needs for adding"
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", "null", '{"schema": 1}', '{"schema": 1, "model": 3}']
+    ("answer", "text"),
+    [
+        (
+            AnswerInfo("nothing", 0.043),
+            "No set of heads of toy costs adding 4 points or more beyond the other tasks",
+        ),
+        (
+            AnswerInfo("not enough rows", 0.2, 9000),
+            "Not enough rows to tell which heads toy needs for adding",
+        ),
+    ],
 )
-def test_text_that_is_no_result_is_refused(text):
-    """The message names the file to give."""
-    with pytest.raises(BadInput, match=r"not a localization of broca.*result\.json"):
-        decode(Localization, text)
-
-
-def test_result_of_another_schema_is_refused():
-    """The message names both schemas."""
-    text = encode(make_result()).replace('"schema": 2', '"schema": 9')
-    with pytest.raises(BadInput, match="schema 9, this broca reads schema 2 and older"):
-        decode(Localization, text)
-
-
-def test_folder_without_result_is_refused(tmp_path):
-    """A folder without `result.json`, as of an unfinished run, is refused."""
-    with pytest.raises(BadInput, match=r"result\.json' does not exist"):
-        Localization.read(tmp_path)
-
-
-def test_additivity_is_kept():
-    """Additivity is stored, and files of earlier versions without it are read."""
-    result = make_result(additivity=AdditivityInfo(0.5, 0.25, 40))
-    assert decode(Localization, encode(result)) == result
-    data = json.loads(encode(make_result()))
-    del data["additivity"]
-    assert decode(Localization, json.dumps(data)) == make_result()
+def test_not_seeing_is_not_called_nothing(answer, text):
+    """An abstention says whether nothing was found or the rows do not suffice."""
+    result = make_result(selected=(), abstained=True, reason="why", answer=answer)
+    assert result.headline == text

@@ -24,7 +24,7 @@ from broca.errors import Interrupted, JournalNotWritable
 from broca.measurement import Plan
 from broca.models import shipped_model_folder
 from broca.options import SourceOptions
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace

@@ -10,7 +10,7 @@ from broca import designs
 from broca.errors import BadInput, NothingToLocalize
 from broca.measurement import Plan
 from broca.options import ExecutorOptions, JournalOptions, RunOptions, SourceOptions
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.runs.progress import Stages
 from broca.runs.session import IN_MEMORY, model_and_heads, open_run, open_workspace
 from broca.runs.workspace import Workspace

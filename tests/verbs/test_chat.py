@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from reports.test_page import make_result
+from results.samples import make_result
 
 import broca
 from broca.errors import BadInput, UnknownName

@@ -7,7 +7,7 @@ from urllib.request import urlopen
 
 import pytest
 import yaml
-from reports.test_page import make_result
+from results.samples import make_result
 
 import broca
 from broca.cli.main import app

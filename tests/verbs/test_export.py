@@ -11,7 +11,7 @@ import transformers as hf
 from independent import zeroed_by_hand
 from journals import totals
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
-from reports.test_page import make_result
+from results.samples import make_result
 from safetensors.torch import load_file, save_file
 from verbs.run_folders import localize_into
 

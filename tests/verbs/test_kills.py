@@ -10,7 +10,7 @@ from verbs.measuring import NARROW, VERBS
 from verbs.neurons.small_runs import RUNS, arguments_of
 
 import broca
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.runs import run
 
 ALWAYS = ("localize", "stress", "neurons locate")

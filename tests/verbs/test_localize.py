@@ -6,7 +6,7 @@ from capabilities import TASKS
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, TaskUnusable
-from broca.results.codec import decode, encode
+from broca.results.files import decode, encode
 from broca.verbs.localize import localize
 
 CAPABILITY_TASKS = TASKS | {"knowledge": "mc_biology"}

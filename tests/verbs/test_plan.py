@@ -8,7 +8,7 @@ from journals import totals
 
 import broca
 from broca.errors import BadInput
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.searches import METHODS
 from broca.store import Journal, read_runs
 

@@ -5,8 +5,7 @@ import pytest
 from verbs.run_folders import assert_no_model_is_loaded, localize_into
 
 from broca.errors import BadInput, UnknownName
-from broca.results.localization import Localization
-from broca.results.refit import Refit
+from broca.results.localization import Localization, Refit
 from broca.verbs.refit import refit
 
 

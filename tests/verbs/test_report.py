@@ -1,8 +1,7 @@
 """`broca.report` writes a result's page again, or its figures for a paper."""
 
 import pytest
-from reports.test_page import make_result
-from results.test_base import make_estimate
+from results.samples import make_estimate, make_result
 
 import broca
 from broca.errors import BadInput

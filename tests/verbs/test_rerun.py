@@ -10,7 +10,7 @@ from verbs.run_folders import assert_no_model_is_loaded, localize_into, raise_la
 
 from broca.errors import BadInput, NotInJournal
 from broca.options import AtlasOptions
-from broca.results.repetition import Repetition
+from broca.results.runs import Repetition
 from broca.runs import run
 from broca.runs.folder import SCRATCH, RunFolder
 from broca.store import Journal

@@ -3,7 +3,7 @@
 import pytest
 
 from broca.errors import BadInput, UnknownName
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.store import Journal
 from broca.stress_tests.patcher import AnswerLogProbs, HeadOutputs, SelfPatch
 from broca.verbs.stress import stress
@@ -41,7 +41,7 @@ def test_planted_heads_transfer(sorting):
 
 def test_the_record_is_json_and_a_page(sorting):
     """JSON and page name every source of a transfer."""
-    from broca.reports import render_stress_page
+    from broca.results.pages import render_stress_page
 
     html = render_stress_page(sorting)
     assert "transfers" in html
@@ -135,7 +135,7 @@ def test_unknown_families_are_refused_before_the_model_is_loaded():
 
 def test_a_run_is_tested_on_its_own_task_or_refused():
     """Heads of another task than the family's are refused before a model is loaded."""
-    from reports.test_page import make_result
+    from results.samples import make_result
 
     for arguments in ({"target": make_result()}, {"target": "planted", "heads": make_result()}):
         with pytest.raises(BadInput, match="the run is about task 'adding'"):

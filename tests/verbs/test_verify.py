@@ -9,7 +9,7 @@ from verbs.run_folders import localize_into
 import broca
 from broca.engine import Engine
 from broca.errors import BadInput, NothingToLocalize, UnknownName
-from broca.results.codec import decode, encode
+from broca.results.files import decode, encode
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, TaskOptions

@@ -4,8 +4,7 @@ import json
 import re
 
 import pytest
-from reports.test_page import make_result
-from results.test_atlas import make_atlas
+from results.samples import make_atlas, make_result
 
 import broca
 from broca.errors import BadInput

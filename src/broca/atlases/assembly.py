@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from broca.atlases.findings import find, keep_to_groups
 from broca.recovery.joint import interval
-from broca.results.atlas import Atlas, AtlasCost, AtlasTask, Rows
+from broca.results.atlas import Atlas, AtlasCost, AtlasTask, EffectRows
 from broca.results.base import AblationInfo
 from broca.runs.references import Referenced
 from broca.runs.run import Run, model_info
@@ -59,7 +59,7 @@ def assembled(
     findings = find(matrix, chart.tasks, names, k=k)
     low, high = interval(matrix.effects, matrix.resampled)
 
-    def arranged(values: NDArray[np.float64]) -> Rows:
+    def arranged(values: NDArray[np.float64]) -> EffectRows:
         return tuple(tuple(row) for row in values[np.ix_(findings.rows, findings.columns)].tolist())
 
     sets: dict[str, dict[str, None]] = {}  # the distinct components of all tasks of a capability

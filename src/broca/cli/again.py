@@ -5,15 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 
-from broca.cli.find import additivity_line
-from broca.cli.output import console, print_json, print_result, print_table
+from broca.cli.output import print_json, print_result, show
 from broca.cli.progress import ProgressDisplay, ProgressPrint
 from broca.cli.wording import say
 from broca.errors import NotReproduced
 from broca.options import RefitOptions, RerunOptions
-
-SHOWN = 10
-"""Number of components of a refit that are printed at least."""
 
 
 def journal(file: str, /, *, export: str | None = None, json: bool = False) -> None:
@@ -81,35 +77,4 @@ def refit(options: RefitOptions, *, out: str | None = None, json: bool = False) 
 
     result = broca.refit(settings=options)
     path = None if out is None else result.save(out)[0]
-    if json:
-        print_result(result)
-        return
-    screen = console()
-    print_table(
-        screen,
-        f"{result.recovery} on {result.masks:,} masks of {result.method}",
-        "head|effect|90 % interval|frequency|q",
-        (
-            (
-                head.name,
-                f"{head.effect:+.4f}",
-                "" if head.ci is None else f"{head.ci[0]:+.3f} to {head.ci[1]:+.3f}",
-                "" if head.frequency is None else f"{head.frequency:.2f}",
-                "" if head.q_value is None else f"{head.q_value:.3g}",
-                "bold" if head.name in result.selected else None,
-            )
-            for head in result.ranking[: max(SHOWN, len(result.selected))]
-        ),
-    )
-    lines = [
-        f"selected for {result.task}: {', '.join(result.selected)}"
-        if result.selected
-        else f"No heads selected: {result.reason}."
-    ]
-    if result.additivity is not None:
-        lines.append(additivity_line(result.additivity))
-    lines += [f"note: {note}" for note in result.notes]
-    for line in lines:
-        screen.print(line, markup=False)
-    if path is not None:
-        screen.print(f"written to {path}", markup=False, soft_wrap=True)
+    show(result, path, json=json)

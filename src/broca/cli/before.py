@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broca.cli.output import console, print_json, print_result, print_table
 from broca.cli.progress import PrintOptions, ProgressDisplay
@@ -15,6 +16,9 @@ from broca.options import (
     PlanOptions,
     ScanOptions,
 )
+
+if TYPE_CHECKING:
+    from broca.results.runs import MethodCost
 
 MARKS = {"ok": "ok", "missing": "--", "broken": "!!"}
 """The marks of the states of a check."""
@@ -123,25 +127,19 @@ def plan(options: PlanOptions, *, prints: PrintOptions = PrintOptions()) -> None
     if prints.json:
         print_result(result)
         return
+    from broca.results.pages.tables import Column, Table
+
+    def known(name: str) -> Callable[[MethodCost], Any]:
+        return lambda method: None if method.problem else getattr(method, name)
+
     screen = console()
-    print_table(
-        screen,
-        f"search for {result.task} in {result.model.name}: {result.components} components",
-        "method|response|rows|tokens|time",
-        (
-            (method.method, method.problem, "", "", "")
-            if method.problem
-            else (
-                method.method,
-                method.response,
-                f"{method.rows:,}",
-                f"{method.tokens:,}",
-                duration(method.seconds),
-            )
-            for method in result.methods
-        ),
-        left=2,
-    )
+    title = f"search for {result.task} in {result.model.name}: {result.components} components"
+    print_table(screen, Table.of(
+        "methods", title, result.methods,
+        Column("method"), Column("response", lambda method: method.problem or method.response),
+        Column("rows", known("rows")), Column("tokens", known("tokens")),
+        Column("time", known("seconds"), duration),
+    ))  # fmt: skip
     screen.print(
         f"from {result.timed_rows} timed rows; rows that share work take less; the verification "
         f"measures {result.proof_rows:,} rows and more; memory held so far: "

@@ -8,17 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broca.cli.keeping import OutputOptions, SharedOutput, kept_result
-from broca.cli.output import (
-    console,
-    folder_of,
-    interval_text,
-    points,
-    print_lines,
-    print_page_table,
-    print_table,
-    show,
-)
-from broca.cli.wording import say
+from broca.cli.output import folder_of, show
 from broca.errors import BadInput
 from broca.options import (
     AtlasOptions,
@@ -30,17 +20,7 @@ from broca.options import (
 )
 
 if TYPE_CHECKING:
-    from broca.results.atlas import Atlas
-    from broca.results.comparison import Comparison
-    from broca.results.localization import AdditivityInfo, Localization
-    from broca.results.stress_test import StressTest
-    from broca.results.verification import Verification
-
-_PAIRS_SHOWN = 5
-"""Number of interactions that are printed; the report contains all."""
-
-_SHOWN = 10
-"""Number of components that are printed for each model and task."""
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +60,7 @@ def localize(
     options = replace(options, search_options=replace(search, method=method, options=settings))
     result, _ = kept_result(Localization, "localize", options, out, output)
     page = Path(out).expanduser() / result.PAGE
-    show(result, page, output.print_options, _print_localization)
+    show(result, page, json=output.print_options.json)
 
 
 def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
@@ -123,56 +103,6 @@ def _tuned(method: str, settings: dict[str, Any]) -> str:
     return "cs-tuned"
 
 
-def _print_localization(result: Localization, page: Path) -> None:
-    """Prints the verdict, the table of scores and drops, and the path of the report."""
-    from broca.reports.verification import task_table
-    from broca.reports.words import headline
-
-    screen = console()
-    screen.print(f"{headline(result)}.", markup=False)
-    if result.abstained:
-        screen.print(f"Nothing was selected: {result.reason}.", markup=False)
-    elif result.verdict is not None:
-        screen.print(f"{result.verdict.label}: {result.verdict.text}", markup=False)
-    proof = result.verification
-    if not result.abstained:
-        print_page_table(screen, task_table(proof), "task|intact|ablated|points lost|chance")
-    lines = [f"{member.head} {member.says}" for member in proof.members]
-    lines += [
-        f"{pair.first} and {pair.second}: together {pair.joint_effect:+.3f}, apart "
-        f"{pair.first_effect:+.3f} and {pair.second_effect:+.3f}, interaction "
-        f"{pair.interaction:+.3f} [{pair.ci[0]:+.3f}, {pair.ci[1]:+.3f}]"
-        for pair in result.interactions[:_PAIRS_SHOWN]
-    ]
-    if result.overlap is not None:
-        searches = 1 + len(result.repeats)
-        often = ", ".join(f"{name} {times}" for name, times in result.times_selected.items())
-        lines.append(
-            f"selected in {searches} searches, each on other items: {often or 'nothing'}; two "
-            f"selections overlap by {result.overlap:.2f} on average (Jaccard)"
-        )
-    if result.additivity is not None:
-        lines.append(additivity_line(result.additivity))
-    if result.shared_effects:
-        shared = (
-            f"{name} (universal)" if name in result.universal else name
-            for name in result.shared_effects
-        )
-        lines.append(f"set apart, as the others need them too: {', '.join(shared)}")
-    lines += [f"note: {note}" for note in result.notes]
-    spent = f"{result.cost.rows:,} rows of search in {result.cost.wall_s:.1f} s"
-    print_lines(screen, lines, f"{spent}; report: {page}")
-
-
-def additivity_line(additivity: AdditivityInfo) -> str:
-    """Describes in words how well effects add up."""
-    return (
-        f"additivity: sums of effects explain {additivity.explained:.0%} of the variance on "
-        f"held-out masks (rank correlation {additivity.rank_correlation:.2f}, "
-        f"{additivity.masks:,} masks)"
-    )
-
-
 def verify(
     options: VerifyOptions, *, out: str | None = None, output: SharedOutput = SharedOutput()
 ) -> None:
@@ -193,43 +123,7 @@ def verify(
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
     folder = folder_of(out, options.target if run else None)
     result, files = kept_result(Verification, "verify", options, folder, output, run=run)
-    show(result, files[-1], output.print_options, _print_verification)
-
-
-def _print_verification(result: Verification, page: Path) -> None:
-    from broca.reports import verification as tables
-    from broca.reports.words import headline
-
-    screen, verdict = console(), result.verdict
-    assert verdict is not None
-    screen.print(f"{headline(result)}.", markup=False)
-    screen.print(f"{verdict.label}: {verdict.text}", markup=False)
-    if verdict.items_needed:
-        screen.print(f"About {verdict.items_needed} report items would be enough.")
-    for table, columns in (
-        (tables.task_table(result), "task|role|items|chance|intact|ablated|points lost|p (Holm)"),
-        (tables.control_table(result), ""),
-        (tables.member_table(result), ""),
-    ):
-        print_page_table(screen, table, columns)
-    if result.curve is not None:
-        print_table(
-            screen,
-            f"the first k heads (flat from k = {result.curve.flat_at})",
-            "k|head|task|same skill|others",
-            (
-                (
-                    str(point.k), point.head or "", points(point.drop), points(point.same_skill),
-                    points(point.others),
-                )
-                for point in result.curve.points
-            ),
-        )  # fmt: skip
-    for table in (
-        tables.ablation_table(result), tables.crossing_table(result), tables.failure_table(result),
-    ):  # fmt: skip
-        print_page_table(screen, table)
-    screen.print(f"{result.rows:,} rows; report: {page}", markup=False, soft_wrap=True)
+    show(result, files[-1], json=output.print_options.json)
 
 
 def stress(
@@ -249,25 +143,7 @@ def stress(
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
     folder = folder_of(out, options.target if run else None)
     result, files = kept_result(StressTest, "stress", options, folder, output, run=run)
-    show(result, files[-1], output.print_options, _print_stress_test)
-
-
-def _print_stress_test(result: StressTest, page: Path) -> None:
-    from broca.reports.stress import necessity_table, reversal_table, shift_table
-
-    screen = console()
-    for table in (shift_table(result), necessity_table(result), reversal_table(result)):
-        print_page_table(screen, table)
-    if result.probe is not None:
-        say(
-            f"probe {result.probe.accuracy:.2f} (shuffled {result.probe.shuffled:.2f}, "
-            f"surface {result.probe.surface:.2f}, chance {result.probe.chance:.2f})"
-        )
-    say(
-        f"positive control {interval_text(result.positive_control)} nats",
-        f"{result.verdict}: {result.text}",
-        f"report: {page}",
-    )
+    show(result, files[-1], json=output.print_options.json)
 
 
 def atlas(
@@ -281,30 +157,7 @@ def atlas(
     from broca.results.atlas import Atlas
 
     result, _ = kept_result(Atlas, "atlas", options, out, output)
-    show(result, Path(out).expanduser() / result.PAGE, output.print_options, _print_atlas)
-
-
-def _print_atlas(result: Atlas, page: Path) -> None:
-    """Prints what each task needs, what all tasks need, and the path of the page."""
-    from broca.reports.atlas import selection_table, task_table, universal_table
-
-    screen = console()
-    print_page_table(screen, task_table(result), "task|capability|intact|variance explained")
-    print_page_table(screen, selection_table(result))
-    print_page_table(screen, universal_table(result), "component|mean effect|tasks hurt")
-    lines = (
-        [] if result.universal else ["universal: no head hurts most tasks to about the same degree"]
-    )
-    lines.append(
-        f"key/value groups: not tested: {result.groups_note}"
-        if result.groups is None
-        else f"key/value groups: {result.groups.pairs} pairs of selected heads share one, "
-        f"{result.groups.expected:.1f} expected, p = {result.groups.p:.2g}"
-    )
-    lines += [f"note: {note}" for note in result.notes]
-    lines.append("This is a screen of single heads; `broca localize` tests a task's set jointly.")
-    spent = f"{result.cost.rows:,} rows in {result.cost.wall_s:.1f} s"
-    print_lines(screen, lines, f"{spent}; atlas: {page}")
+    show(result, Path(out).expanduser() / result.PAGE, json=output.print_options.json)
 
 
 def compare(
@@ -318,14 +171,4 @@ def compare(
     from broca.results.comparison import Comparison
 
     result, files = kept_result(Comparison, "compare", options, out, output)
-    show(result, files[-1], output.print_options, _print_comparison)
-
-
-def _print_comparison(result: Comparison, page: Path) -> None:
-    from broca.reports.comparison import carry_table, difference_table, score_table
-
-    screen = console()
-    for table in (difference_table(result, most=_SHOWN), score_table(result), carry_table(result)):
-        print_page_table(screen, table)
-    notes = (f"note: {note}" for note in result.notes)
-    print_lines(screen, (*result.summary(), *notes), f"report: {page}")
+    show(result, files[-1], json=output.print_options.json)

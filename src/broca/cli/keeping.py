@@ -111,7 +111,6 @@ def kept_result(
     ):
         import broca
         from broca.integrations.tracking import Log
-        from broca.reports import write
 
         found: Any = broca
         for name in verb.split("."):
@@ -121,7 +120,7 @@ def kept_result(
         with Log(tracker, project=project, settings=settings, also=progress) as log:
             within = replace(options.run_options.within(workspace), on_progress=log)
             result = _unchanged(found(settings=replace(options, run_options=within)), place)
-            files = write(result, place, run=run)
+            files = result.save(place, run=run)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)
     return result, files
@@ -156,7 +155,7 @@ def _workspace(
 
 def _unchanged(result: Any, folder: Path) -> Any:
     """Returns the folder's earlier result if the new one differs from it only in its time."""
-    from broca.results.codec import encode
+    from broca.results.files import encode
 
     if not hasattr(result, "cost") or not (folder / result.FILE).is_file():
         return result

@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 
 from broca.cli.wording import tell
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from broca.cli.progress import PrintOptions
-    from broca.reports.tables import Table
-    from broca.results.base import Interval
-
-R = TypeVar("R")
+    from broca.results.base import Result
+    from broca.results.pages.tables import Table
 
 STDOUT = 1
 """The file descriptor of stdout."""
@@ -78,24 +74,25 @@ def print_json(data: Any) -> None:
 
 def print_result(result: Any) -> None:
     """Prints a result on stdout, byte for byte as in its file."""
-    from broca.results.codec import encode
+    from broca.results.files import encode
 
     print_text(encode(result))
 
 
-def show(result: R, page: Path, options: PrintOptions, in_words: Callable[[R, Path], None]) -> None:
-    """Prints a result as JSON, or in words with the path of its page, depending on the options."""
-    if options.json:
+def show(result: Result, path: Path | None, *, json: bool) -> None:
+    """Prints a result as JSON, or its lines and tables and the path of its page or file."""
+    if json:
         print_result(result)
-    else:
-        in_words(result, page)
-
-
-def print_lines(screen: Console, lines: Iterable[str], last: str) -> None:
-    """Prints lines, and a last line that names a file and is not wrapped."""
-    for line in lines:
-        screen.print(line, markup=False)
-    screen.print(last, markup=False, soft_wrap=True)
+        return
+    screen = console()
+    for part in result.terminal():
+        if isinstance(part, str):
+            screen.print(part, markup=False)
+        else:
+            print_table(screen, part)
+    if path is not None:
+        label = "report" if path.suffix == ".html" else "written"
+        screen.print(f"{label}: {path}", markup=False, soft_wrap=True)
 
 
 def console() -> Console:
@@ -106,94 +103,24 @@ def console() -> Console:
     return Console(highlight=False, width=None if width_known else WIDTH)
 
 
-def print_table(
-    screen: Console, title: str, columns: str | tuple[str, ...], lines: Any, *, left: int = 1
-) -> None:
-    """Prints a table that has lines.
-
-    Args:
-        screen: Console on which it is printed.
-        title: Its title.
-        columns: Names of the columns, as a tuple or joined by `|`.
-        lines: Cells of the lines; a line that is not empty may end with a style in brackets.
-        left: Number of columns that are aligned to the left.
-    """
-    names = columns.split("|") if isinstance(columns, str) else columns
-    _print_cells(screen, title, [(name, number < left) for number, name in enumerate(names)], lines)
-
-
-def print_page_table(
-    screen: Console, table: Table, columns: str = "", *, most: int | None = None
-) -> None:
-    """Prints a table of a page that has rows, with emphasized rows in bold.
-
-    Args:
-        screen: Console on which it is printed.
-        table: The table.
-        columns: Names of the columns to print, joined by `|`; all by default. A column without
-            known values is left out.
-        most: Maximum number of rows.
-    """
-    names = columns.split("|") if columns else [column.name for column in table.columns]
-    every = [column.name for column in table.columns]
-    numbers = [number for number in map(every.index, names) if number in table.known_columns]
-    shown = [table.columns[number] for number in numbers]
-    _print_cells(
-        screen,
-        table.caption,
-        [(column.name.strip(), column.words or column.components) for column in shown],
-        (
-            (
-                *(
-                    "" if row[number] is None else _ascii(column.show(row[number]))
-                    for number, column in zip(numbers, shown, strict=True)
-                ),
-                "bold" if place in table.strong else None,
-            )
-            for place, row in enumerate(table.rows[:most])
-        ),
-    )
-
-
-def _print_cells(
-    screen: Console, title: str, columns: Sequence[tuple[str, bool]], lines: Any
-) -> None:
-    """Prints a table that has lines; each column has a name, and whether it is aligned left."""
+def print_table(screen: Console, table: Table) -> None:
+    """Prints a table that has rows, with emphasized rows in bold and in signs of any terminal."""
     from rich.table import Table as Printed
     from rich.text import Text
 
-    lines = list(lines)
-    if not lines:
+    if not table.rows:
         return
-    printed, count = Printed(title=Text(title)), len(columns)
-    for name, left in columns:
-        printed.add_column(name, justify="left" if left else "right")
-    for line in lines:
-        printed.add_row(*(Text(cell) for cell in line[:count]), style=(*line, None)[count])
+    printed = Printed(title=Text(table.caption))
+    for number in table.known_columns:
+        printed.add_column(
+            table.columns[number].name.strip(),
+            justify="left" if table.is_words(number) else "right",
+        )
+    for place, row in enumerate(table.rows):
+        texts = (table.text(row, number) for number in table.known_columns)
+        cells = (Text(text.replace("−", "-").replace("→", "->")) for text in texts)
+        printed.add_row(*cells, style="bold" if place in table.strong else None)
     screen.print(printed)
-
-
-def _ascii(text: str) -> str:
-    """Replaces the signs of a page by those that any terminal has."""
-    return text.replace("−", "-").replace("→", "->")
-
-
-def interval_text(interval: Interval, form: str = "+.2f", *, scale: float = 1.0) -> str:
-    """Formats a value and the ends of its interval, as in `+0.50 [+0.40, +0.60]`.
-
-    Args:
-        interval: The value with its interval.
-        form: Format of the numbers.
-        scale: Factor of the numbers.
-    """
-    ends = (interval.value, interval.low, interval.high)
-    value, low, high = (format(scale * end, form) for end in ends)
-    return f"{value} [{low}, {high}]"
-
-
-def points(interval: Interval | None) -> str:
-    """Formats a share and its interval in points; an unknown share is empty."""
-    return "" if interval is None else interval_text(interval, ".1f", scale=100)
 
 
 def folder_of(out: str | None, target: str | None) -> Path:

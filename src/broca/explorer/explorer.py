@@ -18,11 +18,10 @@ from broca.explorer.measuring import Exporter, Measurer, Verify
 from broca.explorer.subject import ExplorerSubject
 from broca.models import GatedModel
 from broca.options import RunOptions
-from broca.reports import render
-from broca.reports.figure import Figure
-from broca.reports.filling import filled
-from broca.reports.grid import ComponentGrid, counted, group_of
 from broca.results.export import Form
+from broca.results.pages.figure import Figure
+from broca.results.pages.grid import ComponentGrid, counted, group_of
+from broca.results.pages.template import filled
 from broca.results.verification import Verification
 from broca.runs.run import model_info
 from broca.runs.session import named_heads
@@ -152,7 +151,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         """
         if not 1 <= number <= len(self._verified):
             raise BadInput(f"verification {number} is not known: start it from the page")
-        return render(self._verified[number - 1])
+        return self._verified[number - 1].page()
 
     def export(self, kind: str, off: Sequence[str], *, scale: float = 0.0) -> Reply:
         """Exports a set like `broca export`, into its own folder.
@@ -221,6 +220,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         )  # fmt: skip
         return filled(
             "explorer",
+            package="broca.explorer",
             name=self.subject.shown_name,
             counted=counted(self.model.components.names),
             architecture=info.architecture,

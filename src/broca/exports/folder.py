@@ -15,9 +15,8 @@ from jinja2 import Environment, StrictUndefined
 
 from broca.errors import BadInput
 from broca.models import SHIPPED_MODELS
-from broca.results.codec import encode
 from broca.results.export import Export
-from broca.results.files import check_out_folder, write_beside
+from broca.results.files import check_out_folder, encode, write_beside
 
 MOST_NAMED = 5
 """Number of components that the title of a card names."""

@@ -30,7 +30,7 @@ from broca.models.structure import (
     is_transposed,
     widths,
 )
-from broca.results.scan import Check
+from broca.results.checks import Check
 
 _ROWS, _TOKENS, _DECODED = 3, 8, 2
 

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from broca.errors import BadInput, UnsupportedModel
-from broca.results.scan import NotCovered
+from broca.results.checks import NotCovered
 
 PROBE_TOKENS = 5
 """Length of the probe, longer than a causal convolution of width 4, which would mix tokens too."""

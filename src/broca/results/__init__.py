@@ -1,8 +1,7 @@
 """The results that verbs return and write."""
 
 from broca.results.base import version_of_broca
-from broca.results.codec import encode, read_text, restored
-from broca.results.files import check_out_folder, write_beside
+from broca.results.files import check_out_folder, encode, read_text, restored, write_beside
 from broca.results.localization import Localization
 from broca.results.reproduction import Reproduction
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from broca.results.base import AblationInfo, ModelInfo, Result, joined_names
+from broca.results.pages.atlas import (
+    MOST_COLUMNS,
+    atlas_tables,
+    matrix_figure,
+    mean_grid,
+    views_of,
+)
+from broca.results.pages.figure import Figure
+from broca.results.pages.grid import counted
+from broca.results.pages.tables import Table
+from broca.results.pages.template import filled
 
-Rows = tuple[tuple[float, ...], ...]
+EffectRows = tuple[tuple[float, ...], ...]
 """A matrix, tasks x components, row by row."""
 
 
@@ -64,7 +76,7 @@ class UniversalComponent:
         name: Name, such as `L0H3`.
         effect: Mean effect over the tasks that the model can do.
         hurts: The tasks that are hurt when it is ablated.
-        effects: Effect on every task; omitted in the file, where it stands in the matrix.
+        effects: Effect on every task.
     """
 
     name: str
@@ -79,7 +91,7 @@ class SelectedComponent:
 
     Attributes:
         name: Name, such as `L0H3`.
-        effect: Effect on the task; omitted in the file, where it stands in the matrix, as is `ci`.
+        effect: Effect on the task.
         ci: 90 % interval of the effect.
         contrast: The effect on the task minus the mean effect on the tasks of other capabilities.
         contrast_ci: 90 % interval of the contrast.
@@ -164,7 +176,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
 
     Attributes:
         model: The model.
-        tasks: Rows of the matrix, tasks with similar effects beside each other.
+        tasks: EffectRows of the matrix, tasks with similar effects beside each other.
         components: Columns of the matrix, components with similar effects beside each other;
             components without a significant effect come last.
         effects: Change of the response when the component is ablated together with the others of a
@@ -187,7 +199,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         resamples: Number of resamples of the intervals.
         shrunk: Whether effects are underestimated because there are too few masks.
         seed: Seed of all random draws.
-        cost: Rows, tokens and time.
+        cost: EffectRows, tokens and time.
         notes: Notes for the reader.
     """
 
@@ -195,9 +207,9 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     model: ModelInfo
     tasks: tuple[AtlasTask, ...]
     components: tuple[str, ...]
-    effects: Rows
-    low: Rows
-    high: Rows
+    effects: EffectRows
+    low: EffectRows
+    high: EffectRows
     universal: tuple[UniversalComponent, ...]
     selections: tuple[Selection, ...]
     clusters: tuple[Cluster, ...]
@@ -240,6 +252,48 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         """
         by_task = {line.task: line.components for line in self.selections}
         return tuple(component.name for component in by_task[task])
+
+    @property
+    def headline(self) -> str:
+        """How many tasks need components of their own, as the page begins."""
+        needed = sum(bool(line.components) for line in self.selections)
+        names = joined_names(tuple(component.name for component in self.universal))
+        serve = "serves" if len(self.universal) == 1 else "serve"
+        return (
+            f"{needed} of {len(self.tasks)} tasks need components of their own in "
+            f"{self.model.short_name}" + (f"; {names} {serve} most" if names else "")
+        )
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Returns its figures: the matrix, and the components within the model."""
+        return matrix_figure(self), mean_grid(self)
+
+    def page(self) -> str:
+        """Renders the atlas."""
+        return filled(
+            "atlas", atlas=self, counted=counted(self.components), grid_figure=mean_grid(self),
+            usable=sum(not task.at_chance for task in self.tasks), views=views_of(self),
+            matrix=matrix_figure(self), shown=min(len(self.components), MOST_COLUMNS),
+            tables=atlas_tables(self),
+        )  # fmt: skip
+
+    def terminal(self) -> Iterator[str | Table]:
+        """Yields what each task needs, what all tasks need, and the cost."""
+        tables = atlas_tables(self)
+        yield tables["tasks"].pick("task|capability|intact|variance explained")
+        yield tables["selections"]
+        yield tables["universal"].pick("component|mean effect|tasks hurt")
+        if not self.universal:
+            yield "universal: no head hurts most tasks to about the same degree"
+        yield "key/value groups: " + (
+            f"not tested: {self.groups_note}"
+            if self.groups is None
+            else f"{self.groups.pairs} pairs of selected heads share one, "
+            f"{self.groups.expected:.1f} expected, p = {self.groups.p:.2g}"
+        )
+        yield from (f"note: {note}" for note in self.notes)
+        yield "This is a screen of single heads; `broca localize` tests a task's set jointly."
+        yield f"{self.cost.rows:,} rows in {self.cost.wall_s:.1f} s"
 
     def summary(self) -> tuple[str, ...]:
         """Returns the universal components and the size of the measurement."""

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from html import escape
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 from broca.errors import BadInput, nearest
-from broca.results import codec
-from broca.results.tabular import tables
+from broca.results import files
+from broca.results.tabular import Interval as Interval
+from broca.results.tabular import framed, tables
 
 if TYPE_CHECKING:
     import pandas
 
+    from broca.results.pages.figure import Figure
+    from broca.results.pages.tables import Table
+
 SCHEMA = 2
-"""Version of the layout of all files; `results.upgrades` reads older ones."""
+"""Version of the layout of all files."""
+
+
+_LINES = 12
+"""Number of rows that a notebook shows; `to_frame()` has all."""
 
 
 @cache
@@ -35,11 +44,11 @@ class ModelInfo:
     Attributes:
         name: Name that the user gave.
         fingerprint: Digest of its weights.
-        architecture: Class of the model in transformers; empty in older files.
-        layers: Number of decoder layers; None in older files, as for all fields that follow.
+        architecture: Class of the model in transformers.
+        layers: Number of decoder layers.
         heads: Number of query heads of an attention layer.
         kv_heads: Number of key/value heads of an attention layer.
-        dtype: Number format of the weights; empty in older files.
+        dtype: Number format of the weights.
         neurons: Number of feed-forward neurons; None in results that do not concern neurons.
         parameters: Number of parameters; None in results that do not concern neurons.
         revision: Commit on the hub; None for a model that is not from the hub.
@@ -85,21 +94,6 @@ ZEROED = AblationInfo("zero", 0.0)
 """Components whose outputs are zero; with another scale, nothing replaces the lost share."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its 95 % interval.
-
-    Attributes:
-        value: The estimate.
-        low: Lower end.
-        high: Upper end.
-    """
-
-    value: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Result(ABC):
     """The result that a verb returns and writes.
@@ -116,6 +110,8 @@ class Result(ABC):
     """Name of its page there; empty if it has no page."""
     VERB: ClassVar[str] = ""
     """The command that writes it."""
+    CLASSES: ClassVar[dict[str, type[Result]]] = {}
+    """The class of every kind that is imported."""
 
     broca: str = field(default_factory=version_of_broca)
     schema: int = SCHEMA
@@ -124,6 +120,7 @@ class Result(ABC):
     def __init_subclass__(cls, *, verb: str, file: str = "", page: str = "") -> None:
         super().__init_subclass__()
         cls.VERB, cls.FILE, cls.PAGE = verb, file, page
+        Result.CLASSES[cls.kind] = cls
 
     @abstractmethod
     def summary(self) -> tuple[str, ...]:
@@ -150,7 +147,12 @@ class Result(ABC):
             BadInput: The library is unknown, polars is not installed, or the result has no such
                 table.
         """
-        lines = self.records() if table is None else self._lines(table)
+        if table is not None and table not in self.tables:
+            raise BadInput(
+                f"{self.described()} has no table '{table}'{nearest(table, self.tables)}; use "
+                f"one of {', '.join(self.tables) or 'none'}"
+            )
+        lines = self.records() if table is None else framed(tables(self)[table])
         if library == "pandas":
             import pandas
 
@@ -171,63 +173,90 @@ class Result(ABC):
         """Returns the names of the tables of `to_frame` that have lines."""
         return tuple(tables(self))
 
-    def _lines(self, table: str) -> list[dict[str, Any]]:
-        by_name = tables(self)
-        if table not in by_name:
-            raise BadInput(
-                f"{self.described()} has no table '{table}'{nearest(table, by_name)}; use "
-                f"one of {', '.join(by_name) or 'none'}"
-            )
-        return by_name[table]
+    def figures(self) -> tuple[Figure, ...]:
+        """Returns all figures, the main figure first; some kinds have none."""
+        return ()
 
-    def plot(self) -> Any:
-        """Draws the main figure.
+    def plot(self) -> Figure:
+        """Returns the main figure.
 
         Raises:
             BadInput: This kind of result has no figure.
         """
-        return _reports().plot(self)
+        if not (figures := self.figures()):
+            raise BadInput(f"{self.described()} has no figure: use `to_frame()`")
+        return figures[0]
 
-    def ablated(self, model: Any, scale: float | None = None) -> AbstractContextManager[Any]:
-        """Ablates the selected components in every forward pass and `generate` of a model.
+    def terminal(self) -> Iterable[str | Table]:
+        """Returns the lines and tables that a terminal shows."""
+        return self.summary()
 
-        Args:
-            model: What `broca.load` returned, or a causal language model of transformers.
-            scale: Factor of their outputs; by default the scale of the result, else 0.
-
-        Returns:
-            A context manager; see `GatedModel.ablated`.
+    def page(self) -> str:
+        """Renders the result as a self-contained HTML page, in which all text is escaped.
 
         Raises:
-            BadInput: Nothing is selected, or the components were not ablated to zero or scaled.
-            BrocaError: The model lacks a component.
+            BadInput: This kind of result has no page.
         """
-        if not getattr(self, "selected", ()):
-            raise BadInput(f"this {self.kind} selects no components: there is nothing to ablate")
-        ablation = getattr(self, "ablation", None) or ZEROED
-        engine = import_module("broca.engine")
-        if scale is None and engine.Ablation(ablation.kind).needs_donors:
-            raise BadInput(
-                f"the outputs were replaced by {ablation.kind} ablation, which needs the run's "
-                "items: give a `scale`, such as 0"
-            )
-        gated = import_module("broca.models").as_gated(model)
-        context: AbstractContextManager[Any] = gated.ablated(
-            self, ablation.scale if scale is None else scale
-        )
-        return context
+        raise BadInput(f"{self.described()} has no page: use `to_frame()`")
 
-    def save(self, folder: str | Path) -> tuple[Path, ...]:
-        """Writes the result and its page into a folder, which is created.
+    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+        """Returns the pages that the result changes in a folder, by name; its own is the last.
+
+        Args:
+            folder: A folder that may contain other results.
+            run: The localization that a verification or a stress test belongs to; by default the
+                one in the folder.
+        """
+        return {self.PAGE: self.page()} if self.PAGE else {}
+
+    def concerns(self: Any, run: Any) -> bool:
+        """Whether it has the weights, the selection and, if it names one, the task of a run."""
+        return bool(
+            self.model.fingerprint == run.model.fingerprint
+            and set(self.selected) == set(run.selected)
+            and getattr(self, "task", run.task) == run.task
+        )
+
+    def run_in(self, folder: Path) -> Any:
+        """Returns the localization in a folder if this result concerns it, else None."""
+        try:
+            run = Result.CLASSES["localization"].read(folder)
+        except BadInput:  # there is no file, or another kind of file
+            return None
+        return run if self.concerns(run) else None
+
+    @property
+    def file_name(self) -> str:
+        """Name of its file in an out folder."""
+        return self.FILE
+
+    def save(self, folder: str | Path, *, run: Any = None) -> tuple[Path, ...]:
+        """Writes the result and its page into a folder, by temporary files that are renamed.
+
+        The page of a verification or a stress test of a run's selection is the report of the run,
+        which is written again.
+
+        Args:
+            folder: The folder, which is created.
+            run: As for `pages`.
 
         Returns:
-            The files; the first is the result.
+            The files: the result first, its page last.
 
         Raises:
             BadInput: The folder cannot be written; its files are unchanged.
         """
-        files: tuple[Path, ...] = _reports().write(self, folder)
-        return files
+        place = files.check_out_folder(folder)
+        return _written(place, {self.file_name: files.encode(self)} | self.pages(place, run))
+
+    def save_page(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes only the page.
+
+        Raises:
+            BadInput: This kind of result has no page, or the folder cannot be written.
+        """
+        place = files.check_out_folder(folder)
+        return _written(place, self.pages(place) or {"": self.page()})
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -240,9 +269,9 @@ class Result(ABC):
         file = path / cls.FILE if path.is_dir() and cls.FILE else path
         if not file.is_file():
             raise BadInput(f"'{file}' does not exist: run `{cls.VERB}` first and let it finish")
-        text = codec.read_text(file)
+        text = files.read_text(file)
         try:
-            return codec.decode(cls, text)
+            return files.decode(cls, text)
         except BadInput as error:
             raise BadInput(str(error).replace("this is", f"'{file}' is", 1)) from error
 
@@ -260,8 +289,14 @@ class Result(ABC):
         return "\n".join(self.summary())
 
     def _repr_html_(self) -> str:
-        picture: str = _reports().picture(self)
-        return picture
+        first, *others = (escape(line) for line in self.summary())
+        figures = self.figures()
+        body = (
+            figures[0].svg()
+            if figures
+            else self.to_frame().head(_LINES).to_html(index=False, na_rep="", border=0)
+        )
+        return f"<div><p><b>{first}</b><br>{'<br>'.join(others)}</p>{body}</div>"
 
 
 def joined_names(names: tuple[str, ...], *, most: int = 8) -> str:
@@ -270,6 +305,7 @@ def joined_names(names: tuple[str, ...], *, most: int = 8) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _reports() -> Any:
-    """The package `reports`, which depends on this one and is therefore loaded on first use."""
-    return import_module("broca.reports")
+def _written(folder: Path, texts: dict[str, str]) -> tuple[Path, ...]:
+    for name, text in texts.items():
+        files.write_beside(folder / name, text)
+    return tuple(folder / name for name in texts)

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
+from broca.results.pages.comparison import (
+    carry_table,
+    curves,
+    difference_map,
+    difference_table,
+    score_table,
+)
+from broca.results.pages.figure import Figure
+from broca.results.pages.grid import counted
+from broca.results.pages.tables import Table
+from broca.results.pages.template import filled
 
 Carried = Literal["yes", "in part", "no", "undecided"]
 """Whether another model, or another task, needs a selection too."""
+
+
+_SHOWN = 10
+"""Number of components that a terminal shows for each model and task."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +86,7 @@ class Carry:
         selection: Label of the selection.
         model: Label of the model in which it was ablated.
         task: The task that was measured.
-        drop: The loss of score of the task; omitted in the file, where it stands in `scores`.
+        drop: The loss of score of the task.
         own_selection: Label of the selection of this model and task; None without one.
         share: `drop` divided by the drop without the own selection; None without one.
         p: Two-sided p-value of no drop, Holm-corrected over all tests of this kind.
@@ -199,6 +215,40 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
                     for line in lines
                 )
         return curves
+
+    @property
+    def headline(self) -> str:
+        """How many components changed, as the page begins."""
+        changed = {(line.model, name) for line in self.differences for name in line.changed}
+        first = self.models[0].label
+        if len(self.models) == 2:
+            what = f"{len(changed) or 'No'} component{'' if len(changed) == 1 else 's'}"
+            return f"{what} changed from {first} to {self.models[1].label}"
+        count = len({name for _, name in changed})
+        return f"{count} components changed from {first} to later models"
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Returns maps of differences, and curves of selected components over three models."""
+        maps = tuple(difference_map(self, line) for line in self.differences)
+        return (*maps, curves(self)) if len(self.models) > 2 and self.selected else maps
+
+    def page(self) -> str:
+        """Renders the comparison."""
+        figures, maps = self.figures(), len(self.differences)
+        tables = (difference_table(self), carry_table(self), score_table(self))
+        return filled(
+            "comparison", comparison=self, counted=counted(self.components),
+            maps=figures[:maps], lines=next(iter(figures[maps:]), None),
+            changed=any(line.changed for line in self.differences),
+            least=min((q for line in self.differences for q in line.q), default=1.0),
+            tables={table.name: table for table in tables},
+        )  # fmt: skip
+
+    def terminal(self) -> Iterator[str | Table]:
+        """Yields the most significant differences, scores, carried selections and the summary."""
+        yield from (difference_table(self, _SHOWN), score_table(self), carry_table(self))
+        yield from self.summary()
+        yield from (f"note: {note}" for note in self.notes)
 
     def summary(self) -> tuple[str, ...]:
         """Returns the changed components and the carried selections."""

@@ -1,11 +1,106 @@
-"""Out folders, and files that are written completely or not at all."""
+"""Results as JSON text, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from broca.errors import BadInput
+
+if TYPE_CHECKING:
+    from broca.results.base import Result
+
+T = TypeVar("T")
+ResultT = TypeVar("ResultT", bound="Result")
+
+
+def plain(value: Any) -> Any:
+    """Converts data classes to dictionaries and lists, with keys in the order of the fields.
+
+    NaN and infinities, which JSON lacks, become None; NumPy's numbers and arrays become plain ones.
+    """
+    return msgspec.json.decode(_json(value))
+
+
+def encode(value: Any, *, indent: int = 2) -> str:
+    """Writes any data class as JSON with a final line break and keys in the order of the fields.
+
+    Args:
+        value: The data class.
+        indent: Number of spaces of a level; 0 writes one line.
+    """
+    return msgspec.json.format(_json(value), indent=indent).decode() + "\n"
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.encode(value, enc_hook=lambda array: array.tolist())
+
+
+def restored(data: Any, kind: type[T] | Any) -> T:
+    """Converts plain data to the type from which they were made.
+
+    Args:
+        data: What `plain` or `json.loads` returned.
+        kind: A data class, or any type made of data classes, tuples, dictionaries and numbers.
+
+    Raises:
+        ValueError: A part is missing, unknown, or of another type.
+    """
+    try:
+        value: T = msgspec.convert(data, kind, strict=True)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise ValueError(str(error)) from error
+    _require_known(data, plain(value), where="$")
+    return value
+
+
+def _require_known(data: Any, written: Any, *, where: str) -> None:
+    """Refuses fields that the type does not have, because their values would be lost."""
+    if isinstance(data, dict) and isinstance(written, dict):
+        for key, value in data.items():
+            if key not in written:
+                raise ValueError(f"unknown field `{key}` - at `{where}`")
+            _require_known(value, written[key], where=f"{where}.{key}")
+    elif isinstance(data, list) and isinstance(written, list):
+        for number, (value, other) in enumerate(zip(data, written, strict=True)):
+            _require_known(value, other, where=f"{where}[{number}]")
+
+
+def decode(kind: type[ResultT], text: str) -> ResultT:
+    """Reads a result that `encode` wrote.
+
+    Raises:
+        BadInput: The text is not such a result, or has another schema.
+    """
+    try:
+        data = msgspec.json.decode(text)
+        if not isinstance(data, dict):
+            raise ValueError(f"Expected `object`, got `{type(data).__name__}`")
+        schema = data.get("schema")
+        if schema != kind.schema or type(schema) is not int:
+            raise ValueError(f"it has schema {schema}, this broca reads schema {kind.schema}")
+        return restored(data, kind)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadInput(
+            f"this is not {kind.described()} of broca ({error}); give {kind.where()}"
+        ) from error
+
+
+def read_text(file: Path) -> str:
+    """Reads the text of a file.
+
+    Raises:
+        BadInput: The file cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(
+            f"'{file}' cannot be read ({error}): give a file that broca wrote"
+        ) from error
 
 
 def write_beside(path: Path, text: str) -> None:

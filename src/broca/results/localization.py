@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import isnan, nan
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names
+from broca.results.pages.figure import Figure
+from broca.results.pages.grid import counted, noun
+from broca.results.pages.localization import (
+    component_grid,
+    localization_tables,
+    ranking_table,
+)
+from broca.results.pages.tables import Table
+from broca.results.pages.template import filled
+from broca.results.pages.verification import verification_figures, verification_tables
+from broca.results.stress_test import StressTest
 from broca.results.verification import Verdict, Verification
 
 
@@ -21,7 +33,7 @@ class SearchInfo:
         method: Name of the method.
         options: Settings of the method, including those that it chose itself.
         seed: Seed of the run.
-        response: Response of its last plan, and of its intervals; empty in older files.
+        response: Response of its last plan, and of its intervals.
     """
 
     method: str
@@ -43,6 +55,14 @@ class AdditivityInfo:
     explained: float
     rank_correlation: float
     masks: int
+
+    @property
+    def says(self) -> str:
+        """The numbers in words."""
+        return (
+            f"additivity: sums of effects explain {self.explained:.0%} of the variance on held-out "
+            f"masks (rank correlation {self.rank_correlation:.2f}, {self.masks:,} masks)"
+        )
 
 
 @dataclass(frozen=True)
@@ -87,6 +107,10 @@ class RankedComponent:
     frequency: float | None = None
     p_value: float | None = None
     q_value: float | None = None
+
+
+_PAIRS_SHOWN, _RANKED_SHOWN = 5, 10
+"""Number of interactions and of components that a terminal shows; the page has all."""
 
 
 class NamedPart(Protocol):
@@ -134,18 +158,19 @@ def ranked(
                 layer=components[column].layer,
                 head=components[column].index,
                 effect=float(effects[column]),
-                ci=None if isnan(low) else _around(float(effects[column]), low, high),
+                # extended to include the estimate, which may be shrunken
+                ci=None
+                if isnan(low)
+                else (
+                    min(float(low), float(effects[column])),
+                    max(float(high), float(effects[column])),
+                ),
                 frequency=statistic(frequency, column),
                 p_value=statistic(p_values, column),
                 q_value=statistic(q_values, column),
             )
         )
     return tuple(lines)
-
-
-def _around(effect: float, low: float, high: float) -> tuple[float, float]:
-    """Extends an interval to include its estimate, which may be shrunken."""
-    return min(float(low), effect), max(float(high), effect)
 
 
 @dataclass(frozen=True)
@@ -227,8 +252,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         reason: Why nothing was selected; empty otherwise.
         answer: Whether a set was found, does not exist, or needs more rows; None for methods that
             give no answer.
-        verification: The drops without the selection on the report items, and the verdict. In the
-            file it omits keys that the localization has: model, heads, ablation, seed, rows.
+        verification: The drops without the selection on the report items, and the verdict.
         response: Response in which effects are measured.
         components: Kinds of components, such as `heads`.
         ablation: How components were ablated.
@@ -323,6 +347,96 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             f"{len(self.ranking)} components ranked",
         )
 
+    @property
+    def headline(self) -> str:
+        """The answer, or the verdict of its verification, as a page and a terminal begin."""
+        if not self.abstained:
+            return self.verification.headline
+        nouns, model = noun(line.name for line in self.ranking), self.model.short_name
+        if self.answer is not None and self.answer.says == "not enough rows":
+            return f"Not enough rows to tell which {nouns} {model} needs for {self.task}"
+        if self.answer is not None and self.answer.bound is not None:
+            return (
+                f"No set of {nouns} of {model} costs {self.task} {100 * self.answer.bound:.0f} "
+                "points or more beyond the other tasks"
+            )
+        return f"No {nouns} found that {model} needs for {self.task}"
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Returns its figures: the components, and those of the verification."""
+        return (component_grid(self), *verification_figures(self.verification).values())
+
+    def page(
+        self, verification: Verification | None = None, stress: StressTest | None = None
+    ) -> str:
+        """Renders the report.
+
+        Args:
+            verification: A later verification, such as that of `broca verify`; by default the own.
+            stress: A stress test, which is summarized.
+        """
+        verification = verification or self.verification
+        names = [line.name for line in self.ranking]
+        return filled(
+            "localization", result=self, counted=counted(names), verification=verification,
+            noun_one=noun(names, plural=False), grid_figure=component_grid(self), stress=stress,
+            tables=verification_tables(verification) | localization_tables(self),
+            figures=verification_figures(verification),
+        )  # fmt: skip
+
+    def pages(
+        self,
+        folder: Path,
+        run: Any = None,
+        verification: Verification | None = None,
+        stress: StressTest | None = None,
+    ) -> dict[str, str]:
+        """Returns the report, with the results of later commands on the same components.
+
+        Results that are not given are read from the folder.
+        """
+        later: dict[str, Any] = {"verification": verification, "stress": stress}
+        for name, kind in (("verification", Verification), ("stress", StressTest)):
+            if later[name] is None and (folder / kind.FILE).is_file():
+                result = kind.read(folder)
+                later[name] = result if result.concerns(self) else None
+        return {self.PAGE: self.page(**later)}
+
+    def terminal(self) -> Iterator[str | Table]:
+        """Yields the answer, scores and drops, and what else was measured."""
+        yield f"{self.headline}."
+        if self.abstained:
+            yield f"Nothing was selected: {self.reason}."
+        else:
+            if self.verdict is not None:
+                yield f"{self.verdict.label}: {self.verdict.text}"
+            tasks = verification_tables(self.verification)["tasks"]
+            yield tasks.pick("task|intact|ablated|points lost|chance")
+        yield from (f"{member.head} {member.says}" for member in self.verification.members)
+        for pair in self.interactions[:_PAIRS_SHOWN]:
+            yield (
+                f"{pair.first} and {pair.second}: together {pair.joint_effect:+.3f}, apart "
+                f"{pair.first_effect:+.3f} and {pair.second_effect:+.3f}, interaction "
+                f"{pair.interaction:+.3f} [{pair.ci[0]:+.3f}, {pair.ci[1]:+.3f}]"
+            )
+        if self.overlap is not None:
+            often = ", ".join(f"{name} {times}" for name, times in self.times_selected.items())
+            yield (
+                f"selected in {1 + len(self.repeats)} searches, each on other items: "
+                f"{often or 'nothing'}; two selections overlap by {self.overlap:.2f} on average "
+                "(Jaccard)"
+            )
+        if self.additivity is not None:
+            yield self.additivity.says
+        if self.shared_effects:
+            shared = (
+                f"{name} (universal)" if name in self.universal else name
+                for name in self.shared_effects
+            )
+            yield f"set apart, as the others need them too: {', '.join(shared)}"
+        yield from (f"note: {note}" for note in self.notes)
+        yield f"{self.cost.rows:,} rows of search in {self.cost.wall_s:.1f} s"
+
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, in the order of the ranking."""
         return ranking_records(self.ranking, self.selected, self.off_target_effects)
@@ -346,3 +460,71 @@ def ranking_records(
             record["off_target_effect"] = off_target_effects.get(line.name)
         lines.append(record)
     return lines
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
+    """The ranking of another recovery on a run's rows.
+
+    Attributes:
+        task: The task that the run localized.
+        method: The method that chose the rows.
+        recovery: The recovery of this ranking.
+        response: Response in which effects are measured.
+        rows: Number of rows of the task that were used.
+        masks: Number of their distinct masks, without the intact mask.
+        ranking: All components, the most harmful ablation first.
+        selected: Names of the selected components, at most k.
+        reason: Why nothing was selected; empty otherwise.
+        additivity: How well effects add up; None with few masks.
+        notes: Notes for the reader.
+    """
+
+    kind: Literal["refit"] = "refit"
+    task: str
+    method: str
+    recovery: str
+    response: str
+    rows: int
+    masks: int
+    ranking: tuple[RankedComponent, ...]
+    selected: tuple[str, ...]
+    reason: str
+    additivity: AdditivityInfo | None
+    notes: tuple[str, ...] = ()
+
+    def summary(self) -> tuple[str, ...]:
+        """Returns the new selection and the size of the data."""
+        return (
+            f"{self.task}: {joined_names(self.selected) or f'nothing selected: {self.reason}'}",
+            f"{self.recovery} on {self.masks:,} masks of {self.method}, {self.rows:,} rows",
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """Returns a line for each component, in the order of the ranking."""
+        return ranking_records(self.ranking, self.selected)
+
+    def terminal(self) -> Iterator[str | Table]:
+        """Yields the first components of the ranking, and the selection."""
+        yield ranking_table(self).pick(most=max(_RANKED_SHOWN, len(self.selected)))
+        yield self.summary()[1]
+        yield (
+            f"selected for {self.task}: {', '.join(self.selected)}"
+            if self.selected
+            else f"No heads selected: {self.reason}."
+        )
+        if self.additivity is not None:
+            yield self.additivity.says
+        yield from (f"note: {note}" for note in self.notes)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Returns its figure: the components."""
+        return (component_grid(self),)
+
+    def page(self) -> str:
+        """Renders the ranking."""
+        names = [line.name for line in self.ranking]
+        return filled(
+            "refit", refit=self, counted=counted(names), noun_one=noun(names, plural=False),
+            grid_figure=component_grid(self), ranking=ranking_table(self),
+        )  # fmt: skip

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from broca.results import codec
 from broca.results.base import Interval, ModelInfo, Result, joined_names
+from broca.results.files import plain, restored
+from broca.results.pages.figure import Figure
+from broca.results.pages.neurons import (
+    experiment_tables,
+    neuron_grid,
+    neuron_table,
+    neurons_by_layer,
+    overlap_figure,
+)
+from broca.results.pages.tables import Table
+from broca.results.pages.template import filled
 from broca.results.tabular import tables
+
+_SHOWN = 20
+"""Number of neurons that a terminal shows."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +89,32 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
             f"({self.share_of_neurons:.2%} of all): {names or 'none'}",
             f"{self.method}, {self.items} items",
         )
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Returns its figures: the neurons within the model, and their number by layer."""
+        return neuron_grid(self), neurons_by_layer(self)
+
+    def page(self) -> str:
+        """Renders the set."""
+        return filled(
+            "neurons", neuron_set=self, neurons=neuron_table(self),
+            grid_figure=neuron_grid(self) if self.selected else None,
+            by_layer=neurons_by_layer(self),
+        )  # fmt: skip
+
+    def terminal(self) -> Iterator[str | Table]:
+        """Yields the size of the set, the first neurons, and how well the steps add up."""
+        yield (
+            f"{self.model.name}: {len(self.selected)} of {self.model.neurons} neurons "
+            f"({self.share_of_neurons:.2%} of the neurons, {self.share_of_parameters:.3%} of the "
+            f"parameters) stand out on {self.task} by {self.method}, {self.items} items."
+        )
+        yield neuron_table(self).pick("neuron|score|sigmas", _SHOWN)
+        if len(self.selected) > _SHOWN:
+            yield f"... and {len(self.selected) - _SHOWN} more"
+        if self.residual is not None and not isnan(self.residual):
+            yield f"p(answer) {self.probability:.3f}; error of the steps {self.residual:.4f}"
+        yield from (f"note: {note}" for note in self.notes)
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each selected neuron."""
@@ -381,7 +423,7 @@ class NeuronExperiment(Result, Generic[Shape], verb="broca neurons"):
         """Makes the data classes of a result from a file; what is not finite becomes None."""
         if self.verb not in EXPERIMENTS:
             raise ValueError(f"`{self.command}` is no experiment")
-        result = codec.restored(_with_none(codec.plain(self.result)), EXPERIMENTS[self.verb])
+        result = restored(_with_none(plain(self.result)), EXPERIMENTS[self.verb])
         object.__setattr__(self, "result", result)
 
     @property
@@ -389,19 +431,56 @@ class NeuronExperiment(Result, Generic[Shape], verb="broca neurons"):
         """The verb of `broca.neurons` that made it, such as `erase`."""
         return self.command.rpartition(" ")[2]
 
+    @property
+    def file_name(self) -> str:
+        """Name of its file, that of the verb."""
+        return f"{self.verb}.json"
+
     def summary(self) -> tuple[str, ...]:
         """Returns the experiment, its model, and the number of lines of its largest table."""
         lines = max(map(len, tables(self).values()), default=0)
         return (f"{self.command} of {self.model.name}: {lines} line{'s' * (lines != 1)}",)
 
+    def figures(self) -> tuple[Figure, ...]:
+        """Returns the matrix of `overlap`; other experiments have no figure."""
+        result: Any = self.result
+        return (overlap_figure(result),) if self.verb == "overlap" else ()
+
+    def page(self) -> str:
+        """Renders the experiment."""
+        return filled("experiment", experiment=self, tables=experiment_tables(self))
+
+    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+        """Returns its page, with the name of the verb."""
+        return {f"{self.verb}.html": self.page()}
+
+    def terminal(self) -> Iterator[str | Table]:
+        """Yields its tables; of `overlap` the means, and where its matrix is."""
+        tables = experiment_tables(self)
+        yield from (table.pick(_COLUMNS.get(self.verb, "")) for table in tables[:1])
+        if self.verb == "overlap":
+            yield "matrix: overlap.html"
+        else:
+            yield from tables[1:]
+        yield from (f"note: {note}" for note in self.notes)
+
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each part of the result; the columns depend on the experiment."""
-        result = codec.plain(self.result)
+        result = plain(self.result)
         return result if isinstance(result, list) else [result]
 
 
+_COLUMNS = {
+    "decouple": "relation|pairs|of larger|iou|random of larger",
+    "erase": "questions|method|neurons|drop|random drop|excess",
+    "enhance": "arm|questions|neurons|share of parameters|score|change",
+    "cross": "located on|measured on|relation|neurons|change|random change",
+}
+"""The columns of the first table that a terminal has room for, by the verb; all by default."""
+
+
 def _with_none(data: Any) -> Any:
-    """Replaces every interval of unknown numbers by None; older files have its three nulls."""
+    """Replaces every interval of unknown numbers by None."""
     if isinstance(data, list):
         return [_with_none(part) for part in data]
     if not isinstance(data, dict):

@@ -9,17 +9,14 @@ from typing import Any
 from broca.errors import BadInput
 from broca.results.atlas import Atlas
 from broca.results.base import Result
-from broca.results.codec import read_text
+from broca.results.checks import Diagnosis, Scan
 from broca.results.comparison import Comparison
-from broca.results.cost_estimate import CostEstimate
-from broca.results.diagnosis import Diagnosis
 from broca.results.export import Export
-from broca.results.journal_contents import JournalContents
-from broca.results.localization import Localization
+from broca.results.files import read_text
+from broca.results.localization import Localization, Refit
 from broca.results.neurons import NeuronExperiment, NeuronSet
-from broca.results.refit import Refit
 from broca.results.reproduction import Reproduction
-from broca.results.scan import Scan
+from broca.results.runs import CostEstimate, JournalContents
 from broca.results.stress_test import StressTest
 from broca.results.tasks import TaskDescription, TaskList
 from broca.results.verification import Verification
@@ -30,12 +27,6 @@ KINDS: tuple[type[Result], ...] = (
     JournalContents,
 )  # fmt: skip
 """All kinds; a folder with several is read as the first of them."""
-
-_KEYS_OF_SCHEMA_1: dict[type[Result], set[str]] = {
-    NeuronExperiment: {"command", "settings", "result"},
-    Reproduction: {"name", "models", "rows", "settings", "shows"},
-}
-"""Keys by which files of schema 1 are known that record no kind and have names of their own."""
 
 
 def read(path: str | Path) -> Result:
@@ -74,7 +65,7 @@ def read(path: str | Path) -> Result:
 
 
 def _kind_of(file: Path) -> type[Result] | None:
-    """Returns the kind of a file by its content, else by its name; None if it is not a result."""
+    """Returns the kind that a file states, else that of its name; None if it is not a result."""
     try:
         data: Any = json.loads(read_text(file))
     except (BadInput, ValueError, RecursionError):
@@ -82,8 +73,5 @@ def _kind_of(file: Path) -> type[Result] | None:
     recorded = data.get("kind") if isinstance(data, dict) else None
     for kind in KINDS:
         if recorded == kind.kind or (recorded is None and file.name == kind.FILE):
-            return kind
-    for kind, keys in _KEYS_OF_SCHEMA_1.items():
-        if recorded is None and isinstance(data, dict) and keys <= set(data):
             return kind
     return None

@@ -34,6 +34,11 @@ class Reproduction(Result, verb="broca reproduce"):
         """The columns of all rows, in the order of their first appearance."""
         return tuple(dict.fromkeys(column for row in self.rows for column in row))
 
+    @property
+    def file_name(self) -> str:
+        """Name of its file, that of the table or figure."""
+        return f"{self.name}.json"
+
     def summary(self) -> tuple[str, ...]:
         """Returns the content of the table and its size."""
         return (

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from broca.results.base import Interval, ModelInfo, Result, joined_names
+from broca.results.pages.figure import Figure
+from broca.results.pages.stress import stress_figures, stress_tables, tested_grid
+from broca.results.pages.tables import Table, interval
+from broca.results.pages.template import filled
 
 StressLabel = Literal["transfers", "soft", "answer-bias", "broad-state", "inert", "inconclusive"]
 """The verdicts; docs/stress.md has the rule."""
@@ -133,6 +139,34 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
             f"{self.model.name}, family {self.family}: {joined_names(self.heads)}",
             f"{self.pairs} pairs, seed {self.seed}",
         )
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Returns its figures: transfer, necessity."""
+        return tuple(stress_figures(self).values())
+
+    def page(self) -> str:
+        """Renders the stress test."""
+        return filled(
+            "stress", stress=self, grid_figure=tested_grid(self), tables=stress_tables(self),
+            figures=stress_figures(self),
+        )  # fmt: skip
+
+    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+        """Returns the own page, and the report of the run whose selection was tested."""
+        run = run if run is not None and self.concerns(run) else self.run_in(folder)
+        report = {} if run is None else run.pages(folder, stress=self)
+        return report | super().pages(folder)
+
+    def terminal(self) -> Iterator[str | Table]:
+        """Yields the tables, then the verdict."""
+        yield from stress_tables(self).values()
+        if self.probe is not None:
+            yield (
+                f"probe {self.probe.accuracy:.2f} (shuffled {self.probe.shuffled:.2f}, surface "
+                f"{self.probe.surface:.2f}, chance {self.probe.chance:.2f})"
+            )
+        yield f"positive control {interval(self.positive_control)} nats"
+        yield f"{self.verdict}: {self.text}"
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each interval: necessity, then reversal, then transfer."""

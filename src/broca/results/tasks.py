@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from broca.results.base import Result, joined_names
-from broca.results.codec import plain
+from broca.results.files import plain
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
+from broca.results.pages.figure import Figure
+from broca.results.pages.tables import Table
+from broca.results.pages.template import filled
+from broca.results.pages.verification import (
+    curve_table,
+    member_grid,
+    verification_figures,
+    verification_tables,
+)
 
 Role = Literal["task", "same_skill", "other"]
 """The role of a task in a claim: the claimed task, a task of the same capability, or a control."""
@@ -234,8 +245,7 @@ class AblationCheck:
 
     Attributes:
         kind: Kind of ablation, such as `zero` or `mean`.
-        drop: Drop of the task. The file omits what equals the drop, the specific drop and the
-            p-value of the verification: for its own kind, if all items were measured.
+        drop: Drop of the task.
         specific: Specific drop; None without others.
         p: P-value of no change.
         survives: Whether the intervals of both lie above zero.
@@ -261,7 +271,7 @@ class TaskFailures:
             model.
         most_common: The most common output with the set ablated.
         explained: Net loss of score on these items as a share of the task's score above chance;
-            None in older files.
+            None if it was not computed.
     """
 
     task: str
@@ -286,8 +296,7 @@ class Crossing:
         found_on: The task for which the components were selected.
         measured_on: The task on which they were ablated.
         heads: Names of the components.
-        drop: Drop of the measured task; for the verified set omitted in the file, where it stands
-            in `drops`, as is `p`.
+        drop: Drop of the measured task.
         p: P-value of no change.
     """
 
@@ -307,7 +316,7 @@ class Verdict:
         text: The verdict in one sentence, with its numbers.
         items_needed: Number of report items that would be enough if the label is `inconclusive`;
             else None.
-        headline: The verdict in a short sentence without intervals; empty in older files.
+        headline: The verdict in a short sentence without intervals.
     """
 
     label: VerdictLabel
@@ -407,11 +416,6 @@ class Verification(Result, file="verification.json", page="verification.html", v
         return max(self.roles("other"), key=lambda line: line.drop, default=None)
 
     @property
-    def worst_other(self) -> str | None:
-        """The other task with the largest drop; None without others."""
-        return None if self.worst is None else self.worst.task
-
-    @property
     def specific(self) -> Interval | None:
         """The specific drop with its interval; None without others or statistics."""
         return _interval(self.specific_drop, self.specific_ci)
@@ -419,6 +423,47 @@ class Verification(Result, file="verification.json", page="verification.html", v
     def roles(self, role: Role) -> tuple[TaskDrop, ...]:
         """Returns the drops of the tasks with a role."""
         return tuple(line for line in self.drops if line.role == role)
+
+    @property
+    def headline(self) -> str:
+        """The verdict as a page and a terminal begin; a need is stated only if it is specific."""
+        claim = f"{self.model.short_name} {{}} {joined_names(self.heads)} {{}} {self.task}"
+        if self.verdict is None:
+            return claim.format("without", "loses points of") + " (not verified)"
+        if self.verdict.label == "specific":
+            return claim.format("needs", "for")
+        return self.verdict.headline
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Returns its figures: scores, random sets, curve, and the set within the model."""
+        return (*verification_figures(self).values(), member_grid(self))
+
+    def page(self) -> str:
+        """Renders the page of a verification without a search."""
+        return filled(
+            "verification", verification=self, grid_figure=member_grid(self),
+            tables=verification_tables(self), figures=verification_figures(self),
+        )  # fmt: skip
+
+    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+        """Returns the report of the run whose selection was verified, else the own page."""
+        run = run or self.run_in(folder)
+        return super().pages(folder) if run is None else run.pages(folder, verification=self)
+
+    def terminal(self) -> Iterator[str | Table]:
+        """Yields the verdict and the tables."""
+        tables = verification_tables(self)
+        yield f"{self.headline}."
+        if self.verdict is not None:
+            yield f"{self.verdict.label}: {self.verdict.text}"
+            if self.verdict.items_needed:
+                yield f"About {self.verdict.items_needed} report items would be enough."
+        yield tables["tasks"].pick("task|role|items|chance|intact|ablated|points lost|p (Holm)")
+        yield from (tables[name] for name in ("controls", "members"))
+        if self.curve is not None:
+            yield curve_table(self.curve)
+        yield from (tables[name] for name in ("ablations", "crossings", "failures"))
+        yield f"{self.rows:,} rows"
 
     def summary(self) -> tuple[str, ...]:
         """Returns the verdict, the claim and the size of the measurement."""

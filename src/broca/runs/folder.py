@@ -30,7 +30,7 @@ from broca.options import (
 from broca.results.base import SCHEMA
 from broca.results.files import write_beside
 from broca.results.reading import KINDS
-from broca.results.run_record import RunFolderRecord
+from broca.results.runs import RunFolderRecord
 from broca.runs.interrupts import Stopper
 from broca.store import WriterLock
 

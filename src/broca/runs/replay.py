@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from broca import searches
 from broca.errors import BadInput, NotInJournal
-from broca.results.journal_contents import JournalRun
+from broca.results.runs import JournalRun
 from broca.runs.folder import RunFolder
 from broca.searches import Problem, Ranking
 from broca.store import Journal, Replay, RunRows, read_run, restored

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput
-from broca.executors.records import open_host
+from broca.executors.hosts import open_host
 from broca.options import ExecutorOptions, SourceOptions
 from broca.runs.interrupts import Stopper
 from broca.store import Journal

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput, NotInJournal
 from broca.measurement import Measurement, Plan
-from broca.results.journal_contents import JournalRun
+from broca.results.runs import JournalRun
 from broca.store.journal import Journal
 from broca.store.records import Condition, Ids, ItemRecord
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broca.errors import BadInput, first_line
-from broca.results.diagnosis import CheckState, Diagnosis, MachineCheck
+from broca.results.checks import CheckState, Diagnosis, MachineCheck
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from broca.results.journal_contents import JournalCondition, JournalContents
+from broca.results.runs import JournalCondition, JournalContents
 from broca.store import Journal, read_condition, read_runs
 
 

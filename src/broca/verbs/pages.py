@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from broca.errors import BadInput
-from broca.reports import plots, write_page
-from broca.reports.index import IndexEntry, entry_of, render_index
-from broca.reports.paper import Format, Width
 from broca.results.base import Result
 from broca.results.files import check_out_folder, write_beside
+from broca.results.index import entry_of, render_index
+from broca.results.pages.paper import Format, Width
 from broca.results.reading import KINDS, read
 
 
@@ -42,7 +41,7 @@ def report(
     """
     loaded = result if isinstance(result, Result) else read(result)
     if figures is not None:
-        drawn = plots(loaded)
+        drawn = loaded.figures() or (loaded.plot(),)
         folder = check_out_folder(figures)
         return tuple(
             figure.save(folder / f"{figure.name}.{format}", width=width) for figure in drawn
@@ -50,7 +49,7 @@ def report(
     if out is None:
         place = Path("." if isinstance(result, Result) else result).expanduser()
         out = place if place.is_dir() else place.parent
-    return write_page(loaded, out)
+    return loaded.save_page(out)
 
 
 NAME = "broca-index.html"
@@ -71,7 +70,7 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
     """
     roots = [folders] if isinstance(folders, str | Path) else list(folders)
     place = check_out_folder(out)
-    entries: list[IndexEntry] = []
+    entries = []
     notes: list[str] = []
     for file, kind in sorted(_files(roots)):
         try:

@@ -10,7 +10,7 @@ import numpy as np
 from broca import searches
 from broca.errors import BadInput
 from broca.options import PlanOptions, verb
-from broca.results.cost_estimate import CostEstimate, MethodCost
+from broca.results.runs import CostEstimate, MethodCost
 from broca.runs.run import model_info, tokens_of
 from broca.runs.search import problem_of, require_selection
 from broca.runs.session import open_run

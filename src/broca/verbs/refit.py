@@ -9,8 +9,7 @@ import numpy as np
 from broca.components import Component, ComponentSet
 from broca.options import RefitOptions, verb
 from broca.recovery import recovery_name
-from broca.results.localization import ranked
-from broca.results.refit import Refit
+from broca.results.localization import Refit, ranked
 from broca.runs.replay import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
 from broca.searches.regression import rank_by_regression

@@ -8,9 +8,9 @@ import numpy as np
 
 from broca.components import Component, ComponentSet
 from broca.options import RerunOptions, verb
-from broca.results.codec import plain
+from broca.results.files import plain
 from broca.results.localization import Localization, RankedComponent, ranked
-from broca.results.repetition import Repetition
+from broca.results.runs import Repetition
 from broca.runs.folder import with_recorded
 from broca.runs.replay import localized_in, ranking_from_journal
 from broca.store import Journal, find_run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broca.models import self_test, sharing_checks
 from broca.options import ScanOptions, verb
-from broca.results.scan import Scan
+from broca.results.checks import Scan
 from broca.runs.progress import Stages
 from broca.runs.session import model_in_use
 

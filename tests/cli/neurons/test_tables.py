@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
-from results.test_neurons import make_experiment, make_neurons
+from results.samples import make_experiment, make_neurons
 from verbs.neurons.small_runs import arguments_of
 
 from broca import neurons
-from broca.cli.neurons import SHOWN
-from broca.cli.neurons import _print as print_tables
+from broca.cli.output import show
 from broca.models import load
 from broca.results.neurons import LocatedNeuron
 
@@ -21,16 +20,16 @@ def _wide(monkeypatch):
 
 def test_located_neurons_are_listed_up_to_a_number(capsys):
     """Best first; how many more there are; notes and the place of the file."""
-    several = tuple(LocatedNeuron(f"L0N{n}", 0, n, 1.0, 3.0) for n in range(SHOWN + 3))
+    several = tuple(LocatedNeuron(f"L0N{n}", 0, n, 1.0, 3.0) for n in range(20 + 3))
     result = make_neurons()
     object.__setattr__(result, "selected", several)
     object.__setattr__(result, "notes", ("a note",))
     object.__setattr__(result, "residual", 0.0125)
-    print_tables(result, Path("out/neurons.json"))
+    show(result, Path("out/neurons.json"), json=False)
     text = capsys.readouterr().out
     assert "stand out on adding by cnl, 4 items" in text
-    assert f"L0N{SHOWN - 1}" in text
-    assert f"L0N{SHOWN} " not in text
+    assert f"L0N{20 - 1}" in text
+    assert f"L0N{20} " not in text
     assert "... and 3 more" in text
     assert "p(answer) 0.500; error of the steps 0.0125" in text
     assert "note: a note" in text
@@ -49,7 +48,7 @@ def test_every_line_of_an_experiment_is_a_line_of_its_table(capsys, verb, fields
     """Estimates to three digits."""
     small = load("reference-small", device="cpu", components="neurons")
     result = getattr(neurons, verb)(small, **arguments_of(verb))
-    print_tables(result, Path("out.json"))
+    show(result, Path("out.json"), json=False)
     text = capsys.readouterr().out
     for line in result.result:
         for field in fields:
@@ -60,5 +59,5 @@ def test_every_line_of_an_experiment_is_a_line_of_its_table(capsys, verb, fields
 
 def test_an_experiment_without_lines_prints_no_table(capsys):
     """Its file is named all the same."""
-    print_tables(make_experiment("erase", result=()), Path("erase.json"))
+    show(make_experiment("erase", result=()), Path("erase.json"), json=False)
     assert capsys.readouterr().out.strip() == "written: erase.json"

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from broca.reports import (
+from broca.results import Reproduction, encode, write_beside
+from broca.results.pages import (
     SERIES,
     SHAPES,
     Chart,
@@ -25,7 +26,6 @@ from broca.reports import (
     Table,
     filled,
 )
-from broca.results import Reproduction, encode, write_beside
 from broca.studies.paper import ALL, NAMES
 from broca.studies.paper.study import Row
 
@@ -75,7 +75,10 @@ def render_page(reproductions: Sequence[Reproduction]) -> str:
         for shown in reproductions
     ]  # fmt: skip
     first = reproductions[0]
-    return filled("reproduction", parts=parts, models=first.models, settings=first.settings)
+    return filled(
+        "reproduction", package="broca.studies.paper", parts=parts, models=first.models,
+        settings=first.settings,
+    )  # fmt: skip
 
 
 def row_table(reproduction: Reproduction) -> Table:
@@ -84,11 +87,10 @@ def row_table(reproduction: Reproduction) -> Table:
     names = [
         name for name in reproduction.columns if any(row[name] not in (None, "") for row in rows)
     ]
-    words = {name for row in rows for name, value in row.items() if isinstance(value, str)}
     return Table(
         reproduction.name,
         f"{len(rows):,} rows of {reproduction.name}",
-        tuple(Column(name.replace("_", " "), _cell, words=name in words) for name in names),
+        tuple(Column(name.replace("_", " "), show=_cell) for name in names),
         tuple(tuple(row[name] for name in names) for row in rows),
     )
 

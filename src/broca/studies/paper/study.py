@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from broca import Run, atlas, localize
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS
 from broca.options import ReproduceOptions, RunOptions
 from broca.published import model_like
+from broca.runs.run import Run
 from broca.runs.task_sets import claim_tasks, load_tasks, other_tasks
 from broca.searches import FEWEST_ROWS, METHODS
 from broca.studies.paper.published_figures import PublishedFigures
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS
+from broca.verbs.atlas import atlas
+from broca.verbs.localize import localize
 from broca.verification import Scope, TaskDrop
 
 Row = dict[str, Any]

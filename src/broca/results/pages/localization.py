@@ -1,0 +1,93 @@
+"""The tables and figures of a localization, and of a ranking by another recovery."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broca.results.pages.figure import Figure
+from broca.results.pages.grid import ComponentGrid, group_of
+from broca.results.pages.tables import Column, Table, component, fixed, p_value
+
+if TYPE_CHECKING:
+    from broca.results.localization import Localization, Refit
+
+_SIGNED = fixed(3, sign=True)
+
+
+def component_grid(result: Localization | Refit) -> Figure:
+    """Draws the effect of every component; selected ones have a frame, universal ones a dot."""
+    model = getattr(result, "model", None)
+    grid = ComponentGrid(
+        {line.name: line.effect for line in result.ranking},
+        f"estimated effect of ablating it on {result.response} in {result.task}",
+        layers=model.layers if model else None,
+        group=group_of(model) if model else None,
+        selected=result.selected,
+        universal=getattr(result, "universal", ()),
+        text=f"{len(result.ranking)} components by layer; selected: "
+        f"{', '.join(result.selected) or 'none'}",
+    )
+    caption = "Each cell is a component of the model: layers from top to bottom."
+    return Figure("components", caption, grid)
+
+
+def ranking_table(result: Localization | Refit) -> Table:
+    """Returns the table of all components in the order of the method."""
+    effects = [line.effect for line in result.ranking]
+    off_target: dict[str, float] = getattr(result, "off_target_effects", {})
+    if effects == sorted(effects):
+        order = "most harmful ablation first"
+    else:
+        order = "largest specific effect first" if off_target else "in the order of the method"
+    return Table.of(
+        "ranking", f"Estimated effect of every component, {order}", result.ranking,
+        component("name"),
+        Column(f"effect on {result.response}", "effect", fixed(4, sign=True)),
+        Column("on the other tasks", lambda line: off_target.get(line.name), _SIGNED),
+        Column("90 % low", lambda line: line.ci and line.ci[0], _SIGNED),
+        Column("90 % high", lambda line: line.ci and line.ci[1], _SIGNED),
+        Column("frequency", "frequency", fixed(2), "Share of resamples in which it is selected"),
+        Column("q", "q_value", p_value, "Share of false discoveries up to this line"),
+        strong=lambda line: line.name in result.selected,
+    )  # fmt: skip
+
+
+def localization_tables(result: Localization) -> dict[str, Table]:
+    """Returns the tables of a localization by name, those of its verification excepted."""
+    columns = ("first alone", "second alone", "together", "interaction", "90 % low", "90 % high")
+    tables = (
+        ranking_table(result),
+        Table(
+            "shared", "Change of each task's score when a component is ablated alone",
+            (
+                component(), Column("universal"),
+                *(Column(task, show=_SIGNED) for task in result.tasks),
+            ),
+            tuple(
+                (name, name in result.universal, *(alone[task] for task in result.tasks))
+                for name, alone in result.shared_effects.items()
+            ),
+        ),
+        Table(
+            "stability",
+            f"Number of {1 + len(result.repeats)} searches, each on other items, that select a "
+            "component",
+            (component(), Column("searches"), Column("in the first")),
+            tuple(
+                (name, times, name in result.selected)
+                for name, times in result.times_selected.items()
+            ),
+        ),
+        Table(
+            "pairs", "Pairs of components: changes of the score on confirm items",
+            (component(name="pair"), *(Column(name, show=_SIGNED) for name in columns)),
+            tuple(
+                (
+                    f"{pair.first}, {pair.second}", pair.first_effect, pair.second_effect,
+                    pair.joint_effect, pair.interaction, *pair.ci,
+                )
+                for pair in result.interactions
+            ),
+        ),
+    )  # fmt: skip
+    return {table.name: table for table in tables}

@@ -1,0 +1,254 @@
+"""Tables: rows of values that a page shows, sorts, filters and saves, and a terminal prints."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+from broca.results.tabular import Interval, Lines
+
+_LEADING_ZERO = re.compile(r"^([+-]?)0\.(?=\d+$)")
+
+SHOWN = 40
+"""Number of rows that a page shows at once; its script has the others."""
+
+
+def shown(value: Any) -> str:
+    """Shows a value by its type: yes or no, a whole number, four digits, words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Interval):
+        return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shown, value))
+    return f"{value:,}" if isinstance(value, int) else (
+        f"{value:.4g}" if isinstance(value, float) else str(value)
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: Heading of the column.
+        value: Attribute of a record, or a function of it; the heading by default.
+        show: Formats a known value.
+        note: Explanation of the heading, if needed.
+        components: Whether it names components, which links its rows with the picture of the model.
+    """
+
+    name: str
+    value: str | Callable[[Any], Any] = ""
+    show: Callable[[Any], str] = shown
+    note: str = ""
+    components: bool = False
+
+    def of(self, record: Any) -> Any:
+        """Returns the value of a record."""
+        if callable(self.value):
+            return self.value(record)
+        return attrgetter(self.value or self.name.replace(" ", "_"))(record)
+
+
+def component(value: str | Callable[[Any], Any] = "head", name: str = "component") -> Column:
+    """Makes the column of most tables whose rows are components."""
+    return Column(name, value, components=True)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the page.
+
+    Attributes:
+        text: The visible text; empty if the value is unknown.
+        values: Values for CSV files and sorting, if they differ from the text.
+    """
+
+    text: str
+    values: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        name: Name in anchors and files.
+        caption: Description of the rows.
+        columns: The columns.
+        rows: Values by row and column: text, numbers, intervals, or None if unknown.
+        strong: Numbers of emphasized rows.
+    """
+
+    name: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    strong: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        caption: str,
+        records: Iterable[Any],
+        *columns: Column,
+        strong: Callable[[Any], bool] = lambda _: False,
+    ) -> Table:
+        """Makes a table with a row for each record, of which `strong` emphasizes some."""
+        records = list(records)
+        return cls(
+            name,
+            caption,
+            columns,
+            tuple(tuple(column.of(record) for column in columns) for record in records),
+            frozenset(n for n, record in enumerate(records) if strong(record)),
+        )
+
+    @classmethod
+    def of_lines(cls, name: str, caption: str, lines: Lines) -> Table:
+        """Makes a table of rows of values by column."""
+        names = list(dict.fromkeys(column for line in lines for column in line))
+        columns = tuple(Column(column.replace("_", " ")) for column in names)
+        return cls(name, caption, columns, tuple(tuple(map(line.get, names)) for line in lines))
+
+    def pick(self, columns: str = "", most: int | None = None) -> Table:
+        """Returns the table with some columns, whose headings `|` joins, and its first rows."""
+        headings = [column.name for column in self.columns]
+        numbers = [headings.index(name) for name in columns.split("|") if name] or range(
+            len(headings)
+        )
+        rows = tuple(tuple(row[number] for number in numbers) for row in self.rows[:most])
+        return replace(self, columns=tuple(self.columns[n] for n in numbers), rows=rows)
+
+    @property
+    def by(self) -> int | None:
+        """Number of the shown column that names components; None if there is none."""
+        return next((n for n, column in enumerate(self.columns) if column.components), None)
+
+    @cached_property
+    def known_columns(self) -> tuple[int, ...]:
+        """Numbers of the columns with known values; the first is always shown."""
+        return tuple(
+            number
+            for number in range(len(self.columns))
+            if number == 0 or any(row[number] is not None for row in self.rows)
+        )
+
+    @cached_property
+    def _intervals(self) -> frozenset[int]:
+        """Numbers of the columns that contain intervals."""
+        return frozenset(
+            number
+            for number in range(len(self.columns))
+            if any(isinstance(row[number], Interval) for row in self.rows)
+        )
+
+    def is_words(self, number: int) -> bool:
+        """Whether a column is aligned to the left, because it has words."""
+        column = self.columns[number]
+        return column.components or any(isinstance(row[number], str | bool) for row in self.rows)
+
+    def text(self, row: Sequence[Any], number: int) -> str:
+        """Returns a cell's text; empty if its value is unknown."""
+        return "" if row[number] is None else self.columns[number].show(row[number])
+
+    @property
+    def headings(self) -> list[tuple[Column, bool, str]]:
+        """Returns the columns with known values: whether they have words, and their CSV names."""
+        return [
+            (self.columns[number], self.is_words(number), _line(self._csv_names(number)))
+            for number in self.known_columns
+        ]
+
+    @property
+    def lines(self) -> list[list[Cell]]:
+        """Returns the rows that the page shows without its script."""
+        return [self._cells(row) for row in self.rows[:SHOWN]]
+
+    @property
+    def hidden_rows(self) -> int:
+        """Number of rows that the page shows only with its script."""
+        return max(0, len(self.rows) - SHOWN)
+
+    @property
+    def hidden(self) -> str:
+        """Returns these rows as CSV with short numbers, such as `-.5`, which the script formats."""
+        return "\n".join(
+            _line([_LEADING_ZERO.sub(r"\1.", self.text(row, n).replace("−", "-"))
+                   for n in self.known_columns])
+            for row in self.rows[SHOWN:]
+        )  # fmt: skip
+
+    def as_csv(self) -> str:
+        """Returns the table as CSV: every value with all digits, an interval in three columns."""
+        columns = self.known_columns
+        names = [name for number in columns for name in self._csv_names(number)]
+        rows = [[part for number in columns for part in self._csv_values(number, row[number])]
+                for row in self.rows]  # fmt: skip
+        return "\n".join(_line(row) for row in [names, *rows]) + "\n"
+
+    def _cells(self, row: Sequence[Any]) -> list[Cell]:
+        cells = []
+        for number in self.known_columns:
+            text = self.text(row, number)
+            exact = "" if self.hidden_rows else _line(self._csv_values(number, row[number]))
+            cells.append(Cell(text, "" if exact == text else exact))
+        return cells
+
+    def _csv_names(self, number: int) -> list[str]:
+        name = self.columns[number].name
+        return [name, f"{name} low", f"{name} high"] if number in self._intervals else [name]
+
+    def _csv_values(self, number: int, value: Any) -> list[str]:
+        if isinstance(value, Interval):
+            return [str(value.value), str(value.low), str(value.high)]
+        text = "" if value is None else str(value)
+        return [text, "", ""] if number in self._intervals else [text]
+
+
+def _line(values: Sequence[str]) -> str:
+    """Returns a line of CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="").writerow(values)
+    return file.getvalue()
+
+
+def fixed(
+    digits: int, *, sign: bool = False, scale: float = 1.0
+) -> Callable[[float | Interval], str]:
+    """Shows a number, and its interval if it has one, with a fixed number of decimals."""
+
+    def number(value: float) -> str:
+        return f"{scale * value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
+
+    def show(value: float | Interval) -> str:
+        if not isinstance(value, Interval):
+            return number(value)
+        return f"{number(value.value)} [{number(value.low)}, {number(value.high)}]"
+
+    return show
+
+
+points = fixed(1, scale=100)
+"""Shows a share in points, with its interval if it has one."""
+
+interval = fixed(2, sign=True)
+"""Shows a number in its own unit, with its interval if it has one."""
+
+
+def percent(value: float) -> str:
+    """Shows a share as whole percents."""
+    return f"{100 * value:.0f} %"
+
+
+def p_value(value: float) -> str:
+    """Shows a p-value with two digits."""
+    return f"{value:.2g}"

@@ -1,0 +1,78 @@
+"""Fills the templates of pages; text from models, tasks and files is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from broca.results.pages import tables
+from broca.results.pages.colours import style_sheet
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+class Contents:
+    """The sections of a page, in the order in which they are written."""
+
+    def __init__(self) -> None:
+        self.sections: list[tuple[str, str]] = []
+
+    def add(self, name: str, title: str) -> str:
+        """Adds a section and returns its title."""
+        self.sections.append((name, title))
+        return title
+
+
+def filled(template: str, *, package: str = __package__, **values: Any) -> str:
+    """Fills a template; the resulting page is self-contained.
+
+    Args:
+        template: Name of the file, without `.html.j2`.
+        package: The package that has it; this one has the templates that all pages extend.
+        values: The values of its variables.
+    """
+    environment = _environment(package)
+    assert environment.loader is not None
+
+    def source(name: str) -> Markup:
+        return Markup(environment.loader.get_source(environment, name)[0])  # type: ignore[union-attr]
+
+    return environment.get_template(f"{template}.html.j2").render(
+        contents=Contents(), source=source, colours=Markup(style_sheet()), **values
+    )
+
+
+@cache
+def _environment(package: str) -> Environment:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name, "") for name in (package, __package__)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "points": tables.points, "count": tables.shown, "interval": tables.interval,
+        "p": tables.p_value, "stated": _stated, "as_data": _as_data,
+    }  # fmt: skip
+    return environment
+
+
+def _stated(settings: Mapping[str, Any]) -> list[str]:
+    """Returns settings as names and values, without those that are None or empty."""
+    return [
+        f"{name.replace('_', ' ')} {f'{value:.4g}' if isinstance(value, float) else value}"
+        for name, value in settings.items()
+        if value is not None and value not in ("", [], (), {})
+    ]
+
+
+def _as_data(text: str) -> Markup:
+    """Escapes text within a script element of data, so that it cannot end the element."""
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c"))

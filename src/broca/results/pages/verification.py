@@ -1,0 +1,252 @@
+"""The tables and figures of a verification."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broca.results.pages.charts import IntervalChart, Line, LineChart, Point, Series
+from broca.results.pages.figure import Figure
+from broca.results.pages.grid import grid_of_set
+from broca.results.pages.tables import (
+    Column,
+    Table,
+    component,
+    fixed,
+    p_value,
+    percent,
+    points,
+)
+from broca.results.tabular import Interval
+
+if TYPE_CHECKING:
+    from broca.results.verification import Curve, Standing, TaskFailures, Verification
+
+_MODES = ("repetition", "constant", "empty", "collapse")
+
+
+def verification_tables(verification: Verification) -> dict[str, Table]:
+    """Returns the tables of a verification by name; some have no rows."""
+    members, sets = verification.members, verification.controls
+
+    def standing(of: Standing | None, count: int) -> tuple[Any, ...]:
+        return (None,) * 3 if of is None else (f"{of.rank - 1} of {count}", of.p, of.effect)
+
+    tables = (
+        task_table(verification),
+        Table(
+            "controls", "How many random sets of the same size reach the real set",
+            (
+                Column("matched by"), Column("sets"), Column("items"), Column("items of others"),
+                Column("reach its drop"), Column("p", show=p_value),
+                Column("sd away", show=fixed(1)), Column("reach its specific drop"),
+                Column("p ", show=p_value), Column("sd away ", show=fixed(1)),
+            ),
+            tuple(
+                (
+                    line.kind, len(line.sets), line.items, line.other_items,
+                    *standing(line.drop, len(line.sets)), *standing(line.specific, len(line.sets)),
+                )
+                for line in sets
+            ),
+        ),
+        Table.of(
+            "members", f"Contribution of each member to {verification.task}, in points", members,
+            component(),
+            Column("ablated alone", "alone", points, "Drop of the task when only it is ablated"),
+            Column("adds to the others", "restored", points,
+                   "Drop that is avoided when only it is intact"),
+            Column("p (Holm)", "p", p_value), Column("needed"),
+        ),
+        Table(
+            "elsewhere", "Drops of the other tasks when only each member is ablated, in points",
+            (component(), Column("task"), Column("lost", show=points)),
+            tuple((line.head, *drop) for line in members for drop in line.elsewhere.items()),
+        ),
+        Table(
+            "changes", "Outputs that each member changes",
+            (
+                component(), Column("prompt"), Column("answer"), Column("with it", show=_output),
+                Column("without it", show=_output), Column("rest of the set"),
+            ),
+            tuple(
+                (line.head, change.prompt, change.target, change.before, change.after,
+                 line.other_members)
+                for line in members
+                for change in line.changes
+            ),
+        ),
+        Table.of(
+            "ablations", "The claim under other kinds of ablation, in points",
+            verification.ablations,
+            Column("ablation", "kind"), Column("lost", "drop", points),
+            Column("specific", show=points), Column("p", show=p_value), Column("survives"),
+        ),
+        Table.of(
+            "crossings",
+            "Drops without the components of another task of the capability, in points",
+            verification.crossings,
+            Column("found on"), Column("measured on"),
+            Column("components", lambda line: " ".join(line.heads)),
+            Column("lost", "drop", points), Column("p", show=p_value),
+        ),
+        failure_table(verification),
+        Table.of(
+            "samples", f"Outputs of {verification.task}, side by side", verification.samples,
+            Column("prompt"), Column("answer", "target"), Column("intact", "before", _output),
+            Column("ablated", "after", _output),
+        ),
+    )  # fmt: skip
+    return {table.name: table for table in tables}
+
+
+def verification_figures(verification: Verification) -> dict[str, Figure]:
+    """Returns the figures of a verification by name."""
+    figures = [before_after(verification)]
+    if verification.controls:
+        figures.append(control_figure(verification))
+    if verification.curve is not None:
+        figures.append(curve_figure(verification.curve))
+    return {figure.name: figure for figure in figures}
+
+
+def task_table(verification: Verification) -> Table:
+    """Returns the table of scores and, for a nonempty set, drops of every task."""
+    ablated = bool(verification.heads)
+    rows: list[tuple[Any, ...]] = []
+    for line in verification.drops:
+        after = verification.after[line.task] if ablated else None
+        lost: Interval | float | None = (line.interval or line.drop) if ablated else None
+        rows.append((
+            line.task, line.role.replace("_", " "), line.metric, line.items, line.chance or None,
+            verification.baseline[line.task], after, lost, line.below_chance or None, line.p,
+            line.p_holm,
+        ))  # fmt: skip
+    if ablated and verification.off_target_drop is not None:
+        worst = verification.worst
+        assert worst is not None
+        for name, lost in (
+            ("mean of the others", verification.off_target or verification.off_target_drop),
+            (f"largest of the others: {worst.task}", worst.interval or worst.drop),
+            (
+                f"specific to {verification.task}",
+                verification.specific or verification.specific_drop,
+            ),
+        ):
+            rows.append((name, *(None,) * 6, lost, None, None, None))
+    strong = {
+        n for n, row in enumerate(rows) if row[1] == "task" or row[0].startswith("specific to ")
+    }
+    return Table(
+        "tasks",
+        "Scores on report items" + (", and drops" if ablated else ""),
+        (
+            Column("task"), Column("role"), Column("metric"), Column("items"),
+            Column("chance", show=fixed(3), note="Score of guessing"),
+            Column("intact", show=fixed(3)), Column("ablated", show=fixed(3)),
+            Column("points lost", show=points),
+            Column("below chance", show=points,
+                   note="Points lost to an inverted preference, not to skill"),
+            Column("p", show=p_value), Column("p (Holm)", show=p_value),
+        ),
+        tuple(rows),
+        frozenset(strong),
+    )  # fmt: skip
+
+
+def failure_table(verification: Verification) -> Table:
+    """Returns the table of degenerate outputs of every task that has any."""
+
+    def shares(mode: str) -> Column:
+        return Column(mode, lambda line: f"{percent(line.before[mode])} → "
+                                         f"{percent(line.after[mode])}")  # fmt: skip
+
+    def is_listed(line: TaskFailures) -> bool:
+        return bool(line.excess) or any((*line.before.values(), *line.after.values()))
+
+    return Table.of(
+        "failures", "Share of degenerate outputs, intact → ablated",
+        filter(is_listed, verification.failures),
+        Column("task"), Column("items"), *map(shares, _MODES),
+        Column("newly degenerate", "excess", percent),
+        Column("with loss of score", "damage", percent, "Only these count as a broken model"),
+    )  # fmt: skip
+
+
+def _output(text: str) -> str:
+    """Returns an output as a table shows it; an empty output is named as empty."""
+    return text.strip() or "(nothing)"
+
+
+def curve_table(curve: Curve) -> Table:
+    """Returns the drops with the first k components ablated."""
+    return Table.of(
+        "curve", f"The first k heads (flat from k = {curve.flat_at})", curve.points,
+        Column("k"), component(), Column("task", "drop", points), Column("same skill", show=points),
+        Column("others", show=points),
+    )  # fmt: skip
+
+
+def member_grid(verification: Verification) -> Figure:
+    """Draws the verified set within the model, with the single drops of members as colours."""
+    grid = grid_of_set(
+        verification.model, verification.heads,
+        effects={line.head: -line.alone.value for line in verification.members},
+        unit=f"change of the score of {verification.task} when it is ablated alone",
+    )  # fmt: skip
+    return Figure("components", "The verified set within the model.", grid)
+
+
+def before_after(verification: Verification) -> Figure:
+    """Draws the scores of every task, intact and, for a nonempty set, with the set ablated."""
+    names = tuple(line.task for line in verification.drops)
+
+    def points_of(scores: dict[str, float]) -> tuple[tuple[int, Point], ...]:
+        return tuple((row, Point(scores[name])) for row, name in enumerate(names))
+
+    series = [Series("intact", "intact", points_of(verification.baseline), "ring", 7.0)]
+    if verification.heads:
+        series.append(Series("with the set ablated", "harm", points_of(verification.after)))
+    chart = IntervalChart(
+        names, tuple(series), "score", joined=True, bold=(verification.task,),
+        text=f"Scores of {len(names)} tasks on report items",
+    )  # fmt: skip
+    return Figure("scores", "Scores on report items, which the search did not use.", chart)
+
+
+def control_figure(verification: Verification) -> Figure:
+    """Draws the drops of the random sets, and of the real set on the same items."""
+    kinds = verification.controls
+    random_sets = tuple(
+        (row, Point(100 * drawn.drop)) for row, kind in enumerate(kinds) for drawn in kind.sets
+    )
+    real = tuple((row, Point(100 * kind.drop.value)) for row, kind in enumerate(kinds))
+    chart = IntervalChart(
+        tuple(f"matched by {kind.kind}" for kind in kinds),
+        (
+            Series("random sets of the same size", "intact", random_sets, "ring", 4.0),
+            Series("the real set", "harm", real, "diamond", 6.0),
+        ),
+        "points lost on the task",
+    )
+    return Figure("controls", "The real set and random sets, on the same items.", chart)
+
+
+def curve_figure(curve: Curve) -> Figure:
+    """Draws the drops with the first k components ablated, with intervals."""
+    lines = []
+    for number, (name, role, field) in enumerate((
+        ("the task", "harm", "drop"), ("its skill", "series1", "same_skill"),
+        ("the others", "intact", "others"),
+    )):  # fmt: skip
+        drops = [(point.k, getattr(point, field)) for point in curve.points]
+        drops = [(k, drop) for k, drop in drops if drop]
+        if drops:
+            values = tuple(
+                Point.of(drop, scale=100) if k else Point(0.0) for k, drop in drops
+            )  # no component is ablated at k = 0
+            lines.append(Line(name, tuple(float(k) for k, _ in drops), values, role, number))
+    chart = LineChart(tuple(lines), "components ablated", "points lost", mark=float(curve.flat_at))
+    caption = (
+        f"Beyond k = {curve.flat_at}, no further component significantly costs more than 5 points."
+    )
+    return Figure("curve", caption, chart)

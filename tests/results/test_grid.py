@@ -1,0 +1,123 @@
+"""The picture of the model has an element for every component at its layer and place."""
+
+import itertools
+import re
+
+import pytest
+
+from broca.results.base import ModelInfo
+from broca.results.pages.drawing import Cells, Label, svg, walk
+from broca.results.pages.grid import (
+    MOST_NEURONS,
+    ComponentGrid,
+    counted,
+    grid_of_set,
+    group_of,
+    noun,
+)
+
+
+def cells(grid, width=900.0):
+    """Returns by component its vertical position, its cell and its row."""
+    return {
+        cell.component: (row.y, cell, row)
+        for row in walk(grid.draw(width).marks)
+        if isinstance(row, Cells)
+        for cell in row.cells
+        if cell.component
+    }
+
+
+@pytest.mark.parametrize(("layers", "heads", "group"), [(2, 3, None), (32, 32, 4), (80, 128, 16)])
+def test_no_two_components_overlap(layers, heads, group):
+    """Layers run from top to bottom and heads from left to right in models of any size."""
+    effects = {f"L{la}H{he}": 0.1 for la in range(layers) for he in range(heads)}
+    grid = ComponentGrid(effects, "effect", layers=layers, group=group)
+    drawn = cells(grid)
+    assert list(drawn) == list(effects)
+    width = grid.draw().width
+    for layer in range(layers):
+        row = [drawn[f"L{layer}H{head}"] for head in range(heads)]
+        edges = [cell.x for _, cell, _ in row]
+        assert all(a + row[0][2].width < b for a, b in itertools.pairwise(edges))
+        assert edges[-1] + row[0][2].width <= width
+        if layer:
+            above = drawn[f"L{layer - 1}H0"]
+            assert above[0] + above[2].height < row[0][0]
+
+
+def test_key_value_groups_are_set_apart():
+    """The gap between two groups is wider than the gap within a group."""
+    grid = ComponentGrid({f"L0H{head}": 0.0 for head in range(4)}, "effect", group=2)
+    x = [cell.x for _, cell, _ in cells(grid).values()]
+    assert x[2] - x[1] > x[1] - x[0] == x[3] - x[2]
+    texts = [mark.text for mark in walk(grid.draw().marks) if isinstance(mark, Label)]
+    assert "head, in KV groups of 2" in texts
+
+
+def test_kinds_of_components_have_blocks():
+    """Attention, MLP and experts of a layer are side by side, and each kind has its name."""
+    names = [f"L{layer}{part}" for layer in (0, 1) for part in ("A", "M", "E0", "E1")]
+    grid = ComponentGrid(dict.fromkeys(names, 0.5), "effect")
+    drawn = cells(grid)
+    assert set(drawn) == set(names)
+    assert drawn["L0A"][1].x < drawn["L0M"][1].x < drawn["L0E0"][1].x < drawn["L0E1"][1].x
+    texts = {mark.text for mark in walk(grid.draw().marks) if isinstance(mark, Label)}
+    assert {"attention", "MLP", "expert"} <= texts
+    assert "head" not in texts
+
+
+def test_what_is_not_known_is_not_zero():
+    """An unmeasured component is hatched and explained in the legend; a missing one has no cell."""
+    grid = ComponentGrid({"L0H0": None, "L0H1": 0.0, "L2H0": -1.0}, "effect", layers=3)
+    drawn = cells(grid)
+    assert [drawn[name][1].step for name in ("L0H0", "L0H1", "L2H0")] == [None, 0, -16]
+    assert "L1H0" not in drawn
+    assert "not measured" in svg(grid.draw())
+
+
+def test_marks_are_those_of_the_selection():
+    """Selected components are framed and universal ones dotted."""
+    grid = ComponentGrid(
+        {"L0H0": -1.0, "L0H1": -0.5}, "effect", selected=("L0H0",), universal=("L0H1",)
+    )
+    drawn = cells(grid)
+    assert (drawn["L0H0"][1].framed, drawn["L0H0"][1].dotted) == (True, False)
+    assert (drawn["L0H1"][1].framed, drawn["L0H1"][1].dotted) == (False, True)
+
+
+def test_the_strongest_of_many_neurons_are_drawn():
+    """Many neurons are reduced to the strongest and the selected."""
+    effects = {f"L0N{place}": -place / 1e4 for place in range(MOST_NEURONS + 500)}
+    grid = ComponentGrid(effects, "score", neurons=10_000, selected=("L0N3",))
+    drawn = cells(grid)
+    assert len(drawn) == MOST_NEURONS + 1
+    assert "L0N4499" in drawn
+    assert "L0N100" not in drawn
+    assert "L0N3" in drawn
+
+
+def test_a_set_is_shown_among_heads_that_were_not_measured():
+    """All heads are drawn if the model's shape is known, and otherwise those of the set."""
+    model = ModelInfo("toy", "f", "A", 2, 4, 2, "float32")
+    grid = grid_of_set(model, ("L1H2",), unit="effect", effects={"L1H2": -0.4})
+    assert len(cells(grid)) == 8
+    assert sum(value is None for value in grid.effects.values()) == 7
+    assert group_of(model) == 2
+    set_grid = grid_of_set(ModelInfo("toy", "f"), ("L1H2", "L0M"), unit="effect")
+    assert set(cells(set_grid)) == {"L1H2", "L0M"}
+
+
+def test_components_are_counted_by_kind():
+    """Counts name the kinds of components in words."""
+    assert counted(["L0H0", "L0H1"]) == "2 heads"
+    assert counted(["L0M", "L0A", "L1A"]) == "2 attention layers and 1 MLP block"
+    assert noun(["L0M", "L1M"]) == "MLP blocks"
+    assert noun(["L0M", "L1A"], plural=False) == "component"
+
+
+def test_an_invalid_component_name_is_not_drawn():
+    """Text from a file that is not a component's name is left out of the picture."""
+    grid = ComponentGrid({"<b>": 1.0, "L0H0": 1.0}, "effect")
+    assert re.findall(r'data-component="([^"]*)"', svg(grid.draw())) == ["L0H0"]
+    assert counted(["<b>"]) == "1 components"

@@ -1,0 +1,438 @@
+"""Pages are self-contained, complete and safe with any text."""
+
+import json
+import re
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+from results.samples import (
+    RESULTS,
+    make_atlas,
+    make_comparison,
+    make_experiment,
+    make_neurons,
+    make_refit,
+    make_result,
+    make_stress,
+)
+from simulated import toy_verification
+
+from broca.results.atlas import AtlasTask, Selection
+from broca.results.base import Interval, ModelInfo
+from broca.results.index import entry_of, render_index
+from broca.results.localization import (
+    AdditivityInfo,
+    AnswerInfo,
+    Interaction,
+    RankedComponent,
+    Repeat,
+)
+from broca.results.neurons import EXPERIMENTS, ComparedHalves, LocatedNeuron, Overlap, Overlaps
+from broca.results.pages.colours import level
+from broca.results.pages.neurons import experiment_tables, overlap_matrix
+from broca.results.pages.template import _as_data
+from broca.results.verification import Sample, TaskFailures
+
+EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
+KEPT = {"kind", "kinds", "role", "response", "level", "components", "modes", "label", "relation"}
+"""Fields whose values are words of broca."""
+MAKERS = (
+    make_result, toy_verification, make_atlas, make_stress, make_comparison, make_refit,
+    make_neurons, *(lambda verb=verb: make_experiment(verb) for verb in EXPERIMENTS),
+)  # fmt: skip
+
+
+def planted(value):
+    """Returns the value with the tag before every text, including keys of dictionaries."""
+    if isinstance(value, str):
+        return EVIL + value
+    if is_dataclass(value):
+        values = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        unchanged = {*KEPT, *(("before", "after") if isinstance(value, TaskFailures) else ())}
+        return replace(value, **{k: planted(v) for k, v in values.items() if k not in unchanged})
+    if isinstance(value, dict):
+        return {planted(key): planted(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(planted(item) for item in value)
+    return value
+
+
+def text_of(result):
+    """Returns the page of a result with single spaces."""
+    return " ".join(result.page().split())
+
+
+def shown_as_text(page):
+    """Returns whether the tag is in the page as text and nowhere as a tag."""
+    as_tag = "<script>alert" in page or "<img" in page
+    return not as_tag and "&lt;script&gt;alert" in page
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_page_needs_nothing_from_outside(make):
+    """No script, style, image or font is fetched; a heading comes first, and every tag is text."""
+    result = make()
+    html = result.page()
+    assert not re.search(r"<(?:script|img|iframe|link)[^>]*\s(?:src|href)\s*=", html)
+    assert "@import" not in html
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", html)
+    assert len(html.encode()) < 160_000
+    assert html.count("<h1>") == 1
+    assert html.index("<h1>") < html.index("<table>")
+    evil = result.command.rpartition(" ")[2] if hasattr(result, "verb") else None
+    spoiled = planted(result) if evil is None else replace(
+        result, model=planted(result.model), notes=(EVIL,)
+    )  # fmt: skip
+    assert shown_as_text(spoiled.page())
+
+
+def test_outputs_and_names_of_data_sets_are_escaped():
+    """Prompts and the model's outputs are escaped, and so are the tasks of an overlap."""
+    evil = planted(toy_verification())
+    answers = [text for sample in evil.samples for text in (sample.before, sample.after)]
+    assert answers
+    assert all(text.startswith(EVIL) for text in answers)
+    assert shown_as_text(make_result().page(evil))
+    measured = Overlap(1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+    pairs = (ComparedHalves(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
+    overlap = make_experiment("overlap", result=Overlaps((EVIL,), pairs, {}))
+    assert shown_as_text(overlap.page())
+    text = json.dumps({"name": "</script><b>&amp;"})
+    assert "<" not in _as_data(text)  # data within a script element
+    assert json.loads(str(_as_data(text))) == json.loads(text)
+
+
+def test_the_report_shows_the_numbers():
+    """The page contains drops, scores, heads, intervals, settings, cost and notes."""
+    html = make_result().page()
+    for text in ("96.0", "95.0", "0.975", "0.015", "L1H2, L0H0", "−0.200", "−0.020", "0.93"):
+        assert text in html
+    for text in ("20,100", "123,456", "abc123", "three prompts were cut", "masks 200"):
+        assert text in html
+    for absent in ('id="pairs"', 'id="stability"', "other tasks need too", "held-out masks"):
+        assert absent not in html
+
+
+def test_the_report_shows_what_else_was_measured():
+    """Pairs, repeated searches and additivity have their numbers."""
+    pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
+    sure = RankedComponent("L1H2", 1, 2, -0.42, (-0.5, -0.3), 1.0, 0.0001, 0.0042)
+    html = text_of(make_result(
+        interactions=(pair,), repeats=(Repeat(1, ("L1H2", "L2H3"), "found", 900),),
+        additivity=AdditivityInfo(0.613, 0.72, 200), ranking=(sure,),
+    ))  # fmt: skip
+    for text in ("L1H2, L0H0", "−0.750", "−0.450", "−0.610", "−0.290", "0.0042",
+                 "overlap by 33 % on average", "Number of 2 searches, each on other items",
+                 "61.3 %", "0.72", "200 held-out masks"):  # fmt: skip
+        assert text in html
+
+
+def test_abstention_is_said_first():
+    """The title of a page without selected heads says so, and the page has the reason."""
+    html = make_result(selected=(), abstained=True, reason="no single one lowers it").page()
+    assert "No heads found" in html[html.index("<h1>") : html.index("</h1>")]
+    assert "no single one lowers it" in html
+    assert "with the set ablated" not in html  # nothing is ablated
+
+
+def test_the_picture_comes_before_any_table():
+    """The picture has one element for each component and is the first figure."""
+    result = make_result()
+    html = result.page()
+    assert html.index("<h1>") < html.index("<svg") < html.index("<table>")
+    first = html[html.index("<svg") : html.index("</svg>")]
+    for line in result.ranking:
+        assert first.count(f'data-component="{line.name}"') == 1
+    assert html.count("data-component=") == len(result.ranking)
+
+
+def test_a_page_names_what_the_components_are():
+    """Headlines and messages name the kinds of components, such as MLP blocks."""
+    ranking = tuple(RankedComponent(f"L{i}{kind}", i, None, -0.1) for i in (0, 1) for kind in "MA")
+    html = make_result(ranking=ranking, selected=("L0M",)).page()
+    assert "2 attention layers and 2 MLP blocks" in html
+    assert "Effect of every component" in html
+    nothing = {"selected": (), "abstained": True, "reason": "nothing"}
+    assert "No MLP blocks found" in make_result(ranking=ranking[::2], **nothing).page()
+
+
+def test_a_large_model_has_a_small_page():
+    """The full ranking of 80 layers x 128 heads has a page under 1 MB, and so has its atlas."""
+    random = np.random.default_rng(0)
+    effects = np.sort(random.normal(0, 0.02, 80 * 128) ** 3 * 1e4)
+    names = [(int(i) // 128, int(i) % 128) for i in random.permutation(80 * 128)]
+    model = ModelInfo("large", "f", "LlamaForCausalLM", 80, 128, 8, "bfloat16")
+    ranking = tuple(
+        RankedComponent(f"L{layer}H{head}", layer, head, float(effect),
+                        (float(effect) - 0.1, float(effect) + 0.1), 0.123456, 0.0123, 0.234567)
+        for (layer, head), effect in zip(names, effects, strict=True)
+    )  # fmt: skip
+    off_target = {line.name: 0.01234 for line in ranking}
+    report = make_result(
+        ranking=ranking, selected=(ranking[0].name,), off_target_effects=off_target, model=model
+    ).page()
+    columns = tuple(f"L{layer}H{head}" for layer in range(80) for head in range(128))
+    rows = tuple(map(tuple, random.normal(0, 0.1, (12, len(columns))).tolist()))
+    tasks = [f"task{number}" for number in range(12)]
+    atlas = make_atlas(
+        components=columns, effects=rows, low=rows, high=rows, model=model,
+        tasks=tuple(AtlasTask(n, n, "acc", 1.0, 8, False, 0.0, 0.0) for n in tasks),
+        selections=tuple(Selection(n, (), (), "nothing") for n in tasks), universal=(),
+        clusters=(), task_clusters=(), groups=None, groups_note="none",
+    ).page()  # fmt: skip
+    for html in (report, atlas):
+        assert html.count("data-component=") == 80 * 128
+        assert len(html.encode()) < 1_000_000
+    assert "The first 120 of 10,240 components" in " ".join(atlas.split())
+
+
+def test_a_result_without_other_tasks_has_a_page():
+    """Off-target damage is left out and not shown as zero."""
+    result = make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1})
+    assert "on the others" not in result.page()
+
+
+def test_heads_that_the_others_need_are_shown_apart():
+    """The section has the cost for every task and the universal components, if any are shared."""
+    result = make_result()
+    first, second = (head.name for head in result.ranking[:2])
+    costs = dict.fromkeys(result.tasks, -0.125)
+    shown = {
+        "shared_effects": {first: costs, second: {**costs, result.task: -0.375}},
+        "off_target_effects": {head.name: -0.25 for head in result.ranking},
+    }
+    page = text_of(make_result(**shown, universal=(first,)))
+    for text in ("Components that the other tasks need too", "−0.375", "−0.250",
+                 f"{first} is universal: most tasks need it"):  # fmt: skip
+        assert text in page
+    assert page.count(">−0.125<") == 2 * len(costs) - 1
+    assert "none is universal, needed by most tasks" in text_of(make_result(**shown))
+
+
+def test_the_ranking_says_its_order():
+    """The caption says whether rows are sorted by effect or in the order of the method."""
+    by_effect = make_result()
+    by_effect = replace(
+        by_effect, ranking=tuple(sorted(by_effect.ranking, key=lambda line: line.effect))
+    )
+    assert "most harmful ablation first" in by_effect.page()
+    turned = replace(by_effect, ranking=by_effect.ranking[::-1])
+    assert "in the order of the method" in turned.page()
+
+
+def test_a_verification_shows_everything():
+    """The verdict comes before any table, in words and with its numbers; figures have captions."""
+    verification = toy_verification()
+    html = verification.page()
+    label = html.index(f">{verification.verdict.label}</span>")
+    assert html.index("<h1>") < label < html.index("<svg") < html.index("<table>")
+    for text in ("figure-controls", "figure-curve", "p (Holm)", *verification.heads):
+        assert text in html
+    assert re.search(r"loses [\d.]+ points \[[\d.-]+, [\d.-]+\] \(p ", verification.verdict.text)
+
+
+def test_outputs_stand_side_by_side():
+    """A line has prompt, answer and both outputs; an empty output is shown as `(nothing)`."""
+    samples = tuple(
+        Sample("adding", f"prompt {n}", "x", f"before {n}", " \n" if n else "y") for n in range(10)
+    )
+    html = replace(toy_verification(), samples=samples).page()
+    table = html[html.index('data-table="samples"') :]
+    for n in range(10):
+        cells = re.search(f">prompt {n}</th>(.*?)</tr>", table, re.DOTALL).group(1)
+        texts = re.findall(r">([^<]+)</td>", cells)
+        assert texts == ["x", f"before {n}", "(nothing)" if n else "y"]
+
+
+def test_an_empty_set_has_no_ablated_scores():
+    """Ablated scores of an empty set are neither drawn nor listed."""
+    verification = toy_verification()
+    empty = replace(verification, heads=()).page()
+    for text in ('data-csv="points lost', "with the set ablated"):
+        assert text in verification.page()
+        assert text not in empty
+
+
+def test_failures_are_listed_where_there_are_any():
+    """Tasks without a degenerate output share a single line."""
+    verification = toy_verification()
+    calm = tuple(
+        replace(line, before=dict.fromkeys(line.before, 0.0), after=dict.fromkeys(line.after, 0.0),
+                excess=0.0)
+        for line in verification.failures
+    )  # fmt: skip
+    html = text_of(replace(verification, failures=calm))
+    assert f"No output of {len(calm)} tasks is degenerate" in html
+    assert 'data-table="failures"' not in html
+    bad = replace(verification, failures=(replace(calm[0], excess=0.5), *calm[1:])).page()
+    table = bad[bad.index('data-table="failures"') :]
+    assert table[: table.index("</table>")].count('<th scope="row"') == 1
+
+
+def test_figures_of_a_verification_have_its_numbers():
+    """Scores are paired by task, and random sets and the real set share an axis in points."""
+    verification = toy_verification()
+    scores, controls, curve, members = verification.figures()
+    for series, expected in zip(
+        scores.chart.series, (verification.baseline, verification.after), strict=True
+    ):
+        assert {scores.chart.rows[row]: point.value for row, point in series.points} == expected
+    drawn, real = controls.chart.series
+    kinds = verification.controls
+    assert len(drawn.points) == sum(len(kind.sets) for kind in kinds)
+    assert [point.value for _, point in real.points] == [100 * kind.drop.value for kind in kinds]
+    task, swept = curve.chart.lines[0], verification.curve
+    assert list(task.x) == [point.k for point in swept.points]
+    assert (task.points[0].value, task.points[0].low) == (0, None)  # nothing is ablated yet
+    assert [point.low for point in task.points[1:]] == [100 * p.drop.low for p in swept.points[1:]]
+    assert curve.chart.mark == swept.flat_at
+    for member in verification.members:
+        assert members.chart.effects[member.head] == -member.alone.value
+
+
+def test_an_atlas_shows_its_findings():
+    """The page shows universal components, selections, clusters, groups, cost and notes."""
+    html = text_of(make_atlas())
+    for text in (
+        "What 2 tasks need in toy", "−0.11 [−0.20, −0.02]", "cannot do the task",
+        "L0H2 L0H0", "+1.4 standard", "0.35", "(chance)", "1,600", "123,456", "abc123",
+        "three prompts were cut", "0.52",
+    ):  # fmt: skip
+        assert text in html, text
+    none = make_atlas(
+        universal=(), clusters=(), task_clusters=(), groups=None, groups_note="no pairs",
+        selections=tuple(Selection(name, (), (), "nothing") for name in ("adding", "sorting")),
+    ).page()  # fmt: skip
+    for text in ("No component hurts most tasks", "No component significantly hurts", "no pairs"):
+        assert text in none
+
+
+def test_the_pictures_of_an_atlas_have_every_effect():
+    """The matrix frames selections; the views of the picture have the colours of every task."""
+    atlas = make_atlas()
+    matrix, grid = (figure.chart for figure in atlas.figures())
+    assert matrix.values == atlas.effects
+    assert matrix.framed == {(0, 1)}  # adding needs L0H0, column 1
+    able = [row for task, row in zip(atlas.tasks, atlas.effects, strict=True) if not task.at_chance]
+    means = [sum(values) / len(able) for values in zip(*able, strict=True)]
+    assert list(grid.effects.values()) == pytest.approx(means)
+    views = json.loads(re.search(r"data-views>(.*?)</script>", atlas.page(), re.DOTALL).group(1))
+    assert [view["name"] for view in views] == ["mean over tasks", "adding", "sorting"]
+    assert views[0]["names"] == list(atlas.components)
+    steps = [ord(letter) - 81 for letter in views[1]["steps"]]
+    assert steps == [level(effect, grid.full) for effect in atlas.effects[0]]
+
+
+def test_a_comparison_says_what_changed():
+    """The surest differences come first; many models have curves, and no change has a line."""
+    comparison = make_comparison()
+    page = text_of(comparison)
+    assert "1 component changed from base to tuned" in page
+    for part in ("needed more", "needed less", "L0H0, L1H1", "a note", "<code>abc</code>"):
+        assert part in page
+    table = page[page.index('data-table="changes"') :]
+    assert re.findall(r'<th scope="row"[^>]*>(L\dH\d)', table) == ["L0H0", "L1H1", "L1H0", "L0H1"]
+    assert table.count('class="strong"') == 1
+    assert "Selected components over the models" not in page
+    three = make_comparison(("step1", "step2", "step3"))
+    assert "Selected components over the models" in three.page()
+    assert [figure.name for figure in three.figures()] == ["components", "components-1", "curves"]
+    lines = three.figures()[-1].chart.lines
+    assert [(line.name, len(line.points)) for line in lines] == [("L0H0", 3), ("L1H1", 3)]
+    same = tuple(replace(line, q=(1.0,) * len(line.q), changed=()) for line in
+                 comparison.differences)  # fmt: skip
+    html = text_of(replace(comparison, differences=same))
+    assert "No difference is sure: the least q-value is 1." in html
+    assert html.index("<details>") < html.index('data-table="changes"')
+
+
+def test_a_stress_test_shows_every_measure():
+    """The page has transfer, necessity, probe and reversal; what was not measured is blank."""
+    stress = make_stress()
+    html = text_of(stress)
+    assert html.index("<h1>") < html.index('data-component="L0H1"') < html.index("<table>")
+    for text in ("same template", "accuracy 0.90", "chance 0.50", "the last token", "1 of 3"):
+        assert text in html
+    assert re.search(r">noise</th><td[^>]*>[^<]+</td><td[^>]*></td>", html)  # no copying
+    transfer, necessity = (figure.chart for figure in stress.figures())
+    assert transfer.rows == ("same template", "noise")
+    assert [len(series.points) for series in transfer.series] == [1, 1]
+    assert len(necessity.rows) == len(stress.necessity)
+
+
+def test_located_neurons_lie_in_their_layers():
+    """Every neuron is drawn; a chart by layer is added where there are too many to count."""
+    neuron_set = make_neurons()
+    html = neuron_set.page()
+    assert html.index("<h1>") < html.index("<svg") < html.index("<table>")
+    for neuron in neuron_set.selected:
+        assert f'data-component="{neuron.name}"' in html
+    assert 'data-figure="layers"' not in html
+    assert 'data-figure="layers"' in replace(neuron_set, selected=neuron_set.selected * 41).page()
+    model = replace(neuron_set.model, layers=4, neurons=400)
+    neurons = (LocatedNeuron("L3N40", 3, 40, 0.5, 9.0),)
+    grid = replace(neuron_set, model=model, selected=neurons).plot().chart
+    assert (grid.neurons, grid.layers, grid.effects) == (100, 4, {"L3N40": -0.5})
+
+
+@pytest.mark.parametrize("verb", [verb for verb in EXPERIMENTS if verb != "overlap"])
+def test_every_experiment_has_its_tables(verb):
+    """The first table has a line for each record, those of lists within it follow."""
+    experiment = make_experiment(verb)
+    first, *others = experiment_tables(experiment)
+    assert len(first.rows) == len(experiment.records())
+    assert first.caption in experiment.page()
+    assert bool(others) == (verb in ("fidelity", "reliability", "cross"))
+
+
+def test_relations_are_averaged_over_their_pairs():
+    """Means of changes are those of NumPy, for each relation."""
+    (pair,) = RESULTS["cross"]
+    other = replace(pair, change=Interval(0.5, 0.4, 0.6), random_change=0.25)
+    apart = replace(pair, relation="same data")
+    rows = experiment_tables(make_experiment("cross", result=(pair, other, apart)))[-1].rows
+    assert [row[:2] for row in rows] == [(pair.relation, 2), ("same data", 1)]
+    assert rows[0][2] == pytest.approx(np.mean([pair.change.value, 0.5]))
+    assert rows[0][3] == pytest.approx(np.mean([pair.random_change, 0.25]))
+
+
+def test_the_matrix_of_overlaps_has_halves_on_its_diagonal():
+    """Entries off the diagonal are means of four pairs; unknown values remain unknown."""
+    shares = {("a/1", "a/2"): 0.5, ("a/1", "b/1"): 0.2, ("a/1", "b/2"): 0.4, ("a/2", "b/1"): 0.0,
+              ("a/2", "b/2"): 0.2, ("b/1", "b/2"): None}  # fmt: skip
+    pairs = tuple(
+        ComparedHalves(first, second, "", (3, 4), Overlap(1, 0.5, 0.5, share, 0.5, 0.1, 0.1))
+        for (first, second), share in shares.items()
+    )
+    (first, across), (mirrored, unknown) = overlap_matrix(["a", "b"], pairs)
+    assert (first, unknown) == (0.5, None)
+    assert across == mirrored == pytest.approx(0.2)
+    overlap = make_experiment("overlap", result=Overlaps(("a", "b"), pairs, {}))
+    assert overlap.plot().chart.rows == ("a", "b")
+
+
+def entry(result):
+    """Returns the index line of a result."""
+    return entry_of(result, name="out", page="out/page.html", date="2026-01-01")
+
+
+def test_an_index_states_what_each_result_found():
+    """A run has its verdict, drop and rows; one that found nothing has no drop."""
+    line = entry(make_result())
+    assert (line["model"], line["task"], line["verdict"]) == ("toy", "adding", "not verified")
+    assert (line["specific"], line["rows"]) == (pytest.approx(0.95), 20900)
+    nothing = entry(make_result(selected=(), abstained=True, reason="no harm"))
+    assert (nothing["verdict"], nothing["specific"], nothing["scores"]) == (
+        "nothing found", None, {},
+    )  # fmt: skip
+    unsure = AnswerInfo("not enough rows", 0.2)
+    line = entry(make_result(selected=(), abstained=True, reason="why", answer=unsure))
+    assert line["verdict"] == "not enough rows"
+    for make in (make_atlas, make_stress, make_neurons, make_refit):
+        line = entry(make())
+        assert (line["specific"], line["kind"]) == (None, make().kind)
+        assert line["task"]
+    html = render_index([entry_of(make_result(), name=EVIL, page=f'x"{EVIL}', date="")], [EVIL])
+    assert "<script>alert" not in html
+    assert 'href="x&#34;&lt;' in html

@@ -1,0 +1,100 @@
+"""Tables show rounded values, and their CSV files have every digit."""
+
+import csv
+import io
+
+import pytest
+
+from broca.results.base import Interval
+from broca.results.pages.neurons import tables_from
+from broca.results.pages.tables import SHOWN, Column, Table, fixed, interval, p_value, points
+
+TABLE = Table(
+    "t",
+    "a caption",
+    (Column("name"), Column("drop", show=points), Column("p", show=p_value), Column("none")),
+    (("a, b", Interval(0.5, 0.4, 0.6), 0.01234, None), ("c", None, None, None)),
+)
+
+
+def test_a_table_has_a_row_for_each_record():
+    """A column is an attribute or a function of a record, by default the one of its heading."""
+    records = [Interval(1.0, 0.5, 2.0), Interval(3.0, 1.0, 4.0)]
+    table = Table.of(
+        "t", "c", records, Column("value"), Column("lower end", "low"),
+        Column("width", lambda record: record.high - record.low), strong=lambda r: r.value > 2,
+    )  # fmt: skip
+    assert table.rows == ((1.0, 0.5, 1.5), (3.0, 1.0, 3.0))
+    assert table.strong == {1}
+    picked = table.pick("width|value", most=1)
+    assert ([column.name for column in picked.columns], picked.rows) == (
+        ["width", "value"], ((1.5, 1.0),),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="none"):
+        table.pick("none")
+
+
+def test_cells_show_what_is_known():
+    """Drops are in points with their interval, unknown values blank, empty columns left out."""
+    assert [(column.name, words) for column, words, _ in TABLE.headings] == [
+        ("name", True), ("drop", False), ("p", False),
+    ]  # fmt: skip
+    assert [[cell.text for cell in line] for line in TABLE.lines] == [
+        ["a, b", "50.0 [40.0, 60.0]", "0.012"],
+        ["c", "", ""],
+    ]
+
+
+def test_csv_has_every_digit_and_the_ends_of_intervals():
+    """Values have full precision, intervals have columns of their own, and commas are quoted."""
+    rows = list(csv.reader(io.StringIO(TABLE.as_csv())))
+    assert rows == [
+        ["name", "drop", "drop low", "drop high", "p"],
+        ["a, b", "0.5", "0.4", "0.6", "0.01234"],
+        ["c", "", "", "", ""],
+    ]
+
+
+def test_long_tables_show_their_first_rows():
+    """The other rows are embedded in the page in a short form."""
+    rows = tuple((f"L0H{n}", -n / 1000) for n in range(SHOWN + 2))
+    table = Table(
+        "t", "c", (Column("head", components=True), Column("effect", show=fixed(3))), rows
+    )
+    assert (len(table.lines), table.hidden_rows) == (SHOWN, 2)
+    assert table.hidden == "L0H40,-.040\nL0H41,-.041"
+
+
+def test_numbers_have_a_minus_sign():
+    """Negative numbers have a minus sign, and positive ones a plus sign if `sign` is set."""
+    assert fixed(2, sign=True)(-0.5) == "−0.50"
+    assert fixed(2, sign=True)(0.5) == "+0.50"
+    assert interval(Interval(-1, -2, 0.5)) == "−1.00 [−2.00, +0.50]"
+    assert points(0.123) == "12.3"
+
+
+def test_records_within_records_become_tables():
+    """Values of records and inner records share a table; a list of records has its own table."""
+    first, second = tables_from([
+        {"a_b": 1, "inner": {"c": 0.5}, "lines": [{"x": 1}, {"x": 2}]},
+    ], "Drops")  # fmt: skip
+    assert (first.caption, second.caption) == ("Drops", "lines")
+    assert [column.name for column in first.columns] == ["a b", "inner.c"]
+    assert first.rows == ((1, 0.5),)
+    assert [row[-1] for row in second.rows] == [1, 2]
+    record = {"drop": Interval(0.5, 0.25, 1), "share": 0.00015, "name": "cnl", "losses": (1.5, 2)}
+    (table,) = tables_from([record, {"name": "kn", "sure": True}], "Drops")
+    texts = [table.text(row, number) for row in table.rows for number in range(5)]
+    assert texts == [
+        "0.500 [0.250, 1.000]",
+        "0.00015",
+        "cnl",
+        "1.5, 2",
+        "",
+        "",
+        "",
+        "kn",
+        "",
+        "yes",
+    ]
+    assert [table.is_words(number) for number in range(5)] == [False, False, True, False, True]
