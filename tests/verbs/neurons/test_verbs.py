@@ -11,7 +11,7 @@ import broca
 from broca import neurons
 from broca.errors import BadInput
 from broca.neurons.paraphrases import capitals
-from broca.results.codec import encode
+from broca.results.files import encode
 from broca.runs.workspace import Workspace
 
 
