@@ -102,12 +102,12 @@ def pages(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     localization = broca.read(run)
     shown = {
-        "report": render(localization),
-        "abstention": render(make_result(selected=(), abstained=True, reason="no harm")),
-        "verification": render(toy_verification()),
-        "atlas": render(make_atlas()),
-        "stress": render(make_stress()),
-        "neurons": render(make_neurons()),
+        "report": localization.page(),
+        "abstention": make_result(selected=(), abstained=True, reason="no harm").page(),
+        "verification": toy_verification().page(),
+        "atlas": make_atlas().page(),
+        "stress": make_stress().page(),
+        "neurons": make_neurons().page(),
         "index": render_index([
             entry_of(localization, name="runs/one", page="report.html", date="2026-11-22"),
             entry_of(toy_verification(), name="runs/two", page="", date="2026-11-21"),
@@ -115,9 +115,9 @@ def pages(run, tmp_path_factory):
         ]),
     }  # fmt: skip
     shown |= {
-        "comparison": render(make_comparison()),
-        "refit": render(make_refit()),
-        "experiment": render(make_experiment()),
+        "comparison": make_comparison().page(),
+        "refit": make_refit().page(),
+        "experiment": make_experiment().page(),
         "reproduction": render_page([reproduction()]),
     }
     for name, html in shown.items():

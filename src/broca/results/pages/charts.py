@@ -52,11 +52,12 @@ class Plot(ABC):
     """A chart of matplotlib's own axes.
 
     Attributes:
-        text: The text alternative.
+        text: The text alternative; by default the quantity of the axis.
         least: Minimum width of an axes in pixels; several of them stand side by side.
     """
 
     text: str
+    axis: str = ""
     least = 720.0
 
     @abstractmethod
@@ -82,7 +83,7 @@ class Plot(ABC):
                 body = body.replace(colour, f"var(--{role})")
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
-            f'width="{width:g}" height="{height:g}" role="img" aria-label="{escape(self.text)}" '
+            f'width="{width:g}" height="{height:g}" role="img" aria-label="{escape(self.text or self.axis)}" '
             f'font-family="{FONT}" stroke-linejoin="round">{body}'
         )
 
@@ -257,6 +258,11 @@ class LineChart(OneAxes):
     mark: float | None = None
     text: str = ""
     height: float = 330.0
+
+    @property
+    def axis(self) -> str:  # type: ignore[override]
+        """Both quantities."""
+        return f"{self.up} by {self.across}"
 
     def plot(self, axes: Any, width: float, scale: float) -> None:
         """Draws the legend above and both axes with round numbers."""
