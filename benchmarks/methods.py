@@ -223,8 +223,9 @@ def measure(
 
 
 def ordered(cells: Iterable[Cell]) -> list[Cell]:
-    """Returns the cells of the study in the order of its tables."""
-    methods = list(searches.METHODS)
+    """Returns the cells of the study in the order of its tables; former methods come last."""
+    cells = list(cells)
+    methods = list(dict.fromkeys([*searches.METHODS, *(cell.key.method for cell in cells)]))
     chosen = [
         cell
         for cell in cells

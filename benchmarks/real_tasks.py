@@ -76,9 +76,8 @@ def write_tasks(folder: Path, *, gsm8k: Path | None, humaneval: Path | None) -> 
     written = []
     for name, files in places.items():
         if files:
-            definition = Path(harness_entry(name).yaml_path).parent
             text = TASK.format(
-                definition=definition / f"{name}.yaml",
+                definition=harness_entry(name).yaml_path,
                 name=f"{name}_local",
                 files=", ".join(f"{split}: {path.resolve()}" for split, path in files.items()),
             )

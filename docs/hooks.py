@@ -124,7 +124,8 @@ def python_page() -> str:
     parts = [
         "# Python\n",
         "A verb takes the fields of its option class and of its groups as keywords:",
-        '`broca.localize(model, task, rows=2000, device="cpu")`; `settings` takes them as a whole.\n',
+        '`broca.localize(model, task, rows=2000, device="cpu")`, or all of them as',
+        "`settings`.\n",
     ]
     for title, names in PUBLIC.items():
         parts.append(f"## {title}\n")

@@ -16,7 +16,11 @@ COMMAND = re.compile(r"`broca [^`]*`")
 PROGRAMS = {"tasks/sandbox.py": "bwrap", "executors/ray.py": "ray"}
 """Files that hold flags of another program, and that program."""
 
-FILES = sorted(file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] != "cli")
+FILES = sorted(
+    file
+    for file in SOURCE.rglob("*.py")
+    if file.relative_to(SOURCE).parts[0] not in ("cli", "options")
+)
 
 PAGES = sorted(file for ending in ("js", "j2") for file in SOURCE.rglob(f"*.{ending}"))
 """Scripts and templates of pages, which callers in Python see too."""

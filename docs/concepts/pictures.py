@@ -167,7 +167,9 @@ def rows() -> None:
 
 def splits() -> None:
     """How the documents of a task are cut."""
-    split = split_parts("addition", [SplitPart("test", [], list(range(600)))], items=100, seed=0)
+    split = split_parts(
+        "addition", [SplitPart("addition", list(range(600)), [])], items=100, seed=0
+    )
     parts = (
         ("locate", len(split.locate), "the search measures these", LOSS),
         ("confirm", len(split.confirm), "the last decisions of a search", "#d98e5f"),

@@ -10,14 +10,6 @@ from broca.engine.budget import SAFETY, Budget
 from broca.errors import OutOfMemory
 
 
-def test_rows_fill_the_budget(tiny):
-    """A batch holds as many rows as the budget allows, and at least one."""
-    budget = Budget(tiny, 100)
-    assert budget.rows(10) == 10
-    assert budget.rows(33) == 3
-    assert budget.rows(1000) == 1
-
-
 def test_cached_tokens_count_less_on_a_cpu(tiny):
     """A cached token takes memory but little time, so it counts less than a token that is read."""
     budget = Budget(tiny, 100)
@@ -74,26 +66,6 @@ def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
     before.attempt(fails, rows=2)
     assert Budget(gpu, None).tokens == pytest.approx(before.tokens, rel=0.01)
     assert budget.share_of(torch.device("cuda", 0)) == 1 - SAFETY
-
-
-def test_single_row_that_does_not_fit_is_an_error(tiny):
-    """A single row that does not fit raises `OutOfMemory`, because halving could not help."""
-
-    def fails():
-        raise torch.OutOfMemoryError("no memory")
-
-    with pytest.raises(OutOfMemory):
-        Budget(tiny, 100).attempt(fails, rows=1)
-
-
-def test_other_errors_are_raised(tiny):
-    """An error other than a shortage of memory is raised again unchanged."""
-
-    def fails():
-        raise ValueError("something else")
-
-    with pytest.raises(ValueError, match="something else"):
-        Budget(tiny, 100).attempt(fails, rows=5)
 
 
 def test_a_cpu_without_memory_halves_the_budget(tiny):

@@ -271,11 +271,3 @@ def test_an_error_in_a_lane_reaches_the_caller_and_threads_are_as_before(tiny, m
     with pytest.raises(RuntimeError, match="a lane broke down"):
         engine.run(requests, gates, index)
     assert torch.get_num_threads() == before
-
-
-def test_little_work_needs_one_lane(tiny):
-    """A few requests run in one lane, whatever the number of lanes."""
-    requests, gates, index = work(count=20)
-    engine = Engine(tiny, EngineOptions(lanes=2))
-    engine.run(requests, gates, index)
-    assert len(engine._lanes) == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from broca.engine import Ablation, Answers, Engine, donor_activations
+from broca.engine import Ablation, Answers, Engine
 from broca.errors import BadLogits, TaskUnusable
 from broca.executors.executor import Executor
 from broca.measurement import Plan
@@ -243,16 +243,3 @@ def test_infinite_logits_name_the_item(reference, bank, masks, monkeypatch, resp
     plans = [Plan.crossed(masks[:1], np.arange(n, n + 6)) for n in (0, 6)]
     with pytest.raises(BadLogits, match=r"item \d+ of task 'mc_biology' with 0 components ablated"):
         list(executor.stream(plans))
-
-
-def test_resampled_rows_do_not_depend_on_their_order(reference, bank, masks):
-    """The responses of a plan under resample ablation are the same in any order of its rows."""
-    ablation = Ablation("resample", seed=1)
-    contexts = [benchmark_item.requests[0].context for _, benchmark_item in bank]
-    engine = Engine(reference, donors=donor_activations(reference, contexts, ablation))
-    executor = Executor(engine, bank, ablation=ablation, donors=range(12))
-    plan = Plan.crossed(masks, np.arange(12))
-    first = executor.run(plan).responses
-    order = np.random.default_rng(2).permutation(48)
-    shuffled = Plan(plan.masks, plan.mask_index[order], plan.item_index[order])
-    np.testing.assert_array_equal(executor.run(shuffled).responses, first[order])

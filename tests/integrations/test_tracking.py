@@ -7,9 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from integrations.recorder import Recorder
-from results.samples import make_result
-from results.samples import make_atlas
-from results.samples import make_comparison
+from results.samples import make_atlas, make_comparison, make_result
 from simulated import toy_verification
 
 from broca.engine import Progress

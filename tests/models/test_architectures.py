@@ -231,24 +231,6 @@ def test_gated_expert_equals_its_zeroed_weights(case):
     assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
-def test_rows_of_a_mixed_padded_batch_equal_rows_alone(case):
-    """Rows of a batch with masks of several kinds give the same logits alone."""
-    kinds = "heads+mlp" + ("+experts" if case[0].experts else "")
-    model = wrap(case, kinds)
-    tokens, attention = batch()
-    gates = (
-        torch.rand(3, len(model.components), generator=torch.Generator().manual_seed(1)) > 0.3
-    ).float()
-    with torch.no_grad():
-        with model.gates(gates):
-            together = model.forward(tokens, attention, keep=1)[0]
-        for row in range(3):
-            unpadded = tokens[row : row + 1, attention[row] == 1]
-            with model.gates(gates[row : row + 1]):
-                alone = model.forward(unpadded, torch.ones_like(unpadded), keep=1)[0]
-            torch.testing.assert_close(together[row], alone[0], atol=2e-4, rtol=1e-4)
-
-
 def test_slopes_of_gates_equal_finite_differences(case):
     """Slopes beside an ablated head equal finite differences, to 2 % of the largest slope."""
     model = wrap(case)

@@ -80,12 +80,6 @@ def test_model_spread_by_device_map_runs_and_resumes(folder):
     torch.testing.assert_close(resumed, logits)
 
 
-def test_describes_what_was_found(folder):
-    """The description has heads, layers and KV heads in one line."""
-    text = load(str(folder), device="cpu").describe()
-    assert "8 heads in 2 layers, 4 query heads on 2 KV heads, LlamaForCausalLM, float32" in text
-
-
 @pytest.mark.parametrize("name", ["./no-such-folder", "/no/such/folder", "a/b/c"])
 def test_unknown_folder_is_refused(name):
     """A name that looks like a path is refused if there is no such folder."""
@@ -99,16 +93,13 @@ def test_unknown_name_is_refused_with_the_nearest_shipped_model():
         load("refrence", offline=True)
 
 
-def test_folder_without_config_is_refused(tmp_path):
-    """An empty folder is not a model."""
-    with pytest.raises(BadInput, match=r"config\.json is missing"):
-        load(str(tmp_path))
-
-
-def test_folder_without_weights_is_refused(folder):
-    """A configuration alone is not a model."""
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(BadInput, match="holds no weights"):
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
+def test_a_folder_without_a_file_is_refused(folder, file):
+    """A folder without configuration or weights is not a model, and a file is no folder."""
+    with pytest.raises(BadInput, match="is a file"):
+        load(str(folder / file))
+    (folder / file).unlink()
+    with pytest.raises(BadInput, match=r"config\.json is missing|holds no weights"):
         load(str(folder))
 
 
@@ -381,23 +372,6 @@ def test_misspelt_components_are_refused_before_the_weights_are_read(folder):
         load(str(folder), components="headz")
 
 
-def test_a_checkpoint_with_nan_is_refused_by_the_name_of_its_tensor(folder):
-    """A tensor with NaN is named when its checkpoint is loaded."""
-    model = tiny_llama()
-    model.model.layers[0].self_attn.o_proj.weight.data[:, 0] = float("nan")
-    model.save_pretrained(folder)
-    with pytest.raises(BadInput, match=r"layers\.0\.self_attn\.o_proj\.weight holds NaN"):
-        load(str(folder), device="cpu")
-
-
-def test_model_that_lost_a_head_is_loaded(folder):
-    """A model with a head without weights is loaded, because such a head has no effect."""
-    model = tiny_llama()
-    model.model.layers[0].self_attn.o_proj.weight.data[:, :8] = 0
-    model.save_pretrained(folder)
-    assert load(str(folder), device="cpu").components.names[0] == "L0H0"
-
-
 def test_the_small_reference_does_the_same_tasks(reference):
     """`reference-small` has under half of `reference`'s parameters and solves three tasks."""
     small = load("reference-small", device="cpu")
@@ -413,14 +387,6 @@ def test_the_small_reference_does_the_same_tasks(reference):
         scores = Run(small, tasks, workspace).scores([])
     assert set(scores) == {"addition", *others}
     assert all(score > 0.8 for score in scores.values())
-
-
-def test_stored_keeps_the_number_format_of_the_files(tmp_path):
-    """`stored` keeps the files' number format where `auto` takes float32 on a CPU."""
-    tiny_llama().bfloat16().save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
-    assert load(str(tmp_path), device="cpu", dtype="stored").dtype == "bfloat16"
-    assert load(str(tmp_path), device="cpu").dtype == "float32"
 
 
 def hub_cache(folder, name, revisions):
@@ -545,10 +511,8 @@ def test_shipped_models_are_stored_in_half_and_loaded_to_float32(dtype):
     assert load("reference-small", device="cpu", dtype=dtype).dtype == "float32"
 
 
-def test_a_tokenizer_by_its_name_and_a_model_without_weights_are_refused():
-    """The name of a tokenizer, and a model on `meta`, are one line; also if it is moved later."""
-    with pytest.raises(BadInput, match=r"`tokenizer` is a str: give the object"):
-        load(tiny_llama(), "gpt2")
+def test_a_model_without_weights_is_refused():
+    """A model on `meta` is refused in one line; also if it is moved later."""
     with pytest.raises(BadInput, match="has no weights"):
         load(tiny_llama().to("meta"), tiny_tokenizer())
     gated = load(tiny_llama(), tiny_tokenizer())

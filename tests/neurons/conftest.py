@@ -3,11 +3,10 @@
 import pytest
 
 from broca.models import GatedModel
-from broca.neurons.items import _task_set, of_examples
+from broca.neurons.items import example_tasks, with_golds
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.neuron_run import NeuronRun
 from broca.options import RuleOptions
-from broca.runs.progress import Stages
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
 from broca.tasks import Split, Task
@@ -41,7 +40,9 @@ def ask(neurons):
 
     def make(*tasks, journal=None, rule=None):
         tasks = tasks or (letters(),)
-        benchmarks = {task.name: of_examples(neurons.model, task).gold_alone() for task in tasks}
+        benchmarks = {
+            task.name: example_tasks(neurons.model, task).benchmarks[task.name] for task in tasks
+        }
         splits = {}
         for name, benchmark in benchmarks.items():
             every = tuple(range(len(benchmark.items)))
@@ -50,30 +51,10 @@ def ask(neurons):
         workspace = Workspace(journal)
         run = Run(
             neurons.model,
-            _task_set(benchmarks, splits, parts),
+            with_golds(benchmarks, splits, parts),
             workspace,
             settings={"verb": "test"},
         )
         return NeuronRun(run, neurons, rule or RuleOptions(steps=3))
-
-    return make
-
-
-@pytest.fixture
-def expecting(ask):
-    """Returns a function that makes a run with expected steps, and a function with its counts."""
-
-    def make(steps_of):
-        run = ask(letters(4), letters(3, name="others", start=12), rule=RuleOptions(count=4))
-        reports, steps = [], steps_of(run)
-        run.run.stages = Stages(lambda stage, progress: reports.append(progress))
-        run.run.stages.expect(steps)
-
-        def counts():
-            run.run.stages.enter("the end")
-            run.run.stages.at(0, 0, 0)
-            return reports[-1].done, reports[-1].total, sum(step.rows for step in steps)
-
-        return run, counts
 
     return make

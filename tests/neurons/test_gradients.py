@@ -8,7 +8,7 @@ from neurons.slow import slow_scores
 
 from broca.engine import Engine
 from broca.models import GatedModel, neuron_blocks
-from broca.neurons.gradients import Attributor, IntegratedGradients, steps_of
+from broca.neurons.gradients import Attributor, IntegratedGradients, ItemScores, steps_of
 from broca.tasks import Request
 from broca.testing import tiny_tokenizer
 
@@ -30,9 +30,10 @@ def attributed(model, *, alphas=None, budget=None, requests=REQUESTS):
         alphas=alphas or steps_of(STEPS),
         token_budget=budget,
     )
-    attributions = {}
-    attributor.run(requests, attributions.__setitem__)
-    return [attributions[position] for position in range(len(requests))]
+    scores = ItemScores.of(attributor.run(requests))
+    return [
+        ItemScores(*(part[row] for part in vars(scores).values())) for row in range(len(requests))
+    ]
 
 
 def likely(model, context, length):

@@ -7,16 +7,18 @@ from neurons.conftest import letters
 
 from broca.errors import TaskUnusable
 from broca.neurons.items import example_tasks, left_out, neuron_tasks
-from broca.options import DataOptions, TaskOptions
+from broca.options import DataOptions, RunOptions, TaskOptions
+from broca.runs.run import Run
+from broca.runs.task_sets import TaskSet
+from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, RequestTokenizer
 
 
 def cut(model, parts, *, max_length=None, **options):
     """Returns the neuron tasks of a model with a few items."""
-    return neuron_tasks(
-        model, parts, Catalog(), report_items=5, task_options=TaskOptions(max_length=max_length),
-        data_options=DataOptions(items=6, **options),
-    )  # fmt: skip
+    run_options = RunOptions(task_options=TaskOptions(max_length=max_length))
+    run = Run(model, TaskSet(), Workspace(), run_options)
+    return neuron_tasks(run, parts, DataOptions(items=6, **options), report_items=5)
 
 
 def test_items_are_cut_as_every_verb_cuts_them(reference):

@@ -9,12 +9,9 @@ import pytest
 from neurons.conftest import letters
 
 from broca.errors import BadInput
-from broca.neurons.methods import (
-    NEURON_METHODS,
-    choose_neurons,
-)
+from broca.neurons.methods import NEURON_METHODS, choose_neurons
 from broca.neurons.neuron_run import NeuronRun
-from broca.options import MethodOptions, RuleOptions
+from broca.options import RuleOptions
 
 RULE = RuleOptions(count=6, steps=3)
 
@@ -23,8 +20,7 @@ RULE = RuleOptions(count=6, steps=3)
 def test_every_method_gives_the_wanted_number(ask, method):
     """Every method selects `count` neurons, so methods can be compared at equal count."""
     run = ask(letters(6), letters(4, name="others", start=12), rule=RULE)
-    options = MethodOptions()
-    choice = choose_neurons(run, "letters", method=method, options=options, contrast=["others"])
+    choice = choose_neurons(run, "letters", method=method, contrast=["others"])
     assert len(choice.columns) == 6
     assert choice.columns.tolist() == sorted(set(choice.columns.tolist()))
 
@@ -62,13 +58,6 @@ def test_methods_say_what_they_lack(ask, method, message):
     """The message names the missing or unknown option."""
     with pytest.raises(BadInput, match=message):
         choose_neurons(ask(letters(2)), "letters", method=method)
-
-
-def test_every_record_is_complete():
-    """A record has its own name as its key, and a phrase for the docs; only one needs others."""
-    assert [record.name for record in NEURON_METHODS.values()] == list(NEURON_METHODS)
-    assert all(record.help and not record.help.endswith(".") for record in NEURON_METHODS.values())
-    assert [name for name, record in NEURON_METHODS.items() if record.compares] == ["activation"]
 
 
 def test_names_of_methods_are_read_without_torch():

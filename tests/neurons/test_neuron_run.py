@@ -11,6 +11,7 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons.gradients import Attributor
+from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.selection import EMPTY
 from broca.options import RuleOptions
 
@@ -57,9 +58,9 @@ def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     computed = []
     original = Attributor.run
 
-    def counted(self, requests, store):
+    def counted(self, requests):
         computed.append(len(requests))
-        original(self, requests, store)
+        return original(self, requests)
 
     monkeypatch.setattr(Attributor, "run", counted)
     journal = tmp_path / "j.sqlite"
@@ -114,3 +115,18 @@ def test_scores_and_losses_are_the_tasks_own(ask):
     before, after = np.array([1.0, 1, 1, 0]), np.array([1.0, 0, 0, 0])
     assert run.score("letters", before).value == 0.75
     assert run.lost("letters", before, after).value == 0.5
+
+
+def test_masks_ablate_the_components_of_the_same_names(neurons):
+    """Masks account for the heads before the neurons; an empty set ablates nothing."""
+    masks = neurons.masks([np.array([0, 70]), EMPTY])
+    names = np.array(neurons.model.components.names)
+    assert names[masks[0]].tolist() == ["L0N0", "L1N6"] == list(neurons.names([0, 70]))
+    assert not masks[1].any()
+    assert set(neurons.parameter_counts().tolist()) == {3 * 32}  # of `down`, `gate` and `up`
+
+
+def test_a_model_without_neuron_gates_is_refused(tiny):
+    """A model that was loaded with head gates alone is refused, as it cannot ablate neurons."""
+    with pytest.raises(BadInput, match="`components` 'neurons'"):
+        NeuronModel(tiny)

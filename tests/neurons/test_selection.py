@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput
-from broca.neurons.selection import commonality_set, item_set, standardized
-from broca.options import RuleOptions
+from broca.neurons.selection import (
+    EMPTY,
+    commonality_set,
+    item_set,
+    random_sets,
+    shared,
+    standardized,
+)
+from broca.options import DrawOptions, RuleOptions
 
 LAYERS = np.repeat([0, 1], 50)
 
@@ -77,3 +84,43 @@ def test_wrong_values_are_refused(wrong):
     """The message names the wrong option."""
     with pytest.raises(BadInput, match=next(iter(wrong))):
         RuleOptions(**wrong)
+
+
+def test_overlap_is_what_the_definitions_say():
+    """Two common neurons are 2/4 of the first set, 2/3 of the second and 2/5 of the union."""
+    common = shared(np.array([1, 2, 3, 4]), np.array([3, 4, 9]), neurons=200)
+    assert (common.common, common.of_first, common.of_second) == (2, 0.5, pytest.approx(2 / 3))
+    assert (common.of_larger, common.iou) == (0.5, pytest.approx(2 / 5))
+    empty = shared(EMPTY, np.array([1]), neurons=10)
+    assert (empty.of_first, empty.of_second) == (None, 0)
+    assert shared(EMPTY, EMPTY, neurons=10).iou is None
+
+
+def test_expectation_is_that_of_random_sets():
+    """Expected overlaps agree with simulated random sets, IoU to first order."""
+    rng = np.random.default_rng(0)
+    draws = [
+        shared(rng.choice(200, 30, replace=False), rng.choice(200, 50, replace=False), neurons=200)
+        for _ in range(2000)
+    ]
+    assert np.mean([draw.of_larger for draw in draws]) == pytest.approx(
+        draws[0].expected_of_larger, rel=0.03
+    )
+    assert np.mean([draw.iou for draw in draws]) == pytest.approx(draws[0].expected_iou, rel=0.05)
+
+
+@pytest.mark.parametrize("matching", ["size", "layer"])
+def test_random_sets_match_and_avoid_the_located(matching):
+    """Random sets have the same size, are disjoint from the located, differ and are repeatable."""
+    like, layers = np.array([0, 1, 2, 60, 199]), np.repeat([0, 1, 2, 3], 50)
+    sets = random_sets(like, layers, DrawOptions(draws=5, matching=matching), seed=0)
+    for columns in sets:
+        assert len(columns) == len(set(columns.tolist())) == 5
+        assert not set(columns.tolist()) & set(like.tolist())
+        if matching == "layer":
+            assert np.bincount(layers[columns], minlength=4).tolist() == [3, 1, 0, 1]
+    assert len({columns.tobytes() for columns in sets}) == 5
+    again = random_sets(like, layers, DrawOptions(draws=3, matching=matching), seed=0)
+    assert all(np.array_equal(first, second) for first, second in zip(again, sets, strict=False))
+    with pytest.raises(BadInput, match="raise `sigma`"):
+        random_sets(np.arange(150), layers, DrawOptions(draws=1), seed=0)

@@ -167,7 +167,7 @@ def test_trained_weights_are_kept_and_taken_again(neurons, golds, tmp_path, monk
     done = trained(neurons, training, tmp_path)
     assert trained(neurons, training).delta.digest == done.delta.digest
     (file,) = tmp_path.iterdir()
-    assert file.name == f"{training.digest(neurons)}.safetensors"
+    assert file.name == f"{training.digest(neurons)}.pt"
     original, calls = tuning._train, []
     monkeypatch.setattr(tuning, "_train", lambda *args: calls.append(1) or original(*args))
     again = trained(neurons, training, tmp_path)

@@ -9,61 +9,10 @@ from broca.tasks import Catalog, RequestTokenizer, Task, TaskOptions
 from broca.testing import tiny_tokenizer
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    """A byte-level tokenizer."""
-    return RequestTokenizer(tiny_tokenizer(), max_length=256)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with a small task of the user."""
-    data = [{"question": f"{n} + 1 =", "answer": str(n + 1)} for n in range(20)]
-    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(document) for document in data))
-    (tmp_path / "plus_one.yaml").write_text(
-        f"""
-task: plus_one
-dataset_path: json
-dataset_kwargs:
-  data_files:
-    test: {tmp_path / "data.jsonl"}
-test_split: test
-output_type: generate_until
-doc_to_text: "{{{{question}}}}"
-doc_to_target: "{{{{answer}}}}"
-generation_kwargs:
-  until: ["\\n"]
-  max_gen_toks: 4
-metric_list:
-  - metric: exact_match
-"""
-    )
-    return tmp_path
-
-
-def test_task_of_a_folder_is_loaded(folder, tokenizer):
-    """Prompts, targets and limits come from the YAML file."""
-    catalog = Catalog(folder)
-    assert catalog.included == ("plus_one",)
-    benchmark = catalog.load("plus_one", tokenizer)
-    assert len(benchmark.items) == 20
-    assert benchmark.items[3].prompt == "3 + 1 ="
-    assert benchmark.items[3].target == "4"
-    assert benchmark.items[3].requests[0].max_new_tokens == 4
-    assert "\n" in benchmark.items[3].requests[0].stop
-
-
 def test_unknown_task_is_refused_with_the_nearest_name(tokenizer):
     """An unknown name is refused with the nearest name of a task."""
     with pytest.raises(UnknownName, match="'additoin' is unknown; did you mean 'addition'"):
         Catalog().load("additoin", tokenizer)
-
-
-def test_task_whose_data_are_missing_is_refused(folder, tokenizer):
-    """A task without its data is refused; the message names the missing file."""
-    (folder / "data.jsonl").unlink()
-    with pytest.raises(TaskUnusable, match=r"'plus_one' could not be loaded.*data\.jsonl"):
-        Catalog(folder).load("plus_one", tokenizer)
 
 
 def test_folder_that_does_not_exist_is_refused():
@@ -78,24 +27,24 @@ def test_folder_without_tasks_is_refused(tmp_path):
         Catalog(tmp_path)
 
 
-def test_a_group_of_a_folder_may_name_tasks_of_lm_eval(folder, tokenizer, monkeypatch):
+def test_a_group_of_a_folder_may_name_tasks_of_lm_eval(folder, tokenizer):
     """A folder's group may have members of the folder and of lm-eval."""
-    text = (folder / "plus_one.yaml").read_text().replace("task: plus_one", "task: gsm8k_own")
+    text = (folder / "good.yaml").read_text().replace("task: good", "task: gsm8k_own")
     (folder / "own.yaml").write_text(text)
     (folder / "both.yaml").write_text("group: both\ntask: [gsm8k, gsm8k_own]\n")
-    (folder / "near.yaml").write_text("group: near\ntask: [gsm8k_own, plus_one]\n")
+    (folder / "near.yaml").write_text("group: near\ntask: [gsm8k_own, good]\n")
     catalog = Catalog(folder)
     assert catalog.included_groups == ("both", "near")
-    assert catalog.load("near", tokenizer).task_names == ("gsm8k_own", "plus_one")
+    assert catalog.load("near", tokenizer).task_names == ("gsm8k_own", "good")
     with pytest.raises(TaskUnusable, match="openai/gsm8k"):  # the data are on the hub
         catalog.load("both", tokenizer)
 
 
 def test_names_are_refused_before_anything_is_built(folder, tokenizer):
     """Unknown names and unreadable files of examples are refused without reading data."""
-    (folder / "data.jsonl").unlink()
+    (folder / "good.jsonl").unlink()
     catalog = Catalog(folder)
-    catalog.require_names(["plus_one", "addition", "gsm8k", "data:gsm8k", "general"])
+    catalog.require_names(["good", "addition", "gsm8k", "data:gsm8k", "general"])
     with pytest.raises(UnknownName, match="'gsm9k' is unknown; did you mean 'gsm8k'"):
         catalog.require_names(["addition", "gsm9k"])
     with pytest.raises(BadInput, match=r"none\.jsonl"):
@@ -106,17 +55,17 @@ def test_options_of_a_task_are_refused_before_a_model_is_needed(folder, tokenize
     """A bad metric, split or reference is refused without a model; loaded data are reused."""
     catalog = Catalog(folder)
     with pytest.raises(TaskUnusable, match="no metric 'exact_mach'; did you mean 'exact_match'"):
-        catalog.require("plus_one", TaskOptions(metric="exact_mach"))
+        catalog.require("good", TaskOptions(metric="exact_mach"))
     with pytest.raises(TaskUnusable, match="has no split 'train'"):
-        catalog.require("plus_one", TaskOptions(locate_split="train"))
+        catalog.require("good", TaskOptions(locate_split="train"))
     with pytest.raises(BadInput, match="`reference`"):
-        catalog.require("plus_one", TaskOptions(reference="none.py:f"))
+        catalog.require("good", TaskOptions(reference="none.py:f"))
     with pytest.raises(TaskUnusable, match="no metric 'f1'"):
-        catalog.require(Task("plus_one", metric="f1"))
+        catalog.require(Task("good", metric="f1"))
     catalog = Catalog(folder)
-    catalog.require("plus_one")
-    (folder / "data.jsonl").unlink()
-    assert len(catalog.load("plus_one", tokenizer).items) == 20
+    catalog.require("good")
+    (folder / "good.jsonl").unlink()
+    assert len(catalog.load("good", tokenizer).items) == 10
 
 
 PAIRS = [(f"{number} + 0 =", f" {number}") for number in range(10)]
@@ -124,15 +73,15 @@ PAIRS = [(f"{number} + 0 =", f" {number}") for number in range(10)]
 
 def test_own_tasks_are_known_by_their_names(folder, tokenizer):
     """A task object that was given once is found by name; a second of that name is refused."""
-    catalog, task = Catalog(folder), Task.from_examples(PAIRS, name="plus_one")
+    catalog, task = Catalog(folder), Task.from_examples(PAIRS, name="good")
     assert catalog.name_of("addition") == "addition"
-    assert catalog.name_of(task) == catalog.name_of(task) == "plus_one"
-    assert catalog.load("plus_one", tokenizer).items[3].target == " 3"
-    assert catalog.names_of([task, "addition "]) == ["plus_one", "addition"]
-    assert catalog.names_of(task) == ["plus_one"]
+    assert catalog.name_of(task) == catalog.name_of(task) == "good"
+    assert catalog.load("good", tokenizer).items[3].target == " 3"
+    assert catalog.names_of([task, "addition "]) == ["good", "addition"]
+    assert catalog.names_of(task) == ["good"]
     assert catalog.names_of("a, b,") == ["a", "b"]
-    with pytest.raises(BadInput, match="two tasks are called 'plus_one'"):
-        catalog.name_of(Task.from_examples(PAIRS, name="plus_one"))
+    with pytest.raises(BadInput, match="two tasks are called 'good'"):
+        catalog.name_of(Task.from_examples(PAIRS, name="good"))
     with pytest.raises(BadInput, match=r"`task` must be a name or a broca\.Task, not list"):
         catalog.name_of(PAIRS)
 
@@ -145,18 +94,18 @@ def test_own_examples_are_told_from_other_tasks(folder):
     assert catalog.is_own("some/file.jsonl")
     assert catalog.is_own(Task("other.jsonl"))
     assert catalog.is_own("data:gsm8k")
-    assert not catalog.is_own("plus_one")
+    assert not catalog.is_own("good")
     assert not catalog.is_own(Task("addition", metric="exact_match"))
 
 
 def test_a_named_task_takes_its_own_metric(folder, tokenizer):
     """A task's metric is a name or a function; the caller's `metric` takes precedence."""
     catalog = Catalog(folder)
-    task = Task("plus_one", metric=lambda output, answer: 7.0)
+    task = Task("good", metric=lambda output, answer: 7.0)
     assert catalog.load(task, tokenizer).rescored
     assert not catalog.load(task, tokenizer, metric="exact_match").rescored
     with pytest.raises(TaskUnusable, match="has no metric 'f1'"):
-        Catalog(folder).load(Task("plus_one", metric="f1"), tokenizer)
+        Catalog(folder).load(Task("good", metric="f1"), tokenizer)
 
 
 def test_settings_of_a_file_are_kept_with_its_path(tmp_path, tokenizer):
@@ -173,14 +122,14 @@ def test_settings_of_a_file_are_kept_with_its_path(tmp_path, tokenizer):
 def test_equal_tasks_are_built_once(folder, tokenizer):
     """A catalog returns the same benchmark for equal options, metric and tokenizer."""
     catalog = Catalog(folder)
-    benchmark = catalog.load("plus_one", tokenizer)
-    assert catalog.load("plus_one", tokenizer, options=TaskOptions()) is benchmark
-    same = RequestTokenizer(tokenizer._tokenizer, max_length=256)
-    assert catalog.load("plus_one", same) is benchmark
+    benchmark = catalog.load("good", tokenizer)
+    assert catalog.load("good", tokenizer, options=TaskOptions()) is benchmark
+    same = RequestTokenizer(tokenizer._tokenizer, max_length=1024)
+    assert catalog.load("good", same) is benchmark
     for other, settings in [
         (tokenizer, {"options": TaskOptions(limit=9)}),
         (tokenizer, {"metric": "exact_match"}),
-        (RequestTokenizer(tokenizer._tokenizer, max_length=128), {}),
-        (RequestTokenizer(tiny_tokenizer(), max_length=256), {}),
+        (RequestTokenizer(tokenizer._tokenizer, max_length=512), {}),
+        (RequestTokenizer(tiny_tokenizer(), max_length=1024), {}),
     ]:
-        assert catalog.load("plus_one", other, **settings) is not benchmark
+        assert catalog.load("good", other, **settings) is not benchmark

@@ -41,9 +41,7 @@ def test_planted_heads_transfer(sorting):
 
 def test_the_record_is_json_and_a_page(sorting):
     """JSON and page name every source of a transfer."""
-    from broca.results.pages import render_stress_page
-
-    html = render_stress_page(sorting)
+    html = sorting.page()
     assert "transfers" in html
     for shift in sorting.shifts:
         assert shift.source in html

@@ -17,12 +17,12 @@ from broca.tasks.margins import Margin
 _COST = 8
 """Cost of a token in the budget while its activations are kept for the backward pass."""
 
-Row = tuple[Margin, int, int]
+MarginRow = tuple[Margin, int, int]
 """A margin, its row of the gates, and its row of the donors."""
 
 
 def differentiate(
-    lane: Lane, masks: Tensor, rows: Sequence[Row]
+    lane: Lane, masks: Tensor, rows: Sequence[MarginRow]
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Computes margins of rows and their gradients with respect to the gates.
 
@@ -53,7 +53,7 @@ def differentiate(
 
 @torch.enable_grad()
 def _batch(
-    lane: Lane, masks: Tensor, rows: Sequence[Row]
+    lane: Lane, masks: Tensor, rows: Sequence[MarginRow]
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Computes the margins and gradients of rows that fit memory together."""
     readings: dict[tuple[int, tuple[int, ...]], Work] = {}

@@ -143,7 +143,7 @@ class ExportRequest:
             return None
         if found.ablation != self.ablation:
             return None
-        return HeldOut(found.task, found.verdict, found.drops, found.baseline, found.after)
+        return HeldOut(found.task, found.verdict, found.drops)
 
     def loading(self, options: ModelOptions) -> ModelOptions:
         """Returns options that load the components' kinds, with an adapter in weights to write.

@@ -14,7 +14,7 @@ of many items share a batch, and one backward pass gives the gradients of all of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -45,35 +45,37 @@ _BACKWARD_COST = 8
 
 
 @dataclass(frozen=True)
-class Attribution:
-    """The scores of an item.
+class ItemScores:
+    """The scores of neurons on some items; neurons are ordered layer by layer.
 
     Attributes:
-        scores: Scores of the neurons, layer by layer, `(neurons,)`.
-        activations: Mean activations at the tokens before the answer's tokens, `(neurons,)`.
-        probability: Mean p(gold token) over the answer's tokens.
+        scores: Scores, `(items, neurons)`.
+        activations: Mean activation at the tokens before the answer's tokens, `(items, neurons)`.
+        probability: Mean p(gold token) over the answer's tokens, `(items,)`.
         residual: |sum of a layer's scores - (p at full activations - p at zero activations)|, mean
-            over the layers and the answer's tokens: the integration error; NaN with a single step.
+            over the layers and the answer's tokens: the integration error; NaN with a single step,
+            `(items,)`.
     """
 
     scores: NDArray[np.float32]
     activations: NDArray[np.float32]
-    probability: float
-    residual: float
+    probability: NDArray[np.float32]
+    residual: NDArray[np.float32]
 
-    @property
-    def vector(self) -> NDArray[np.float32]:
-        """All fields as one vector, `(2 * neurons + 2,)`."""
-        ends = np.array([self.probability, self.residual], dtype=np.float32)
-        return np.concatenate([self.scores, self.activations, ends])
+    @classmethod
+    def of(cls, vectors: Sequence[NDArray[np.float32]]) -> ItemScores:
+        """Reads the vectors of observations, `(items, 2 * neurons + 2)`."""
+        rows = np.stack(vectors)
+        count = rows.shape[1] // 2 - 1
+        return cls(rows[:, :count], rows[:, count:-2], rows[:, -2], rows[:, -1])
 
 
 @dataclass(frozen=True)
 class IntegratedGradients:
     """The scores of every neuron for an item, as an observation.
 
-    Its vector contains the scores, the activations, the probability and the residual of an
-    `Attribution`, `(2 * neurons + 2,)`.
+    Its vector holds scores, activations, probability and residual, `(2 * neurons + 2,)`; see
+    `ItemScores`.
 
     Attributes:
         prompt: Tokens of the prompt.
@@ -105,14 +107,13 @@ class IntegratedGradients:
             alphas=observations[0].alphas,
             token_budget=engine.token_budget,
         )
-        attributions: dict[int, Attribution] = {}
         requests = [
             Request("loglikelihood", observation.prompt, observation.answer)
             for observation in observations
         ]
-        attributor.run(requests, attributions.__setitem__)
+        vectors = attributor.run(requests)
         engine.observed_tokens += attributor.tokens
-        return [attributions[place].vector for place in range(len(observations))]
+        return vectors
 
 
 @dataclass(frozen=True)
@@ -159,16 +160,16 @@ class Attributor:
         self.tokens = 0
         """Number of tokens so far; a step counts as one, because the other tokens are kept."""
 
-    def run(self, requests: Sequence[Request], store: Callable[[int, Attribution], None]) -> None:
-        """Scores every request's continuation.
+    def run(self, requests: Sequence[Request]) -> list[NDArray[np.float32]]:
+        """Returns the vector of every request's continuation; see `ItemScores`.
 
         Args:
             requests: Contexts with their gold answers.
-            store: Receives the position of a request and its scores when they are known.
 
         Raises:
             BadLogits: The model returned NaN or infinite logits.
         """
+        vectors: dict[int, NDArray[np.float32]] = {}
         groups: dict[tuple[int, int], list[int]] = {}
         for position, request in enumerate(requests):
             shape = (len(request.context), len(request.continuation))
@@ -182,11 +183,13 @@ class Attributor:
                 cost=_KEPT_COST,
             )
             with self._model.in_use():
-                for batch, attributions in batches:
-                    for position, attribution in zip(batch, attributions, strict=True):
-                        store(position, attribution)
+                for batch, measured in batches:
+                    vectors |= zip(batch, measured, strict=True)
+        return [vectors[position] for position in range(len(requests))]
 
-    def _batch(self, requests: list[Request], positions: Sequence[int]) -> list[Attribution]:
+    def _batch(
+        self, requests: list[Request], positions: Sequence[int]
+    ) -> Iterable[NDArray[np.float32]]:
         read = self._read(requests, positions)
         items, answer = read.answers.shape
         scores = torch.zeros(items, self._neurons, device=self._model.device)
@@ -202,16 +205,11 @@ class Attributor:
                 activations[:, columns] += activation.to(scores) / answer
                 miss = summed.sum(1) - (ends[:, 1] - ends[:, 0])
                 residual += miss.abs().to(residual) / (answer * len(self._blocks))
-        single = len(self._alphas) < 2
-        return [
-            Attribution(
-                scores[item].cpu().numpy(),
-                activations[item].cpu().numpy(),
-                float(read.probability[item].mean()),
-                float("nan") if single else float(residual[item]),
-            )
-            for item in range(items)
-        ]
+        if len(self._alphas) < 2:
+            residual[:] = torch.nan
+        ends = torch.stack([read.probability.mean(1).to(residual), residual], 1)
+        vectors: NDArray[np.float32] = torch.cat([scores, activations, ends], 1).cpu().numpy()
+        return vectors
 
     @torch.no_grad()
     def _read(self, requests: list[Request], positions: Sequence[int]) -> _Read:

@@ -19,17 +19,17 @@ from broca.neurons.selection import Columns, commonality_set, data_set_scores, s
 from broca.options import MethodOptions, RuleOptions
 
 if TYPE_CHECKING:
-    from broca.neurons.neuron_run import ItemPlaces, ItemScores, NeuronRun
+    from broca.neurons.gradients import ItemScores
+    from broca.neurons.neuron_run import ItemPlaces, NeuronRun
 
     Selected = tuple[NDArray[np.float64], Columns, ItemScores | None]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NeuronMethod:
     """The record of a method of selecting neurons.
 
     Attributes:
-        name: Name of the method in `method`.
         help: The score of a neuron, for the docs.
         select: Returns the scores of all neurons, `(neurons,)`, the selected neurons, sorted, and
             the scores of the items, if it has any. It takes the run, the items, the items of other
@@ -37,7 +37,6 @@ class NeuronMethod:
         compares: Whether it compares with other tasks.
     """
 
-    name: str
     help: str
     select: Callable[[NeuronRun, ItemPlaces, Sequence[ItemPlaces], MethodOptions], Selected]
     compares: bool = False
@@ -98,13 +97,8 @@ def choose_neurons(
     if record.compares and not contrast:
         raise BadInput(f"`method` {method} compares with other tasks: name some in `others`")
     run.stages.enter(f"scoring neurons on {task}")
-    others = _others(run, record, contrast)
+    others = [run.places(name) for name in contrast] if record.compares else []
     return Choice(method, *record.select(run, run.places(task), others, options or MethodOptions()))
-
-
-def _others(run: NeuronRun, record: NeuronMethod, contrast: Sequence[str]) -> list[ItemPlaces]:
-    """Returns the items of every other task that a method compares with."""
-    return [run.places(name) for name in contrast] if record.compares else []
 
 
 def require_some(choice: Choice, task: str) -> Choice:
@@ -136,8 +130,8 @@ def _commonality(
     integrated: bool = True,
 ) -> Selected:
     items, layers = run.item_scores(places, integrated=integrated), run.neurons.layers
-    columns = commonality_set(items.scores, layers, run.rule)
-    return data_set_scores(items.scores, layers, run.rule), columns, items
+    scores = data_set_scores(items.scores, layers, run.rule)
+    return scores, commonality_set(items.scores, layers, run.rule), items
 
 
 def _knowledge(
@@ -183,30 +177,21 @@ def _random(
     return scores, _best(scores, neurons.layers, run.rule), None
 
 
-_RECORDS = (
-    NeuronMethod(
-        name="cnl",
-        help="commonality neurons: the integrated gradient of p(answer)",
-        select=_commonality,
+NEURON_METHODS = {
+    "cnl": NeuronMethod("commonality neurons: the integrated gradient of p(answer)", _commonality),
+    "knowledge-neurons": NeuronMethod(
+        "the share of items whose integrated gradient exceeds a share of the item's highest",
+        _knowledge,
     ),
-    NeuronMethod(
-        name="knowledge-neurons",
-        help="the share of items whose integrated gradient exceeds a share of the item's highest",
-        select=_knowledge,
-    ),
-    NeuronMethod(
-        name="activation",
-        help="the difference of its mean activation from other tasks, in standard deviations",
-        select=_activation,
+    "activation": NeuronMethod(
+        "the difference of its mean activation from other tasks, in standard deviations",
+        _activation,
         compares=True,
     ),
-    NeuronMethod(
-        name="gradient",
-        help="gradient x activation: the integrated gradient in one step",
-        select=partial(_commonality, integrated=False),
+    "gradient": NeuronMethod(
+        "gradient x activation: the integrated gradient in one step",
+        partial(_commonality, integrated=False),
     ),
-    NeuronMethod(name="random", help="a random number; draws a given number", select=_random),
-)
-
-NEURON_METHODS = {record.name: record for record in _RECORDS}
+    "random": NeuronMethod("a random number; draws a given number", _random),
+}
 """Every method of selecting neurons by the name that `method` accepts."""

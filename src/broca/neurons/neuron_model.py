@@ -75,25 +75,6 @@ class NeuronModel:
         """Returns the names of some neurons."""
         return tuple(self.name(int(column)) for column in columns)
 
-    def columns(self, names: Sequence[str]) -> Columns:
-        """Returns the columns of named neurons, sorted.
-
-        Raises:
-            BadInput: The model has no neuron of a name.
-        """
-        columns = set()
-        width = {block.layer: block.width for block in self.blocks}
-        for name in names:
-            neuron = Component.parse(name)
-            index = neuron.index or 0
-            if neuron.kind != "neuron" or not 0 <= index < width.get(neuron.layer, 0):
-                raise BadInput(
-                    f"the model has no neuron '{name}': it has {len(self)}, from {self.name(0)} to "
-                    f"{self.name(len(self) - 1)}"
-                )
-            columns.add(self.first_column[neuron.layer] + index)
-        return np.array(sorted(columns), dtype=np.intp)
-
     @cached_property
     def slices(self) -> dict[int, tuple[Slice, ...]]:
         """The parameters of the neurons, layer by layer."""

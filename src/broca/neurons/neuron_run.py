@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from broca.engine import WeightDelta
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.neurons.gradients import IntegratedGradients, steps_of
+from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
 from broca.neurons.items import left_out, neuron_tasks
 from broca.neurons.neuron_model import NeuronModel
 from broca.neurons.selection import Columns, item_set, standardized
@@ -26,7 +26,6 @@ from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
 from broca.runs.task_sets import Part, TaskSet, other_tasks
 from broca.tasks import Benchmark, Request, Task
-from broca.verification import Trial
 from broca.verification.statistics import bootstrap_interval, interval_of
 
 ItemPlaces = NDArray[np.intp]
@@ -69,23 +68,6 @@ def open_neurons(
             data if isinstance(data, DataOptions) else DataOptions(),
             settings,
         )
-
-
-@dataclass(frozen=True)
-class ItemScores:
-    """The scores of neurons on some items.
-
-    Attributes:
-        scores: Scores, `(items, neurons)`.
-        activations: Mean activation before the answer's tokens, `(items, neurons)`.
-        probability: p(gold token), `(items,)`.
-        residual: Completeness error of the steps, `(items,)`.
-    """
-
-    scores: NDArray[np.float32]
-    activations: NDArray[np.float32]
-    probability: NDArray[np.float32]
-    residual: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -153,14 +135,8 @@ class NeuronRun:
         """
         if not isinstance(tasks, TaskSet):
             self.stages.enter("building the tasks")
-            tasks = neuron_tasks(
-                self.run.model,
-                tasks,
-                self.run.catalog,
-                report_items=self.settings.get("report_items", 0),
-                task_options=self.run.options.task_options,
-                data_options=self.data,
-            )
+            report_items = self.settings.get("report_items", 0)
+            tasks = neuron_tasks(self.run, tasks, self.data, report_items=report_items)
         settings = {"verb": f"neurons {verb}", **self.settings}
         return replace(self, run=self.run.on(tasks, settings=settings))
 
@@ -176,6 +152,13 @@ class NeuronRun:
     def benchmark(self, name: str) -> Benchmark:
         """Returns a task of the run."""
         return self.run.tasks.benchmarks[name]
+
+    def relation(self, first: str, second: str) -> str:
+        """Returns the relation of two tasks: `same data`, or same or other capability."""
+        if first == second:
+            return "same data"
+        same = self.benchmark(first).capability == self.benchmark(second).capability
+        return "same capability" if same else "other capability"
 
     def documents(self, places: ItemPlaces) -> list[Any]:
         """Returns the documents of some items."""
@@ -207,14 +190,7 @@ class NeuronRun:
             )
             for gold in self.golds(places)
         ]
-        vectors = np.stack(self.run.observe(observations))
-        count = len(self.neurons)
-        return ItemScores(
-            scores=vectors[:, :count],
-            activations=vectors[:, count : 2 * count],
-            probability=vectors[:, -2],
-            residual=vectors[:, -1],
-        )
+        return ItemScores.of(self.run.observe(observations))
 
     def scaled(self, places: ItemPlaces, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
         """Measures all items under every set: the tasks' metrics and the gold answers' likelihood.
@@ -237,7 +213,6 @@ class NeuronRun:
         index: Sequence[int] | NDArray[np.intp],
         *,
         factor: float = 0.0,
-        role: str = "scores",
     ) -> NDArray[np.float64]:
         """Measures the log-probability of whole gold answers, in nats, `(rows,)`.
 
@@ -246,7 +221,6 @@ class NeuronRun:
             sets: Neurons that are scaled.
             index: Set of every row, `(rows,)`.
             factor: Factor of the neurons' activations.
-            role: Purpose of the rows: `search` or `scores`.
         """
         plan = Plan(
             self.neurons.masks(sets),
@@ -256,41 +230,18 @@ class NeuronRun:
             scale=_scale(factor),
         )
         tokens = np.array([len(gold.continuation) for gold in self.golds(places)])
-        measured: NDArray[np.float64] = self.run.measure(plan, role=role).responses * tokens
+        measured: NDArray[np.float64] = self.run.measure(plan).responses * tokens
         return measured
 
-    def slopes(self, places: ItemPlaces, sets: Sequence[Columns]) -> NDArray[np.float32]:
-        """Measures the derivatives of the gold answers' mean log-probability, row by row.
-
-        Args:
-            places: Item of every row, `(rows,)`.
-            sets: Ablated neurons of every row.
-
-        Returns:
-            Derivatives with respect to every neuron's gate, `(rows, neurons)`, in nats per token.
-        """
-        plan = Plan(
-            self.neurons.masks(sets),
-            np.arange(len(sets), dtype=np.intp),
-            places,
-            gradients=True,
-            response="margin",
-        )
-        return self.run.measure(plan, role="search").slopes()[:, self.neurons.gates]
-
-    def item_sets(self, places: ItemPlaces) -> list[Columns]:
-        """Returns the neurons that stand out on each item."""
+    def item_sets(self, places: ItemPlaces, task: str) -> list[Columns]:
+        """Returns the neurons that stand out on each of some items of a task."""
+        self.stages.enter(f"scoring neurons on {task}")
         scores = self.item_scores(places).scores
         return [item_set(item, self.neurons.layers, self.rule) for item in scores]
 
     def changed(self, delta: WeightDelta) -> NeuronRun:
         """Returns the run on the model with changed weights."""
         return replace(self, run=self.run.changed(delta))
-
-    @property
-    def trial(self) -> Trial:
-        """Returns the tasks with their `report` items."""
-        return self.run.tasks.trial("report")
 
     def difference(self, first: Values, second: Values) -> Interval:
         """Returns the mean difference of paired values with its bootstrap interval."""
@@ -309,20 +260,20 @@ class NeuronRun:
 
     def lost(self, name: str, before: Values, after: Values) -> Interval:
         """Returns the loss of a task's score between responses to its `report` items."""
-        aggregate = self.trial.aggregation(name, before)
+        aggregate = self.run.tasks.trial().aggregation(name, before)
         seed = [self.seed, _INTERVALS]
         return bootstrap_interval(before, after, seed=seed, aggregate=aggregate)
 
     def score(self, name: str, values: Values) -> Interval:
         """Returns a task's score from responses to its `report` items, as its metric counts."""
         sign = 1.0 if self.benchmark(name).higher_is_better else -1.0
-        aggregate = self.trial.aggregation(name, values)
+        aggregate = self.run.tasks.trial().aggregation(name, values)
         if aggregate is None:
             return self.mean(sign * values)
         rng = np.random.default_rng([self.seed, _INTERVALS])
         draws = [rng.integers(len(values), size=len(values)) for _ in range(2000)]
         scores = np.array([sign * aggregate(values[drawn], drawn) for drawn in draws])
-        return interval_of(self.trial.score(name, values), scores)
+        return interval_of(self.run.tasks.trial().score(name, values), scores)
 
 
 def neuron_set(run: NeuronRun, task: str, choice: Any) -> NeuronSet:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.decoupling import ItemPair
 from broca.tasks import shipped_folder
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.examples import Task, names_file
@@ -37,7 +38,25 @@ CAPITAL_WORDINGS = (
 
 _LETTERS = "ABCD"
 
+PAIRS = "pairs"
+"""Name of the task of all items of some pairs."""
+
 Example = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ItemPair:
+    """Two items and their relation.
+
+    Attributes:
+        relation: Relation, such as `same capability, other content`.
+        first: The first example: `prompt` and `answer`.
+        second: The second example.
+    """
+
+    relation: str
+    first: Example
+    second: Example
 
 
 def _example(prompt: str, answer: str, content: str, wording: str) -> Example:
@@ -78,7 +97,7 @@ def _capitals(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]
 
 
 def _addition(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
-    for first, second in operands(rng):
+    for first, second in _operands(rng):
         total, content = str(first + second), f"{min(first, second)}+{max(first, second)}"
         if first == second:
             continue
@@ -91,7 +110,7 @@ def _addition(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]
         yield examples[:wordings]
 
 
-def operands(rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+def _operands(rng: np.random.Generator) -> Iterator[tuple[int, int]]:
     """Pairs of operands of the shipped additions, in random order."""
     pairs = [
         (int(a), int(b))
@@ -102,35 +121,29 @@ def operands(rng: np.random.Generator) -> Iterator[tuple[int, int]]:
         yield pairs[index]
 
 
-def _choices(task: str) -> Callable[[np.random.Generator, int], Iterator[list[Example]]]:
-    def make(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
-        items = list(_items(task))
-        for index in rng.permutation(len(items)):
-            item = items[index]
-            listed, question = item["prompt"].removeprefix("choose ").rsplit(" : ", 1)
-            options = re.findall(r"[ABCD] (\S+)", listed)
-            right = options[_LETTERS.index(item["answer"])]
-            content = f"{' '.join(sorted(options))} : {question}"
-            examples = []
-            for turn in range(min(wordings, len(options))):
-                order = options[turn:] + options[:turn]
-                named = " ".join(
-                    f"{letter} {option}" for letter, option in zip(_LETTERS, order, strict=True)
-                )
-                answer = _LETTERS[order.index(right)]
-                wording = f"turn {turn}"
-                prompt = f"choose {named} : {question}"
-                examples.append(_example(prompt, answer, content, wording))
-            yield examples
-
-    return make
+def _choices(task: str, rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
+    items = list(_items(task))
+    for index in rng.permutation(len(items)):
+        item = items[index]
+        listed, question = item["prompt"].removeprefix("choose ").rsplit(" : ", 1)
+        options = re.findall(r"[ABCD] (\S+)", listed)
+        right = options[_LETTERS.index(item["answer"])]
+        content = f"{' '.join(sorted(options))} : {question}"
+        turned = [options[turn:] + options[:turn] for turn in range(min(wordings, len(options)))]
+        examples = []
+        for turn, order in enumerate(turned):
+            named = " ".join(f"{a} {b}" for a, b in zip(_LETTERS, order, strict=True))
+            answer = _LETTERS[order.index(right)]
+            prompt = f"choose {named} : {question}"
+            examples.append(_example(prompt, answer, content, f"turn {turn}"))
+        yield examples
 
 
 PARAPHRASED: dict[str, Callable[[np.random.Generator, int], Iterator[list[Example]]]] = {
     "capitals": _capitals,
     "addition": _addition,
-    "mc_biology": _choices("mc_biology"),
-    "mc_chemistry": _choices("mc_chemistry"),
+    "mc_biology": partial(_choices, "mc_biology"),
+    "mc_chemistry": partial(_choices, "mc_chemistry"),
 }
 """Shipped tasks with paraphrases: by templates, by the order of operands, by the order of
 options."""
@@ -157,7 +170,7 @@ def examples_by_wording(
     if not source.examples and names_file(source.name):
         source = Task.from_file(source.name)
     if not source.examples:
-        return paraphrased(source.name, contents=contents, wordings=wordings, seed=seed)
+        return _shipped(source.name, contents, wordings, seed)
     of_content = [str(example.get("content") or example["prompt"]) for example in source.examples]
     first = set(list(dict.fromkeys(of_content))[:contents])
     pairs = zip(source.examples, of_content, strict=True)
@@ -165,18 +178,8 @@ def examples_by_wording(
     return replace(source, examples=examples).by_wording()
 
 
-def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -> Task:
-    """Returns items of a shipped task, each in several paraphrases, as a task of examples.
-
-    Args:
-        task: A key of `PARAPHRASED`.
-        contents: Maximum number of contents.
-        wordings: Maximum number of paraphrases of a content.
-        seed: Seed of the choice.
-
-    Raises:
-        BadInput: The task has no paraphrases, or a number is too low.
-    """
+def _shipped(task: str, contents: int, wordings: int, seed: int) -> Task:
+    """Returns items of a shipped task, each in several paraphrases, as a task of examples."""
     if task not in PARAPHRASED:
         raise BadInput(
             f"task '{task}' has no paraphrases: use {', '.join(PARAPHRASED)}, or a JSON-lines "
@@ -193,10 +196,43 @@ def paraphrased(task: str, *, contents: int, wordings: int = 4, seed: int = 0) -
     return Task(task, examples=examples, kind="loglikelihood")
 
 
-OTHER_CONTENT = "same capability, other content"
-OTHER_CAPABILITY = "same content, other capability"
-OTHER_WORDING = "same capability and content, other wording"
-NEITHER = "other capability and content"
+def read_pairs(path: str | Path) -> list[ItemPair]:
+    """Reads pairs from JSON lines: `relation`, and `first` and `second` with `prompt`, `answer`.
+
+    Raises:
+        BadInput: The file cannot be read, or a line is not a pair.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise BadInput(f"`pairs` '{path}' is not a file; check the path")
+    pairs = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            data = json.loads(line)
+            first, second = (
+                {"prompt": str(item["prompt"]), "answer": f" {str(item['answer']).strip()}"}
+                for item in (data["first"], data["second"])
+            )
+            pairs.append(ItemPair(str(data["relation"]), first, second))
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadInput(
+                f"line {number} of '{path}' is not a pair ({type(error).__name__}: {error}): it "
+                "needs relation, first and second, each of these with prompt and answer"
+            ) from error
+    if not pairs:
+        raise BadInput(f"`pairs` '{path}' is empty: there are no pairs to decouple")
+    return pairs
+
+
+def task_of(pairs: Sequence[ItemPair]) -> Task:
+    """Returns the task of all distinct items of some pairs."""
+    examples = {key_of(item): item for pair in pairs for item in (pair.first, pair.second)}
+    return Task(PAIRS, examples=tuple(examples.values()), kind="loglikelihood")
+
+
+def key_of(example: Example) -> tuple[str, str]:
+    """Returns what distinguishes an example from others."""
+    return example["prompt"], example["answer"]
 
 
 def shipped_pairs(*, count: int, seed: int = 0) -> list[ItemPair]:
@@ -210,10 +246,8 @@ def shipped_pairs(*, count: int, seed: int = 0) -> list[ItemPair]:
         seed: Seed of the choice.
 
     Raises:
-        BadInput: The count is below 1 or more than the possible pairs.
+        BadInput: The count is more than the possible pairs.
     """
-    if count < 1:
-        raise BadInput(f"`items` must be at least 1, not {count}")
     rng = np.random.default_rng([seed, 19])
     lists = [
         tuple(re.findall(r"\b[a-z]\b", item["prompt"]))
@@ -227,22 +261,24 @@ def shipped_pairs(*, count: int, seed: int = 0) -> list[ItemPair]:
     most = 3 * (min(len(same) for same in by_length.values()) // 2)
     if count > most:
         raise BadInput(f"`items` {count} is more than the {most} pairs that can be made")
-    sums = operands(rng)
+    sums = _operands(rng)
     pairs: list[ItemPair] = []
     for number in range(count):
-        length = 4 + number % 3
-        first, second = by_length[length][2 * (number // 3) :][:2]
+        first, second = by_length[4 + number % 3][2 * (number // 3) :][:2]
         (a, b), (c, d) = next(sums), next(sums)
         same_capability = (
             (_sort(first), _sort(second)),
             (_reverse(first), _reverse(second)),
             (_compute(a, b), _compute(c, d)),
         )
-        pairs.append(ItemPair(OTHER_CONTENT, *same_capability[number % 3]))
-        pairs.append(ItemPair(OTHER_CAPABILITY, _sort(first), _reverse(first)))
         worded = _example(f"the sum of {a} and {b} is", str(a + b), f"{a}+{b}", "sum")
-        pairs.append(ItemPair(OTHER_WORDING, _compute(a, b), worded))
-        pairs.append(ItemPair(NEITHER, _sort(first), _reverse(second)))
+        related = {
+            "same capability, other content": same_capability[number % 3],
+            "same content, other capability": (_sort(first), _reverse(first)),
+            "same capability and content, other wording": (_compute(a, b), worded),
+            "other capability and content": (_sort(first), _reverse(second)),
+        }
+        pairs += [ItemPair(relation, *items) for relation, items in related.items()]
     return pairs
 
 
@@ -257,6 +293,5 @@ def _reverse(letters: tuple[str, ...]) -> Example:
 
 
 def _compute(first: int, second: int) -> Example:
-    return _example(
-        f"compute {first} + {second} =", str(first + second), f"{first}+{second}", "compute"
-    )
+    content = f"{first}+{second}"
+    return _example(f"compute {first} + {second} =", str(first + second), content, "compute")

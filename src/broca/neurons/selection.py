@@ -1,11 +1,15 @@
-"""Selects neurons by the scores of items."""
+"""Sets of neurons: selected by the scores of items, drawn at random, and compared."""
 
 from __future__ import annotations
+
+import zlib
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.options import RuleOptions
+from broca.errors import BadInput
+from broca.options import DrawOptions, RuleOptions
+from broca.results.neurons import Overlap
 
 Columns = NDArray[np.intp]
 """Neurons by their column, sorted."""
@@ -65,13 +69,7 @@ def data_set_scores(
 def commonality_set(
     scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions
 ) -> Columns:
-    """Returns the neurons that the items of a data set share, sorted.
-
-    Args:
-        scores: Scores of every item, `(items, neurons)`.
-        layers: Layer of every neuron, `(neurons,)`.
-        rule: The rule by which neurons are selected.
-    """
+    """Returns the neurons that the items of a data set share, sorted; see `data_set_scores`."""
     aggregated = data_set_scores(scores, layers, rule)
     if rule.aggregate == "mean":
         return item_set(aggregated, layers, rule)
@@ -79,3 +77,60 @@ def commonality_set(
         order = np.argsort(-aggregated, kind="stable")[: rule.count]
         return np.sort(order[aggregated[order] > 0])
     return np.flatnonzero(aggregated >= rule.share)
+
+
+def random_sets(
+    columns: Columns, layers: NDArray[np.intp], options: DrawOptions, *, seed: int
+) -> list[Columns]:
+    """Draws random sets that are disjoint from a set and of its size, or of its size in each layer.
+
+    Args:
+        columns: The set to match, whose members are not drawn.
+        layers: Layer of every neuron, `(neurons,)`.
+        options: How many sets are drawn, and what they match.
+        seed: Seed of the run.
+
+    Raises:
+        BadInput: There are too few other neurons.
+    """
+    digest = zlib.crc32(np.sort(columns).tobytes())
+    free = np.setdiff1d(np.arange(len(layers)), columns)
+    pools = [(free, len(columns))]
+    if options.matching == "layer":
+        used, counts = np.unique(layers[columns], return_counts=True)
+        pools = [
+            (free[layers[free] == layer], int(count))
+            for layer, count in zip(used, counts, strict=True)
+        ]
+    for pool, count in pools:
+        if len(pool) < count:
+            raise BadInput(
+                f"{count} neurons are located and only {len(pool)} others are left to draw "
+                "random ones from: raise `sigma` or lower `count`"
+            )
+    sets = []
+    for draw in range(options.draws):
+        rng = np.random.default_rng([seed, draw, digest])
+        drawn = [rng.choice(pool, count, replace=False) for pool, count in pools]
+        sets.append(np.sort(np.concatenate(drawn)))
+    return sets
+
+
+def shared(first: Columns, second: Columns, *, neurons: int) -> Overlap:
+    """Compares two sets of a model's `neurons`; what is divided by an empty set is None."""
+
+    def ratio(part: float, total: float) -> float | None:
+        return part / total if total else None
+
+    common = len(np.intersect1d(first, second))
+    expected = len(first) * len(second) / neurons
+    larger, total = max(len(first), len(second)), len(first) + len(second)
+    return Overlap(
+        common=common,
+        of_first=ratio(common, len(first)),
+        of_second=ratio(common, len(second)),
+        of_larger=ratio(common, larger),
+        iou=ratio(common, total - common),
+        expected_of_larger=ratio(expected, larger),
+        expected_iou=ratio(expected, total - expected),
+    )

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -57,14 +57,14 @@ class ChangedPart:
         parameter = model.get_parameter(self.name)
         with torch.no_grad():
             parameter.index_copy_(
-                self.dim, self.positions.to(parameter.device), self.values.to(parameter.device)
+                self.dim, self.positions.to(parameter.device), self.values.to(parameter)
             )
 
     def read(self, model: Any) -> ChangedPart:
         """Returns the part with the values of a transformers model."""
         parameter = model.get_parameter(self.name).detach()
         values = parameter.index_select(self.dim, self.positions.to(parameter.device))
-        return ChangedPart(self.name, self.dim, self.positions, values.clone().cpu())
+        return replace(self, values=values.clone().cpu())
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def zeros(neurons: NeuronModel, columns: Columns) -> NeuronDelta:
     """Returns all parameters of some neurons with zeros as values."""
     return NeuronDelta(
         tuple(
-            ChangedPart(part.name, part.dim, part.positions, torch.zeros_like(part.values))
+            replace(part, values=torch.zeros_like(part.values))
             for part in changed_parts(neurons, columns)
         )
     )
@@ -206,91 +206,40 @@ def trained(
     stages = stages or Stages(silent)
     if folder is None:
         return _train(neurons, training, stages)
-    file = folder / f"{training.digest(neurons)}.safetensors"
+    file = folder / f"{training.digest(neurons)}.pt"
     if not file.is_file():
         check_out_folder(folder)
-        _save(_train(neurons, training, stages), file)
-    return _load(file)
-
-
-def _save(done: Trained, file: Path) -> None:
-    """Writes a training to a temporary file and renames it."""
-    from safetensors.torch import save_file
-
-    tensors = {}
-    for number, part in enumerate(done.delta.parts):
-        tensors[f"{number}.positions"] = part.positions.contiguous()
-        tensors[f"{number}.values"] = part.values.contiguous()
-    record = {
-        "losses": done.losses, "best": done.best, "parameters": done.parameters,
-        "parts": [[part.name, part.dim] for part in done.delta.parts],
-    }  # fmt: skip
-    temporary = file.with_suffix(".part")
-    save_file(tensors, temporary, metadata={"broca": json.dumps(record)})
-    os.replace(temporary, file)
-
-
-def _load(file: Path) -> Trained:
-    from safetensors import safe_open
-
-    with safe_open(file, framework="pt") as opened:
-        record = json.loads(opened.metadata()["broca"])
-        parts = tuple(
-            ChangedPart(
-                name,
-                dim,
-                opened.get_tensor(f"{number}.positions"),
-                opened.get_tensor(f"{number}.values"),
-            )
-            for number, (name, dim) in enumerate(record["parts"])
-        )
-    losses = tuple(float(loss) for loss in record["losses"])
-    return Trained(losses, record["best"], record["parameters"], NeuronDelta(parts))
-
-
-@dataclass(frozen=True)
-class _Share:
-    """The trained part of a parameter, as a separate tensor."""
-
-    parameter: torch.nn.Parameter
-    dim: int
-    positions: Tensor
-    weights: torch.nn.Parameter  # float32, whatever the model's number format
-
-    def write(self) -> None:
-        """Writes the trained values into the model."""
-        with torch.no_grad():
-            self.parameter.index_copy_(
-                self.dim, self.positions, self.weights.to(self.parameter.dtype)
-            )
-
-    def take_gradient(self) -> None:
-        """Moves the gradient of this part to `weights`."""
-        if self.parameter.grad is not None:
-            gradient = self.parameter.grad.index_select(self.dim, self.positions)
-            self.weights.grad = gradient.to(self.weights.dtype)
+        done = _train(neurons, training, stages)
+        parts = [(part.name, part.dim, part.positions, part.values) for part in done.delta.parts]
+        torch.save((done.losses, done.best, done.parameters, parts), file.with_suffix(".part"))
+        os.replace(file.with_suffix(".part"), file)
+    losses, best, parameters, parts = torch.load(file, weights_only=True)
+    return Trained(losses, best, parameters, NeuronDelta(tuple(ChangedPart(*p) for p in parts)))
 
 
 def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
     model, options = neurons.model, training.options
     untuned = changed_parts(neurons, training.columns)
-    shares = []
-    for part in untuned:
-        parameter = model.model.get_parameter(part.name)
-        weights = torch.nn.Parameter(part.values.to(parameter.device).float())
-        shares.append(_Share(parameter, part.dim, part.positions.to(parameter.device), weights))
-    optimizer = torch.optim.Adam([share.weights for share in shares], lr=options.lr)
+    parameters = [model.model.get_parameter(part.name) for part in untuned]
+    # the trained part of every parameter, in float32, whatever the model's number format
+    trained_parts = [
+        replace(
+            part,
+            positions=part.positions.to(parameter.device),
+            values=torch.nn.Parameter(part.values.to(parameter.device).float()),
+        )
+        for part, parameter in zip(untuned, parameters, strict=True)
+    ]
+    weights = [part.values for part in trained_parts]
+    optimizer = torch.optim.Adam(weights, lr=options.lr)
     rng = np.random.default_rng([training.seed, 7])
-    validation = len(training.validation)
-    rows = options.epochs * (PASSES * len(training.train) + validation) + validation
-    done = len(training.validation)
+    done, rows = 0, options.epochs * len(training.train)
     stages.begin(rows)
-    stages.at(0, done, rows)
     # `NeuronDelta(untuned)` restores the untuned weights at the end
     with training.base.applied(model), NeuronDelta(untuned).applied(model), model.in_use():
         losses = [_loss_over(model, training.validation, options.batch)]
-        best, best_weights = 0, [share.weights.detach().clone() for share in shares]
-        with _gradients_of(shares):
+        best, best_weights = 0, [values.detach().clone() for values in weights]
+        with _gradients_of(parameters):
             for epoch in range(1, options.epochs + 1):
                 order = rng.permutation(len(training.train))
                 for start in range(0, len(order), options.batch):
@@ -298,39 +247,39 @@ def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
                     with torch.enable_grad():
                         total, tokens = _loss(model, batch)
                         (total / tokens).backward()  # type: ignore[no-untyped-call]
-                    for share in shares:
-                        share.take_gradient()
+                    for part, parameter in zip(trained_parts, parameters, strict=True):
+                        if parameter.grad is not None:
+                            gradient = parameter.grad.index_select(part.dim, part.positions)
+                            part.values.grad = gradient.to(part.values.dtype)
                     optimizer.step()
-                    for share in shares:
-                        share.write()
-                        share.parameter.grad = None
-                    done += PASSES * len(batch)
-                    stages.at(done, PASSES * len(batch), rows)
+                    for part, parameter in zip(trained_parts, parameters, strict=True):
+                        part.write(model.model)
+                        parameter.grad = None
+                    done += len(batch)
+                    stages.at(done, len(batch), rows)
                 losses.append(_loss_over(model, training.validation, options.batch))
-                done += len(training.validation)
-                stages.at(done, 0, rows)
                 if not math.isfinite(losses[-1]):
                     break
                 if losses[-1] < losses[best]:
-                    best, best_weights = epoch, [share.weights.detach().clone() for share in shares]
+                    best, best_weights = epoch, [values.detach().clone() for values in weights]
                 elif epoch - best >= options.patience:
                     break
     changed = tuple(
-        ChangedPart(part.name, part.dim, part.positions, values.to(part.values.dtype).cpu())
+        replace(part, values=values.to(part.values.dtype).cpu())
         for part, values in zip(untuned, best_weights, strict=True)
     )
-    count = sum(share.weights.numel() for share in shares)
+    count = sum(values.numel() for values in weights)
     return Trained(tuple(losses), best, count, NeuronDelta((*training.base.parts, *changed)))
 
 
 @contextmanager
-def _gradients_of(shares: Sequence[_Share]) -> Iterator[None]:
-    """A context in which the parameters of the shares have gradients."""
+def _gradients_of(parameters: Sequence[torch.nn.Parameter]) -> Iterator[None]:
+    """A context in which some parameters have gradients."""
     with ExitStack() as undo:
-        for share in shares:
-            undo.callback(setattr, share.parameter, "grad", None)
-            undo.callback(share.parameter.requires_grad_, share.parameter.requires_grad)
-            share.parameter.requires_grad_(True)
+        for parameter in parameters:
+            undo.callback(setattr, parameter, "grad", None)
+            undo.callback(parameter.requires_grad_, parameter.requires_grad)
+            parameter.requires_grad_(True)
         yield
 
 

@@ -34,16 +34,12 @@ class HeldOut:
     Attributes:
         task: The task for which they were selected or verified.
         verdict: The verdict; None without statistics.
-        drops: Loss of score of every task on its report items.
-        before: Score of every task on the intact model.
-        after: Score of every task with the components ablated.
+        drops: Scores of every task on its report items, and their loss.
     """
 
     task: str
     verdict: Verdict | None
     drops: tuple[TaskDrop, ...]
-    before: dict[str, float]
-    after: dict[str, float]
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,9 @@ class Sandbox:
         user = (1 << 30) + threading.get_native_id() if boxed and root else 0
         text = program.encode("utf-8", errors="replace")  # of lone surrogates
         token = secrets.token_hex(32).encode()
-        settings = json.dumps([len(text), _LIMITS, user, _SITE])
+        # without a namespace of its own, all processes and threads of the user count
+        limits = _LIMITS if boxed else {**_LIMITS, "RLIMIT_NPROC": 4096}
+        settings = json.dumps([len(text), limits, user, _SITE])
         command = [
             os.path.realpath(getattr(sys, "_base_executable", sys.executable)),
             *("-s", "-S", "-P", "-B", "-c", f"{_WORKER}\nmain(*{settings})"),

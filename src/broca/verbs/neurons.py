@@ -7,23 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from broca.errors import BadInput
-from broca.neurons.crossing import crossed
-from broca.neurons.decoupling import decoupled, read_pairs, task_of
-from broca.neurons.enhancing import enhanced
-from broca.neurons.erasing import erased
+from broca.neurons.experiments import crossed, enhanced, erased, moved
 from broca.neurons.items import example_tasks
 from broca.neurons.methods import choose_neurons, require_neuron_method, require_some
 from broca.neurons.neuron_run import experiment, neuron_set, open_neurons
-from broca.neurons.overlapping import overlapped
-from broca.neurons.paraphrases import examples_by_wording, shipped_pairs
-from broca.neurons.rewording import reworded
-from broca.neurons.scaling import factors_of, move
+from broca.neurons.overlaps import decoupled, overlapped, reworded
+from broca.neurons.paraphrases import examples_by_wording, read_pairs, shipped_pairs, task_of
 from broca.neurons.selection import EMPTY
-from broca.neurons.sets import RandomSets
 from broca.options import (
     CrossOptions,
     DecoupleOptions,
-    DrawOptions,
     EnhanceOptions,
     EraseOptions,
     FidelityOptions,
@@ -47,10 +40,6 @@ from broca.runs.task_sets import listed
 
 UNRELATED = 20
 """Number of items of each task of another capability, which should not change."""
-
-
-def _chance(options: DrawOptions) -> RandomSets:
-    return RandomSets(options.draws, options.matching)
 
 
 @verb(LocateOptions)
@@ -94,8 +83,7 @@ def erase(options: EraseOptions) -> NeuronExperiment[tuple[Erased, ...]]:
                 sets[method] = choice.columns
             else:
                 notes.append(f"{method} selected no neuron")
-        chance = _chance(options.draw_options)
-        result = erased(run, sets, (name, *others), chance, factor=options.factor)
+        result = erased(run, sets, (name, *others), options.draw_options, factor=options.factor)
         neurons = {method: [*run.neurons.names(columns)] for method, columns in sets.items()}
         return experiment(run, result, notes=notes, neurons=neurons)
 
@@ -118,8 +106,7 @@ def enhance(options: EnhanceOptions) -> NeuronExperiment[tuple[Arm, ...]]:
         choice = choose_neurons(run, name, method=options.method, contrast=contrast)
         result = enhanced(
             run, require_some(choice, name).columns, name, (name, *others),
-            _chance(options.draw_options), options=options.training_options,
-            without=options.without, folder=run.deltas,
+            options.draw_options, options=options.training_options, without=options.without,
         )  # fmt: skip
         return experiment(run, result)
 
@@ -143,8 +130,8 @@ def cross(options: CrossOptions) -> NeuronExperiment[tuple[Crossed, ...]]:
             contrast = [other for other in names if other != name]
             sets[name] = choose_neurons(run, name, method=method, contrast=contrast).columns
         result = crossed(
-            run, sets, _chance(options.draw_options), action=options.action,
-            options=options.training_options, folder=run.deltas,
+            run, sets, options.draw_options, action=options.action,
+            options=options.training_options,
         )  # fmt: skip
         empty = [name for name, columns in sets.items() if not len(columns)]
         notes = [f"no neuron stands out on {name}: left out" for name in empty]
@@ -173,14 +160,18 @@ def reliability(options: ReliabilityOptions) -> NeuronExperiment[Reliability]:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    factors = factors_of(options.factors)
+    given = options.factors
+    try:
+        factors = [float(part) for part in (given.split(",") if isinstance(given, str) else given)]
+    except ValueError:
+        raise BadInput(f"`factors` '{given}' are not numbers joined by commas") from None
     named = [options.task, options.others]
-    with open_neurons(options, named, factors=list(factors)) as opened:
+    with open_neurons(options, named, factors=factors) as opened:
         name, others = opened.names(options.task, options.others)
         run = opened.on("reliability", {"locate": (name, *others)})
         unrelated = np.concatenate([EMPTY, *(run.places(other)[:UNRELATED] for other in others)])
-        chance = _chance(options.draw_options)
-        return experiment(run, move(run, name, chance, unrelated=unrelated, factors=factors))
+        result = moved(run, name, options.draw_options, unrelated=unrelated, factors=factors)
+        return experiment(run, result)
 
 
 @verb(DecoupleOptions)

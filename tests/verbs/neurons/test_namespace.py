@@ -28,5 +28,5 @@ def test_no_module_of_the_package_has_the_name_of_a_verb():
     names = {module.name for module in pkgutil.iter_modules(neurons.__path__)}
     assert not names & set(neurons.__all__)
     assert dir(neurons) == sorted(neurons.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'overlaps'"):
-        _ = neurons.overlaps
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = neurons.nothing

@@ -1,13 +1,167 @@
-"""The neuron verbs on a shipped model: shared scores, own examples, unchanged weights."""
+"""Every neuron verb on a shipped model: it repeats from its journal, and refuses bad input."""
 
+import json
 from pathlib import Path
 
+import pytest
 from journals import totals
 from verbs.neurons.small_runs import FEW, arguments_of
 
 import broca
 from broca import neurons
+from broca.errors import BadInput
+from broca.neurons.paraphrases import capitals
+from broca.results.files import encode
 from broca.runs.workspace import Workspace
+
+
+def repeated(model, verb, folder, **changes):
+    """Calls a verb twice on one journal, checks that it repeats, and that its file is read again.
+
+    The result is shown as text, as HTML and as a table.
+    """
+    arguments, journal = {**arguments_of(verb), **changes}, folder / "j.sqlite"
+    first = getattr(neurons, verb)(model, **arguments, journal=journal)
+    before = totals(journal)
+    assert before["rows"] + before["vectors"] > 0
+    again = getattr(neurons, verb)(model, **arguments, journal=journal)
+    assert encode(again) == encode(first)
+    assert totals(journal) == before
+    file = first.save(folder)[0]
+    assert file.name == ("neurons.json" if verb == "locate" else f"{verb}.json")
+    assert json.loads(file.read_text())["settings"]["steps"] == 4
+    assert type(first).read(file) == first
+    assert len(repr(first).splitlines()) <= 5
+    assert "<table>" in first._repr_html_()
+    assert len(first.to_frame()) == len(first.records())
+    return first
+
+
+def test_selected_neurons_come_with_their_scores(small, tmp_path):
+    """Selected neurons are sorted by score and exceed `sigma`; `count` takes the first of them."""
+    result = repeated(small, "locate", tmp_path)
+    scores = [neuron.score for neuron in result.selected]
+    assert scores
+    assert scores == sorted(scores, reverse=True)
+    assert all(neuron.sigmas > 3.0 for neuron in result.selected)
+    assert sum(result.by_layer.values()) == len(result.selected)
+    assert result.share_of_neurons == len(result.selected) / len(small.components)
+    assert (result.task, result.items) == ("sorting", 6)
+    arguments = arguments_of("locate")
+    several, two = (neurons.locate(small, **arguments, count=count) for count in (5, 2))
+    names = [[neuron.name for neuron in chosen.selected] for chosen in (several, two)]
+    assert len(names[0]) == 5
+    assert names[0][:2] == names[1]
+
+
+def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
+    """Methods select equally many neurons; the excess is the drop beyond that of random sets."""
+    lines = repeated(small, "erase", tmp_path).result
+    assert [(line.questions, line.method, line.neurons) for line in lines] == [
+        (name, method, 4) for name in ("sorting", "capitals") for method in ("cnl", "gradient")
+    ]
+    for line in lines:
+        assert line.drop.value == pytest.approx(line.before.value - line.after.value)
+        assert line.random_drop.value == pytest.approx(sum(line.random_drops) / 2)
+        assert line.excess.value == pytest.approx(line.drop.value - line.random_drop.value)
+
+
+def test_every_arm_is_trained_and_measured(small, tmp_path):
+    """Three trained sets stand beside the untrained model; their weights lie beside the journal."""
+    from broca.models.fingerprint import fingerprint
+
+    before = fingerprint(small.model)
+    arms = {line.arm: line for line in repeated(small, "enhance", tmp_path).result}
+    assert fingerprint(small.model) == before
+    untuned = arms.pop("untuned")
+    assert (untuned.neurons, untuned.share_of_parameters) == (0, 0)
+    assert len(arms) == len(list(Path(tmp_path / "deltas").iterdir())) == 3
+    assert all(0 < line.share_of_parameters <= 1 for line in arms.values())
+    assert all(0 <= line.score.value <= 1 for line in arms.values())
+
+
+def test_every_pair_of_data_sets_is_measured(small, tmp_path):
+    """Every data set is measured with neurons located on each; a second call repeats."""
+    lines = repeated(small, "cross", tmp_path).result
+    names = ("sorting", "capitals")
+    assert {(line.located_on, line.measured_on) for line in lines} == {
+        (located_on, measured_on) for located_on in names for measured_on in names
+    }
+
+
+@pytest.mark.parametrize("verb", ["decouple", "fidelity"])
+def test_sets_are_compared_by_their_overlap(small, tmp_path, verb):
+    """Shares lie between 0 and 1 for every relation; a second call repeats."""
+    result = repeated(small, verb, tmp_path).result
+    lines = result if verb == "decouple" else result.agreements
+    assert len(lines) >= 2
+    for line in lines:
+        assert 0 <= line.iou.value <= line.of_larger.value <= 1
+        assert 0 <= line.random_of_larger <= 1
+
+
+def test_halves_of_one_data_set_are_compared_with_others(small, tmp_path):
+    """Both relations have means between 0 and 1; a second call repeats."""
+    result = repeated(small, "overlap", tmp_path).result
+    assert len(result.summary) >= 2
+    for measures in result.summary.values():
+        assert all(0 <= value <= 1 for value in measures.values())
+
+
+def test_examples_with_paraphrases_are_compared(small, tmp_path):
+    """A JSON-lines file and a task of examples give the same, each content in its wordings."""
+    examples = [
+        {
+            "prompt": f"the capital of {country} is", "answer": f" {capital}",
+            "paraphrases": [f"{country} has its capital in"],
+        }
+        for country, capital in list(capitals().items())[:4]
+    ]  # fmt: skip
+    file = tmp_path / "capitals.jsonl"
+    file.write_text("".join(f"{json.dumps(example)}\n" for example in examples))
+    task = broca.Task.from_examples(examples, name=str(file))
+    first, second = (
+        neurons.fidelity(small, source, contents=3, steps=2) for source in (str(file), task)
+    )
+    assert first.result == second.result
+    assert first.result.contents == 3
+    assert first.result.agreements[0].pairs == "same item, other wording"
+
+
+def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
+    """Default factors are 0 and 2; the excess is located minus random; a second call repeats."""
+    result = repeated(small, "reliability", tmp_path).result
+    assert [line.factor for line in result.moved] == [0.0, 2.0]
+    for line in result.moved:
+        assert line.excess.value == pytest.approx(line.located.value - line.random.value)
+        assert line.unrelated is not None
+
+
+@pytest.mark.parametrize(
+    ("verb", "wrong", "message"),
+    [
+        ("locate", {"task": "capitals", "scope": "head"}, "`scope`"),
+        ("locate", {"task": "capitals", "method": "cln"}, "did you mean 'cnl'"),
+        ("locate", {"task": "data:none", "fields": "x"}, "`fields`"),
+        ("cross", {"tasks": "capitals"}, "two data sets"),
+        ("cross", {"action": "freeze"}, "`action`"),
+        ("decouple", {"pairs": "nowhere.jsonl"}, "`pairs`"),
+        ("enhance", {"task": "capitals", "lr": 0}, "`lr`"),
+        ("enhance", {"task": "capitals", "without": "x"}, "`without`"),
+        ("erase", {"task": "capitals", "methods": "x"}, "`method` 'x'"),
+        ("erase", {"task": "capitals", "matching": "x"}, "`matching`"),
+        ("fidelity", {"task": "sorting"}, "no paraphrases"),
+        ("overlap", {"tasks": ""}, "`tasks`"),
+        ("reliability", {"task": "capitals", "factors": "a"}, "`factors`"),
+        ("reliability", {"task": "capitals", "draws": 0}, "`draws`"),
+    ],
+)
+def test_bad_input_is_one_line(small, verb, wrong, message):
+    """A verb refuses an argument in one line that names parameters, not flags."""
+    with pytest.raises(BadInput, match=message) as error:
+        getattr(neurons, verb)(small, **wrong)
+    assert "\n" not in str(error.value)
+    assert "--" not in str(error.value)
 
 
 def test_verbs_share_scores_within_a_workspace(small):
@@ -38,22 +192,3 @@ def test_own_examples_are_a_task(small):
         result = neurons.erase(small, task, report_items=4, draws=1, count=3, **FEW)
         assert [(part.questions, part.neurons) for part in result.result] == [("own", 3)]
         assert result.settings["others"] == []
-
-
-def test_weights_are_as_before_afterwards(small):
-    """After `enhance` the model's weights have the same fingerprint as before."""
-    from broca.models.fingerprint import fingerprint
-
-    before = fingerprint(small.model)
-    neurons.enhance(small, **arguments_of("enhance"))
-    assert fingerprint(small.model) == before
-
-
-def test_trained_weights_lie_beside_the_journal(small, tmp_path):
-    """A second run reads the files of trained weights instead of training again."""
-    neurons.enhance(small, **arguments_of("enhance"), journal=tmp_path / "j.sqlite")
-    files = sorted(Path(tmp_path / "deltas").iterdir())
-    assert len(files) == 3
-    times = [file.stat().st_mtime_ns for file in files]
-    neurons.enhance(small, **arguments_of("enhance"), journal=tmp_path / "j.sqlite")
-    assert [file.stat().st_mtime_ns for file in files] == times

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
@@ -74,14 +74,9 @@ class Deviations:
         measured: Number of rows of each measured set, and its mean loss beyond the predicted loss.
     """
 
-    spread: float
-    noise: float
-    measured: dict[bytes, tuple[int, float]]
-
-    @classmethod
-    def none(cls) -> Self:
-        """Returns the deviations of a regression without measured sets."""
-        return cls(0.0, 1.0, {})
+    spread: float = 0.0
+    noise: float = 1.0
+    measured: Mapping[bytes, tuple[int, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, masks: Bools, losses: Floats, predict: Callable[[Bools], Floats]) -> Self:
@@ -157,7 +152,7 @@ class Beliefs:
     ) -> None:
         self.losses, self.components, self.k = losses, components, k
         self.cost, self.weight, self.rng = cost, weight, rng
-        self.deviations = Deviations.none()
+        self.deviations = Deviations()
         self._summed: dict[tuple[str, ItemUse], Evidence] = {}
 
     def describe(self, features: Features) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.searches.pilot import Floats
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 _CHAINS = 32
 """Number of parallel chains."""
@@ -28,15 +24,6 @@ _WIDTHS = np.array([1e-9, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 """Standard deviations of effects; the first stands for no effect."""
 _PRIOR = np.array([2.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
 """Prior counts of effects of each width: a Dirichlet prior."""
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Returns the control of BLAS's threads: for small matrices a single thread is faster."""
-    import scipy.linalg.blas  # noqa: F401  # the controller sees libraries that are loaded
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 @dataclass(frozen=True)
@@ -131,10 +118,13 @@ class Posterior:
             others: Evidence of each group of rows of the others; empty without other tasks.
             rng: Generator of the draws.
         """
+        import scipy.linalg.blas  # noqa: F401  # only libraries that are loaded are limited
+        from threadpoolctl import threadpool_limits
+
         beyond, shared = self._beyond, self._shared
         warming = _AGAIN if len(self.task) else _WARMING
         kept_task, kept_others = [], []
-        with _blas().limit(limits=1, user_api="blas"):
+        with threadpool_limits(limits=1, user_api="blas"):  # faster for small matrices
             for sweep in range(warming + _KEPT):
                 gram, moments = self._task_noise.weigh(task)
                 if others:

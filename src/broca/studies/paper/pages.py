@@ -29,7 +29,7 @@ from broca.results.pages import (
 from broca.studies.paper import ALL, NAMES
 from broca.studies.paper.study import Row
 
-Rows = Sequence[Row]
+_Rows = Sequence[Row]
 
 
 def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
@@ -119,7 +119,7 @@ def draw(reproduction: Reproduction) -> list[Figure]:
     return figures
 
 
-def _values(rows: Rows, column: str, scale: float = 1.0) -> tuple[tuple[int, Point], ...]:
+def _values(rows: _Rows, column: str, scale: float = 1.0) -> tuple[tuple[int, Point], ...]:
     """Returns the points of a column by the number of their row."""
     return tuple((n, Point(scale * row[column])) for n, row in enumerate(rows) if column in row)
 
@@ -128,11 +128,11 @@ def _drop(row: Row) -> Point:
     return Point(100 * row["drop"], 100 * row["drop_low"], 100 * row["drop_high"])
 
 
-def _unique(rows: Rows, column: str) -> list[str]:
+def _unique(rows: _Rows, column: str) -> list[str]:
     return list(dict.fromkeys(str(row[column]) for row in rows))
 
 
-def _drops(rows: Rows, *, label: str) -> Chart:
+def _drops(rows: _Rows, *, label: str) -> Chart:
     """Draws the drops of the task, with intervals, and of the others."""
     series = [Series("task", "harm", tuple((n, _drop(row)) for n, row in enumerate(rows)))]
     if general := _values(rows, "general_drop", 100):
@@ -140,7 +140,7 @@ def _drops(rows: Rows, *, label: str) -> Chart:
     return IntervalChart(tuple(label.format(**row) for row in rows), tuple(series), "points lost")
 
 
-def _cost(rows: Rows) -> Chart:
+def _cost(rows: _Rows) -> Chart:
     """Draws the specific drop against the rows of the search, by method."""
 
     def point(row: Row) -> Point:
@@ -151,7 +151,7 @@ def _cost(rows: Rows) -> Chart:
     return LineChart(lines, "rows of the search", "points lost beyond the others", logarithmic=True)
 
 
-def _by_size(rows: Rows) -> Chart:
+def _by_size(rows: _Rows) -> Chart:
     """Draws drops against the number of parameters, a line for each task."""
     rows = sorted(rows, key=lambda row: int(row["parameters"]))
     lines = _lines(rows, "task", "parameters", _drop)
@@ -159,7 +159,7 @@ def _by_size(rows: Rows) -> Chart:
 
 
 def _lines(
-    rows: Rows, by: str, across: str, point: Callable[[Row], Point], *, joined: bool = True
+    rows: _Rows, by: str, across: str, point: Callable[[Row], Point], *, joined: bool = True
 ) -> tuple[Line, ...]:
     """Returns a line for each value of a column, its points at those of another."""
     lines = []
@@ -170,7 +170,7 @@ def _lines(
     return tuple(lines)
 
 
-def _by_k(rows: Rows) -> Chart:
+def _by_k(rows: _Rows) -> Chart:
     """Draws a panel for each task: drops without the first k heads, by k."""
     tasks, charts = _unique(rows, "task"), []
     for task in tasks:
@@ -192,7 +192,7 @@ def _by_k(rows: Rows) -> Chart:
     return Panels(tuple(tasks), tuple(charts), f"Points lost on {len(tasks)} tasks by k")
 
 
-def _by_head(rows: Rows) -> Chart:
+def _by_head(rows: _Rows) -> Chart:
     """Draws the matrix head x task of drops, relative to the intact row if there is one."""
     totals = ("model", "head", "mean", "knowledge_mean", "other_mean")
     columns = [name for name in rows[0] if name not in totals]
@@ -212,7 +212,7 @@ def _by_head(rows: Rows) -> Chart:
     )
 
 
-def _radar(rows: Rows) -> Chart:
+def _radar(rows: _Rows) -> Chart:
     """Draws a panel for each list of heads: scores of every task, intact and without the list."""
     lists = [name for name in _unique(rows, "heads_of") if name != "none"]
     charts = []
@@ -228,7 +228,7 @@ def _radar(rows: Rows) -> Chart:
     return Panels(titles, tuple(charts), f"Scores without the heads of {len(lists)} tasks")
 
 
-def _scores(rows: Rows, *, label: str) -> Chart:
+def _scores(rows: _Rows, *, label: str) -> Chart:
     """Draws each task's score, intact and without each list of heads."""
     tasks, series = _unique(rows, "measured_on"), []
     for number, heads in enumerate(_unique(rows, "heads")):
@@ -244,7 +244,7 @@ def _scores(rows: Rows, *, label: str) -> Chart:
     return IntervalChart(tuple(tasks), tuple(series), "score")
 
 
-def _pairs(rows: Rows) -> Chart:
+def _pairs(rows: _Rows) -> Chart:
     """Draws the number of pairs of heads in one group, beside the number under permutations."""
     several = len(_unique(rows, "source")) > 1
     labels = (f"{row['skill']} ({row['source']})" if several else row["skill"] for row in rows)
@@ -257,7 +257,7 @@ def _pairs(rows: Rows) -> Chart:
 
 _HEADS = (_by_head, "points lost without each head")
 _FIRST = (_by_k, "points lost without the first k heads")
-_DRAWINGS: dict[str, tuple[Callable[[Rows], Chart], str]] = {
+_DRAWINGS: dict[str, tuple[Callable[[_Rows], Chart], str]] = {
     "table2": (
         partial(_drops, label="{task}"), "what each task loses without its heads, and the others",
     ),
