@@ -22,7 +22,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
 # hadolint ignore=DL3013
 RUN pip install --no-cache-dir --index-url "${INDEX}" "${TORCH}" \
-    && pip install --no-cache-dir -c constraints.txt '.[export,figures,profanity]'
+    && pip install --no-cache-dir -c constraints.txt '.[export,profanity]'
 
 RUN useradd --create-home --uid 1000 broca
 USER 1000

@@ -1,6 +1,7 @@
 """Results as self-contained pages, tables and figures."""
 
 from broca.results.pages.charts import (
+    SHAPES,
     Chart,
     IntervalChart,
     Line,
@@ -11,7 +12,6 @@ from broca.results.pages.charts import (
     Series,
 )
 from broca.results.pages.colours import SERIES
-from broca.results.pages.drawing import SHAPES
 from broca.results.pages.figure import Figure
 from broca.results.pages.tables import Column, Table
 from broca.results.pages.template import filled

@@ -1,32 +1,28 @@
-"""Drawings: marks on a plane, written as SVG for a page and drawn by matplotlib for a paper."""
+"""Drawings of cells: marks on a plane, written as SVG for a page and drawn by matplotlib."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
 from broca.results.pages.colours import LIGHT, step_colour
 
 Anchor = Literal["start", "middle", "end"]
-Shape = Literal["circle", "square", "diamond", "triangle", "cross", "ring"]
-SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "triangle", "cross", "ring")
-
 FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 
 @dataclass(frozen=True)
-class Rect:
-    """A rectangle; with `outline`, a line width, it is outlined instead of filled."""
+class Frame:
+    """The outline of a rectangle, `line` wide."""
 
     x: float
     y: float
     width: float
     height: float
-    role: str
-    outline: float = 0.0
-    title: str = ""
+    line: float
 
 
 @dataclass(frozen=True)
@@ -39,29 +35,16 @@ class Segment:
     y2: float
     role: str
     width: float = 1.0
-    dashed: bool = False
 
 
 @dataclass(frozen=True)
-class Polyline:
-    """A line through points."""
-
-    points: tuple[tuple[float, float], ...]
-    role: str
-    width: float = 1.8
-    dash: str = ""
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A point's symbol."""
+class Dot:
+    """A filled circle."""
 
     x: float
     y: float
-    shape: Shape
     role: str
-    radius: float = 4.5
-    title: str = ""
+    radius: float
 
 
 @dataclass(frozen=True)
@@ -74,7 +57,6 @@ class Label:
     role: str = "ink"
     size: float = 12.0
     anchor: Anchor = "start"
-    bold: bool = False
     turned: bool = False
 
 
@@ -99,13 +81,12 @@ class CellMark:
 
 @dataclass(frozen=True)
 class Cells:
-    """A row of cells of equal size; `overlay` has their frames and dots. `label` is for scripts."""
+    """A row of cells of equal size; `overlay` has their frames and dots."""
 
     y: float
     width: float
     height: float
     cells: tuple[CellMark, ...]
-    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +99,7 @@ class MarkGroup:
     label: str = ""
 
 
-Mark = Rect | Segment | Polyline | Symbol | Label | Cells | MarkGroup
+Mark = Frame | Segment | Dot | Label | Cells | MarkGroup
 
 
 @dataclass(frozen=True)
@@ -136,6 +117,54 @@ class Drawing:
     height: float
     marks: tuple[Mark, ...]
     text: str
+
+
+class Drawn(ABC):
+    """A chart of cells, which lays itself out as a drawing of a given width."""
+
+    @abstractmethod
+    def draw(self, width: float = ...) -> Drawing:
+        """Lays the chart out for a width in CSS pixels."""
+
+    def svg(self, *, alone: bool = False) -> str:
+        """Writes the chart as an SVG element; `alone` writes out the colours, for a file."""
+        return svg(self.draw(), alone=alone)
+
+    def paint(self, width: float, scale: float) -> Any:
+        """Makes a matplotlib figure; `width` in CSS pixels, `scale` in points per pixel."""
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+
+        drawing = self.draw(width)
+        scale *= width / drawing.width
+        with rc_context(style(scale)):
+            inches = scale / 72
+            figure = Figure(figsize=(drawing.width * inches, drawing.height * inches))
+            axes = figure.add_axes((0, 0, 1, 1))
+            axes.set_xlim(0, drawing.width)
+            axes.set_ylim(drawing.height, 0)
+            axes.axis("off")
+            _paint(axes, drawing.marks, 0.0, 0.0, scale)
+        return figure
+
+
+def style(scale: float) -> Any:
+    """Returns matplotlib's settings, for lines and texts of `scale` points per pixel."""
+    return {
+        "pdf.fonttype": 42,  # TrueType, which publishers accept
+        "svg.fonttype": "path",  # text as outlines: the file needs no font
+        "svg.hashsalt": "broca",  # the same figure is the same file
+        "font.family": "sans-serif", "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"],
+        "font.size": 12 * scale, "axes.labelsize": 12 * scale, "axes.titlesize": 13 * scale,
+        "xtick.labelsize": 11 * scale, "ytick.labelsize": 12 * scale,
+        "legend.fontsize": 12 * scale, "legend.frameon": False, "legend.handletextpad": 0.3,
+        "text.parse_math": False, "text.color": LIGHT["ink"], "axes.labelcolor": LIGHT["muted"],
+        "xtick.color": LIGHT["muted"], "ytick.color": LIGHT["line"],
+        "xtick.labelcolor": LIGHT["muted"], "ytick.labelcolor": LIGHT["ink"],
+        "axes.edgecolor": LIGHT["line"], "axes.linewidth": scale, "grid.color": LIGHT["line"],
+        "grid.linewidth": scale, "axes.axisbelow": True, "axes.spines.top": False,
+        "axes.spines.right": False, "hatch.linewidth": 0.4,
+    }  # fmt: skip
 
 
 def svg(drawing: Drawing, *, alone: bool = False) -> str:
@@ -164,11 +193,9 @@ def svg(drawing: Drawing, *, alone: bool = False) -> str:
         parts.append(
             '<defs><pattern id="unknown" width="4" height="4" patternUnits="userSpaceOnUse" '
             'patternTransform="rotate(45)"><path d="M0 0V4" stroke-width="1.4" '
-            f"{_paint('stroke', 'muted', alone)}/></pattern></defs>"
+            f"{_colour('stroke', 'muted', alone)}/></pattern></defs>"
         )
-    parts += _written(drawing.marks, alone)
-    parts.append("</svg>")
-    return "".join(parts)
+    return "".join((*parts, *_written(drawing.marks, alone), "</svg>"))
 
 
 def walk(marks: Sequence[Mark]) -> Iterator[Mark]:
@@ -191,17 +218,6 @@ def shortened(text: str, width: float, size: float = 12.0) -> str:
     return text if len(text) <= room else text[: room - 1] + "…"
 
 
-def polygon(shape: Shape, radius: float) -> tuple[tuple[float, float], ...]:
-    """Returns the corners of a symbol around the origin; none for round symbols."""
-    side, tall = 0.87 * radius, 1.25 * radius
-    corners: dict[Shape, tuple[tuple[float, float], ...]] = {
-        "square": ((-side, -side), (side, -side), (side, side), (-side, side)),
-        "diamond": ((0, -tall), (tall, 0), (0, tall), (-tall, 0)),
-        "triangle": ((0, -tall), (1.1 * radius, 0.8 * radius), (-1.1 * radius, 0.8 * radius)),
-    }
-    return corners.get(shape, ())
-
-
 def _written(marks: Sequence[Mark], alone: bool) -> Iterator[str]:
     for mark in marks:
         if isinstance(mark, MarkGroup):
@@ -210,39 +226,38 @@ def _written(marks: Sequence[Mark], alone: bool) -> Iterator[str]:
             yield f"<g {move}{label}>{''.join(_written(mark.marks, alone))}</g>"
         elif isinstance(mark, Cells):
             yield _cells(mark, alone)
-        elif isinstance(mark, Rect):
-            paint = (
-                f'{_paint("stroke", mark.role, alone)} stroke-width="{_number(mark.outline)}"'
-                if mark.outline
-                else _paint("fill", mark.role, alone)
+        elif isinstance(mark, Frame):
+            yield (
+                f'<rect x="{_number(mark.x)}" y="{_number(mark.y)}" width="{_number(mark.width)}" '
+                f'height="{_number(mark.height)}" {_colour("stroke", "ink", alone)} '
+                f'stroke-width="{_number(mark.line)}"/>'
             )
-            box = _box(mark.x, mark.y, mark.width, mark.height)
-            yield _titled(f"rect {box} {paint}", mark.title, "rect")
         elif isinstance(mark, Segment):
-            dash = ' stroke-dasharray="4 3"' if mark.dashed else ""
             yield (
                 f'<path d="M{_number(mark.x1)} {_number(mark.y1)}L{_number(mark.x2)} '
-                f'{_number(mark.y2)}" {_paint("stroke", mark.role, alone)} '
-                f'stroke-width="{_number(mark.width)}"{dash}/>'
+                f'{_number(mark.y2)}" {_colour("stroke", mark.role, alone)} '
+                f'stroke-width="{_number(mark.width)}"/>'
             )
-        elif isinstance(mark, Polyline):
-            dash = f' stroke-dasharray="{mark.dash}"' if mark.dash else ""
-            path = "L".join(f"{_number(x)} {_number(y)}" for x, y in mark.points)
+        elif isinstance(mark, Dot):
             yield (
-                f'<path d="M{path}" {_paint("stroke", mark.role, alone)} '
-                f'stroke-width="{_number(mark.width)}"{dash}/>'
+                f'<circle cx="{_number(mark.x)}" cy="{_number(mark.y)}" '
+                f'r="{_number(mark.radius)}" {_colour("fill", mark.role, alone)}/>'
             )
-        elif isinstance(mark, Symbol):
-            yield _symbol(mark, alone)
         else:
-            yield _label(mark, alone)
+            x, y = _number(mark.x), _number(mark.y)
+            turn = f' transform="rotate(-90 {x} {y})"' if mark.turned else ""
+            anchor = "" if mark.anchor == "start" else f' text-anchor="{mark.anchor}"'
+            size = "" if mark.size == 12 else f' font-size="{_number(mark.size)}"'
+            yield (
+                f'<text x="{x}" y="{y}"{anchor}{size}{turn} {_colour("fill", mark.role, alone)}>'
+                f"{escape(mark.text)}</text>"
+            )
 
 
 def _cells(row: Cells, alone: bool) -> str:
     """Writes a row as a group; cells have only the attributes that differ."""
     size = f' width="{_number(row.width)}" height="{_number(row.height)}"' if alone else ""
-    label = f' data-row="{escape(row.label)}"' if row.label else ""
-    parts = [f'<g class="c {_class_of(row)}" transform="translate(0,{_number(row.y)})"{label}>']
+    parts = [f'<g class="c {_class_of(row)}" transform="translate(0,{_number(row.y)})">']
     for cell in row.cells:
         name = f' data-component="{escape(cell.component)}"' if cell.component else ""
         if alone:
@@ -261,71 +276,138 @@ def _class_of(row: Cells) -> str:
 
 
 def overlay(row: Cells, *, label: str = "frames") -> list[Mark]:
-    """Returns the frames and dots of a row's cells, which are drawn over all rows."""
-    frames = tuple(frame(cell, row) for cell in row.cells if cell.framed)
-    dots = tuple(part for cell in row.cells if cell.dotted for part in dot(cell, row))
-    groups: list[Mark] = [MarkGroup(0, row.y, frames, label)] if frames else []
-    return [*groups, MarkGroup(0, row.y, dots)] if dots else groups
+    """Returns the frames and dots of a row's cells, which are drawn over all rows.
 
-
-def frame(cell: CellMark, row: Cells) -> Rect:
-    """Returns the frame around a cell of a row, in the row's own plane."""
+    A dot has a rim that is visible on any colour.
+    """
     line = min(2.4, 1.0 + 0.08 * row.height)
-    half = line / 2
-    return Rect(
-        cell.x - half, -half, row.width + line, row.height + line, "ink", outline=line
-    )  # fmt: skip
-
-
-def dot(cell: CellMark, row: Cells) -> tuple[Symbol, Symbol]:
-    """Returns the dot within a cell of a row, with a rim that is visible on any colour."""
+    frames = tuple(
+        Frame(cell.x - line / 2, -line / 2, row.width + line, row.height + line, line)
+        for cell in row.cells
+        if cell.framed
+    )
     radius = max(1.2, 0.17 * min(row.width, row.height))
-    x, y = cell.x + row.width / 2, row.height / 2
-    rim = Symbol(x, y, "circle", "paper", radius + max(0.8, 0.3 * radius))
-    return rim, Symbol(x, y, "circle", "ink", radius)
+    dots = tuple(
+        Dot(cell.x + row.width / 2, row.height / 2, role, size)
+        for cell in row.cells
+        if cell.dotted
+        for role, size in (("paper", radius + max(0.8, 0.3 * radius)), ("ink", radius))
+    )
+    groups = ((frames, label), (dots, ""))
+    return [MarkGroup(0, row.y, marks, name) for marks, name in groups if marks]
 
 
-def _symbol(mark: Symbol, alone: bool) -> str:
-    x, y, radius = _number(mark.x), _number(mark.y), _number(mark.radius)
-    if mark.shape in ("circle", "ring"):
-        paint = _paint("fill" if mark.shape == "circle" else "stroke", mark.role, alone)
-        width = "" if mark.shape == "circle" else ' stroke-width="2"'
-        return _titled(
-            f'circle cx="{x}" cy="{y}" r="{radius}" {paint}{width}', mark.title, "circle"
-        )
-    if mark.shape == "cross":
-        paint = f'{_paint("stroke", mark.role, alone)} stroke-width="2"'
-        path = f"M-{radius} -{radius}L{radius} {radius}M-{radius} {radius}L{radius} -{radius}"
-    else:
-        paint = _paint("fill", mark.role, alone)
-        corners = polygon(mark.shape, mark.radius)
-        path = "M" + "L".join(f"{_number(a)} {_number(b)}" for a, b in corners) + "Z"
-    return _titled(f'path transform="translate({x},{y})" d="{path}" {paint}', mark.title, "path")
-
-
-def _label(mark: Label, alone: bool) -> str:
-    turn = f' transform="rotate(-90 {_number(mark.x)} {_number(mark.y)})"' if mark.turned else ""
-    anchor = "" if mark.anchor == "start" else f' text-anchor="{mark.anchor}"'
-    size = "" if mark.size == 12 else f' font-size="{_number(mark.size)}"'
-    bold = ' font-weight="600"' if mark.bold else ""
-    place = f'x="{_number(mark.x)}" y="{_number(mark.y)}"'
-    paint = _paint("fill", mark.role, alone)
-    return f"<text {place}{anchor}{size}{bold}{turn} {paint}>{escape(mark.text)}</text>"
-
-
-def _titled(start: str, title: str, tag: str) -> str:
-    return f"<{start}><title>{escape(title)}</title></{tag}>" if title else f"<{start}/>"
-
-
-def _paint(what: Literal["fill", "stroke"], role: str, alone: bool) -> str:
+def _colour(what: Literal["fill", "stroke"], role: str, alone: bool) -> str:
     if alone:
         return f'{what}="{LIGHT[role]}"' + (' fill="none"' if what == "stroke" else "")
     return f'class="{what[0]}-{role}"'
 
 
-def _box(x: float, y: float, width: float, height: float) -> str:
-    return f'x="{_number(x)}" y="{_number(y)}" width="{_number(width)}" height="{_number(height)}"'
-
-
 def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
+
+
+def _paint(axes: Any, marks: Sequence[Mark], x: float, y: float, scale: float) -> None:
+    """Draws marks, moved by `(x, y)`; `scale` is points per pixel."""
+    from matplotlib.patches import Circle, Rectangle
+
+    for mark in marks:
+        if isinstance(mark, MarkGroup):
+            _paint(axes, mark.marks, x + mark.x, y + mark.y, scale)
+        elif isinstance(mark, Cells):
+            for cell in mark.cells:
+                look: dict[str, Any] = (
+                    {"fill": False, "hatch": "//////", "edgecolor": LIGHT["muted"]}
+                    if cell.step is None
+                    else {"facecolor": step_colour(cell.step)}
+                )
+                place = (x + cell.x, y + mark.y)
+                axes.add_patch(Rectangle(place, mark.width, mark.height, linewidth=0, **look))
+        elif isinstance(mark, Frame):
+            axes.add_patch(Rectangle(
+                (x + mark.x, y + mark.y), mark.width, mark.height, fill=False,
+                edgecolor=LIGHT["ink"], linewidth=mark.line * scale,
+            ))  # fmt: skip
+        elif isinstance(mark, Segment):
+            axes.plot(
+                [x + mark.x1, x + mark.x2], [y + mark.y1, y + mark.y2], color=LIGHT[mark.role],
+                linewidth=mark.width * scale,
+            )  # fmt: skip
+        elif isinstance(mark, Dot):
+            place = (x + mark.x, y + mark.y)
+            axes.add_patch(Circle(place, mark.radius, facecolor=LIGHT[mark.role], linewidth=0))
+        else:
+            axes.text(
+                x + mark.x, y + mark.y, mark.text, fontsize=mark.size * scale,
+                color=LIGHT[mark.role], va="baseline", rotation=90 if mark.turned else 0,
+                ha={"start": "left", "middle": "center", "end": "right"}[mark.anchor],
+                rotation_mode="anchor",
+            )  # fmt: skip
+
+
+def short(value: float) -> str:
+    """Formats a number with as few digits as distinguish it from its neighbours."""
+    text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def colour_legend(
+    span: float | None,
+    unit: str,
+    left: float,
+    top: float,
+    width: float,
+    *,
+    framed: str = "",
+    dotted: str = "",
+    unknown: str = "",
+    meanings: tuple[str, str] = ("worse without it", "better without it"),
+) -> tuple[list[Mark], float]:
+    """Draws the scale of colours from loss to gain with its numbers, and the legend of marks.
+
+    Args:
+        span: The value of the full colour; None leaves the scale out.
+        unit: Quantity of the values.
+        left: Left edge.
+        top: Top edge.
+        width: Width at which lines are broken.
+        framed: Meaning of a frame; empty if nothing is framed.
+        dotted: Meaning of a dot; empty if nothing is dotted.
+        unknown: Meaning of hatching; empty if nothing is hatched.
+        meanings: Meanings of the ends of the scale.
+
+    Returns:
+        The marks, and their bottom edge.
+    """
+    size = 13.0
+    marks: list[Mark] = []
+    x, y, low = left, top, top + 11
+    if span is not None:
+        steps = (-16, -12, -8, -4, 0, 4, 8, 12, 16)
+        at = left + text_width(meanings[0], 11) + 12
+        scale = tuple(CellMark(at + size * number, step) for number, step in enumerate(steps))
+        end = at + size * len(steps)
+        low = top + 46
+        marks += [
+            Label(left, top + 11, meanings[0], "muted", 11),
+            Cells(top, size, size, scale),
+            Label(end + 8, top + 11, meanings[1], "muted", 11),
+            Label(at, top + 28, short(-span), "muted", 11, "middle"),
+            Label(at + size * len(steps) / 2, top + 28, "0", "muted", 11, "middle"),
+            Label(end, top + 28, short(span), "muted", 11, "middle"),
+            Label(left, low, f"Colour: {unit}", "muted", 11),
+        ]
+        x = end + 8 + text_width(meanings[1], 11) + 24
+    step = None if span is None else -6
+    keys = [(CellMark(0, step, framed=True), framed), (CellMark(0, step, dotted=True), dotted),
+            (CellMark(0, None), unknown)]  # fmt: skip
+    for cell, words in keys:
+        if not words:
+            continue
+        if x + 20 + text_width(words, 11) > width and x > left:
+            x, y = left, max(low, y) + 10
+        sample = Cells(0, size, size, (cell,))
+        marks.append(MarkGroup(x, y, (sample, *overlay(sample, label=""))))
+        marks.append(Label(x + size + 6, y + 11, words, "muted", 11))
+        x += size + 6 + text_width(words, 11) + 20
+    return marks, max(low, y + 11) + 8

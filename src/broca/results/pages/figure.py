@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from markupsafe import Markup
 
 from broca.errors import BadInput, nearest
-from broca.results.pages import paper
 from broca.results.pages.charts import Chart
-from broca.results.pages.drawing import Drawing, svg
+from broca.results.pages.drawing import style
+
+Format = Literal["pdf", "svg", "png"]
+Width = Literal["column", "page"]
+
+INCHES: dict[Width, float] = {"column": 3.35, "page": 6.9}
+"""Widths of figures in two-column papers."""
+
+PIXELS: dict[Width, int] = {"column": 430, "page": 820}
+"""Widths of layouts: text of 12 pixels becomes 6.7 or 7.3 points."""
 
 
 @dataclass(frozen=True)
@@ -27,36 +36,43 @@ class Figure:
     caption: str
     chart: Chart
 
-    def draw(self, width: float | None = None) -> Drawing:
-        """Lays the chart out for a width in CSS pixels, by default that of its kind."""
-        return self.chart.draw() if width is None else self.chart.draw(width)
-
     def svg(self) -> str:
         """Returns the figure as an SVG element with its colours written out."""
-        return svg(self.draw(), alone=True)
+        return self.chart.svg(alone=True)
 
     def markup(self) -> Markup:
         """Returns the figure for a page, whose colours follow the reader's colour scheme."""
-        return Markup(svg(self.draw()))
+        return Markup(self.chart.svg())
 
-    def save(self, path: str | Path, *, width: paper.Width = "page") -> Path:
+    def save(self, path: str | Path, *, width: Width = "page") -> Path:
         """Writes the figure for a paper, with embedded fonts; the suffix is the format.
 
         Args:
-            path: The file, `.pdf`, `.svg` or `.png`.
+            path: The file, `.pdf`, `.svg` or `.png` (300 dots per inch).
             width: `column` (3.35 inches) or `page` (6.9 inches).
 
         Raises:
             BadInput: The format or the width is unknown, or the file cannot be written.
         """
+        from matplotlib import rc_context
+
         path = Path(path)
-        if width not in paper.PIXELS:
+        form = path.suffix.removeprefix(".")
+        for name, value, known in (("width", width, PIXELS), ("format", form, get_args(Format))):
+            if value not in known:
+                raise BadInput(
+                    f"`{name}` '{value}' is unknown{nearest(value, known)}: use {', '.join(known)}"
+                )
+        scale = 72 * INCHES[width] / PIXELS[width]
+        date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
+        try:
+            with rc_context(style(scale)):
+                figure = self.chart.paint(PIXELS[width], scale)
+                figure.savefig(path, format=form, metadata=date, dpi=300)
+        except OSError as error:
             raise BadInput(
-                f"`width` '{width}' is unknown{nearest(width, paper.PIXELS)}: use "
-                f"{', '.join(paper.PIXELS)}"
-            )
-        form: paper.Format = path.suffix.removeprefix(".")  # type: ignore[assignment]
-        paper.save(self.draw(paper.PIXELS[width]), path, format=form, width=width)
+                f"'{path}' cannot be written ({error.strerror}): choose another folder"
+            ) from error
         return path
 
     def _repr_html_(self) -> str:

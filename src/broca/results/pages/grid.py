@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from broca.components import NAMINGS, Component
 from broca.errors import BadInput
-from broca.results.pages.charts import colour_legend
 from broca.results.pages.colours import level
 from broca.results.pages.drawing import (
     CellMark,
     Cells,
     Drawing,
+    Drawn,
     Label,
     Mark,
     Segment,
+    colour_legend,
     overlay,
     text_width,
 )
@@ -58,7 +59,7 @@ def noun(names: Iterable[str], *, plural: bool = True) -> str:
 
 
 @dataclass(frozen=True)
-class ComponentGrid:
+class ComponentGrid(Drawn):
     """The components of a model by layer.
 
     Attributes:

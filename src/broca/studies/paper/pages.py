@@ -124,8 +124,8 @@ def _values(rows: _Rows, column: str, scale: float = 1.0) -> tuple[tuple[int, Po
     return tuple((n, Point(scale * row[column])) for n, row in enumerate(rows) if column in row)
 
 
-def _drop(row: Row, title: str = "") -> Point:
-    return Point(100 * row["drop"], 100 * row["drop_low"], 100 * row["drop_high"], title)
+def _drop(row: Row) -> Point:
+    return Point(100 * row["drop"], 100 * row["drop_low"], 100 * row["drop_high"])
 
 
 def _unique(rows: _Rows, column: str) -> list[str]:
@@ -144,8 +144,7 @@ def _cost(rows: _Rows) -> Chart:
     """Draws the specific drop against the rows of the search, by method."""
 
     def point(row: Row) -> Point:
-        specific = 100 * (row["drop"] - row.get("general_drop", 0.0))
-        return Point(specific, title=f"{row['task']}: {row['heads']}")
+        return Point(100 * (row["drop"] - row.get("general_drop", 0.0)))
 
     searched = [row for row in rows if row["rows"] > 0]
     lines = _lines(searched, "method", "rows", point, joined=False)
@@ -155,7 +154,7 @@ def _cost(rows: _Rows) -> Chart:
 def _by_size(rows: _Rows) -> Chart:
     """Draws drops against the number of parameters, a line for each task."""
     rows = sorted(rows, key=lambda row: int(row["parameters"]))
-    lines = _lines(rows, "task", "parameters", lambda row: _drop(row, str(row["model"])))
+    lines = _lines(rows, "task", "parameters", _drop)
     return LineChart(lines, "parameters", "points lost", logarithmic=True)
 
 
@@ -189,7 +188,7 @@ def _by_k(rows: _Rows) -> Chart:
             if chosen:
                 across = tuple(float(row["k"]) for row in chosen)
                 lines.append(Line(label, across, points, role, number))
-        charts.append(LineChart(tuple(lines), "heads ablated", "points lost", height=150))
+        charts.append(LineChart(tuple(lines), "heads ablated", "points lost", height=220))
     return Panels(tuple(tasks), tuple(charts), f"Points lost on {len(tasks)} tasks by k")
 
 
@@ -249,12 +248,8 @@ def _pairs(rows: _Rows) -> Chart:
     """Draws the number of pairs of heads in one group, beside the number under permutations."""
     several = len(_unique(rows, "source")) > 1
     labels = (f"{row['skill']} ({row['source']})" if several else row["skill"] for row in rows)
-    measured = tuple(
-        (n, Point(float(row["pairs_in_one_group"]), title=f"p {row['p']:.2g}"))
-        for n, row in enumerate(rows)
-    )
     series = (
-        Series("pairs in one group", "harm", measured, "diamond"),
+        Series("pairs in one group", "harm", _values(rows, "pairs_in_one_group"), "diamond"),
         Series("expected", "intact", _values(rows, "expected"), "ring"),
     )
     return IntervalChart(tuple(map(str, labels)), series, "pairs of heads", joined=True)
