@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from broca.engine import Ablation, OutputNorms, WeightDelta, donor_activations
 from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
 from broca.executors.records import RunnerSpec
-from broca.measurement import Execute, Measurement, Observation, Plan, Response
+from broca.measurement import Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
 from broca.results.base import ModelInfo
@@ -41,13 +41,15 @@ from broca.runs.task_sets import (
     sampling_note,
 )
 from broca.runs.workspace import Workspace
-from broca.searches import Problem, Ranking
+from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.store import Condition, ItemRecord, components_digest, now, written
 from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
 from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
 from broca.verification.trial import Places
+
+T = TypeVar("T")
 
 NOMINAL_S = 1.0
 """Seconds of work that are lost when a process is killed, at the speed of `NOMINAL_FLOPS`."""
@@ -204,40 +206,36 @@ class Run:
         return self._journaled.once(kind, self._identity.hex(), measure)
 
     def search(
-        self, method: str, problem: Problem, response: Response, options: Mapping[str, Any]
-    ) -> Ranking:
-        """Runs a search, and records what is needed to repeat it.
+        self,
+        search: searches.Search[T],
+        *,
+        method: str,
+        problem: Problem | AtlasProblem,
+        response: Response,
+        options: Mapping[str, Any] | None = None,
+    ) -> T:
+        """Runs a search, and records what is needed to repeat it without a model.
 
         Args:
-            method: Name of the method.
+            search: Yields plans, is sent their measurements, and returns the result.
+            method: Name of its method.
             problem: The problem that it solves.
             response: Response of plans that name none.
             options: Settings of the method.
         """
-        self.note_search(method, problem, options)
-        search = searches.make_search(method, problem, **options)
-        return searches.run(search, self.responding(response))
-
-    def note_search(
-        self, method: str, problem: Problem | AtlasProblem, options: Mapping[str, Any]
-    ) -> None:
-        """Records a search, so that it can be repeated without a model."""
         record = {
             "method": method,
-            "options": {name: searches.written(value) for name, value in options.items()},
+            "options": {name: searches.written(value) for name, value in (options or {}).items()},
             "problem": written(problem),
         }
         self._journaled.journal.note_search(self._journaled.number, record)
-
-    def responding(self, response: Response) -> Execute:
-        """Returns a function that measures the plans of a search, with a default response."""
 
         def execute(plan: Plan) -> Measurement:
             self.search_response = plan.response or response
             with_response = replace(plan, response=self.search_response)
             return replace(self.measure(with_response, role="search"), plan=plan)
 
-        return execute
+        return searches.run(search, execute)
 
     def referenced(
         self, response: Response, places: Places, *, otherwise: str | None

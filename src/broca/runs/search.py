@@ -120,8 +120,11 @@ def search(
         continuous=referenced.continuous,
     )  # fmt: skip
     run.stages.enter(stage or f"searching ({method})")
-    ranking = run.search(method, problem, referenced.response, options.options)
-    return Searched(referenced, problem, ranking)
+    found = run.search(
+        searches.make_search(method, problem, **options.options),
+        method=method, problem=problem, response=referenced.response, options=options.options,
+    )  # fmt: skip
+    return Searched(referenced, problem, found)
 
 
 def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Repeat:

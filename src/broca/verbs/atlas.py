@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from broca import searches
 from broca.atlases.assembly import assembled, at_chance
 from broca.errors import NothingToLocalize
 from broca.options import AtlasOptions, verb
@@ -82,7 +81,8 @@ def atlas(options: AtlasOptions) -> Atlas:
             rows=budget,
             seed=seed,
         )
-        run.note_search("atlas", problem, {})
-        chart = searches.run(measure_atlas(problem), run.responding(referenced.response))
+        chart = run.search(
+            measure_atlas(problem), method="atlas", problem=problem, response=referenced.response
+        )
         stages.enter("reading the matrix")
         return assembled(run, chart, scores, referenced, k=options.k, seed=seed, started=started)
