@@ -83,7 +83,8 @@ class Plot(ABC):
                 body = body.replace(colour, f"var(--{role})")
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
-            f'width="{width:g}" height="{height:g}" role="img" aria-label="{escape(self.text or self.axis)}" '
+            f'width="{width:g}" height="{height:g}" role="img" '
+            f'aria-label="{escape(self.text or self.axis)}" '
             f'font-family="{FONT}" stroke-linejoin="round">{body}'
         )
 
