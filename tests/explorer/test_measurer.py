@@ -4,7 +4,7 @@ import pytest
 from journals import totals
 
 from broca.errors import BadInput, BrocaError
-from broca.explorer.measuring import ITEMS, Measurer
+from broca.explorer.measurer import ITEMS, Measurer
 from broca.options import RunOptions
 
 SET = ["L0H1", "L1H2", "L2H3"]
@@ -82,4 +82,4 @@ def test_what_cannot_be_measured_is_refused(measurer):
     with pytest.raises(BadInput, match="cannot verify"):
         measurer.verify("sorting", SET)
     assert measurer.tasks() == ("sorting", "reversing")
-    assert measurer.busy.running == ""
+    assert measurer.busy[0] == ""
