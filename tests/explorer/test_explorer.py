@@ -1,13 +1,16 @@
 """The explorer behind the live page, called without a browser."""
 
+import io
 import json
 import re
+import zipfile
+from types import SimpleNamespace
 
 import pytest
 
 from broca.errors import BadInput, BrocaError, UnknownName
 from broca.explorer import Explorer, ExplorerSubject
-from broca.explorer.explorer import events
+from broca.explorer.explorer import events, write_zip
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +65,9 @@ def test_bad_questions_are_refused(explorer):
         explorer.answer("sort", ["L9H9"])
     with pytest.raises(BadInput, match="verification 1 is not known"):
         explorer.verification_page(1)
+    for number in (0, 1, -1):
+        with pytest.raises(BadInput, match=f"export {number} is not known"):
+            explorer.exported(number)
 
 
 def test_a_set_of_another_model_is_refused(planted):
@@ -86,3 +92,54 @@ def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch
     texts = [[event.get("text") for event in events] for events in (plain, chat, asked_plainly)]
     assert texts[0] == texts[1]
     assert texts[0] != texts[2]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_folders_of_exports_are_numbered_and_go_with_the_page(planted, tmp_path, kept):
+    """They get the next free number, stay where the user keeps them, and are not left empty."""
+
+    def export(model, folder, *, heads, scale, kind):
+        if scale == 2:
+            raise BadInput("no")
+        (folder / "file").write_text("x")
+        return SimpleNamespace(summary=lambda: ("done",))
+
+    place = tmp_path if kept else None
+    (tmp_path / "planted-heads-1").mkdir()
+    with Explorer(planted, ExplorerSubject("planted"), exports=place, export=export) as explorer:
+        reply = explorer.export("heads", ["L0H1"])
+        folder = explorer.exported(reply["export"])
+        assert folder.name == reply["name"] == f"planted-heads-{1 + kept}"
+        with pytest.raises(BadInput, match="no"):
+            explorer.export("heads", ["L0H1"], scale=2)
+        assert not (folder.parent / f"planted-heads-{2 + kept}").exists()
+    assert folder.exists() is kept
+
+
+class Unseekable(io.RawIOBase):
+    """A stream that is written forwards alone, like a connection."""
+
+    def __init__(self):
+        self.content = b""
+
+    def writable(self):
+        """Returns True: the stream takes bytes."""
+        return True
+
+    def write(self, data):
+        """Appends the bytes to the content."""
+        self.content += bytes(data)
+        return len(data)
+
+
+def test_a_zip_is_written_to_what_cannot_go_back(tmp_path):
+    """A zip holds all files under the folder's name and is written without seeking."""
+    folder = tmp_path / "m-adapter-1"
+    (folder / "in").mkdir(parents=True)
+    (folder / "a.json").write_text("{}")
+    (folder / "in" / "b.bin").write_bytes(bytes(range(256)))
+    connection = Unseekable()
+    write_zip(folder, connection)
+    with zipfile.ZipFile(io.BytesIO(connection.content)) as archive:
+        assert archive.namelist() == ["m-adapter-1/a.json", "m-adapter-1/in/b.bin"]
+        assert archive.read("m-adapter-1/in/b.bin") == bytes(range(256))

@@ -77,9 +77,17 @@ def test_questions_are_answered_or_refused_in_one_line(server):
     assert json.loads(ask(server, "/api/set", {"text": "L0H1,L1H1"})[2]) == ["L0H1", "L1H1"]
     for path, data, expected in (
         ("/api/score", {"task": "cooking"}, "cooking"),
-        ("/api/score", {"task": 3}, "`task` must be text"),
-        ("/api/score", {"task": "sorting", "off": "L0H1"}, "`off` must be a list"),
-        ("/api/score", {"task": "sorting", "scale": "x"}, "`scale` must be a number"),
+        ("/api/score", {"task": 3}, "Expected `str`, got `int` - at `$.task`"),
+        (
+            "/api/score",
+            {"task": "sorting", "off": "L0H1"},
+            "`array`, got `str` - at `$.off`",
+        ),
+        (
+            "/api/score",
+            {"task": "sorting", "scale": "x"},
+            "`float`, got `str` - at `$.scale`",
+        ),
         ("/api/answer", {"prompt": ""}, "prompt is empty"),
         ("/api/set", {"text": "L9H9"}, "no component"),
         ("/api/score", [], "is not a JSON object"),
@@ -114,7 +122,7 @@ def test_a_set_is_exported_and_downloaded(server, explorer):
         status, _, text = ask(server, "/api/export", data)
         assert status == 400
         assert expected in json.loads(text)["error"]
-    folder = explorer.exports[answer["export"]]
+    folder = explorer.exported(answer["export"])
     assert [place.name for place in folder.parent.iterdir()] == ["planted-heads-1"]
     assert ask(server, "/export/2")[0] == 404
 

@@ -281,10 +281,7 @@ def make_estimate():
 def make_export(*, form="adapter", scale=0.0, base=None):
     """Returns a small export with every optional part."""
     verification = toy_verification()
-    held_out = HeldOut(
-        verification.task, verification.verdict, verification.drops, verification.baseline,
-        verification.after,
-    )  # fmt: skip
+    held_out = HeldOut(verification.task, verification.verdict, verification.drops)
     return Export(
         form=form,
         model=ModelInfo("toy", "abc", architecture="ToyForCausalLM", layers=2, heads=4, kv_heads=2),

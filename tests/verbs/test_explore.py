@@ -12,7 +12,7 @@ from results.samples import make_result
 import broca
 from broca.cli.main import app
 from broca.errors import BadInput, UnknownName
-from broca.explorer.measuring import ITEMS
+from broca.explorer.measurer import ITEMS
 from broca.options import LocalizeOptions
 from broca.results.base import ModelInfo
 from broca.runs.folder import RunFolder

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
-from typing import Any, get_args
+from tempfile import TemporaryDirectory
+from typing import IO, Any, get_args
 
 import torch
 
 from broca.errors import BadInput, nearest
-from broca.explorer.export_folders import Exports
-from broca.explorer.generating import Generator, Stream
-from broca.explorer.measuring import Exporter, Measurer, Verify
+from broca.explorer.generator import Generator, Stream
+from broca.explorer.measurer import Exporter, Measurer, Verify
 from broca.explorer.subject import ExplorerSubject
 from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.results.export import Form
+from broca.results.files import check_out_folder
 from broca.results.pages.figure import Figure
 from broca.results.pages.grid import ComponentGrid, counted, group_of
 from broca.results.pages.template import filled
@@ -69,7 +72,9 @@ class Explorer(AbstractContextManager["Explorer"]):
             export=export,
         )  # fmt: skip
         self._verified: list[Verification] = []
-        self.exports = Exports(exports)
+        self._temporary = None if exports else TemporaryDirectory(prefix="broca-exports-")
+        self._folder = check_out_folder(exports or Path(getattr(self._temporary, "name", "")))
+        self._exported: list[Path] = []
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -78,7 +83,8 @@ class Explorer(AbstractContextManager["Explorer"]):
         """Stops both threads; the model's state is restored."""
         self.generator.close()
         self.measurer.close()
-        self.exports.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     def describe(self) -> Reply:
         """Returns the model's components, the known sets, and whether it has a chat template."""
@@ -182,10 +188,29 @@ class Explorer(AbstractContextManager["Explorer"]):
         ]
         heads: Verification | list[str] = verified[-1] if verified else list(off)
         name = f"{self.subject.shown_name.replace('/', '--')}-{kind}"
-        with self.exports.folder(name) as folder:
+        for number in count(1):
+            folder = self._folder / f"{name}-{number}"
+            with suppress(FileExistsError):
+                folder.mkdir()
+                break
+        try:
             done = self.measurer.export(heads, _scale(scale), kind, folder)  # type: ignore[arg-type]
-        number = self.exports.add(folder)
-        return {"name": folder.name, "text": "; ".join(done.summary()), "export": number}
+        finally:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+        self._exported.append(folder)
+        text = "; ".join(done.summary())
+        return {"name": folder.name, "text": text, "export": len(self._exported)}
+
+    def exported(self, number: int) -> Path:
+        """Returns the folder of an export that was started here, from 1.
+
+        Raises:
+            BadInput: There is no export of this number.
+        """
+        if not 1 <= number <= len(self._exported):
+            raise BadInput(f"export {number} is not known: start it from the page")
+        return self._exported[number - 1]
 
     def named(self, text: str) -> list[str]:
         """Reads components from names joined by `+`, commas or spaces, or `published:...`.
@@ -202,12 +227,12 @@ class Explorer(AbstractContextManager["Explorer"]):
 
     def status(self) -> Reply:
         """Returns the current activity, for all tabs."""
-        busy = self.measurer.busy
+        measuring, waiting = self.measurer.busy
         return {
             "writing": self.generator.running // 2,
             "queued": self.generator.waiting,
-            "measuring": busy.running,
-            "waiting": busy.waiting,
+            "measuring": measuring,
+            "waiting": waiting,
         }
 
     def page(self) -> str:
@@ -250,3 +275,10 @@ def events(stream: Stream) -> Iterator[str]:
     """Yields a stream as lines of JSON."""
     for event in stream:
         yield json.dumps(event, ensure_ascii=False) + "\n"
+
+
+def write_zip(folder: Path, to: IO[bytes]) -> None:
+    """Writes a folder as a zip file, piece by piece, to a file that need not be seekable."""
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_STORED) as archive:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            archive.write(file, f"{folder.name}/{file.relative_to(folder)}")

@@ -12,9 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import IO, Any, cast
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
+
 from broca.errors import BadInput, BrocaError
-from broca.explorer.explorer import Explorer, events
-from broca.explorer.export_folders import write_zip
+from broca.explorer.explorer import Explorer, events, write_zip
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 _LARGEST = 1_000_000
@@ -45,6 +46,16 @@ def require_token(host: str, token: str, public: bool) -> None:
         raise BadInput(f"`host` {host} is open to other machines: it needs a `token`, or `public`")
 
 
+class _Http(ThreadingHTTPServer):
+    """The sockets of a server, which its handlers refer to."""
+
+    daemon_threads = True
+    explorer: Explorer
+    token: str
+    local: bool
+    page_headers: Mapping[str, str]
+
+
 class Server:
     """Serves an explorer until it is closed.
 
@@ -70,17 +81,16 @@ class Server:
         public: bool = False,
     ) -> None:
         require_token(host, token, public)
-        self._token = token
-        self._headers = _PUBLIC_HEADERS if public else _HEADERS
-        self._local = host in LOCAL
         try:
-            self._server = ThreadingHTTPServer((host, port), self._handler(explorer))
+            self._server = _Http((host, port), _Handler)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise BadInput(
                 f"`host` {host}, `port` {port} cannot be served ({reason}): choose another `port`"
             ) from error
-        self._server.daemon_threads = True
+        self._server.explorer, self._server.token = explorer, token
+        self._server.local = host in LOCAL
+        self._server.page_headers = _PUBLIC_HEADERS if public else _HEADERS
         self.host, self.port = host, self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
@@ -88,7 +98,8 @@ class Server:
     @property
     def url(self) -> str:
         """Address of the page, with the token if there is one."""
-        return f"http://{self.host}:{self.port}/" + (f"?token={self._token}" if self._token else "")
+        token = f"?token={self._server.token}" if self._server.token else ""
+        return f"http://{self.host}:{self.port}/{token}"
 
     def close(self) -> None:
         """Stops the server."""
@@ -101,65 +112,61 @@ class Server:
         while self._thread.is_alive():
             self._thread.join(0.5)
 
-    def _handler(self, served: Explorer) -> type[BaseHTTPRequestHandler]:
-        server = self
 
-        class Handler(_Handler):
-            explorer = served
-            page_headers = self._headers
+class Question(msgspec.Struct):
+    """The content of a request."""
 
-            def allowed(self) -> bool:
-                return server.admits(self)
-
-        return Handler
-
-    def admits(self, request: BaseHTTPRequestHandler) -> bool:
-        """Whether a request comes from the page itself and contains the token.
-
-        On a local address only local names are served, which prevents DNS rebinding.
-        """
-        host = request.headers.get("Host", "")
-        if self._local and urlsplit(f"//{host}").hostname not in LOCAL:
-            return False
-        origin = request.headers.get("Origin")
-        # a proxy, such as a Space's, reports the public name of the page
-        names = (host, request.headers.get("X-Forwarded-Host"))
-        if origin is not None and urlsplit(origin).netloc not in names:
-            return False
-        if not self._token:
-            return True
-        query = parse_qs(urlsplit(request.path).query).get("token", [""])[0]
-        token = request.headers.get("X-Token") or query
-        return hmac.compare_digest(token.encode(), self._token.encode())
+    task: str = ""
+    off: list[str] = []
+    scale: float = 0.0
+    prompt: str = ""
+    longest: float = 64
+    chat: bool = True
+    kind: str = ""
+    text: str = ""
 
 
 class _Handler(BaseHTTPRequestHandler):
     """A request."""
 
-    explorer: Explorer
-    page_headers: Mapping[str, str]
+    server: _Http
     protocol_version = "HTTP/1.1"
-
-    def allowed(self) -> bool:
-        """Whether the request may be answered."""
-        raise NotImplementedError
 
     def log_message(self, *_: Any) -> None:
         """Logs nothing: stdout and stderr belong to the command."""
 
+    def admits(self) -> bool:
+        """Whether the request comes from the page itself and contains the token.
+
+        On a local address only local names are served, which prevents DNS rebinding.
+        """
+        host = self.headers.get("Host", "")
+        if self.server.local and urlsplit(f"//{host}").hostname not in LOCAL:
+            return False
+        origin = self.headers.get("Origin")
+        # a proxy, such as a Space's, reports the public name of the page
+        names = (host, self.headers.get("X-Forwarded-Host"))
+        if origin is not None and urlsplit(origin).netloc not in names:
+            return False
+        query = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
+        token = self.headers.get("X-Token") or query
+        return not self.server.token or hmac.compare_digest(
+            token.encode(), self.server.token.encode()
+        )
+
     def do_GET(self) -> None:  # name of the base class
         """Sends the page, its verifications and the status."""
-        path = urlsplit(self.path).path
-        if not self.allowed():
+        path, explorer = urlsplit(self.path).path, self.server.explorer
+        if not self.admits():
             self._refuse()
         elif path == "/":
-            self._send(self.explorer.page(), "text/html")
+            self._send(explorer.page(), "text/html")
         elif path == "/api/model":
-            self._send_json(self.explorer.describe())
+            self._send_json(explorer.describe())
         elif path == "/api/status":
-            self._send_json(self.explorer.status())
+            self._send_json(explorer.status())
         elif path == "/api/tasks":
-            self._guarded(lambda: list(self.explorer.measurer.tasks()))
+            self._guarded(lambda: list(explorer.measurer.tasks()))
         elif path.startswith(("/verification/", "/export/")):
             kind, _, number = path[1:].partition("/")
             self._send_made(kind, int(number) if number.isdecimal() else 0)
@@ -170,9 +177,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Sends the page of a verification, or an export as a zip file."""
         try:
             if kind == "verification":
-                self._send(self.explorer.verification_page(number), "text/html")
+                self._send(self.server.explorer.verification_page(number), "text/html")
                 return
-            folder = self.explorer.exports[number]
+            folder = self.server.explorer.exported(number)
         except BadInput as error:
             self._send_json({"error": str(error)}, HTTPStatus.NOT_FOUND)
             return
@@ -184,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answers questions."""
-        if not self.allowed() or self.headers.get_content_type() != "application/json":
+        if not self.admits() or self.headers.get_content_type() != "application/json":
             self.close_connection = True
             self._refuse()
             return
@@ -195,27 +202,22 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(error, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return
         try:
-            question = _Question(json.loads(self.rfile.read(int(size))))
-        except (ValueError, RecursionError):
-            self._send_json({"error": "the request is not a JSON object"}, HTTPStatus.BAD_REQUEST)
+            question = msgspec.json.decode(self.rfile.read(int(size)), type=Question)
+        except msgspec.MsgspecError as error:
+            text = f"the request is not a JSON object with these fields ({error})"
+            self._send_json({"error": text}, HTTPStatus.BAD_REQUEST)
             return
-        explorer = self.explorer
+        explorer, off, scale = self.server.explorer, question.off, question.scale
         path = urlsplit(self.path).path
         if path == "/api/answer":
             self._stream(question)
             return
         answers: dict[str, Callable[[], Any]] = {
-            "/api/score": lambda: explorer.score(
-                question.text("task"), question.names(), scale=question.number("scale")
-            ),
-            "/api/slopes": lambda: explorer.slopes(
-                question.text("task"), question.names(), scale=question.number("scale")
-            ),
-            "/api/verify": lambda: explorer.verify(question.text("task"), question.names()),
-            "/api/export": lambda: explorer.export(
-                question.text("kind"), question.names(), scale=question.number("scale")
-            ),
-            "/api/set": lambda: explorer.named(question.text("text")),
+            "/api/score": lambda: explorer.score(question.task, off, scale=scale),
+            "/api/slopes": lambda: explorer.slopes(question.task, off, scale=scale),
+            "/api/verify": lambda: explorer.verify(question.task, off),
+            "/api/export": lambda: explorer.export(question.kind, off, scale=scale),
+            "/api/set": lambda: explorer.named(question.text),
         }
         if path not in answers:
             self._send_json({"error": "there is no such question"}, HTTPStatus.NOT_FOUND)
@@ -232,15 +234,12 @@ class _Handler(BaseHTTPRequestHandler):
             text = f"{type(error).__name__}: this could not be answered"
             self._send_json({"error": text}, HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    def _stream(self, question: _Question) -> None:
+    def _stream(self, question: Question) -> None:
         try:
-            stream = self.explorer.answer(
-                question.text("prompt"),
-                question.names(),
-                scale=question.number("scale"),
-                longest=int(question.number("longest") or 64),
-                chat=bool(question.data.get("chat", True)),
-            )
+            stream = self.server.explorer.answer(
+                question.prompt, question.off, scale=question.scale,
+                longest=int(question.longest) or 64, chat=question.chat,
+            )  # fmt: skip
         except BrocaError as error:
             self._send_json({"error": " ".join(str(error).split())}, HTTPStatus.BAD_REQUEST)
             return
@@ -281,33 +280,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _send_headers(self) -> None:
-        for name, value in self.page_headers.items():
+        for name, value in self.server.page_headers.items():
             self.send_header(name, value)
         self.end_headers()
-
-
-class _Question:
-    """The content of a request, checked field by field."""
-
-    def __init__(self, data: Any) -> None:
-        if not isinstance(data, dict):
-            raise ValueError("no object")
-        self.data = data
-
-    def text(self, name: str) -> str:
-        value = self.data.get(name, "")
-        if not isinstance(value, str):
-            raise BadInput(f"`{name}` must be text")
-        return value
-
-    def number(self, name: str) -> float:
-        value = self.data.get(name, 0)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BadInput(f"`{name}` must be a number")
-        return float(value)
-
-    def names(self) -> list[str]:
-        value = self.data.get("off", [])
-        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise BadInput("`off` must be a list of names")
-        return value

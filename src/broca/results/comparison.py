@@ -197,11 +197,6 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         names = (name for selection in self.selections for name in selection.components)
         return tuple(dict.fromkeys(names))
 
-    def effects_of(self, model: str, task: str) -> TaskEffects | None:
-        """Returns the effects in a model on a task; None if they were not measured."""
-        pairs = {(line.model, line.task): line for line in self.effects}
-        return pairs.get((model, task))
-
     def curves(self) -> dict[tuple[str, str], tuple[Interval, ...]]:
         """Returns the effect of each selected component over the models, by task and component."""
         place = {name: column for column, name in enumerate(self.components)}

@@ -187,14 +187,6 @@ class Table:
             for row in self.rows[SHOWN:]
         )  # fmt: skip
 
-    def as_csv(self) -> str:
-        """Returns the table as CSV: every value with all digits, an interval in three columns."""
-        columns = self.known_columns
-        names = [name for number in columns for name in self._csv_names(number)]
-        rows = [[part for number in columns for part in self._csv_values(number, row[number])]
-                for row in self.rows]  # fmt: skip
-        return "\n".join(_line(row) for row in [names, *rows]) + "\n"
-
     def _cells(self, row: Sequence[Any]) -> list[Cell]:
         cells = []
         for number in self.known_columns:

@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from broca.explorer.generating import Generator
+from broca.explorer.generator import Generator
 
 PROMPTS = ("sort q d a z =", "sort b c a =", "two plus three =")
 
@@ -74,7 +74,7 @@ def test_questions_wait_where_caches_cannot_be_joined(generator, reference, monk
     """If caches cannot be joined, questions run one after the other with the same answers."""
     encoded = [reference.tokenizer.encode(prompt) for prompt in PROMPTS]
     alone = [answers(generator.ask(t, gates(reference, ["L0H3"]), longest=16))[0] for t in encoded]
-    monkeypatch.setattr("broca.explorer.generating.is_plain", lambda cache: False)
+    monkeypatch.setattr("broca.explorer.generator.is_plain", lambda cache: False)
     streams = [generator.ask(t, gates(reference, ["L0H3"]), longest=16) for t in encoded]
     assert [answers(stream)[0] for stream in streams] == alone
 

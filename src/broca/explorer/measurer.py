@@ -48,7 +48,7 @@ Exporter = Callable[..., Export]
 
 @dataclass(frozen=True)
 class Score:
-    """A task's live score.
+    """A task's live score on some items.
 
     Attributes:
         task: The task.
@@ -63,19 +63,6 @@ class Score:
     score: float
     drop: Interval
     items: int
-
-
-@dataclass(frozen=True)
-class Busy:
-    """The current activity.
-
-    Attributes:
-        running: The running job; empty for none.
-        waiting: Number of waiting jobs.
-    """
-
-    running: str
-    waiting: int
 
 
 class Measurer:
@@ -114,9 +101,9 @@ class Measurer:
         self._thread.start()
 
     @property
-    def busy(self) -> Busy:
-        """The current activity."""
-        return Busy(self._running, self._jobs.qsize())
+    def busy(self) -> tuple[str, int]:
+        """The running job, empty for none, and the number of waiting jobs."""
+        return self._running, self._jobs.qsize()
 
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks that can be measured."""
