@@ -6,11 +6,13 @@ import pytest
 import torch
 from independent import plain_generation, zeroed_by_hand
 from models.architectures import ARCHITECTURES, make_model
+from results.samples import make_result
 
 import broca
 from broca.components import ComponentSet
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import GatedModel
+from broca.results.base import AblationInfo
 from broca.testing import tiny_llama, tiny_tokenizer
 
 HEADS = [(0, 1), (1, 2), (1, 3)]
@@ -313,3 +315,23 @@ def test_a_model_spread_by_accelerate_is_ablated_too():
         assert torch.equal(
             generated, reference.model.generate(tokens, max_new_tokens=4, do_sample=False)
         )
+
+
+def test_a_result_brings_its_selection_and_its_factor():
+    """A result's components are scaled as in its run, or by a given factor, or refused."""
+    plain = tiny_llama(heads=4)
+    tokens = torch.tensor([[3, 4, 5]])
+    result = make_result(ablation=AblationInfo("zero", 0.5))
+    gated = GatedModel.wrap(plain, None, name="tiny")
+    with torch.no_grad():
+        for scale in (None, 0.0):
+            with gated.ablated("+".join(result.selected), 0.5 if scale is None else scale):
+                reference = plain(tokens).logits
+            with gated.ablated(result, scale):
+                assert torch.equal(plain(tokens).logits, reference)
+    for other, message in (
+        (make_result(ablation=AblationInfo("mean", 0.0)), "mean ablation, which needs the run's"),
+        (make_result(selected=(), abstained=True, reason="no harm"), "selects no components"),
+    ):
+        with pytest.raises(BadInput, match=message), gated.ablated(other):
+            pass

@@ -19,7 +19,7 @@ def reproduce(
     """
     with measuring(out, options, prints) as (folder, within, _):
         import broca
-        from broca.results import encode
+        from broca.results.files import encode
         from broca.studies.paper.pages import as_csv, write  # imports torch
 
         reproductions = broca.reproduce(settings=within)

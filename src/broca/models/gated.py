@@ -191,7 +191,7 @@ class GatedModel:
         return self._usage.held()
 
     @contextmanager
-    def ablated(self, components: Any, scale: float = 0.0) -> Iterator[GatedModel]:
+    def ablated(self, components: Any, scale: float | None = None) -> Iterator[GatedModel]:
         """Ablates components in every forward pass and `generate` of the model within the context.
 
         It applies to the transformers model itself, for batches of any size. Gates multiply: a
@@ -203,16 +203,16 @@ class GatedModel:
         Args:
             components: Names joined by `+`, a list of names or components, or a result with
                 `selected`; of any kind, regardless of the kinds with which the model was loaded.
-            scale: Factor of their outputs; 0 ablates.
+            scale: Factor of their outputs; by default that of the result, else 0, which ablates.
 
         Raises:
-            BadInput: A name is malformed, `scale` is not a finite number, or the model has no
-                weights.
+            BadInput: A name is malformed, `scale` is not a finite number, the result selects
+                nothing or replaced outputs by others, or the model has no weights.
             UnknownName: The model has no such component.
             UnsupportedModel: The model has no components of such a kind.
         """
         require_weights(self.model, self.name)
-        gated = self.gated_parts(components, scale)
+        gated = self.gated_parts(components, _scale_of(components) if scale is None else scale)
         names = [component.name for component in gated.named]
         with (
             torch.compiler.set_stance("force_eager"),
@@ -558,6 +558,26 @@ class GatedModel:
         if use_cache and filled is None:
             filled = Reread(tokens)
         return output.logits[:, -keep:], filled
+
+
+def _scale_of(components: Any) -> float:
+    """Returns the factor by which a result's components were ablated; 0 for names.
+
+    Raises:
+        BadInput: The result selects nothing, or replaced their outputs by others.
+    """
+    if not getattr(components, "selected", True):
+        raise BadInput(f"this {components.kind} selects no components: there is nothing to ablate")
+    ablation = getattr(components, "ablation", None)
+    if ablation is None:
+        return 0.0
+    if ablation.kind != "zero":
+        raise BadInput(
+            f"the outputs were replaced by {ablation.kind} ablation, which needs the run's items: "
+            "give a `scale`, such as 0"
+        )
+    scale: float = ablation.scale
+    return scale
 
 
 def _listed(components: Any) -> list[Component]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from broca.components import Component
 from broca.results.base import Result
 from broca.results.files import plain
 
@@ -103,6 +102,8 @@ class Scan(Result, file="scan.json", verb="broca scan"):
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component."""
+        from broca.components import Component  # imports NumPy, which a diagnosis may find broken
+
         parts = [Component.parse(name) for name in self.components]
         return [
             {"component": part.name, "kind": part.kind, "layer": part.layer, "index": part.index}

@@ -90,7 +90,8 @@ def verify(options: VerifyOptions) -> Verification:
         budget, crossed = SearchOptions(k=len(names)), tasks.same_skill if options.both_ways else ()
         for other in crossed:
             claimed = claim_tasks(other, {other: tasks.benchmarks[other]}, items=LOCATED, seed=seed)
-            stages.expect(search_rows(gated, claimed, method_of(budget), budget))
+            searched = search_rows(gated, claimed, method_of(budget), budget)
+            stages.expect(searched + 2 * len(claimed.bank))
         _, at_chance = run.intact()
         examiner = run.examiner(scope, kinds=kinds)
         verification = examiner.examine(names, order=options.order, report=stages.enter)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from broca.results import Reproduction
+from broca.results.reproduction import Reproduction
 from broca.studies.paper import NAMES
 from broca.studies.paper.pages import as_csv, draw, render_page, write
 

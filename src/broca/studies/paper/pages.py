@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from broca.results import Reproduction, encode, write_beside
+from broca.results.files import encode, write_beside
 from broca.results.pages import (
     SERIES,
     SHAPES,
@@ -26,6 +26,7 @@ from broca.results.pages import (
     Table,
     filled,
 )
+from broca.results.reproduction import Reproduction
 from broca.studies.paper import ALL, NAMES
 from broca.studies.paper.study import Row
 
