@@ -123,6 +123,7 @@ def test_structure_is_what_the_test_knows(case):
         if architecture.experts is not None:
             assert part.experts.path == architecture.experts.format(part.layer)
             assert part.expert_count == 4
+        assert (part.experts is None) == (architecture.experts is None)
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
@@ -131,18 +132,6 @@ def test_self_test_passes(case):
     for components in ("heads", "kv-groups+mlp"):
         for check in self_test(wrap(case, components)):
             assert check.passed, f"{components}: {check.name}: {check.detail}"
-
-
-@pytest.mark.parametrize("head", [0, HEADS - 1])
-def test_gated_head_equals_zeroed_columns_in_prefill(case, head):
-    """The first and the last head of a layer, gated, equal a copy edited by hand."""
-    architecture, model = case
-    layer, width = architecture.attention_layers[-1], head_dim(case)
-    tokens, _ = batch(rows=1)
-    edited = copy.deepcopy(model)
-    zero_heads(case, edited, layer, head * width, (head + 1) * width)
-    gated = gated_logits(wrap(case), [f"L{layer}H{head}"], tokens)
-    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
 def test_gated_heads_equal_zeroed_columns_in_generation(case):
@@ -170,65 +159,61 @@ def test_gated_heads_equal_zeroed_columns_in_generation(case):
         assert answer.text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
 
 
-@pytest.mark.parametrize(("kind", "name"), [("kv-groups", "L{}G0"), ("attention", "L{}A")])
-def test_heads_gated_together_equal_their_columns_zeroed(case, kind, name):
-    """Heads gated together, as a KV group or attention, equal their columns zeroed by hand."""
-    architecture, model = case
-    layer, width = architecture.attention_layers[-1], head_dim(case)
-    heads = HEADS // architecture.kv_heads if kind == "kv-groups" else HEADS
-    edited = copy.deepcopy(model)
-    zero_heads(case, edited, layer, 0, heads * width)
-    tokens, _ = batch(rows=1)
-    gated = gated_logits(wrap(case, kind), [name.format(layer)], tokens)
-    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
+def ablate_by_hand(case, model, kind, layer):
+    """Ablates a part of a layer in plain transformers: zeroes weights, or passes the layer."""
+    architecture, width = case[0], head_dim(case)
+    group = HEADS // architecture.kv_heads
+    heads = {"last head": (HEADS - 1, HEADS), "kv-groups": (0, group), "attention": (0, HEADS)}
+    if kind in heads:
+        start, stop = heads[kind]
+        zero_heads(case, model, layer, start * width, stop * width)
+    elif kind == "layers":
 
+        def pass_through(_module, args, kwargs, output):
+            before = args[0] if args else kwargs["hidden_states"]
+            return (before, *output[1:]) if isinstance(output, tuple) else before
 
-def test_gated_mlp_equals_zeroed_weights(case):
-    """A gated MLP block equals zeroed last projections, with their biases and of all experts."""
-    architecture, model = case
-    edited, layer = copy.deepcopy(model), LAYERS - 1
-    if architecture.down is not None:
-        for parameter in edited.get_submodule(architecture.down.format(layer)).parameters():
+        path = architecture.projection.split(".{}")[0]
+        model.get_submodule(f"{path}.{layer}").register_forward_hook(pass_through, with_kwargs=True)
+    elif kind == "experts":
+        with torch.no_grad():
+            model.get_submodule(architecture.experts.format(layer)).down_proj[2] = 0
+    elif kind == "neurons":
+        zero_columns(model, architecture.down.format(layer), 0, 48)
+    elif architecture.down is not None:
+        for parameter in model.get_submodule(architecture.down.format(layer)).parameters():
             torch.nn.init.zeros_(parameter)
     else:
-        block = edited.get_submodule(architecture.experts.format(layer).removesuffix(".experts"))
+        block = model.get_submodule(architecture.experts.format(layer).removesuffix(".experts"))
         for name, parameter in block.named_parameters():
             if "down_proj" in name:
                 torch.nn.init.zeros_(parameter)
-    tokens, _ = batch(rows=1)
-    gated = gated_logits(wrap(case, "mlp"), [f"L{layer}M"], tokens)
-    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
-def test_gated_layer_equals_the_model_without_it(case):
-    """Ablating a decoder layer makes its output equal its input."""
-    _, model = case
-    gated = wrap(case, "layers")
-    edited, layer = copy.deepcopy(model), 1
-    decoder_layer = edited.get_submodule(gated.structure.parts[layer].decoder_layer.path)
-
-    def pass_through(_module, args, kwargs, output):
-        before = args[0] if args else kwargs["hidden_states"]
-        return (before, *output[1:]) if isinstance(output, tuple) else before
-
-    decoder_layer.register_forward_hook(pass_through, with_kwargs=True)
-    tokens, _ = batch(rows=1)
-    ablated = gated_logits(gated, [f"L{layer}"], tokens)
-    assert_same(ablated, plain_logits(edited, tokens), plain_logits(model, tokens))
-
-
-def test_gated_expert_equals_its_zeroed_weights(case):
-    """A gated expert equals zeroed weights of that expert."""
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("last head", [f"L{{}}H{HEADS - 1}"]), ("kv-groups", ["L{}G0"]), ("attention", ["L{}A"]),
+        ("mlp", ["L{}M"]), ("layers", ["L{}"]), ("experts", ["L{}E2"]),
+        ("neurons", [f"L{{}}N{neuron}" for neuron in range(48)]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_gated_components_equal_parts_ablated_by_hand(case, kind, names):
+    """Gated components of each kind equal a copy edited by hand, in prefill."""
     architecture, model = case
-    if architecture.experts is None:
-        assert not any(part.experts for part in wrap(case).structure.parts)
+    if (kind == "experts" and not architecture.experts) or (
+        kind == "neurons" and not architecture.down
+    ):
         return
-    edited, layer = copy.deepcopy(model), LAYERS - 1
-    with torch.no_grad():
-        edited.get_submodule(architecture.experts.format(layer)).down_proj[2] = 0
-    tokens, _ = batch(rows=1, length=40)  # long enough for the router to choose it
-    gated = gated_logits(wrap(case, "experts"), [f"L{layer}E2"], tokens)
-    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
+    attends = kind in ("last head", "kv-groups", "attention")
+    layer = architecture.attention_layers[-1] if attends else LAYERS - 1
+    edited = copy.deepcopy(model)
+    ablate_by_hand(case, edited, kind, layer)
+    tokens, _ = batch(rows=1, length=40 if kind == "experts" else 9)  # the router chooses it
+    gated = wrap(case, "heads" if kind == "last head" else kind)
+    ablated = gated_logits(gated, [name.format(layer) for name in names], tokens)
+    assert_same(ablated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
 def test_slopes_of_gates_equal_finite_differences(case):

@@ -9,11 +9,6 @@ from broca.models.usage import fingerprint
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
-def test_equal_weights_have_equal_fingerprints():
-    """Two models made from one seed have the same fingerprint."""
-    assert fingerprint(tiny_llama(seed=3)) == fingerprint(tiny_llama(seed=3))
-
-
 def test_one_changed_weight_changes_the_fingerprint():
     """The smallest change of one weight changes the fingerprint."""
     model = tiny_llama()

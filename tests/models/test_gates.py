@@ -1,9 +1,11 @@
-"""Gates are exact, and removed when their context ends."""
+"""Gates are exact for every row, and the kinds of component have theirs."""
 
 import pytest
 import torch
 
-from broca.models import GatedModel, captured
+from broca.components import NAMINGS, Component
+from broca.errors import BadInput, UnknownName
+from broca.models import KINDS, GatedModel, captured, kinds_of
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -23,13 +25,6 @@ def logits(model, tokens, attention):
         return model.forward(tokens, attention, keep=tokens.shape[1])[0]
 
 
-def test_gates_of_one_change_no_bit(tiny, batch):
-    """Gates of one at every point leave every logit unchanged."""
-    bare = logits(tiny, *batch)
-    with tiny.gates(torch.ones(3, len(tiny.components)), force=True):
-        assert torch.equal(logits(tiny, *batch), bare)
-
-
 @pytest.mark.parametrize("way_back", ["none", "cut off"])
 def test_a_model_without_a_way_back_is_not_differentiable(way_back):
     """A model is not differentiable if an operation refuses gradients or stops them."""
@@ -46,17 +41,6 @@ def test_a_model_without_a_way_back_is_not_differentiable(way_back):
     assert GatedModel.wrap(plain, tiny_tokenizer(), name="tiny").differentiable
     projection.register_forward_hook(refuse if way_back == "none" else cut)
     assert not GatedModel.wrap(plain, tiny_tokenizer(), name="tiny").differentiable
-
-
-def test_every_row_has_its_own_gates(tiny, batch):
-    """Closing a gate in one row changes the logits of that row alone."""
-    bare = logits(tiny, *batch)
-    gates = torch.ones(3, len(tiny.components))
-    gates[1, 2] = 0
-    with tiny.gates(gates):
-        gated = logits(tiny, *batch)
-    changed = [not torch.equal(gated[row], bare[row]) for row in range(3)]
-    assert changed == [False, True, False]
 
 
 def test_gate_scales_the_slice_of_the_projections_input(tiny, batch):
@@ -99,3 +83,41 @@ def test_gates_for_another_number_of_rows_are_refused(tiny, batch):
         tiny.gates(torch.zeros(2, len(tiny.components))),
     ):
         logits(tiny, *batch)
+
+
+def test_a_kind_finds_components_of_the_kind_of_its_example():
+    """Each kind but experts finds components like its example, gated at the place it names."""
+    for name, kind in KINDS.items():
+        if name == "experts":
+            continue
+        model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components=name)
+        kinds = {component.kind for component in model.components}
+        assert kinds == {Component.parse(kind.example).kind}
+        assert {point.place for point in model.points} == {kind.place}
+
+
+def test_kinds_are_joined_in_the_order_given():
+    """The columns of the first kind come first."""
+    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp+heads")
+    assert model.components.names[:3] == ("L0M", "L1M", "L0H0")
+
+
+@pytest.mark.parametrize(
+    ("components", "error", "message"),
+    [
+        ("heads+heads", BadInput, "`components` 'heads[+]heads' names a kind twice"),
+        ("haeds", UnknownName, "did you mean 'heads'"),
+    ],
+)
+def test_kinds_that_make_no_sense_are_refused(components, error, message):
+    """A repeated or misspelt kind is refused by its name."""
+    with pytest.raises(error, match=message):
+        GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components=components)
+
+
+def test_kinds_are_found_from_components():
+    """Kinds are listed in the order of their components, each once."""
+    components = [Component.parse(name) for name in ("L0H1", "L1M", "L0H0", "L0G1", "L2", "L0A")]
+    assert kinds_of(components) == "heads+mlp+kv-groups+layers+attention"
+    assert kinds_of([]) == ""
+    assert {Component.parse(kind.example).kind for kind in KINDS.values()} == set(NAMINGS)

@@ -1,17 +1,14 @@
 """Neurons are gated at the down projection's input, and their parameters are found."""
 
-import copy
-
 import pytest
 import torch
-from models.architectures import ARCHITECTURES, LAYERS, VOCABULARY, make_model
+from models.architectures import ARCHITECTURES, VOCABULARY, make_model
 
 from broca.errors import UnsupportedModel
 from broca.models import GatedModel, neuron_blocks, neuron_slices, self_test
 from broca.testing import tiny_tokenizer
 
 BY_NAME = {architecture.name: architecture for architecture in ARCHITECTURES}
-DENSE = [architecture for architecture in ARCHITECTURES if architecture.experts is None]
 TOKENS = torch.randint(3, VOCABULARY, (1, 7), generator=torch.Generator().manual_seed(4))
 
 
@@ -21,32 +18,6 @@ def wrap(architecture, components="neurons"):
     return model, GatedModel.wrap(
         model, tiny_tokenizer(), name=architecture.name, components=components
     )
-
-
-def zero_columns(module, columns):
-    """Zeroes columns of a projection in place; these are rows of a Conv1D."""
-    with torch.no_grad():
-        if type(module).__name__ == "Conv1D":
-            module.weight[columns] = 0
-        else:
-            module.weight[:, columns] = 0
-
-
-@pytest.mark.parametrize("architecture", DENSE, ids=[architecture.name for architecture in DENSE])
-def test_gated_neurons_equal_zeroed_columns(architecture):
-    """Gated neurons equal zeroed columns of the down projection, on every dense model."""
-    model, gated = wrap(architecture)
-    edited, layer = copy.deepcopy(model), LAYERS - 1
-    zero_columns(edited.get_submodule(architecture.down.format(layer)), list(range(0, 96, 2)))
-    gates = torch.ones(1, len(gated.components))
-    gates[:, gated.components.columns([f"L{layer}N{n}" for n in range(0, 96, 2)])] = 0
-    with torch.no_grad():
-        with gated.gates(gates):
-            ablated, _ = gated.forward(TOKENS, torch.ones_like(TOKENS), keep=7)
-        reference = edited(input_ids=TOKENS, use_cache=False).logits
-        bare = model(input_ids=TOKENS, use_cache=False).logits
-    torch.testing.assert_close(ablated, reference, atol=2e-4, rtol=1e-4)
-    assert (bare - reference).abs().max() > 1e-3, "the ablation changed nothing"
 
 
 @pytest.mark.parametrize("name", ["Llama", "GPT-2", "OPT", "BitNet", "Bamba (hybrid)"])

@@ -204,23 +204,18 @@ def test_a_checkpoint_in_an_older_format_of_torchao_is_refused(tmp_path):
         load(str(tmp_path), device="cpu")
 
 
-def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeypatch):
-    """A checkpoint whose library is missing is refused with what to install."""
-    save_as_packed_long_ago(tmp_path)
-    # forgets the package and every module of it that an earlier test imported
-    for name in {"torchao", *(name for name in sys.modules if name.startswith("torchao."))}:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(BadInput, match=r"torchao.* install what its checkpoint needs"):
-        load(str(tmp_path), device="cpu")
-
-
-def test_a_library_that_is_missing_need_not_be_an_import_error(tmp_path, monkeypatch):
-    """A missing library is recognized in transformers' ValueError as well."""
+@pytest.mark.parametrize("error", [None, ValueError("Install with `pip install torchao`")])
+def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeypatch, error):
+    """A missing library is said, whether it is an ImportError or transformers' ValueError."""
     save_as_packed_long_ago(tmp_path)
 
     def fails(*args, **kwargs):
-        raise ValueError("TorchAoConfig requires torchao. Install with `pip install torchao`")
+        raise error
 
-    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
+    if error is not None:
+        monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
+    # forgets the package and every module of it that an earlier test imported
+    for name in {"torchao", *(name for name in sys.modules if name.startswith("torchao."))}:
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(BadInput, match=r"torchao.* install what its checkpoint needs"):
         load(str(tmp_path), device="cpu")

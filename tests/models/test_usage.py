@@ -54,18 +54,6 @@ def test_loading_and_asking_leave_the_model_as_it_was(plain):
     assert all(torch.equal(plain.state_dict()[name], weights[name]) for name in weights)
 
 
-def test_in_use_the_model_is_frozen_and_evaluated(plain):
-    """A model in use is frozen and evaluated until the outermost context ends."""
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
-    before = state(plain)
-    with model.in_use():
-        with model.in_use():
-            pass
-        assert not any(module.training for module in plain.modules())
-        assert not any(parameter.requires_grad for parameter in plain.parameters())
-    assert state(plain) == before
-
-
 def test_an_error_restores_the_state(plain):
     """An error within nested contexts or `generate` restores the state."""
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
