@@ -119,7 +119,8 @@ def kept_result(
         settings = {"verb": verb, **flat(options.decisive())}
         with Log(tracker, project=project, settings=settings, also=progress) as log:
             within = replace(options.run_options.within(workspace), on_progress=log)
-            result = _unchanged(found(settings=replace(options, run_options=within)), place)
+            within = replace(options, run_options=within)
+            result = _unchanged(found.__wrapped__(within), place)  # it takes options, not keywords
             files = result.save(place, run=run)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)

@@ -230,12 +230,16 @@ class Run:
         }
         self._journaled.journal.note_search(self._journaled.number, record)
 
-        def execute(plan: Plan) -> Measurement:
+        measurement: Any = None
+        while True:
+            try:
+                plan = search.send(measurement)
+            except StopIteration as end:
+                result: T = end.value
+                return result
             self.search_response = plan.response or response
-            with_response = replace(plan, response=self.search_response)
-            return replace(self.measure(with_response, role="search"), plan=plan)
-
-        return searches.run(search, execute)
+            asked = replace(plan, response=self.search_response)
+            measurement = replace(self.measure(asked, role="search"), plan=plan)
 
     def referenced(
         self, response: Response, places: Places, *, otherwise: str | None
