@@ -1,15 +1,14 @@
 """Hugging Face models, their components and gates; the only package that touches torch modules."""
 
 from broca.models.adapters import adapter_in as adapter_in
-from broca.models.choosing import KINDS as KINDS
-from broca.models.choosing import kinds_of as kinds_of
-from broca.models.fingerprint import fingerprint as fingerprint
 from broca.models.gated import GatedModel as GatedModel
 from broca.models.gated import greedy as greedy
+from broca.models.gates import KINDS as KINDS
 from broca.models.gates import ActiveGates as ActiveGates
 from broca.models.gates import GatePoint as GatePoint
 from broca.models.gates import Replacement as Replacement
 from broca.models.gates import captured as captured
+from broca.models.gates import kinds_of as kinds_of
 from broca.models.loading import SHIPPED_MODELS as SHIPPED_MODELS
 from broca.models.loading import as_gated as as_gated
 from broca.models.loading import load as load
@@ -28,3 +27,4 @@ from broca.models.structure import adapted_matrix as adapted_matrix
 from broca.models.structure import find_structure as find_structure
 from broca.models.structure import is_transposed as is_transposed
 from broca.models.structure import text_config as text_config
+from broca.models.usage import fingerprint as fingerprint

@@ -8,7 +8,7 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import RLock
 from typing import Any
@@ -20,9 +20,7 @@ from broca.components import Component, ComponentSet
 from broca.errors import BadInput
 from broca.models.adapters import unwrapped
 from broca.models.caches import Reread, whole_cache
-from broca.models.choosing import choose, kinds_of
-from broca.models.fingerprint import settings_of
-from broca.models.gates import ActiveGates, GatePoint, Replacement
+from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
 from broca.models.resumption import Resumption
 from broca.models.sharing import NOTHING, Sharing, proof_length, prove
 from broca.models.structure import (
@@ -32,7 +30,7 @@ from broca.models.structure import (
     require_weights,
     text_config,
 )
-from broca.models.using import Usage
+from broca.models.usage import Usage, settings_of
 from broca.options import APPLIED_SETTINGS
 
 _ALWAYS_KEPT = {
@@ -166,16 +164,13 @@ class GatedModel:
             BadInput: Components are ablated now, and the copy would lose them permanently.
         """
         self.require_intact()
+        # other buffers may be changed by a forward pass (scaled rotary embeddings)
+        shared = [
+            *self.model.state_dict(keep_vars=True).values(),
+            self.tokenizer, self.components, self._usage, self._own_cache, self._proofs,
+        ]  # fmt: skip
         with self.in_use():
-            # other buffers may be changed by a forward pass (scaled rotary embeddings)
-            shared = self.model.state_dict(keep_vars=True).values()
-            model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
-            structure = find_structure(model)
-        chosen = choose(structure, self.kinds, architecture=self.architecture)
-        return replace(
-            self, model=model, structure=structure, components=chosen[0], points=chosen[1],
-            _chosen={self.kinds: chosen},
-        )  # fmt: skip
+            return copy.deepcopy(self, {id(thing): thing for thing in shared})
 
     def in_use(self) -> AbstractContextManager[None]:
         """A context in which the model is in evaluation mode and its weights are frozen.

@@ -31,8 +31,8 @@ from broca.models.adapters import (
     unwrapped,
     with_adapter,
 )
-from broca.models.choosing import require_kinds
 from broca.models.gated import GatedModel
+from broca.models.gates import require_kinds
 from broca.models.hub import skip_retries_if_unreachable
 from broca.models.selftest import require_self_test
 from broca.models.structure import text_config
