@@ -15,11 +15,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import GenerationConfig, StoppingCriteriaList
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput
-from broca.models.adapters import unwrapped
 from broca.models.caches import Reread, whole_cache
+from broca.models.checkpoints import unwrapped
 from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
 from broca.models.resumption import Resumption
 from broca.models.sharing import NOTHING, Sharing, proof_length, prove
@@ -59,8 +60,6 @@ def greedy(model: Any, *, keep: Collection[str] = ()) -> Iterator[None]:
         model: A model of transformers.
         keep: Settings that hold nevertheless.
     """
-    from transformers import GenerationConfig
-
     with _generation_configs:  # threads may generate with the same model
         own = model.generation_config
         model.generation_config = copy.deepcopy(own)
@@ -319,8 +318,6 @@ class GatedModel:
         Returns:
             The new tokens, and their logits before any processing, `(new, vocabulary)`.
         """
-        from transformers import StoppingCriteriaList
-
         self._reset_rotary_scaling()
         with greedy(self.model):
             output = self.model.generate(

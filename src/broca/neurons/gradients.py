@@ -34,7 +34,7 @@ from broca.models import (
     neuron_blocks,
 )
 from broca.models.caches import is_plain, repeated
-from broca.models.resumption import recorded
+from broca.models.structure import recorded
 from broca.tasks import Request
 
 _KEPT_COST = 4

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_line, nearest
-from broca.models.hub import skip_retries_if_unreachable
+from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.code import code_tasks, require_enclosed
