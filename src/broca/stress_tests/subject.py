@@ -14,7 +14,7 @@ from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.stress_tests.families import Family
 from broca.stress_tests.patcher import Prompt
-from broca.verification.controls import layer_matched
+from broca.verification.statistics import layer_matched
 
 HeadColumns = tuple[int, ...]
 
