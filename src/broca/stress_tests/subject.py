@@ -15,14 +15,8 @@ import yaml
 
 from broca.errors import BadInput, UnknownName, first_line, nearest
 from broca.models import GatedModel
-<<<<<<< HEAD
 from broca.stress_tests.patcher import HeadColumns, Prompt, Prompts
-from broca.verification.controls import layer_matched
-=======
-from broca.stress_tests.families import Family
-from broca.stress_tests.patcher import Prompt
 from broca.verification.statistics import layer_matched
->>>>>>> k5
 
 SHIPPED = ("letters", "sums")
 """The families of the package, for the shipped models."""
