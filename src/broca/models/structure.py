@@ -432,7 +432,7 @@ def _probe(
         return bool((quiet - disturbed).norm() > torch.maximum(rounding, inexact))
 
     def watch(index: int, module: nn.Module, args: tuple[Any, ...]) -> None:
-        entering = args[0] if args else None
+        entering: Any = args[0] if args else None
         whole = isinstance(entering, Tensor) and entering.dim() == 3 and len(entering) == rows
         width = entering.shape[-1] if whole else 0
         probed[index].append(_Run(module, whole and mixes(index, entering), width))
