@@ -8,29 +8,56 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
+
+from lm_eval.tasks import TaskManager
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_line, nearest
 from broca.models.hub import skip_retries_if_unreachable
 from broca.options import TaskOptions
-from broca.tasks.benchmark import Benchmark
+from broca.results.tasks import PaperTask
+from broca.tasks.benchmark import Benchmark, reference_of
 from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import Task, names_file
-from broca.tasks.in_memory import harness_task, score_with
-from broca.tasks.margins import reference_of
-from broca.tasks.metrics import choose_metric, scored_group
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
-from broca.tasks.prepared import require_locate_split
+from broca.tasks.example_files import names_file
+from broca.tasks.examples import Task, harness_task
+from broca.tasks.metrics import choose_metric, score_with, scored_group
+from broca.tasks.preparation import require_locate_split
 from broca.tasks.sandbox import Isolation
 from broca.tasks.task_index import (
     BrokenFile,
+    TaskEntries,
     harness_entry,
     harness_names,
     read_task_files,
-    with_members,
 )
-from broca.tasks.tokenizing import RequestTokenizer
+from broca.tasks.tokenizer import RequestTokenizer
+
+_TABLE = (
+    PaperTask("gsm8k", "exact_match,flexible-extract", "math", "openai/gsm8k"),
+    PaperTask("arithmetic", "acc", "math", "EleutherAI/arithmetic"),
+    PaperTask("mbpp", "pass_at_1", "code", "google-research-datasets/mbpp", executes_code=True),
+    PaperTask(
+        "humaneval_instruct", "pass@1", "code", "openai/openai_humaneval", executes_code=True
+    ),
+    PaperTask("hellaswag", "acc_norm", "general", "Rowan/hellaswag"),
+    PaperTask("boolq", "acc", "general", "aps/super_glue"),
+    PaperTask("arc_challenge", "acc_norm", "general", "allenai/ai2_arc"),
+    PaperTask("mmlu", "acc", "general", "cais/mmlu"),
+    PaperTask("wmdp_bio", "acc", "hazardous knowledge", "cais/wmdp"),
+    PaperTask("wmdp_chem", "acc", "hazardous knowledge", "cais/wmdp"),
+    PaperTask("wmdp_cyber", "acc", "hazardous knowledge", "cais/wmdp"),
+)
+
+PAPER_TASKS: Mapping[str, PaperTask] = MappingProxyType({task.name: task for task in _TABLE})
+"""The tasks of the compressed-sensing paper by name (Bair, Xu, Sun and Kolter, arXiv 2603.03335).
+All are tasks of lm-eval, with its number of examples; the paper's metric is the default."""
+
+PAPER_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"general": ("hellaswag", "boolq", "arc_challenge", "mmlu")}
+)
+"""Groups that the paper scores by the mean over their members, each in its own metric."""
 
 
 def shipped_folder() -> Path:
@@ -60,9 +87,9 @@ class Catalog:
         *,
         allow_code: bool | Literal["unsandboxed"] = False,
     ) -> None:
-        self._isolation: Isolation | None = "bubblewrap" if allow_code else None
-        if allow_code == "unsandboxed":
-            self._isolation = allow_code
+        self._isolation: Isolation | None = None
+        if allow_code:
+            self._isolation = "bubblewrap" if allow_code is True else allow_code
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
@@ -271,7 +298,7 @@ class Catalog:
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
         if names_file(name):
             settings = definition or Task(name)
-            return Task.from_file(
+            return Task.from_examples(
                 name,
                 until=settings.until,
                 max_new_tokens=settings.max_new_tokens,
@@ -286,14 +313,12 @@ class Catalog:
             UnknownName: No task has this name.
             TaskUnusable: The file or the data of one cannot be read.
         """
-        from lm_eval.tasks import TaskManager
-
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
         self._require_entry(name)
         if name not in _packaged():
             skip_retries_if_unreachable()
         manager = TaskManager(include_defaults=False)
-        manager.task_index.update(with_members(name, self._entry))
+        manager._index = TaskEntries(self._entry)
         what = f"task '{name}'"
         with refused(f"{what} could not be loaded"), code_tasks(self._isolation, what=what):
             loaded = manager.load([name])

@@ -15,7 +15,8 @@ from typing import Any
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, first_line, nearest
 from broca.models.hub import skip_retries_if_unreachable
-from broca.tasks.examples import Task, read_rows
+from broca.tasks.example_files import read_rows
+from broca.tasks.examples import Task
 
 PREFIX = "data:"
 """Prefix of data sets among the names of tasks."""
