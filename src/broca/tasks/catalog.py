@@ -22,7 +22,7 @@ from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
-from broca.tasks.metrics import choose_metric, score_with, scored_group
+from broca.tasks.metrics import MetricFunction, choose_metric, score_with, scored_group
 from broca.tasks.preparation import require_locate_split
 from broca.tasks.sandbox import Isolation
 from broca.tasks.task_index import (
@@ -165,9 +165,8 @@ class Catalog:
     def is_own(self, task: str | Task) -> bool:
         """Whether a task consists of the user's examples, which have no other tasks by default."""
         name = self.name_of(task)
-        definition = self._definitions.get(name)
-        in_memory = definition is not None and definition.examples
-        return bool(in_memory) or name.startswith(PREFIX) or names_file(name)
+        given = name in self._definitions and bool(self._definitions[name].examples)
+        return given or name.startswith(PREFIX) or names_file(name)
 
     def require_names(self, tasks: Iterable[str | Task]) -> None:
         """Refuses names that mean no task; only files of examples are loaded.
@@ -245,23 +244,12 @@ class Catalog:
         """
         name, options = self.name_of(task), options or TaskOptions()
         key = (name, metric, options, require_split, tokenizer.identity)
-        if key not in self._built:
-            benchmark = self._build(name, tokenizer, metric, options, require_split)
-            self._built[key] = tokenizer, benchmark  # a kept tokenizer has a unique identity
-        return self._built[key][1]
-
-    def _build(
-        self,
-        name: str,
-        tokenizer: RequestTokenizer,
-        metric: str | None,
-        options: TaskOptions,
-        require_split: bool,
-    ) -> Benchmark:
-        definition = self._definitions.get(name)
-        chosen = definition.metric if metric is None and definition is not None else metric
-        examples = self._examples(name, options)
-        tasks: list[Any]
+        if key in self._built:
+            return self._built[key][1]
+        definition, examples = self._definitions.get(name), self._examples(name, options)
+        chosen: str | MetricFunction | None = metric
+        if metric is None and definition is not None:
+            chosen = definition.metric
         group: Any = None
         if examples is not None:
             with refused(f"task '{name}' could not be loaded"):
@@ -273,12 +261,12 @@ class Catalog:
             if chosen is None and name in PAPER_TASKS and name not in self._included:
                 chosen = PAPER_TASKS[name].metric
         if callable(chosen):
-            for task in tasks:
-                score_with(task, chosen)
+            for harness in tasks:
+                score_with(harness, chosen)
             chosen, group = None, None
         alone = group is None and len(tasks) == 1
         with refused(f"task '{name}' could not be prepared"):
-            return Benchmark.build(
+            benchmark = Benchmark.build(
                 tasks,
                 tokenizer,
                 name=None if alone else name,
@@ -287,24 +275,25 @@ class Catalog:
                 options=options,
                 require_split=require_split,
             )
+        self._built[key] = tokenizer, benchmark  # a kept tokenizer has a unique identity
+        return benchmark
 
     def _examples(self, name: str, options: TaskOptions) -> Task | None:
         """Returns the task of examples that a name means; None for a task of a task file."""
-        definition = self._definitions.get(name)
-        if definition is not None and definition.examples:
+        definition = self._definitions.get(name) or Task(name)
+        if definition.examples:
             return definition
         if name.startswith(PREFIX):
             limit = options.limit or 0
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
-        if names_file(name):
-            settings = definition or Task(name)
-            return Task.from_examples(
-                name,
-                until=settings.until,
-                max_new_tokens=settings.max_new_tokens,
-                capability=settings.capability,
-            )
-        return None
+        if not names_file(name):
+            return None
+        return Task.from_examples(
+            name,
+            until=definition.until,
+            max_new_tokens=definition.max_new_tokens,
+            capability=definition.capability,
+        )
 
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
         """Loads lm-eval's objects: the tasks that a name means, and their group if any.

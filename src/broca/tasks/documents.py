@@ -213,8 +213,9 @@ class Document:
                 responses.append(sum(a.value for a in several if isinstance(a, LogLikelihood)))
             else:
                 (answer,) = several
-                generated = isinstance(answer, Generation)
-                responses.append(answer.text if generated else (answer.value, answer.greedy))
+                responses.append(
+                    answer.text if isinstance(answer, Generation) else (answer.value, answer.greedy)
+                )
         return self._processed(responses)
 
     def score(self, outputs: Sequence[Output]) -> float:

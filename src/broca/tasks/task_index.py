@@ -11,10 +11,10 @@ import re
 from collections import UserDict, defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import lm_eval.tasks
 from lm_eval.tasks._index import TaskIndex
 from lm_eval.tasks._yaml_loader import load_yaml
 
@@ -63,13 +63,12 @@ def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenF
 
 def _misnamed(content: dict[str, Any]) -> str:
     """Returns the error in the names of a file; empty if there is none."""
-    key = "group" if "group" in content else "task"
-    if key in content and not (isinstance(content[key], str) and content[key].strip()):
-        return f"its '{key}' is {content[key]!r}, where a name in quotes is needed"
-    tags = content.get("tag")
-    for tag in tags if isinstance(tags, list) else [tags]:
-        if tag and not isinstance(tag, str):
-            return f"its 'tag' is {tag!r}, where a name in quotes is needed"
+    key, tags = "group" if "group" in content else "task", content.get("tag") or []
+    names = [(key, content[key])] if key in content else []
+    names += [("tag", tag) for tag in (tags if isinstance(tags, list) else [tags]) if tag]
+    for key, name in names:
+        if not isinstance(name, str) or not name.strip():
+            return f"its '{key}' is {name!r}, where a name in quotes is needed"
     return ""
 
 
@@ -87,12 +86,9 @@ def _names_in(path: str | Path) -> tuple[set[str], list[str]]:
 @cache
 def _harness_files() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Returns the files of lm-eval that state a name, and those that include a file."""
-    spec = find_spec("lm_eval")  # without importing it
-    assert spec is not None, "lm-eval is a dependency"
-    assert spec.submodule_search_locations, "lm-eval is a package"
     stating: dict[str, list[str]] = defaultdict(list)
     including: dict[str, list[str]] = defaultdict(list)
-    for folder, _, names in os.walk(os.path.join(spec.submodule_search_locations[0], "tasks")):
+    for folder, _, names in os.walk(Path(lm_eval.tasks.__file__).parent):
         for name in names:
             if name.endswith(("yaml", "yml")) or "." not in name:
                 path = f"{folder}{os.sep}{name}"

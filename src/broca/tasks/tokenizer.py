@@ -75,7 +75,7 @@ def _today(day: str | None) -> Iterator[None]:
     class Clock(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> Clock:
-            return cls.fromisoformat(day)
+            return cls.fromisoformat(str(day))
 
     with _clock:
         before = chat_template_utils.datetime
@@ -176,7 +176,14 @@ class RequestTokenizer:
             request = self.loglikelihood(*instance.args[:2])
             return (request,) if request.continuation else ()
         if kind == "loglikelihood_rolling":
-            return self.rolling(instance.args[0])
+            tokens = self.encode(instance.args[0])
+            if not tokens:
+                return ()
+            windows = get_rolling_token_windows(tokens, self._first(), self._max_length, 1)
+            return tuple(
+                Request("loglikelihood", tuple(before), tuple(after))
+                for before, after in map(make_disjoint_window, windows)
+            )
         raise TaskUnusable(
             f"task '{task}' asks for '{kind}': broca runs loglikelihood, "
             "loglikelihood_rolling, multiple-choice and generate_until tasks"
@@ -325,8 +332,9 @@ class RequestTokenizer:
                 starts[context] = min(start, starts.get(context, start))
         comparable = []
         for context, choice in zip(contexts, choices, strict=True):
-            tokens, start = choice.context, starts.get(context)
-            place = len(tokens) if start is None else max(1, min(start - choice.cut, len(tokens)))
+            tokens = choice.context
+            place = starts.get(context, len(tokens) + choice.cut) - choice.cut
+            place = max(1, min(place, len(tokens)))
             moved = (*tokens[place:], *choice.continuation)
             comparable.append(replace(choice, context=tokens[:place], continuation=moved))
         return tuple(comparable)
@@ -347,17 +355,6 @@ class RequestTokenizer:
             tokens = self.encode(text)
             self._last = text, tokens
         return tokens
-
-    def rolling(self, text: str) -> tuple[Request, ...]:
-        """Tokenizes a text whose whole log-likelihood is requested; none for an empty text."""
-        tokens = self.encode(text)
-        if not tokens:
-            return ()
-        windows = get_rolling_token_windows(tokens, self._first(), self._max_length, 1)
-        return tuple(
-            Request("loglikelihood", tuple(context), tuple(continuation))
-            for context, continuation in map(make_disjoint_window, windows)
-        )
 
     def _generated(self, task: str, context: str, options: dict[str, Any]) -> Request:
         normal = dict(normalize_gen_kwargs(options, _DEFAULT_NEW_TOKENS))
