@@ -28,8 +28,7 @@ from broca.errors import BadLogits
 from broca.measurement import Observation
 from broca.models import GatedModel, GatePoint
 from broca.options import EngineOptions
-from broca.tasks.items import Output, Request
-from broca.tasks.margins import Margin
+from broca.tasks.items import Margin, Output, Request
 
 SMALL = 20_000_000
 """Maximum number of parameters of a model that gets lanes by default; measured at 1.2 million."""

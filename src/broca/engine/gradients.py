@@ -12,7 +12,7 @@ from torch import Tensor
 from broca.engine.batches import Lane, Work, longest_first, require_finite
 from broca.engine.reader import target_log_probabilities
 from broca.models.caches import left_padded
-from broca.tasks.margins import Margin
+from broca.tasks.items import Margin
 
 _COST = 8
 """Cost of a token in the budget while its activations are kept for the backward pass."""

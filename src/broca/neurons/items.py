@@ -14,8 +14,7 @@ from broca.runs.run import Run
 from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks
 from broca.tasks import Benchmark, RequestTokenizer, Split
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import Task
-from broca.tasks.in_memory import harness_task
+from broca.tasks.examples import Task, harness_task
 from broca.verification import roles
 from broca.verification.trial import Places
 

@@ -19,7 +19,8 @@ import numpy as np
 from broca.errors import BadInput
 from broca.tasks import shipped_folder
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import Task, names_file
+from broca.tasks.example_files import names_file
+from broca.tasks.examples import Task
 
 CAPITAL_WORDINGS = (
     "the capital of {} is",
@@ -168,7 +169,7 @@ def examples_by_wording(
     if source.name.startswith(PREFIX):
         return read_data_set(source.name, limit=contents).by_wording()
     if not source.examples and names_file(source.name):
-        source = Task.from_file(source.name)
+        source = Task.from_examples(source.name)
     if not source.examples:
         return _shipped(source.name, contents, wordings, seed)
     of_content = [str(example.get("content") or example["prompt"]) for example in source.examples]

@@ -44,7 +44,7 @@ from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.store import Condition, ItemRecord, components_digest, now, written
 from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
-from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
+from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
 from broca.verification.trial import Places
 
