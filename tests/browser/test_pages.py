@@ -211,7 +211,7 @@ def test_an_atlas_shows_each_task(open_page, pages, pictured):
         )
 
     before = colours()
-    frames = page.locator(".model [data-group=frames], .model [data-marks]")
+    frames = page.locator(".model [data-frame]")
     assert frames.count() == 1
     page.select_option("[data-view]", label="sorting")
     assert colours() != before

@@ -27,13 +27,12 @@ from simulated import toy_verification
 
 import broca
 from broca.errors import BadInput
-from broca.results.base import Interval, ModelInfo, joined_names
+from broca.results.base import Interval, ModelInfo, framed, joined_names, tables
 from broca.results.files import encode
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment
 from broca.results.reading import KINDS, read
-from broca.results.reproduction import Reproduction
-from broca.results.tabular import framed, tables
+from broca.results.runs import Reproduction
 
 # number of lines of each table, and its first columns
 MAKERS = {

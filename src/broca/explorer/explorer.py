@@ -22,7 +22,7 @@ from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.results.export import Form
 from broca.results.files import check_out_folder
-from broca.results.pages.figure import Figure
+from broca.results.pages.charts import Figure
 from broca.results.pages.grid import ComponentGrid, counted, group_of
 from broca.results.pages.template import filled
 from broca.results.verification import Verification

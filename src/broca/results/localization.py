@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names
-from broca.results.pages.figure import Figure
+from broca.results.pages.charts import Figure
 from broca.results.pages.grid import counted, noun
 from broca.results.pages.localization import (
     component_grid,

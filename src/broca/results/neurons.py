@@ -8,9 +8,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from broca.results.base import Interval, ModelInfo, Result, joined_names
+from broca.results.base import Interval, ModelInfo, Result, joined_names, tables
 from broca.results.files import plain, restored
-from broca.results.pages.figure import Figure
+from broca.results.pages.charts import Figure
 from broca.results.pages.neurons import (
     experiment_tables,
     neuron_grid,
@@ -20,7 +20,6 @@ from broca.results.pages.neurons import (
 )
 from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
-from broca.results.tabular import tables
 
 _SHOWN = 20
 """Number of neurons that a terminal shows."""

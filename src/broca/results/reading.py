@@ -15,8 +15,7 @@ from broca.results.export import Export
 from broca.results.files import read_text
 from broca.results.localization import Localization, Refit
 from broca.results.neurons import NeuronExperiment, NeuronSet
-from broca.results.reproduction import Reproduction
-from broca.results.runs import CostEstimate, JournalContents
+from broca.results.runs import CostEstimate, JournalContents, Reproduction
 from broca.results.stress_test import StressTest
 from broca.results.tasks import TaskDescription, TaskList
 from broca.results.verification import Verification
