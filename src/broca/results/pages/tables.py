@@ -141,12 +141,9 @@ class Table:
     @property
     def headings(self) -> list[tuple[Column, bool, str]]:
         """Returns the columns with known values: whether they have words, and their CSV names."""
+        names = [column.name for column in self.columns]
         return [
-            (
-                self.columns[n],
-                self.is_words(n),
-                _line(self._csv(n, self.columns[n].name, names=True)),
-            )
+            (self.columns[n], self.is_words(n), _line(self._csv(n, names[n], names=True)))
             for n in self.known_columns
         ]
 
@@ -158,13 +155,11 @@ class Table:
         """
         lines = []
         for row in self.rows[:SHOWN]:
-            texts = [(self.text(row, n), _line(self._csv(n, row[n]))) for n in self.known_columns]
-            lines.append(
-                [
-                    (text, "" if exact == text or self.hidden_rows else exact)
-                    for text, exact in texts
-                ]
-            )
+            texts = [self.text(row, n) for n in self.known_columns]
+            exact = texts if self.hidden_rows else [
+                _line(self._csv(n, row[n])) for n in self.known_columns
+            ]  # fmt: skip
+            lines.append([(a, "" if a == b else b) for a, b in zip(texts, exact, strict=True)])
         return lines
 
     @property
