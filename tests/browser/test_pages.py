@@ -11,8 +11,8 @@ from results.samples import make_result
 from simulated import toy_verification
 
 from broca.results.base import ModelInfo
-from broca.results.index import entry_of, render_index
 from broca.results.localization import RankedComponent
+from broca.results.reading import entry_of, render_index
 
 KINDS = (
     "report",

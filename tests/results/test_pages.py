@@ -20,7 +20,6 @@ from simulated import toy_verification
 
 from broca.results.atlas import AtlasTask, Selection
 from broca.results.base import Interval, ModelInfo
-from broca.results.index import entry_of, render_index
 from broca.results.localization import (
     AdditivityInfo,
     AnswerInfo,
@@ -32,6 +31,7 @@ from broca.results.neurons import EXPERIMENTS, ComparedHalves, LocatedNeuron, Ov
 from broca.results.pages.drawing import level
 from broca.results.pages.neurons import experiment_tables, overlap_matrix
 from broca.results.pages.template import _as_data
+from broca.results.reading import entry_of, render_index
 from broca.results.verification import Sample, TaskFailures
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from math import isnan
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -117,13 +117,8 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each selected neuron."""
-        return [
-            {
-                "component": neuron.name, "layer": neuron.layer, "index": neuron.index,
-                "score": neuron.score, "sigmas": neuron.sigmas,
-            }
-            for neuron in self.selected
-        ]  # fmt: skip
+        columns = ("component", "layer", "index", "score", "sigmas")
+        return [dict(zip(columns, astuple(neuron), strict=True)) for neuron in self.selected]
 
 
 @dataclass(frozen=True)
