@@ -1,5 +1,7 @@
 """Integrated gradients equal a plain loop, are complete and do not depend on the batch size."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -24,12 +26,7 @@ REQUESTS = [
 
 def attributed(model, *, alphas=None, budget=None, requests=REQUESTS):
     """Returns the attributions of the requests, in their order."""
-    attributor = Attributor(
-        model,
-        neuron_blocks(model.structure),
-        alphas=alphas or steps_of(STEPS),
-        token_budget=budget,
-    )
+    attributor = Attributor(model, alphas=alphas or steps_of(STEPS), token_budget=budget)
     scores = ItemScores.of(attributor.run(requests))
     return [
         ItemScores(*(part[row] for part in vars(scores).values())) for row in range(len(requests))
@@ -126,7 +123,9 @@ def test_single_step_is_gradient_times_activation(tiny):
     np.testing.assert_allclose(attribution.activations[: len(expected)], expected, atol=1e-5)
     (empty,) = attributed(tiny, alphas=(0.0,), requests=REQUESTS[:1])
     paths = [block.part.path for block in neuron_blocks(tiny.structure)]
-    by_path, _ = slow_scores(tiny.model, paths, *_parts(REQUESTS[0]), steps=1)
+    by_path, _ = slow_scores(
+        tiny.model, paths, REQUESTS[0].context, REQUESTS[0].continuation, steps=1
+    )
     both_ends = torch.cat([by_path[path] for path in paths]).numpy()
     np.testing.assert_allclose((attribution.scores + empty.scores) / 2, both_ends, atol=1e-7)
 
@@ -144,26 +143,15 @@ def test_weights_and_hooks_are_as_before(tiny):
 def test_observations_are_the_attributions(tiny):
     """Vectors come in the order of the observations; keys do not contain the length."""
     engine = Engine(tiny)
-    observations = [
-        IntegratedGradients(request.context, request.continuation, steps_of(STEPS), length=1)
-        for request in REQUESTS
-    ]
+    observations = [IntegratedGradients(gold, steps_of(STEPS), length=1) for gold in REQUESTS]
     vectors = IntegratedGradients.observe(engine, observations)
-    for vector, attribution in zip(vectors, attributed(tiny), strict=True):
-        count = len(attribution.scores)
-        assert vector.dtype == np.float32
-        np.testing.assert_allclose(vector[:count], attribution.scores, atol=1e-7)
-        np.testing.assert_allclose(vector[count:-2], attribution.activations, atol=1e-6)
-        assert vector[-2:] == pytest.approx(
-            [attribution.probability, attribution.residual], abs=1e-6
-        )
+    scores = ItemScores.of(vectors)
+    for row, attribution in enumerate(attributed(tiny)):
+        assert vectors[row].dtype == np.float32
+        for name, values in vars(attribution).items():
+            np.testing.assert_allclose(getattr(scores, name)[row], values, atol=1e-6)
     assert engine.tokens == engine.observed_tokens > 0
     keys = {observation.key for observation in observations}
-    finer = IntegratedGradients(*_parts(REQUESTS[0]), steps_of(STEPS + 1), length=1)
+    finer = IntegratedGradients(REQUESTS[0], steps_of(STEPS + 1), length=1)
     assert len(keys | {finer.key}) == len(REQUESTS) + 1
-    longer = IntegratedGradients(*_parts(REQUESTS[0]), steps_of(STEPS), length=9)
-    assert longer.key == observations[0].key
-
-
-def _parts(request):
-    return request.context, request.continuation
+    assert replace(observations[0], length=9).key == observations[0].key
