@@ -16,7 +16,7 @@ import yaml
 from broca.errors import BadInput, UnknownName, first_line, nearest
 from broca.models import GatedModel
 from broca.stress_tests.patcher import HeadColumns, Prompt, Prompts
-from broca.verification.controls import layer_matched
+from broca.verification.statistics import layer_matched
 
 SHIPPED = ("letters", "sums")
 """The families of the package, for the shipped models."""
