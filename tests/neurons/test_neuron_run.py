@@ -79,15 +79,6 @@ def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     assert sum(computed) == 6 + 6 + 6
 
 
-def test_tokens_of_scores_are_counted(ask):
-    """Tokens read while scoring are counted like those of rows; the vectors are no rows."""
-    run = ask(letters(2))
-    run.item_scores(run.places("letters"))
-    rows, tokens = run.run.finish()
-    assert rows == 0
-    assert tokens > 2 * 4
-
-
 def test_intervals_hold_the_mean_and_shrink(ask):
     """The interval agrees with the normal interval; values that are not known are left out."""
     values = np.random.default_rng(0).normal(1, 2, 400)

@@ -145,26 +145,21 @@ def test_weights_are_put_back_after_an_error(neurons, golds, monkeypatch):
     assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
 
 
-def test_zeroed_neurons_are_zero_and_restored(neurons):
-    """All parameters of the neurons are zero under the delta, and no others change."""
-    before = snapshot(neurons)
-    with zeros(neurons, COLUMNS).applied(neurons.model):
+def test_zeroed_neurons_stay_zero_while_others_are_trained(neurons, golds):
+    """Training under zeroed neurons changes the others alone, and all weights are restored."""
+    before, zeroed = snapshot(neurons), zeros(neurons, COLUMNS)
+    with zeroed.applied(neurons.model):
         for name, value in snapshot(neurons).items():
             chosen = belongs(name, value.shape)
             assert not value[chosen].any()
             assert torch.equal(value[~chosen], before[name][~chosen])
-    assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
-
-
-def test_training_without_neurons_leaves_them_zero(neurons, golds):
-    """Neurons that the base sets to zero stay zero while the others are trained."""
     others = np.setdiff1d(np.arange(128), COLUMNS)
     options = TrainingOptions(lr=0.01, epochs=1)
-    base = zeros(neurons, COLUMNS)
-    done = train(neurons, Training(others, golds(4), golds(4), options, base=base))
+    done = train(neurons, Training(others, golds(4), golds(4), options, base=zeroed))
     with done.delta.applied(neurons.model):
         assert all(not part.values.any() for part in changed_parts(neurons, COLUMNS))
         assert all(part.values.any() for part in changed_parts(neurons, others))
+    assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
 
 
 def test_trained_weights_are_kept_and_taken_again(neurons, golds, tmp_path, monkeypatch):
