@@ -140,11 +140,11 @@ def _selection(
         if matrix.usable[row] and capability != matrix.capabilities[task]
     ]
     contrast, resampled = matrix.effects[task], matrix.resampled[:, task]
-    bounds = interval(matrix.effects[task], resampled)
+    bounds = np.stack(interval(matrix.effects[task], resampled), axis=1).tolist()
     if controls:
         contrast = contrast - matrix.effects[controls].mean(axis=0)
         resampled = resampled - matrix.resampled[:, controls].mean(axis=1)
-    contrast_bounds = interval(contrast, resampled)
+    contrast_bounds = np.stack(interval(contrast, resampled), axis=1).tolist()
     sure = (contrast <= -matrix.least) & (highest(contrast, resampled) < 0)
     eligible = matrix.hurts[task] & sure
     order = np.argsort(contrast, kind="stable").tolist()
@@ -159,10 +159,6 @@ def _selection(
             "more than it costs the others" if controls else "or more"
         )
 
-    def ends(bounds: Sequence[NDArray[np.float64]], column: int) -> tuple[float, float]:
-        low, high = bounds
-        return float(low[column]), float(high[column])
-
     return Selection(
         task=tasks[task],
         controls=tuple(tasks[control] for control in controls),
@@ -170,9 +166,9 @@ def _selection(
             SelectedComponent(
                 name=components[column],
                 effect=float(matrix.effects[task, column]),
-                ci=ends(bounds, column),
+                ci=tuple(bounds[column]),
                 contrast=float(contrast[column]),
-                contrast_ci=ends(contrast_bounds, column),
+                contrast_ci=tuple(contrast_bounds[column]),
             )
             for column in selected
         ),
