@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from broca import searches
-from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.searches import Problem, make_search
 
@@ -137,19 +136,3 @@ def test_training_costs_three_times_its_rows():
     smooth = Smooth(mixed, 10)
     smooth.solve("learned-gates", steps=8, batch=5)
     assert smooth.rows == 3 * (2 * 8 + 1) * 5
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("gradient-masked", {"low": 0.5, "high": 0.2}, "low <= high"),
-        ("gradient-integrated", {"steps": 0}, "1 step or more"),
-        ("learned-gates", {"push": 0}, "push"),
-        ("learned-gates", {"steps": 2}, "8 steps or more"),
-        ("learned-gates", {"rows": 50}, "it needs 51 at least"),
-    ],
-)
-def test_bad_settings_are_refused(method, options, message):
-    """The message names the option and its permitted values."""
-    with pytest.raises(BadInput, match=message):
-        Smooth(mixed, 10).solve(method, **options)

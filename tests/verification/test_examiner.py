@@ -111,11 +111,6 @@ def test_tasks_of_the_same_skill_are_no_controls():
     assert [drop.task for drop in verification.roles("same_skill")] == ["b"]
 
 
-def test_without_other_tasks_nothing_is_called_specific():
-    """Without other tasks the verdict is inconclusive."""
-    assert SimulatedModel({"a": {"L0H0": 0.9}}).verdict(["L0H0"]).label == "inconclusive"
-
-
 def test_the_curve_grows_and_becomes_flat():
     """A curve over four heads, of which two matter, is flat from two heads on."""
     model = SimulatedModel({"a": {"L0H0": 0.6, "L1H0": 0.6}, "b": {}, "c": {}})
