@@ -29,7 +29,6 @@ def four_tasks():
         effects + noise,
         np.array([True, True, True, False]),
         ("sums", "words", "sums", "broken"),
-        0.05,
     )
 
 

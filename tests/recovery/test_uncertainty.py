@@ -1,5 +1,7 @@
 """Intervals, p-values and false discoveries, against truth and against least squares."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -27,7 +29,7 @@ def lasso(alpha=0.01):
 def lasso_uncertainty(design, y, *, k=5, seed=0, resamples=30, alpha=0.01):
     """Returns the uncertainty of a Lasso."""
     fitted = lasso(alpha).fit(design, y)
-    return uncertainty(design, y, fitted, k=k, seed=seed, resamples=resamples)
+    return SimpleNamespace(**uncertainty(design, y, fitted, k=k, seed=seed, resamples=resamples))
 
 
 def test_intervals_cover_the_truth_and_discoveries_are_true():

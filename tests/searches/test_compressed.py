@@ -83,19 +83,6 @@ def test_difficulty_of_items_does_not_matter():
     np.testing.assert_allclose(uneven.effects, even.effects, atol=1e-9)
 
 
-def test_finds_with_few_rows_what_crossed_masks_do_not():
-    """600 rows on 50 noisy items suffice for cs-fresh and not for cs-stratified."""
-    planted = planted_problem(components=96, effect=0.3, noise=0.2, seed=2)
-    problem = Problem(96, np.arange(50), 5, 600, 0)
-
-    def hits(method):
-        ranking = searches.run(make_search(method, problem), planted.run)
-        return len(set(ranking.selected) & set(planted.planted))
-
-    assert hits("cs-fresh") == 5
-    assert hits("cs-stratified") < 4
-
-
 def test_items_of_a_mask_follow_the_two_stage_rule():
     """The number is sqrt(variance within / variance between * prefix / item), and at least one."""
     rng = np.random.default_rng(0)

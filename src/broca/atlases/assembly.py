@@ -53,7 +53,6 @@ def assembled(
         chart.joint.resampled,
         np.array([not at_chance(run, name, scores) for name in benchmarks]),
         tuple(benchmark.capability for benchmark in benchmarks.values()),
-        LEAST,
         chart.joint.explained,
     )
     findings = find(matrix, chart.tasks, names, k=k)
@@ -104,7 +103,7 @@ def assembled(
         ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
         masks=len(chart.masks),
         share=float(chart.masks.mean()),
-        least=matrix.least,
+        least=LEAST,
         k=k,
         resamples=len(matrix.resampled),
         shrunk=chart.joint.shrunk,
