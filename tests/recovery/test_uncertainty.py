@@ -26,10 +26,10 @@ def lasso(alpha=0.01):
     return Standardized(Lasso(alpha=alpha))
 
 
-def lasso_uncertainty(design, y, *, k=5, seed=0, resamples=30, alpha=0.01):
+def lasso_uncertainty(design, y, *, alpha=0.01):
     """Returns the uncertainty of a Lasso."""
     fitted = lasso(alpha).fit(design, y)
-    return SimpleNamespace(**uncertainty(design, y, fitted, k=k, seed=seed, resamples=resamples))
+    return SimpleNamespace(**uncertainty(design, y, fitted, k=5, seed=0, resamples=30))
 
 
 def test_intervals_cover_the_truth_and_discoveries_are_true():

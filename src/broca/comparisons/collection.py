@@ -19,6 +19,7 @@ from broca.comparisons.measurements import (
 from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
 from broca.errors import BadInput
+from broca.measurement import Response
 from broca.results.base import AblationInfo, Interval
 from broca.results.comparison import (
     Carried,
@@ -30,7 +31,6 @@ from broca.results.comparison import (
     TaskDifferences,
     TaskEffects,
 )
-from broca.runs.references import Referenced
 from broca.runs.run import Run
 from broca.verification.statistics import (
     Aggregate,
@@ -66,7 +66,7 @@ class Collection:
     subjects: Sequence[ComparedSubject]
     selections: tuple[ComparedSelection, ...]
     rows: int | None = None
-    response: str | None = None
+    response: Response | None = None
     seed: int = 0
     components: tuple[str, ...] = ()
     design: Design | None = None
@@ -90,12 +90,25 @@ class Collection:
     def measure(self, run: Run, label: str) -> None:
         """Measures a model; the first model determines the rows.
 
+        A model's own answers are not comparable between models.
+
         Raises:
-            BadInput: The tasks have fewer items than those of the first model.
+            BadInput: The tasks have fewer items than those of the first model, or the response
+                needs the models' own answers.
         """
         rows = row_count(self.rows, len(self.components))
         run.stages.enter(f"scoring {label}")
-        referenced = self._referenced(run)
+        answered = [name for name, task in run.tasks.benchmarks.items() if task.wants_own_answers]
+        if answered and self.response not in (None, "accuracy"):
+            raise BadInput(
+                f"`response` {self.response} of '{answered[0]}' would compare each model with its "
+                "own answers: use accuracy, or `reference` gold"
+            )
+        referenced = run.referenced(
+            self.response or ("accuracy" if answered else "probability"),
+            run.tasks.places["locate"],
+            otherwise=None if self.response else "all tasks are measured in their own metrics",
+        )
         places = referenced.places
         if self.design is None:
             reported = sum(len(positions) for positions in run.tasks.places["report"].values())
@@ -121,26 +134,6 @@ class Collection:
             for name in measured.at_chance
         ]
         self.models[label] = measured
-
-    def _referenced(self, run: Run) -> Referenced:
-        """Returns the response of rows; a model's own answers are not comparable between models.
-
-        Raises:
-            BadInput: The response needs the models' own answers.
-        """
-        answered = [name for name, task in run.tasks.benchmarks.items() if task.wants_own_answers]
-        if answered and self.response not in (None, "accuracy"):
-            raise BadInput(
-                f"`response` {self.response} of '{answered[0]}' would compare each model with its "
-                "own answers: use accuracy, or `reference` gold"
-            )
-        response = self.response or ("accuracy" if answered else "probability")
-        metrics = "all tasks are measured in their own metrics"
-        return run.referenced(
-            response,  # type: ignore[arg-type]  # checked by the options
-            run.tasks.places["locate"],
-            otherwise=metrics if self.response is None else None,
-        )
 
     def compared(self, ablation: Ablation, *, level: float) -> Comparison:
         """Returns the comparison of all models with the first.
