@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import Ablation, OutputNorms, WeightDelta, donor_activations
+from broca.engine import Ablation, OutputNorms, RunnerSpec, WeightDelta, donor_activations
 from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
-from broca.executors.records import RunnerSpec
 from broca.measurement import Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
