@@ -13,7 +13,7 @@ from broca.engine.ablation import ABLATIONS
 from broca.errors import BadInput
 from broca.executors.hosts import executors
 from broca.integrations.tracking import TRACKERS
-from broca.models.choosing import KINDS
+from broca.models.gates import KINDS
 from broca.options import AblationOptions, Options, SearchOptions
 from broca.options.base import ON
 from broca.options.verbs import POSITION, WORDS

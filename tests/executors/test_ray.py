@@ -105,8 +105,7 @@ def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, 
     """Texts equal those of the current process, and gradients agree to rounding."""
     local = Executor(Engine(reference), bank, response="margin")
     far = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
-    ((_, answers),) = far.stream_answers([plan])
-    texts = [getattr(answer[0], "text", None) for answer in answers]
+    texts = [getattr(answer[0], "text", None) for answer in far.answers(plan)]
     assert texts == [getattr(answer[0], "text", None) for answer in local.answers(plan)]
     requested = replace(plan, gradients=True)
     expected, gradients = local.run(requested).gradients, far.run(requested).gradients
@@ -144,15 +143,14 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
              for i in range(8)]  # fmt: skip
     responses = np.full(len(plan), np.nan)
-    for count, (number, measured) in enumerate(
-        Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin").stream(
-            parts
-        )
-    ):
+    executor = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
+    jobs = (executor.job(number, part) for number, part in enumerate(parts))
+    for count, answers in enumerate(executor.runner.stream(jobs, rows=len(plan))):
         if count == 0:
             os.kill(victim, signal.SIGKILL)
-        assert np.isnan(responses[number::8]).all()
-        responses[number::8] = measured.responses
+        assert np.isnan(responses[answers.number :: 8]).all()
+        measured = executor.measurement(parts[answers.number], answers)
+        responses[answers.number :: 8] = measured.responses
     np.testing.assert_allclose(responses, expected, atol=1e-5)
     await_workers(pool, 2)
     assert victim not in [worker.process for worker in pool.workers]

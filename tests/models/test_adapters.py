@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load, self_test
-from broca.models.adapters import adapter_in
+from broca.models.checkpoints import adapter_in
 from broca.runs.run import model_info
 from broca.testing import tiny_llama, tiny_tokenizer
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from broca.models import load
-from broca.models.fingerprint import fingerprint
+from broca.models.usage import fingerprint
 from broca.testing import tiny_llama, tiny_tokenizer
 
 

@@ -34,7 +34,7 @@ from transformers import (
 from broca.engine import Engine
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load, shipped_model_folder
-from broca.models.fingerprint import fingerprint
+from broca.models.usage import fingerprint
 from broca.runs.run import Run, model_info
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Request

@@ -6,7 +6,7 @@ from torch import nn
 from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig
 
 from broca.errors import UnsupportedModel
-from broca.models import find_structure, structure
+from broca.models import find_structure
 from broca.testing import tiny_llama
 
 SIZES = {
@@ -70,19 +70,13 @@ def test_layers_that_do_not_mix_tokens_are_listed():
     assert [layer.layer for layer in structure.not_covered] == [1]
 
 
-def test_an_attention_block_that_layers_share_is_refused(monkeypatch):
-    """An attention block in two layers is refused, because its heads cannot be ablated apart."""
-    probe = structure._probe
-
-    def shared(*arguments, **options):
-        (first, second), cache = probe(*arguments, **options)
-        second.mixed = first.mixed
-        return [first, second], cache
-
-    monkeypatch.setattr(structure, "_probe", shared)
-    monkeypatch.setattr(structure, "_attention_gap", lambda *_: "")
+def test_an_attention_block_that_layers_share_is_refused():
+    """An output projection in two layers is refused: its heads cannot be ablated apart."""
+    model = tiny_llama()
+    first, second = model.model.layers
+    second.self_attn.o_proj = first.self_attn.o_proj
     with pytest.raises(UnsupportedModel, match="layers 0 and 1 share one attention block"):
-        find_structure(tiny_llama().eval())
+        find_structure(model)
 
 
 def test_a_projection_that_disagrees_with_other_layers_is_refused():

@@ -8,8 +8,8 @@ from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.searches import Problem, make_search
+from broca.searches.compressed import NO_DISCOVERY, NO_EFFECT
 from broca.searches.fresh import items_per_mask
-from broca.searches.regression import NO_DISCOVERY, NO_EFFECT
 from broca.testing import planted_problem
 
 CS = ["cs-bernoulli", "cs-stratified", "cs-fresh", "cs-tuned"]
@@ -76,8 +76,6 @@ def test_compressed_sensing_can_fix_the_intercept(method):
         ("cs-stratified", {"sparsity": 2}, "between 0 and 1"),
         ("cs-tuned", {"design": "stratfied"}, "did you mean 'stratified'"),
         ("cs-tuned", {"recovery": "x"}, "unknown"),
-        ("cs-fresh", {"both": True}, "combines the probability with the task's metric"),
-        ("cs-fresh", {"both": "yes"}, "both must be true or false"),
         ("cs-fresh", {"resamples": -1}, "0 or more, not -1"),
     ],
 )
@@ -153,28 +151,6 @@ def test_shared_prefixes_put_several_items_on_a_mask():
     assert set(ranking.selected) == set(planted.planted)
     assert ranking.options["items_per_mask"] > 1
     assert spent == 2000
-
-
-def test_both_responses_are_joined():
-    """Every row is measured as probability and as metric, and the response is their mean."""
-    planted = planted_problem(components=20, effect=0.3, noise=0.05, baseline=5.0, seed=5)
-    problem = Problem(20, np.arange(30), 5, 800, 0, continuous=True)
-    rows = {"probability": 0, "accuracy": 0}
-
-    def execute(plan):
-        rows[plan.response] += len(plan)
-        # responses of the metric are half of the probabilities
-        share = 1.0 if plan.response == "probability" else 0.5
-        return Measurement(plan, share * planted.run(plan).responses)
-
-    joined = searches.run(make_search("cs-fresh", problem, both=True), execute)
-    assert rows == {"probability": 400, "accuracy": 400}
-    assert joined.options["both"]
-    single = searches.run(make_search("cs-fresh", problem), execute)
-    assert rows == {"probability": 1200, "accuracy": 400}
-    assert set(joined.selected) == set(single.selected) == set(planted.planted)
-    strong = list(planted.planted)
-    np.testing.assert_allclose(joined.effects[strong], 0.75 * single.effects[strong], rtol=0.15)
 
 
 def tuned(rows=None, **options):

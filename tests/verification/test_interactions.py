@@ -5,7 +5,7 @@ import pytest
 
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.verification.interactions import pairwise, require_count
+from broca.verification.effects import pairwise, require_count
 
 NAMES = ("L0H0", "L0H1", "L0H2", "L0H3")
 ITEMS = np.arange(5, 45)

@@ -159,16 +159,12 @@ def test_power_is_the_share_of_simulated_rejections(drop, gained):
 
 
 def test_items_needed_reach_the_power_and_fewer_do_not():
-    """The number reaches a power of 0.8, one less does not; impossible drops are refused."""
+    """The number reaches a power of 0.8, one less does not."""
     for drop in (0.05, 0.1, 0.2):
         needed = items_needed(drop, gained=0.02)
         assert power(needed, drop, gained=0.02) >= 0.8
         assert power(needed - 1, drop, gained=0.02) < 0.8
     assert items_needed(0.2) < items_needed(0.1) < items_needed(0.05)
-    with pytest.raises(ValueError, match="cannot be detected"):
-        items_needed(0.0)
-    with pytest.raises(ValueError, match="not shares"):
-        power(10, 0.9, gained=0.2)
 
 
 def test_the_docs_say_how_many_items_do():

@@ -87,7 +87,7 @@ def main() -> NoReturn:
     if words[:1] == ["--offline"]:
         os.environ.update(OFFLINE)
         if "broca.models" in sys.modules:  # the hub libraries read the environment once
-            from broca.models.hub import go_offline
+            from broca.models.checkpoints import go_offline
 
             go_offline()
         words = words[1:]

@@ -40,14 +40,12 @@ def differentiate(
         sum(len(request.context) + len(request.continuation) for request in margin.requests)
         for margin, _, _ in rows
     ]
-    batches = lane.budget.in_batches(
-        sorted(range(len(rows)), key=lambda row: lengths[row], reverse=True),
-        lambda batch: _batch(lane, masks, [rows[row] for row in batch]),
-        length=lengths.__getitem__,
-        cost=_COST,
-    )
-    for batch, results in batches:
-        margins[batch], gradients[batch] = results
+    pending = sorted(range(len(rows)), key=lengths.__getitem__, reverse=True)
+    while pending:
+        batch = lane.budget.batch(pending, lengths.__getitem__, cost=_COST)
+        with lane.budget.attempt(len(batch)):
+            margins[batch], gradients[batch] = _batch(lane, masks, [rows[row] for row in batch])
+            del pending[: len(batch)]
     return margins, gradients
 
 

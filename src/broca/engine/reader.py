@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,7 +11,6 @@ from torch import Tensor
 from broca.engine.batches import (
     Batch,
     Lane,
-    PrefixGroup,
     Work,
     groups_that_fit,
     longest_first,
@@ -74,27 +72,22 @@ class Reader:
     def run(self, work: Sequence[Work]) -> None:
         """Runs all readings."""
         groups, alone = prefix_groups(self._model, work, self._lane.options.share_prefixes)
-        if self._saves_layers(work, otherwise=sum(group.saved for group in groups)):
+        if self.saves_layers(work, otherwise=sum(group.saved for group in groups)):
             self._sweep(work)
             return
         while groups:  # several small groups in a batch, a large group in several
             size, rows = groups_that_fit(self._budget, groups)
             pack = groups[: min(size, self._budget.rows(len(groups[0].prefix)))]
-            members = sum(len(group.members) for group in pack)
-            result = self._budget.attempt(partial(self._read_groups, pack, rows), rows=members)
-            if result is not None:
-                self._store(*result)
+            with self._budget.attempt(sum(len(group.members) for group in pack)):
+                batches = shared_batches(self._lane, self._masks, pack, rows=rows)
+                self._store([answer for batch in batches for answer in self._read(batch)])
                 del groups[: len(pack)]
-        for _, answers in self._budget.in_batches(
-            longest_first(alone),
-            lambda rows: self._read(plain_batch(self._lane, self._masks, rows)),
-            length=lambda reading: reading.length,
-        ):
-            self._store(answers)
-
-    def _read_groups(self, groups: Sequence[PrefixGroup], rows: int) -> list[tuple[int, Output]]:
-        batches = shared_batches(self._lane, self._masks, groups, rows=rows)
-        return [answer for batch in batches for answer in self._read(batch)]
+        alone = longest_first(alone)
+        while alone:
+            together = self._budget.batch(alone, lambda reading: reading.length)
+            with self._budget.attempt(len(together)):
+                self._store(self._read(plain_batch(self._lane, self._masks, together)))
+                del alone[: len(together)]
 
     def _read(self, batch: Batch) -> list[tuple[int, Output]]:
         with batch.gates:
@@ -107,32 +100,27 @@ class Reader:
         self._lane.tokens += batch.read
         return scored(batch.work, logits)
 
-    def skips_layers(self, work: Sequence[Work]) -> bool:
-        """Whether reusing lower layers may save enough to keep sequences together."""
-        total = sum(reading.length for reading in work)
-        off = self._lane.options.reuse_layers == "off" or not work
-        return not off and self._skipped(work) >= WORTH_REUSING * total
-
-    def _skipped(self, work: Sequence[Work]) -> float:
-        """Returns the work below the first ablated layers, in tokens that pass all layers."""
-        depth = self._model.structure.layers
-        return sum(reading.length * self._first[reading.mask] / depth for reading in work)
-
-    def _saves_layers(self, work: Sequence[Work], *, otherwise: int) -> bool:
+    def saves_layers(self, work: Sequence[Work], *, otherwise: int | None = None) -> bool:
         """Whether to run the layers below the first ablated layer once for each sequence.
 
         Args:
             work: All rows.
-            otherwise: Number of tokens that sharing prefixes would save.
+            otherwise: Number of tokens that sharing prefixes would save; if None, whether sequences
+                are worth keeping together in a lane.
         """
         switch = self._lane.options.reuse_layers
         if switch == "off" or not work:
             return False
+        depth = self._model.structure.layers
+        # the work below the first ablated layers, in tokens that pass all layers
+        skipped = sum(reading.length * self._first[reading.mask] / depth for reading in work)
+        needed = WORTH_REUSING * sum(reading.length for reading in work)
+        if otherwise is None:
+            return skipped >= needed
         extra = sum(len(tokens) for tokens in {reading.tokens for reading in work})
-        total = sum(reading.length for reading in work)
-        worthwhile = self._skipped(work) - extra >= max(WORTH_REUSING * total, otherwise)
         longest = max(reading.length for reading in work)
-        return (switch == "on" or worthwhile) and self._model.sharing(longest).layers
+        worthwhile = switch == "on" or skipped - extra >= max(needed, otherwise)
+        return worthwhile and self._model.sharing(longest).layers
 
     def _sweep(self, work: Sequence[Work]) -> None:
         """Runs each sequence once intact, then every row from its mask's first layer on."""
@@ -140,23 +128,30 @@ class Reader:
         for reading in work:
             by_sequence.setdefault(reading.tokens, []).append(reading)
         sequences = sorted(by_sequence.values(), key=lambda rows: rows[0].length, reverse=True)
-        # the inputs of every layer are kept until its rows are done: count them too
-        batches = self._budget.in_batches(
-            sequences, self._read_intact, length=lambda rows: rows[0].length, cost=_KEPT_COST
-        )
-        for batch, intact in batches:
-            self._lane.tokens += int(intact.attention.sum())
-            by_layer: dict[int, list[tuple[int, Work]]] = {}
-            for index, rows in enumerate(batch):
-                for reading in rows:
-                    by_layer.setdefault(self._first[reading.mask], []).append((index, reading))
-            unchanged = by_layer.pop(self._model.structure.layers, [])
-            if unchanged:
-                logits = intact.logits
-                index_of = torch.tensor([index for index, _ in unchanged], device=logits.device)
-                self._store(scored([reading for _, reading in unchanged], logits[index_of]))
-            for layer, placed in sorted(by_layer.items()):
-                self._resume(placed, layer, intact)
+        while sequences:
+            # the inputs of every layer are kept until its rows are done: count them too
+            batch = self._budget.batch(sequences, lambda rows: rows[0].length, cost=_KEPT_COST)
+            states: list[_Intact] = []  # one, unless memory ran out
+            with self._budget.attempt(len(batch)):
+                states.append(self._read_intact(batch))
+                del sequences[: len(batch)]
+            for intact in states:
+                self._lane.tokens += int(intact.attention.sum())
+                self._finish(batch, intact)
+
+    def _finish(self, sequences: Sequence[list[Work]], intact: _Intact) -> None:
+        """Runs the rows of sequences, each from the lowest layer that its mask changes."""
+        by_layer: dict[int, list[tuple[int, Work]]] = {}
+        for index, rows in enumerate(sequences):
+            for reading in rows:
+                by_layer.setdefault(self._first[reading.mask], []).append((index, reading))
+        unchanged = by_layer.pop(self._model.structure.layers, [])
+        if unchanged:
+            logits = intact.logits
+            index_of = torch.tensor([index for index, _ in unchanged], device=logits.device)
+            self._store(scored([reading for _, reading in unchanged], logits[index_of]))
+        for layer, placed in sorted(by_layer.items()):
+            self._resume(placed, layer, intact)
 
     def _read_intact(self, sequences: Sequence[list[Work]]) -> _Intact:
         """Reads sequences under the intact mask, each given by its rows."""
@@ -169,7 +164,7 @@ class Reader:
             logits, _ = self._model.forward(tokens, attention, keep=keep)
         return _Intact(tokens, attention, logits, inputs, heads)
 
-    def _resume(self, rows: Sequence[tuple[int, Work]], layer: int, intact: _Intact) -> None:
+    def _resume(self, rows: list[tuple[int, Work]], layer: int, intact: _Intact) -> None:
         """Runs rows, each with the index of its sequence, from a layer on.
 
         Where possible the layer's attention starts at its output projection.
@@ -177,21 +172,20 @@ class Reader:
         tokens, attention = intact.tokens, intact.attention
         hidden, heads = intact.inputs[layer], intact.heads.get(layer)
         keep, length = max(reading.target for _, reading in rows), tokens.shape[1]
-
-        def run(batch: Sequence[tuple[int, Work]]) -> list[tuple[int, Output]]:
+        while rows:
+            batch = self._budget.batch(rows, lambda _: length)
             work = [reading for _, reading in batch]
-            index = torch.tensor([index for index, _ in batch], device=tokens.device)
-            outputs = None if heads is None else heads[index.to(heads.device)]
-            with (
-                self._lane.gates(self._masks, work),
-                self._model.resumption.at(layer, hidden[index.to(hidden.device)], outputs),
-            ):
-                logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
-            return scored(work, logits)
-
-        for batch, answers in self._budget.in_batches(rows, run, length=lambda _: length):
-            self._store(answers)
-            self._lane.tokens += sum(reading.length for _, reading in batch)
+            with self._budget.attempt(len(batch)):
+                index = torch.tensor([index for index, _ in batch], device=tokens.device)
+                outputs = None if heads is None else heads[index.to(heads.device)]
+                with (
+                    self._lane.gates(self._masks, work),
+                    self._model.resumption.at(layer, hidden[index.to(hidden.device)], outputs),
+                ):
+                    logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
+                self._store(scored(work, logits))
+                del rows[: len(batch)]
+                self._lane.tokens += sum(reading.length for reading in work)
 
 
 def target_log_probabilities(work: Sequence[Work], logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:

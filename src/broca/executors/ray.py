@@ -23,7 +23,7 @@ from broca.errors import BadInput, BrocaError, ExecutorFailed, MissingExtra
 from broca.executors.process import tune_process
 from broca.executors.records import ExecutorKind, RunnerSpec
 from broca.models import GatedModel, load
-from broca.models.hub import go_offline
+from broca.models.checkpoints import go_offline
 from broca.options import ExecutorOptions, ModelOptions
 
 ATTEMPTS = 3

@@ -13,13 +13,14 @@ recurrent states that count positions of the batch then see what they see in the
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 
 class Reread:
@@ -39,8 +40,6 @@ class Reread:
 
 def is_plain(cache: Any) -> bool:
     """Whether every layer keeps all keys and values, with one entry for each token."""
-    from transformers.cache_utils import DynamicLayer
-
     layers = getattr(cache, "layers", [None])
     return all(type(layer) is DynamicLayer or _is_empty(layer) for layer in layers)
 
@@ -60,8 +59,6 @@ def whole_cache(config: Any, own: Any) -> Any | None:
     Returns:
         The cache; None if the model's own cache is plain, or cannot be replaced by a plain one.
     """
-    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
-
     if type(own) is not DynamicCache or is_plain(own):
         return None
     cache = DynamicCache(config=config)
@@ -84,13 +81,13 @@ def left_padded(rows: Sequence[Sequence[int]], *, device: torch.device) -> tuple
 
 
 class Continuation(NamedTuple):
-    """Rows that continue cached prefixes.
+    """Rows that run together, behind cached tokens or without.
 
     Attributes:
         members: Indices of the rows in the order of the batch.
         tokens: New tokens, `(rows, new)`.
         attention: 1 for tokens and 0 for padding, `(rows, past + new)`.
-        cache: Keys and values of the `past` tokens.
+        cache: Keys and values of the `past` tokens; None without them.
     """
 
     members: list[int]
@@ -156,13 +153,11 @@ def _cut(cache: Any, rows: list[int], lengths: list[int], kept: list[int]) -> An
         lengths: Number of tokens of these rows.
         kept: Number of first tokens to keep of each.
     """
-    new_cache = copy.copy(cache)
-    new_cache.layers = [copy.copy(layer) for layer in cache.layers]
     width = max(kept)
     blocks = [(key, len(list(run))) for key, run in groupby(zip(rows, lengths, kept, strict=True))]
     uniform = len(set(zip(lengths, kept, strict=True))) == 1
 
-    def cut(tensor: Tensor) -> Tensor:
+    def cut(_layer: int, tensor: Tensor) -> Tensor:
         if uniform:
             start = tensor.shape[2] - lengths[0]
             index = torch.tensor(rows, device=tensor.device)
@@ -175,9 +170,16 @@ def _cut(cache: Any, rows: list[int], lengths: list[int], kept: list[int]) -> An
             pieces.append(padded.expand(repeats, -1, -1, -1))
         return torch.cat(pieces)
 
-    for layer in new_cache.layers:
+    return _changed(cache, cut)
+
+
+def _changed(cache: Any, change: Callable[[int, Tensor], Tensor]) -> Any:
+    """Returns a plain cache with other keys and values, layer by layer."""
+    new_cache = copy.copy(cache)
+    new_cache.layers = [copy.copy(layer) for layer in cache.layers]
+    for number, layer in enumerate(new_cache.layers):
         if isinstance(layer.keys, Tensor):
-            layer.keys, layer.values = cut(layer.keys), cut(layer.values)
+            layer.keys, layer.values = change(number, layer.keys), change(number, layer.values)
     return new_cache
 
 
@@ -196,19 +198,13 @@ def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
         first_layer: Lowest layer that will read it; for lower layers the cache keeps only its
             length.
     """
-    new_cache = copy.copy(cache)
-    new_cache.layers = [copy.copy(layer) for layer in cache.layers]
-    for number, layer in enumerate(new_cache.layers):
-        if not isinstance(layer.keys, Tensor):
-            continue
-        if number < first_layer:
-            shape = (len(rows), -1, -1, -1)
-            layer.keys = layer.keys[:1, :, :tokens].expand(shape)
-            layer.values = layer.values[:1, :, :tokens].expand(shape)
-        else:
-            layer.keys = layer.keys[:, :, :tokens][rows]
-            layer.values = layer.values[:, :, :tokens][rows]
-    return new_cache
+
+    def select(layer: int, tensor: Tensor) -> Tensor:
+        if layer < first_layer:
+            return tensor[:1, :, :tokens].expand(len(rows), -1, -1, -1)
+        return tensor[:, :, :tokens][rows]
+
+    return _changed(cache, select)
 
 
 def trim_left(cache: Any, attention: Tensor) -> Tensor:

@@ -8,21 +8,20 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import GenerationConfig, StoppingCriteriaList
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput
-from broca.models.adapters import unwrapped
 from broca.models.caches import Reread, whole_cache
-from broca.models.choosing import choose, kinds_of
-from broca.models.fingerprint import settings_of
-from broca.models.gates import ActiveGates, GatePoint, Replacement
+from broca.models.checkpoints import unwrapped
+from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
 from broca.models.resumption import Resumption
 from broca.models.sharing import NOTHING, Sharing, proof_length, prove
 from broca.models.structure import (
@@ -32,7 +31,7 @@ from broca.models.structure import (
     require_weights,
     text_config,
 )
-from broca.models.using import Usage
+from broca.models.usage import Usage, settings_of
 from broca.options import APPLIED_SETTINGS
 
 _ALWAYS_KEPT = {
@@ -61,8 +60,6 @@ def greedy(model: Any, *, keep: Collection[str] = ()) -> Iterator[None]:
         model: A model of transformers.
         keep: Settings that hold nevertheless.
     """
-    from transformers import GenerationConfig
-
     with _generation_configs:  # threads may generate with the same model
         own = model.generation_config
         model.generation_config = copy.deepcopy(own)
@@ -166,16 +163,13 @@ class GatedModel:
             BadInput: Components are ablated now, and the copy would lose them permanently.
         """
         self.require_intact()
+        # other buffers may be changed by a forward pass (scaled rotary embeddings)
+        shared = [
+            *self.model.state_dict(keep_vars=True).values(),
+            self.tokenizer, self.components, self._usage, self._own_cache, self._proofs,
+        ]  # fmt: skip
         with self.in_use():
-            # other buffers may be changed by a forward pass (scaled rotary embeddings)
-            shared = self.model.state_dict(keep_vars=True).values()
-            model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
-            structure = find_structure(model)
-        chosen = choose(structure, self.kinds, architecture=self.architecture)
-        return replace(
-            self, model=model, structure=structure, components=chosen[0], points=chosen[1],
-            _chosen={self.kinds: chosen},
-        )  # fmt: skip
+            return copy.deepcopy(self, {id(thing): thing for thing in shared})
 
     def in_use(self) -> AbstractContextManager[None]:
         """A context in which the model is in evaluation mode and its weights are frozen.
@@ -324,8 +318,6 @@ class GatedModel:
         Returns:
             The new tokens, and their logits before any processing, `(new, vocabulary)`.
         """
-        from transformers import StoppingCriteriaList
-
         self._reset_rotary_scaling()
         with greedy(self.model):
             output = self.model.generate(

@@ -8,42 +8,28 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
+from transformers import AutoModelForCausalLM
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from broca.errors import (
     BadInput,
     BrocaError,
-    UnknownName,
     UnsupportedModel,
     first_line,
     is_shortage,
     nearest,
 )
-from broca.models.adapters import (
-    CONFIG,
-    AdapterFiles,
-    adapter_in,
-    adapter_on_hub,
-    unwrapped,
-    with_adapter,
-)
-from broca.models.choosing import require_kinds
+from broca.models.checkpoints import Checkpoint, unwrapped, with_adapter
 from broca.models.gated import GatedModel
-from broca.models.hub import skip_retries_if_unreachable
+from broca.models.gates import require_kinds
 from broca.models.selftest import require_self_test
-from broca.models.structure import text_config
 from broca.options import ModelOptions
 
-SHIPPED_MODELS = ("reference", "reference-small", "planted")
-"""Names of the models that are part of the package."""
-
 DTYPES = ("auto", "stored", "float32", "bfloat16", "float16")
-
-_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 _WRAPPERS = {
     r"(^|\.)(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.": r"\1",
@@ -60,25 +46,6 @@ _OTHER_PARTS = re.compile(
     r"(^|[._])(mtp|vision|visual|image|audio|speech|multi_modal|mm|v_head|value_head)([._]|$)"
 )
 """Parts of a checkpoint that a decoder of text has not: other media, drafts of tokens, values."""
-
-
-def shipped_model_folder(name: str) -> Path:
-    """Returns the folder of a model that is part of the package."""
-    return Path(str(files("broca") / "reference_models" / name))
-
-
-def location_of(name: str) -> str:
-    """Returns the source from which transformers loads a model: an absolute folder, or the hub id.
-
-    A folder with an adapter stands for its base model with the adapter, as in transformers.
-
-    Raises:
-        UnknownName: The folder does not exist.
-        BadInput: The folder contains no model.
-    """
-    path = Path(name).expanduser()
-    source = path if path.is_dir() and adapter_in(path) else _source(name)
-    return str(source.absolute() if isinstance(source, Path) else source)
 
 
 def load(
@@ -148,27 +115,16 @@ def load(
     return _loaded(str(model), options, offline=offline)
 
 
-def as_gated(model: Any) -> GatedModel:
-    """Returns a gated model: the given one, or one around a caller's transformers model.
-
-    A caller's model needs no tokenizer here, and no self-test is run.
-
-    Raises:
-        BadInput: The argument is neither.
-        UnsupportedModel: The model is not a decoder, or its architecture is not covered.
-    """
-    if isinstance(model, GatedModel):
-        return model
-    model, name = _in_memory(model, otherwise="what `broca.load` returned,")
-    _require_decoder(name, model.config, architecture=type(model).__name__)
-    return GatedModel.wrap(model, None, name=name)
-
-
 def _wrapped(
     model: Any, tokenizer: Any, name: str | None, components: str, unused: list[str]
 ) -> GatedModel:
     """Returns a caller's model with gates."""
-    model, origin = _in_memory(model, otherwise="the name of a model, a folder")
+    model = unwrapped(model)
+    if not isinstance(model, nn.Module) or not hasattr(model, "config"):
+        raise BadInput(
+            f"`model` is a {type(model).__name__}: give the name of a model, a folder or a causal "
+            "language model of transformers"
+        )
     if tokenizer is None:
         raise BadInput(
             "`tokenizer` is missing: a model in memory needs one, as its second argument"
@@ -182,63 +138,26 @@ def _wrapped(
         raise BadInput(
             f"`{unused[0]}` is for models that broca loads itself: a model in memory stays as it is"
         )
-    name = name or f"{origin} (in memory)"
-    _require_decoder(name, model.config, architecture=type(model).__name__)
-    with _running(name, type(model).__name__):
+    architecture = type(model).__name__
+    name = name or f"{getattr(model.config, 'name_or_path', '') or architecture} (in memory)"
+    _require_decoder(name, model.config, architecture=architecture)
+    with _running(name, architecture):
         gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
         require_self_test(gated)
     return gated
 
 
-def _in_memory(model: Any, *, otherwise: str) -> tuple[Any, str]:
-    """Returns a caller's model of transformers without wrappers, and its source or class.
-
-    Args:
-        model: The model.
-        otherwise: What else the caller may give, for the message.
-
-    Raises:
-        BadInput: It is no model of transformers.
-        UnsupportedModel: Its adapter adds tokens to the prompt.
-    """
-    model = unwrapped(model)
-    if not isinstance(model, nn.Module) or not hasattr(model, "config"):
-        raise BadInput(
-            f"`model` is a {type(model).__name__}: give {otherwise} or a causal language model of "
-            "transformers"
-        )
-    return model, getattr(model.config, "name_or_path", "") or type(model).__name__
-
-
 def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     """Loads a model in evaluation mode with frozen weights."""
-    dtype, revision = options.dtype, options.revision
+    dtype = options.dtype
     if dtype not in DTYPES:
         raise BadInput(
             f"`dtype` '{dtype}' is unknown{nearest(dtype, DTYPES)}: use one of {', '.join(DTYPES)}"
         )
     require_kinds(options.components)
-    adapters = _adapters(name, revision=revision, offline=offline)
-    base = adapters[0].base if adapters else name
-    source = _source(base, allow_pickle=options.allow_pickle)
-    local = isinstance(source, Path)
-    import torch
-
-    if revision is not None and local and not adapters:
-        raise BadInput(
-            f"`revision` is for models on the hub: '{name}' is a folder, which has only one"
-        )
-    hub_options: dict[str, Any] = {
-        "trust_remote_code": options.trust_remote_code, "local_files_only": offline or local,
-    }  # fmt: skip
-    base_revision = adapters[0].base_revision if adapters else revision
-    if base_revision is not None and not local:
-        hub_options["revision"] = base_revision
-    config = _config(base, source, hub_options)
-    remote_code = options.trust_remote_code and type(config).__module__.startswith(
-        "transformers_modules"
-    )
-    _require_decoder(base, config, remote_code=remote_code)
+    checkpoint = Checkpoint.find(name, options, offline=offline)
+    remote_code = checkpoint.remote_code
+    _require_decoder(checkpoint.name, checkpoint.config, remote_code=remote_code)
     device = _device(options.device)
     if device == "cpu":
         # grouped-query attention without copying keys for every query head; on a GPU this setting
@@ -251,24 +170,24 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     try:
         model, note = _pretrained(
             name,
-            str(source),
-            config=config,
+            str(checkpoint.source),
+            config=checkpoint.config,
             dtype=torch_dtype,
             use_safetensors=None if options.allow_pickle else True,
             weights_only=True,
             **placement,
-            **hub_options,
+            **checkpoint.options,
         )
         described = ""
-        for adapter in adapters:
+        for adapter in checkpoint.adapters:
             where: dict[str, Any] = {"local_files_only": offline}
-            last = adapter is adapters[-1]
-            if last and revision:
-                where["revision"] = revision
+            last = adapter is checkpoint.adapters[-1]
+            if last and options.revision:
+                where["revision"] = options.revision
             # two adapters beside one matrix would replace each other
             merge = options.merge_adapter or not last
             model, described = with_adapter(model, adapter, merge=merge, **where)
-        tokenizer = _tokenizer_of(source, adapters, hub_options)
+        tokenizer = checkpoint.tokenizer()
     except BrocaError:
         raise
     except Exception as error:  # reading a checkpoint may raise anything
@@ -290,16 +209,10 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         model = model.to(device)
     model.eval()
     model.requires_grad_(False)
-    commit = None
-    if not local:
-        from huggingface_hub import try_to_load_from_cache
-
-        file = try_to_load_from_cache(base, "config.json", revision=base_revision)
-        commit = Path(file).parent.name if isinstance(file, str) else None
     with _running(name, type(model).__name__):
         gated = GatedModel.wrap(
             model, tokenizer, name=name, components=options.components, source=name,
-            revision=commit, remote_code=remote_code, adapter=described, note=note,
+            revision=checkpoint.commit, remote_code=remote_code, adapter=described, note=note,
         )  # fmt: skip
         require_self_test(gated)
     return gated
@@ -366,8 +279,6 @@ def _read(source: str, **options: Any) -> tuple[Any, list[str], str]:
         The model, how its tensors differ from those in the files, and the names of wrappers before
         the names of the latter; empty if a tensor that is left over has none.
     """
-    from transformers import AutoModelForCausalLM
-
     with _collected_reports() as reports:
         try:
             model, report = AutoModelForCausalLM.from_pretrained(
@@ -432,54 +343,12 @@ def _collected_reports() -> Iterator[list[str]]:
         logger.removeFilter(keep)
 
 
-def _adapters(name: str, *, revision: str | None, offline: bool) -> list[AdapterFiles]:
-    """Returns the PEFT adapters that a name means, each of the model with those before it.
-
-    Raises:
-        BadInput: An adapter is its own base.
-    """
-    adapters: list[AdapterFiles] = []
-    while name not in SHIPPED_MODELS:
-        path = Path(name).expanduser()
-        if path.is_dir():
-            adapter = adapter_in(path)
-        elif path.exists() or not _may_be_on_hub(name):
-            adapter = None
-        else:
-            skip_retries_if_unreachable()
-            adapter = adapter_on_hub(name, revision=revision, offline=offline)
-        if adapter is None:
-            break
-        if adapter.base in (name, *(outer.base for outer in adapters)):
-            raise BadInput(
-                f"adapter '{name}' names itself as its base model: write the name or folder of its "
-                "base into adapter_config.json"
-            )
-        adapters.insert(0, adapter)
-        name, revision = adapter.base, adapter.base_revision
-    return adapters
-
-
-def _tokenizer_of(source: Path | str, adapters: list[AdapterFiles], options: dict[str, Any]) -> Any:
-    """Loads the tokenizer in the folder of the last adapter that has one, else the model's."""
-    from transformers import AutoTokenizer
-
-    for adapter in reversed(adapters):
-        if Path(adapter.place, "tokenizer_config.json").is_file():
-            return AutoTokenizer.from_pretrained(
-                adapter.place, **{**options, "local_files_only": True}
-            )
-    return AutoTokenizer.from_pretrained(str(source), **options)
-
-
 def _device(device: str | None) -> str:
     """Returns the device of a model: by default the first GPU, if there is one.
 
     Raises:
         BadInput: torch does not know the device, or this machine does not have it.
     """
-    import torch
-
     if device is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -490,110 +359,6 @@ def _device(device: str | None) -> str:
             "there is a GPU"
         ) from error
     return device
-
-
-def load_tokenizer(
-    name: str, *, trust_remote_code: bool = False, offline: bool = False
-) -> tuple[Any, int]:
-    """Loads only a model's tokenizer.
-
-    Args:
-        name: As for `load`.
-        trust_remote_code: Whether the model's own Python files may be run.
-        offline: Whether to make no network call.
-
-    Returns:
-        The tokenizer, and the maximum number of input tokens of the model.
-
-    Raises:
-        UnknownName: The model does not exist.
-        BadInput: The folder contains no tokenizer.
-    """
-    from lm_eval.models.utils import resolve_max_length
-
-    adapters = _adapters(name, revision=None, offline=offline)
-    source = _source(adapters[0].base if adapters else name)
-    options = {
-        "trust_remote_code": trust_remote_code,
-        "local_files_only": offline or isinstance(source, Path),
-    }
-    config = _config(name, source, options)
-    try:
-        tokenizer = _tokenizer_of(source, adapters, options)
-    except (OSError, ValueError, KeyError) as error:
-        raise BadInput(
-            f"the tokenizer of model '{name}' could not be loaded: {first_line(error)}; check "
-            "that the folder holds tokenizer.json"
-        ) from error
-    return tokenizer, int(resolve_max_length(text_config(config), tokenizer))
-
-
-def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
-    """Returns the local folder that `name` means, or the hub id."""
-    if name in SHIPPED_MODELS:
-        return shipped_model_folder(name)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise BadInput(
-                f"folder '{name}' holds no model: config.json is missing; give the folder that "
-                "save_pretrained wrote"
-            )
-        if (path / CONFIG).is_file():
-            raise BadInput(
-                f"folder '{name}' holds a model and an adapter ({CONFIG}), which transformers "
-                "would put on the model: move one of them to a folder of its own"
-            )
-        if not any(any(path.glob(pattern)) for pattern in _WEIGHTS):
-            raise BadInput(
-                f"folder '{name}' holds no weights: no *.safetensors file is in it; copy the "
-                "weights there or give another folder"
-            )
-        if not allow_pickle and not any(path.glob("*.safetensors")):
-            raise BadInput(
-                f"folder '{name}' holds only pickled weights, which can run code when loaded: "
-                "convert them to safetensors (save_pretrained does), or set `allow_pickle`"
-            )
-        return path
-    if path.exists():
-        raise BadInput(f"'{name}' is a file, not a model: give the folder that holds config.json")
-    if not _may_be_on_hub(name):
-        siblings = path.parent.iterdir() if path.parent.is_dir() else ()
-        folders = [str(folder) for folder in siblings if (folder / "config.json").is_file()]
-        raise UnknownName(
-            f"model folder '{name}' does not exist{nearest(str(path), folders)}; check the path"
-        )
-    return name
-
-
-def _may_be_on_hub(name: str) -> bool:
-    """Whether a name has the form of a hub id, not of a path."""
-    local = name.startswith((".", "/", "~")) or name.count("/") > 1 or os.sep * 2 in name
-    return bool(name.strip()) and not local
-
-
-def _config(name: str, source: Path | str, options: dict[str, Any]) -> Any:
-    from transformers import AutoConfig
-
-    if not options["local_files_only"]:
-        skip_retries_if_unreachable()
-    try:
-        return AutoConfig.from_pretrained(str(source), **options)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        if "trust_remote_code" in str(error):
-            raise BadInput(
-                f"model '{name}' comes with Python files of its own, which are not run by default: "
-                "read them, then set `trust_remote_code`"
-            ) from error
-        if isinstance(source, Path):
-            raise BadInput(
-                f"model '{name}': its configuration cannot be read: {first_line(error)}"
-            ) from error
-        raise UnknownName(
-            f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}; it is not a shipped model "
-            f"({', '.join(SHIPPED_MODELS)}), not a local folder, and could not be read from the "
-            f"hub: {first_line(error)}"
-        ) from error
 
 
 def _require_decoder(
@@ -609,8 +374,6 @@ def _require_decoder(
         remote_code: Whether its class comes from its own files, so that transformers' lists do not
             apply.
     """
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-
     declared = architecture or (config.architectures or [config.model_type])[0]
     if getattr(config, "is_encoder_decoder", False):
         raise UnsupportedModel(

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from broca.errors import UnsupportedModel, first_line, is_shortage
 from broca.models.caches import (
+    Continuation,
     Reread,
     continuations,
     join,
@@ -186,23 +187,6 @@ def _holds_plain_weights(module: nn.Module) -> bool:
     return isinstance(weight, Tensor) and (is_plain(weight) or weight.is_meta)
 
 
-@dataclass
-class _Batch:
-    """Rows of the test that run together.
-
-    Attributes:
-        rows: Numbers of the rows.
-        tokens: Their new tokens, `(rows, new)`.
-        attention: 1 for tokens and 0 for padding, `(rows, past + new)`.
-        cache: Keys and values of the past tokens; None without past tokens.
-    """
-
-    rows: list[int]
-    tokens: Tensor
-    attention: Tensor
-    cache: Any
-
-
 class _Test:
     """Four rows under three masks: two behind a long prefix, one behind a short one, one short row.
 
@@ -286,12 +270,12 @@ class _Test:
         allowed = max(tolerance * self.spread, inexact)
         return worst <= allowed, f"largest difference {worst:.2g}, tolerance {allowed:.2g}"
 
-    def padded(self, rows: Sequence[int]) -> list[_Batch]:
+    def padded(self, rows: Sequence[int]) -> list[Continuation]:
         """Lays out rows without their given tokens, padded on the left."""
         sequences = [self._read(row) for row in rows]
-        return [_Batch(list(rows), *left_padded(sequences, device=self._model.device), None)]
+        return [Continuation(list(rows), *left_padded(sequences, device=self._model.device), None)]
 
-    def shared(self, rows: Sequence[int], *, amplified: float = 1.0) -> Iterator[_Batch]:
+    def shared(self, rows: Sequence[int], *, amplified: float = 1.0) -> Iterator[Continuation]:
         """Lays out rows without their given tokens behind prefixes that are read once.
 
         Args:
@@ -304,13 +288,18 @@ class _Test:
         if isinstance(cache, Reread):
             raise RuntimeError("the model has no cache")
         if amplified != 1:
-            self._amplify(cache, amplified)
+            for layer in getattr(cache, "layers", ()):
+                states = getattr(layer, "recurrent_states", {})
+                for index, state in states.items():
+                    if isinstance(state, Tensor):
+                        states[index] = state * amplified
+                        self._amplified = True
         members = [(self._group[row], self._read(row)) for row in rows]
         lengths = [len(prefix) for prefix in self._prefixes]
-        for members_in, *batch in continuations(
+        for batch in continuations(
             cache, lengths, members, rows=len(rows), device=self._model.device
         ):
-            yield _Batch([rows[member] for member in members_in], *batch)
+            yield batch._replace(members=[rows[member] for member in batch.members])
 
     def reads_states(self) -> bool:
         """Whether rows behind a cached prefix depend on its recurrent states, if there are any.
@@ -320,21 +309,12 @@ class _Test:
         changed = self.decoded(partial(self.shared, amplified=1e3), [(0, 1, 2)])
         return not self._amplified or not self.agrees(changed)[0]
 
-    def _amplify(self, cache: Any, factor: float) -> None:
-        """Multiplies the recurrent states of a cache."""
-        for layer in getattr(cache, "layers", ()):
-            states = getattr(layer, "recurrent_states", {})
-            for index, state in states.items():
-                if isinstance(state, Tensor):
-                    states[index] = state * factor
-                    self._amplified = True
-
     def _read(self, row: int) -> list[int]:
         return self._rows[row][: -_GIVEN[row]]
 
     def decoded(
         self,
-        layout: Callable[[Sequence[int]], Iterable[_Batch]],
+        layout: Callable[[Sequence[int]], Iterable[Continuation]],
         groups: Sequence[Sequence[int]],
         *,
         joined: int | None = None,
@@ -349,55 +329,53 @@ class _Test:
         Returns:
             Log-probabilities of each row, `(positions, vocabulary)`.
         """
+        device = self._model.device
         measured: dict[int, list[Tensor]] = {}
+        left = dict(enumerate(_GIVEN))
         for batch in (batch for rows in groups for batch in layout(rows)):
-            running, left = self._prefilled(batch, measured), dict(enumerate(_GIVEN))
-            while running.rows:
-                with self._model.gates(self._gates[running.rows]):
-                    logits, running.cache = self._model.forward(
-                        torch.tensor(
-                            [[self._rows[row][-left[row]]] for row in running.rows],
-                            device=self._model.device,
-                        ),
-                        nn.functional.pad(running.attention, (0, 1), value=1),
-                        keep=1,
-                        cache=running.cache,
+            rows, attention, cache = self._prefilled(batch, measured)
+            while rows:
+                given = [[self._rows[row][-left[row]]] for row in rows]
+                attention = nn.functional.pad(attention, (0, 1), value=1)
+                with self._model.gates(self._gates[rows]):
+                    logits, cache = self._model.forward(
+                        torch.tensor(given, device=device), attention, keep=1, cache=cache,
                         use_cache=True,
-                    )
-                running.attention = nn.functional.pad(running.attention, (0, 1), value=1)
-                for row, value in zip(running.rows, logits, strict=True):
+                    )  # fmt: skip
+                for row, value in zip(rows, logits, strict=True):
                     measured[row].append(log_probabilities(value))
                     left[row] -= 1
-                stay = [at for at, row in enumerate(running.rows) if left[row]]
-                if len(stay) < len(running.rows):
-                    running.rows = [running.rows[at] for at in stay]
+                stay = [at for at, row in enumerate(rows) if left[row]]
+                if len(stay) < len(rows):
+                    rows = [rows[at] for at in stay]
                     if stay:
-                        index = torch.tensor(stay, device=running.attention.device)
-                        select_rows(running.cache, index)
-                        running.attention = running.attention[index]
+                        index = torch.tensor(stay, device=attention.device)
+                        select_rows(cache, index)
+                        attention = attention[index]
                         if joined is not None:
-                            running.attention = trim_left(running.cache, running.attention)
+                            attention = trim_left(cache, attention)
                 if joined is not None and joined not in measured:
-                    if not is_plain_cache(running.cache):
+                    if not is_plain_cache(cache):
                         raise RuntimeError("its cache does not keep an entry for each token")
                     (entering,) = layout([joined])
-                    other = self._prefilled(entering, measured)
-                    running.attention = join(
-                        running.cache, running.attention, other.cache, other.attention
-                    )
-                    running.rows += other.rows
+                    entered, others_attention, other = self._prefilled(entering, measured)
+                    rows += entered
+                    attention = join(cache, attention, other, others_attention)
         return {row: torch.cat(values) for row, values in measured.items()}
 
-    def _prefilled(self, batch: _Batch, measured: dict[int, list[Tensor]]) -> _Batch:
-        """Reads the new tokens of a batch."""
-        with self._model.gates(self._gates[batch.rows]):
-            logits, batch.cache = self._model.forward(
-                batch.tokens, batch.attention, keep=_COMPARED, cache=batch.cache, use_cache=True
+    def _prefilled(
+        self, batch: Continuation, measured: dict[int, list[Tensor]]
+    ) -> tuple[list[int], Tensor, Any]:
+        """Reads the new tokens of a batch; returns its rows, their attention mask and the cache."""
+        rows, tokens, attention, cache = batch
+        with self._model.gates(self._gates[rows]):
+            logits, cache = self._model.forward(
+                tokens, attention, keep=_COMPARED, cache=cache, use_cache=True
             )
-        present = batch.attention[:, -logits.shape[1] :].bool()
-        for row, values, tokens in zip(batch.rows, logits, present, strict=True):
-            measured[row] = [log_probabilities(values[tokens])]
-        return batch
+        present = attention[:, -logits.shape[1] :].bool()
+        for row, values, kept in zip(rows, logits, present, strict=True):
+            measured[row] = [log_probabilities(values[kept])]
+        return rows, attention, cache
 
     def generated(self) -> dict[int, Tensor]:
         """Compares the logits of `generate` with those of the plain model on what it generated.

@@ -34,7 +34,7 @@ from broca.models import (
     neuron_blocks,
 )
 from broca.models.caches import is_plain, repeated
-from broca.models.resumption import recorded
+from broca.models.structure import recorded
 from broca.tasks import Request
 
 _KEPT_COST = 4
@@ -176,15 +176,12 @@ class Attributor:
             groups.setdefault(shape, []).append(position)
         lengths = [len(request.context) + len(request.continuation) for request in requests]
         for _, positions in sorted(groups.items(), reverse=True):
-            batches = self._budget.in_batches(
-                positions,
-                lambda batch: self._batch([requests[position] for position in batch], batch),
-                length=lengths.__getitem__,
-                cost=_KEPT_COST,
-            )
-            with self._model.in_use():
-                for batch, measured in batches:
+            while positions:
+                batch = self._budget.batch(positions, lengths.__getitem__, cost=_KEPT_COST)
+                with self._model.in_use(), self._budget.attempt(len(batch)):
+                    measured = self._batch([requests[position] for position in batch], batch)
                     vectors |= zip(batch, measured, strict=True)
+                    del positions[: len(batch)]
         return [vectors[position] for position in range(len(requests))]
 
     def _batch(
@@ -265,22 +262,20 @@ class Attributor:
         gradient = torch.zeros_like(activation)
         reached = torch.zeros(items, steps, device=activation.device)
 
-        def run(rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-            row = torch.tensor(rows, device=activation.device)
-            item, step = row // steps, row % steps
-            factors = self._alphas.to(activation)[step, None]
-            slopes, probability = self._gradients(
-                read, number, block, item, activation[item] * factors
-            )
-            return item, step, slopes.to(gradient), probability.to(reached)
-
         new, cached = (last + 1, 0) if read.cache is None else (1, last)
-        batches = self._budget.in_batches(
-            range(items * steps), run, length=lambda _: new, cost=_BACKWARD_COST, cached=cached
-        )
-        for _, (item, step, slopes, probability) in batches:
-            gradient.index_add_(0, item, slopes)
-            reached[item, step] = probability
+        pending = range(items * steps)
+        while pending:
+            rows = self._budget.batch(pending, lambda _: new, cost=_BACKWARD_COST, cached=cached)
+            with self._budget.attempt(len(rows)):
+                row = torch.tensor(rows, device=activation.device)
+                item, step = row // steps, row % steps
+                slopes, probability = self._gradients(
+                    read, number, block, item,
+                    activation[item] * self._alphas.to(activation)[step, None],
+                )  # fmt: skip
+                gradient.index_add_(0, item, slopes.to(gradient))
+                reached[item, step] = probability.to(reached)
+                pending = pending[len(rows) :]
         return activation * gradient / steps, reached[:, [0, -1]]
 
     @torch.enable_grad()

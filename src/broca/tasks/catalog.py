@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_line, nearest
-from broca.models.hub import skip_retries_if_unreachable
+from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
 from broca.tasks.code import code_tasks, require_enclosed
@@ -83,14 +83,13 @@ class Catalog:
 
     @property
     def shipped(self) -> tuple[str, ...]:
-        """Names of the shipped tasks."""
-        return tuple(name for name in _names(_packaged(), "TASK") if name not in self.instruct)
+        """Names of the shipped tasks that shipped models can do."""
+        return tuple(sorted(_packaged()["broca_shipped"].tags))
 
     @property
     def instruct(self) -> tuple[str, ...]:
         """Names of the package's tasks for chat models, which no shipped model can do."""
-        names, entries = _names(_packaged(), "TASK"), _packaged()
-        return tuple(n for n in names if entries[n].yaml_path.parent.name == "instruct")
+        return tuple(sorted(_packaged()["broca_instruct"].tags))
 
     @property
     def included(self) -> tuple[str, ...]:
@@ -331,8 +330,7 @@ class Catalog:
 @cache
 def _packaged() -> dict[str, Any]:
     """Returns the entries of the tasks that are part of the package."""
-    folders = shipped_folder(), shipped_folder().with_name("instruct")
-    return read_task_files(path for folder in folders for path in folder.glob("*.yaml"))[0]
+    return read_task_files(shipped_folder().glob("*.yaml"))[0]
 
 
 def _names(entries: Mapping[str, Any], *kinds: str) -> tuple[str, ...]:

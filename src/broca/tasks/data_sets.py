@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, first_line, nearest
-from broca.models.hub import skip_retries_if_unreachable
+from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.tasks.examples import Task, read_rows
 
 PREFIX = "data:"

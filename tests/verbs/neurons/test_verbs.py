@@ -68,7 +68,7 @@ def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
 
 def test_every_arm_is_trained_and_measured(small, tmp_path):
     """Three trained sets stand beside the untrained model; their weights lie beside the journal."""
-    from broca.models.fingerprint import fingerprint
+    from broca.models.usage import fingerprint
 
     before = fingerprint(small.model)
     arms = {line.arm: line for line in repeated(small, "enhance", tmp_path).result}

@@ -4,7 +4,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
-from broca.engine.stopping import StopRule
+from broca.engine.stop_rule import StopRule
 from broca.testing import tiny_tokenizer
 
 

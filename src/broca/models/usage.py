@@ -1,4 +1,4 @@
-"""The digest of a model's weights, and what else determines its answers."""
+"""A model in use: frozen, in evaluation mode and not compiled; the digest of what it answers by."""
 
 from __future__ import annotations
 
@@ -6,12 +6,97 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from threading import RLock
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+
+class Usage:
+    """Counts the users of a model, from any thread, and restores its state after the last one.
+
+    A model has one, which all its wrappers and copies around the same weights share: the weights
+    are frozen once and restored when the last user is done. `Usage.of` returns it.
+
+    Args:
+        model: The transformers model.
+    """
+
+    _of_models: ClassVar[WeakValueDictionary[int, Usage]] = WeakValueDictionary()
+
+    def __init__(self, model: nn.Module, *, belongs_to_caller: bool = False) -> None:
+        self._model = model  # the reference keeps the model's id valid
+        self._belongs_to_caller = belongs_to_caller
+        self._lock = RLock()
+        self._users = 0
+        self._restored = ExitStack()
+        self._fingerprint = ""
+        self.ablated: list[str] = []
+        """Names of the components that `GatedModel.ablated` ablates now."""
+
+    @classmethod
+    def of(cls, model: nn.Module, *, belongs_to_caller: bool) -> Usage:
+        """Returns the usage of a model, a new one at its first wrapper.
+
+        Args:
+            model: The transformers model.
+            belongs_to_caller: Whether the caller may change its weights between two uses.
+        """
+        usage = cls._of_models.setdefault(id(model), cls(model))
+        if belongs_to_caller and not usage._belongs_to_caller:
+            usage._belongs_to_caller, usage._fingerprint = True, ""
+        return usage
+
+    def __reduce__(self) -> Any:
+        return partial(Usage, belongs_to_caller=self._belongs_to_caller), (self._model,)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A context in which the model is in evaluation mode and its weights are frozen."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._freeze()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._restored.close()
+                    if self._belongs_to_caller:
+                        self._fingerprint = ""
+
+    def _freeze(self) -> None:
+        def change(owner: Any, name: str, value: Any) -> None:
+            self._restored.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, value)
+
+        for module in self._model.modules():
+            if module.training:
+                # the attribute, not eval(): a module's own eval() may change its weights (merged
+                # adapters)
+                change(module, "training", False)
+            if module._compiled_call_impl is not None:
+                # a compiled forward pass would skip later hooks
+                change(module, "_compiled_call_impl", None)
+        for weight in self._model.parameters():
+            if weight.requires_grad:
+                change(weight, "requires_grad", False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Returns the digest of the weights, computed again in each use of a caller's model."""
+        with self._lock:
+            digest = self._fingerprint or fingerprint(self._model)
+            if self._users or not self._belongs_to_caller:
+                self._fingerprint = digest
+            return digest
 
 
 def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
@@ -120,11 +205,7 @@ def _offloaded(model: nn.Module) -> dict[str, Callable[[], Tensor]]:
         weights: Any = getattr(getattr(module, "_hf_hook", None), "weights_map", None)
         if weights is None:
             continue
-        tensors = {
-            **dict(module.named_parameters(recurse=False)),
-            **dict(module.named_buffers(recurse=False)),
-        }
-        for name in tensors:
+        for name in (*module._parameters, *module._buffers):
             readers[f"{path}.{name}" if path else name] = partial(weights.__getitem__, name)
     return readers
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from broca.models import GatedModel
+
 
 class StopRule:
     """Decides the end of generations of a model.
@@ -65,3 +67,13 @@ class StopRule:
             length = len(self._tokenizer.encode(text, add_special_tokens=False)) + 2
             by_tail.setdefault(length, []).append(text)
         return by_tail
+
+
+def eos_tokens(model: GatedModel) -> list[int]:
+    """Returns the end-of-sequence tokens that generation with transformers uses."""
+    configured = getattr(model.model.generation_config, "eos_token_id", None)
+    if configured is None:
+        configured = model.tokenizer.eos_token_id
+    if configured is None:
+        return []
+    return [configured] if isinstance(configured, int) else list(configured)
