@@ -54,8 +54,8 @@ def test_result_keeps_the_contract(finished_command):
             "did you mean 'sparsity'",
         ),
         (
-            ["reference", "--task", "addition", "--method", "cs-fresh", "--option", "both=no"],
-            "true or false, not no",
+            ["reference", "--task", "addition", "--method", "cs-fresh", "--option", "sparsity=2"],
+            "between 0 and 1",
         ),
         (["reference", "--task", "addition", "--metric", "acc"], "no metric 'acc'"),
         (["reference", "--task", "addition", "--num-fewshot", "1001"], "--num-fewshot 1001 is mo"),

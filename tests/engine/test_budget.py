@@ -16,33 +16,25 @@ def test_cached_tokens_count_less_on_a_cpu(tiny):
     assert 1 < budget.rows(10, cached=160) < budget.rows(10)
 
 
-def test_memory_shortage_halves_the_budget(tiny):
-    """A shortage of memory halves the budget and raises nothing; the next attempt has a result."""
-    budget = Budget(tiny, 100)
-
-    def fails():
-        raise torch.OutOfMemoryError("no memory")
-
-    assert budget.attempt(fails, rows=2) is None
-    assert budget.tokens == 50
-    assert budget.attempt(lambda: 7, rows=2) == (7,)
+def short():
+    """Runs out of memory like a GPU."""
+    raise torch.OutOfMemoryError("no memory")
 
 
 def test_batches_fill_the_budget_and_shrink_with_it(tiny):
     """Batches follow the length of their first row; a batch that does not fit is run in parts."""
-    budget, lengths, tried = Budget(tiny, 100), [50, 40, 20, 20, 20, 10, 10, 10], []
-
-    def run(rows):
-        tried.append([lengths[row] for row in rows])
-        if len(tried) == 2:
-            raise torch.OutOfMemoryError("no memory")
-        return len(rows)
-
-    batches = list(budget.in_batches(range(8), run, length=lengths.__getitem__))
+    budget, lengths, tried, done = Budget(tiny, 100), [50, 40, 20, 20, 20, 10, 10, 10], [], []
+    while lengths:
+        batch = budget.batch(lengths, lambda length: length)
+        tried.append(batch)
+        with budget.attempt(len(batch)):
+            if len(tried) == 2:
+                short()
+            done += batch
+            del lengths[: len(batch)]
     assert tried == [[50, 40], [20] * 3 + [10] * 2, [20, 20], [20, 10], [10, 10]]
-    assert [(list(rows), count) for rows, count in batches] == [
-        ([0, 1], 2), ([2, 3], 2), ([4, 5], 2), ([6, 7], 2),
-    ]  # fmt: skip
+    assert done == [50, 40, 20, 20, 20, 10, 10, 10]
+    assert budget.tokens == 50
 
 
 def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
@@ -60,10 +52,8 @@ def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
     token = keys_values + 6 * 4 * 4 * config.hidden_size + 4 * config.vocab_size // 16
     assert before.tokens == pytest.approx(0.8 * free / token, rel=0.01)
 
-    def fails():
-        raise torch.OutOfMemoryError("no memory")
-
-    before.attempt(fails, rows=2)
+    with before.attempt(2):
+        short()
     assert Budget(gpu, None).tokens == pytest.approx(before.tokens, rel=0.01)
     assert budget.share_of(torch.device("cuda", 0)) == 1 - SAFETY
 
@@ -71,7 +61,10 @@ def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
 def test_a_cpu_without_memory_halves_the_budget(tiny):
     """A RuntimeError for want of CPU memory halves the budget, as on a GPU."""
     budget = Budget(tiny, 100)
-    assert budget.attempt(lambda: torch.empty(2**55), rows=5) is None
+    with budget.attempt(5):
+        torch.empty(2**55)
     assert budget.tokens == 50
-    with pytest.raises(OutOfMemory, match="not even one row fits"):
-        budget.attempt(lambda: torch.empty(2**55), rows=1)
+    with pytest.raises(OutOfMemory, match="not even one row fits"), budget.attempt(1):
+        torch.empty(2**55)
+    with pytest.raises(RuntimeError, match="another"), budget.attempt(5):
+        raise RuntimeError("another")

@@ -10,7 +10,7 @@ from engine.shared_work import five_masks, heads, run
 from independent import plain_generation, zeroed_by_hand
 
 from broca.engine import Engine, decoder
-from broca.engine.stopping import StopRule
+from broca.engine.stop_rule import StopRule
 from broca.tasks import Request
 from broca.testing import tiny_llama
 

@@ -4,13 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-import torch
 
 from broca.engine import Ablation, Answers, Engine
-from broca.errors import BadLogits, TaskUnusable
+from broca.errors import TaskUnusable
 from broca.executors.executor import Executor
 from broca.measurement import Plan
-from broca.models import GatedModel
 from broca.tasks import Item, LogLikelihood, Margin, Request
 
 
@@ -55,10 +53,7 @@ class Recorder:
         """Answers every job."""
         for job in jobs:
             self.jobs.append(job)
-            if job.observations:
-                kind = type(job.observations[0])
-                yield Answers(job.number, vectors=kind.observe(self, job.observations))
-            elif job.margins:
+            if job.margins:
                 yield Answers(job.number, 0, (), *self.slopes)
             else:
                 number = iter(range(100))
@@ -171,28 +166,6 @@ def test_rows_of_a_callers_metric_are_marked(plan):
     assert Executor(Recorder(), mixed).rescored(plan).tolist() == [True, False, True, False]
 
 
-@dataclass(frozen=True)
-class Position:
-    """An observation that is a number."""
-
-    number: int
-
-    @classmethod
-    def observe(cls, engine, observations):
-        """Returns the numbers as vectors of one entry."""
-        return [np.array([observation.number], dtype=np.float32) for observation in observations]
-
-
-def test_observations_and_empty_plans_have_answers(tiny, plan):
-    """Observations are taken by their class, batch by batch; an empty plan has no responses."""
-    executor = Executor(Engine(tiny), bank_of())
-    batches = [[Position(3), Position(1)], [Position(7)]]
-    vectors = dict(executor.stream_observations(batches))
-    assert {n: np.concatenate(v).tolist() for n, v in vectors.items()} == {0: [3, 1], 1: [7]}
-    nothing = Plan(np.zeros((1, 8), dtype=bool), *[np.zeros(0, dtype=np.intp)] * 2)
-    assert len(executor.run(nothing).responses) == len(executor.answers(nothing)) == 0
-
-
 def test_margin_is_high_where_the_answer_is_right(reference, bank, masks):
     """Correct items have margins above 0 for choices, and above -0.7 nats per token for answers."""
     plan = Plan.crossed(masks[:1], np.arange(12))
@@ -225,21 +198,3 @@ def test_gradients_hold_where_gates_are_half_closed(reference, bank, response):
     slopes = executor.run(replace(plan, scale=0.7, gradients=True)).slopes().sum(axis=1)
     expected = (high - low) / (2 * step)
     np.testing.assert_allclose(slopes, expected, atol=0.01 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize("response", ["accuracy", "margin"])
-def test_infinite_logits_name_the_item(reference, bank, masks, monkeypatch, response):
-    """NaN logits raise an error that names the task and item of their row."""
-    forward = GatedModel.forward
-
-    def poisoned(self, tokens, *args, **kwargs):
-        logits, cache = forward(self, tokens, *args, **kwargs)
-        letters = torch.tensor(bank[8][1].requests[0].context[-3:])
-        logits[(tokens[:, -3:] == letters).all(1) if tokens.shape[1] > 2 else []] = float("nan")
-        return logits, cache
-
-    monkeypatch.setattr(GatedModel, "forward", poisoned)
-    executor = Executor(Engine(reference), bank, response=response)
-    plans = [Plan.crossed(masks[:1], np.arange(n, n + 6)) for n in (0, 6)]
-    with pytest.raises(BadLogits, match=r"item \d+ of task 'mc_biology' with 0 components ablated"):
-        list(executor.stream(plans))

@@ -13,12 +13,18 @@ import torch
 from journals import totals
 
 import broca
-from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
+from broca.engine import (
+    Ablation,
+    Engine,
+    EngineOptions,
+    Job,
+    RunnerSpec,
+    donor_activations,
+)
 from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, UnknownName
 from broca.executors import ray as ray_executor
 from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
-from broca.executors.records import RunnerSpec
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.options import ExecutorOptions
@@ -78,7 +84,7 @@ def await_workers(pool, count):
     end = time.monotonic() + 600  # importing torch takes long on a busy machine
     while len(pool.workers) < count:
         assert time.monotonic() < end, "no worker came"
-        for _ in pool._wait():
+        for _ in pool.wait():
             raise AssertionError("nothing was asked")
 
 
@@ -105,8 +111,7 @@ def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, 
     """Texts equal those of the current process, and gradients agree to rounding."""
     local = Executor(Engine(reference), bank, response="margin")
     far = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
-    ((_, answers),) = far.stream_answers([plan])
-    texts = [getattr(answer[0], "text", None) for answer in answers]
+    texts = [getattr(answer[0], "text", None) for answer in far.answers(plan)]
     assert texts == [getattr(answer[0], "text", None) for answer in local.answers(plan)]
     requested = replace(plan, gradients=True)
     expected, gradients = local.run(requested).gradients, far.run(requested).gradients
@@ -144,15 +149,14 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
              for i in range(8)]  # fmt: skip
     responses = np.full(len(plan), np.nan)
-    for count, (number, measured) in enumerate(
-        Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin").stream(
-            parts
-        )
-    ):
+    executor = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
+    jobs = (executor.job(number, part) for number, part in enumerate(parts))
+    for count, answers in enumerate(executor.runner.stream(jobs, rows=len(plan))):
         if count == 0:
             os.kill(victim, signal.SIGKILL)
-        assert np.isnan(responses[number::8]).all()
-        responses[number::8] = measured.responses
+        assert np.isnan(responses[answers.number :: 8]).all()
+        measured = executor.measurement(parts[answers.number], answers)
+        responses[answers.number :: 8] = measured.responses
     np.testing.assert_allclose(responses, expected, atol=1e-5)
     await_workers(pool, 2)
     assert victim not in [worker.process for worker in pool.workers]
@@ -161,7 +165,7 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
 def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     """A worker stopped for longer than the limit is replaced, and its batch is answered."""
     await_workers(pool, 2)
-    victim = pool._idle[-1].loaded.process  # the next worker to get a batch
+    victim = pool.idle[-1].loaded.process  # the next worker to get a batch
     os.kill(victim, signal.SIGSTOP)
     usual = pool.options
     pool.options = replace(usual, batch_limit=8.0)

@@ -1,18 +1,12 @@
 """Gates become factors on projections, or are refused with the reason."""
 
 import pytest
-from models.architectures import ARCHITECTURES, make_model
+from exports.families import gated
 
 from broca.errors import UnknownName, UnsupportedModel
-from broca.exports.factors import expert_parameters, factors_of
+from broca.exports.factors import factors_of
 from broca.models import GatedModel
 from broca.testing import tiny_llama
-
-
-def gated(name):
-    """Returns a tiny model of an architecture in the tests' list."""
-    (architecture,) = (candidate for candidate in ARCHITECTURES if candidate.name == name)
-    return GatedModel.wrap(make_model(architecture), None, name=name)
 
 
 def test_a_head_is_a_slice_of_the_input(tiny):
@@ -79,12 +73,3 @@ def test_shared_weights_are_refused():
     layers[1].self_attn.o_proj.weight = layers[0].self_attn.o_proj.weight
     with pytest.raises(UnsupportedModel, match=r"shares its weights with model.layers.1"):
         factors_of(GatedModel.wrap(model, None, name="tiny"), "L0H0")
-
-
-@pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
-def test_the_last_matrix_of_experts_is_found(name):
-    """The down projection is found as the parameter that scales an expert's output."""
-    model = gated(name)
-    (factors,) = factors_of(model, "L1E2", 0.5)
-    assert (factors.side, factors.values.tolist()) == ("experts", [1.0, 1.0, 0.5, 1.0])
-    assert expert_parameters(model, factors.point) == ("down_proj",)

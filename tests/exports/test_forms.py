@@ -1,48 +1,225 @@
-"""The base of an export, and mean outputs over a run's items."""
+"""Adapters, checkpoints and lists of heads equal the ablated model in other libraries."""
 
+import copy
 import json
-from dataclasses import replace
 
+import peft
 import pytest
 import torch
-from claims import claimed
-from results.samples import make_result
+import transformers as hf
+from exports.families import FAMILIES, assert_same, gated, log_probabilities, scaled_by_hand
+from safetensors.torch import load_file
 
-from broca.engine import Ablation, donor_activations
-from broca.errors import BadInput
-from broca.exports.forms import Origin, mean_outputs
+from broca.errors import BadInput, UnsupportedModel
+from broca.exports.check import Origin
+from broca.exports.factors import factors_of
+from broca.exports.forms import (
+    SNIPPETS,
+    VECTORS,
+    changed_tensors,
+    has_parallel_mlp,
+    head_list,
+    require_peft,
+    with_tensors,
+    write_adapter,
+    write_form,
+    write_weights,
+)
 from broca.exports.request import ExportRequest
-from broca.models import load
-from broca.options import RunOptions
-from broca.results.base import AblationInfo
-from broca.runs.session import open_run
+from broca.models import GatedModel, captured, load
+from broca.testing import tiny_llama
+
+CPU = torch.device("cpu")
 
 
-def test_the_base_is_loaded_in_its_number_format():
+@pytest.mark.parametrize("scale", [0.0, 0.3])
+@pytest.mark.parametrize("form", ["adapter", "weights", "heads"])
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.what)
+def test_an_export_equals_the_model_scaled_by_hand(family, form, scale, tmp_path):
+    """Each form, loaded by other libraries, equals weights scaled by hand; the model is intact."""
+    model = family.make()
+    before = log_probabilities(model)
+    base, out = tmp_path / "base", tmp_path / "out"
+    model.save_pretrained(base)
+    out.mkdir()
+    wrapped = GatedModel.wrap(model, None, name=family.what)
+    request = ExportRequest.of(wrapped, family.components(form), form, scale)
+    names = request.names(wrapped)
+    write_form(request, wrapped, names, out, base=str(base))
+    exported = Origin(str(base), None, "float32", CPU).load(out, form)
+    reference = scaled_by_hand(model, family, form, scale)
+    assert_same(exported, reference)
+    assert not torch.allclose(log_probabilities(reference), before, atol=1e-2)
+    assert torch.equal(log_probabilities(model), before)
+    if form == "adapter":
+        assert (out / VECTORS).stat().st_size < 4096
+        with exported.disable_adapter():
+            assert_same(exported, model, within=1e-5)
+        assert_same(exported.merge_and_unload(), reference)
+
+
+def test_the_base_is_loaded_in_its_number_format(tmp_path):
     """A shipped base is loaded from its folder in the number format of the model."""
-    model = load("reference-small", device="cpu", dtype="bfloat16")
-    origin = Origin.of(model)
+    origin = Origin.of(load("reference-small", device="cpu", dtype="bfloat16"))
     assert (origin.dtype, origin.revision) == ("bfloat16", None)
-    assert origin.load().dtype == torch.bfloat16
+    (tmp_path / "heads.json").write_text('{"slices": {}, "scale": 0}')
+    assert origin.load(tmp_path, "heads").dtype == torch.bfloat16
 
 
-def test_means_are_those_of_the_runs_locate_items(tiny, tmp_path):
-    """Means are taken over the locate items of the run's task and seed, and need a run."""
-    task = tmp_path / "own.jsonl"
-    lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
-    task.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    run = replace(make_result(), task=str(task), ablation=AblationInfo("mean", 0.0))
-    request = ExportRequest.of(tiny, run, "weights", None)
-    with open_run(tiny, RunOptions(), warns=False) as opened:
-        means = mean_outputs(opened, ("L0H1",), request, 4)
-        with pytest.raises(BadInput, match="zero ablation needs the items of a run"):
-            mean_outputs(opened, ("L0H1",), ExportRequest.of(tiny, "L0H1", "weights", None), 4)
-    tasks = claimed(tiny, str(task), others=[], items=4, seed=run.search.seed, searched="task")
-    places = tasks.places["locate"][tasks.task]
-    assert len(places) == 4
-    tokens = [tokens for _, tokens in tasks.scored_tokens(places.tolist())]
-    points = tiny.gated_parts(("L0H1",)).points
-    expected = donor_activations(tiny, tokens, Ablation("mean"), points=points)
-    assert set(means) == set(expected)
-    for point, output in expected.items():
-        assert torch.equal(torch.as_tensor(means[point]), torch.as_tensor(output))
+def test_what_an_adapter_cannot_hold_is_refused(tmp_path, monkeypatch):
+    """Fused experts, factors on both sides of one projection, and a missing PEFT are refused."""
+    for name, components, message in (
+        ("Qwen3-MoE", "L0E1", r"experts of .* use `kind` weights"),
+        ("GPT-2", "L0M+L0N1", r"either the input or the output of .*mlp.c_proj"),
+    ):
+        with pytest.raises(UnsupportedModel, match=message):
+            write_adapter(factors_of(gated(name), components), tmp_path, base=None)
+    assert require_peft() is peft
+    monkeypatch.setitem(__import__("sys").modules, "peft", None)
+    with pytest.raises(BadInput, match=r"pip install 'broca\[export\]'"):
+        require_peft()
+
+
+def test_quantized_layers_are_left_as_they_are(tmp_path):
+    """An adapter can scale a quantized layer, whose weights cannot be rewritten."""
+    from models.test_quantized import EightBit
+
+    model = tiny_llama()
+    model.model.layers[0].self_attn.o_proj = EightBit(model.model.layers[0].self_attn.o_proj)
+    packed = GatedModel.wrap(model, None, name="packed")
+    write_adapter(factors_of(packed, "L0H1"), tmp_path, base=None)
+    (vector,) = load_file(tmp_path / VECTORS).values()
+    assert vector.tolist() == [[1.0] * 8 + [0.0] * 8 + [1.0] * 16]
+    with pytest.raises(
+        UnsupportedModel, match=r"are quantized \(EightBit, int8\): .* as an adapter"
+    ):
+        changed_tensors(packed, "L0H1")
+
+
+@pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
+def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
+    """A checkpoint holds ablated experts, or a block with all of them, shared ones too."""
+    wrapped = gated(name)
+    model = wrapped.model
+    for components, scale in (("L1E2", 0.0), ("L1M", 0.0), ("L1M+L1E2+L0M", 0.5)):
+        with wrapped.ablated(components, scale):
+            reference = log_probabilities(model)
+        changed = changed_tensors(wrapped, components, scale)
+        write_weights(wrapped, changed, tmp_path / components)
+        loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / components, dtype="float32")
+        assert torch.allclose(log_probabilities(loaded.eval()), reference, atol=1e-4)
+        assert not torch.allclose(log_probabilities(model), reference, atol=1e-3)
+    (path, down), *others = changed_tensors(wrapped, "L1E2").items()
+    assert (path.rpartition(".")[2], others) == ("down_proj", [])
+    assert [bool(expert.any()) for expert in down] == [True, True, False, True]
+
+
+@pytest.mark.parametrize("components", ["L0H1+L2H0", "L1M", "L0A+L1M+L1H2"])
+def test_mean_ablation_goes_into_the_biases(components):
+    """Mean ablation in the biases equals replacing the outputs by their mean over these tokens."""
+    wrapped = gated("GPT-2")
+    model = wrapped.model
+    parts = wrapped.gated_parts(components)
+    with captured(parts.points) as activations:
+        log_probabilities(model)
+    means = {
+        point: activation.flatten(0, 1).mean(0)[None] for point, activation in activations.items()
+    }
+    changed = changed_tensors(wrapped, components, means=means)
+
+    def replaced(point):
+        gates = parts.values[0, point.columns]
+
+        def of(activation):
+            ablated = gates.repeat_interleave(activation.shape[-1] // len(gates)) == 0
+            return torch.where(ablated, means[point][0], activation)
+
+        if point.place == "input":
+            return point.module.register_forward_pre_hook(lambda _m, a: (of(a[0]), *a[1:]))
+        return point.module.register_forward_hook(lambda _m, _a, output: of(output))
+
+    handles = [replaced(point) for point in parts.points]
+    reference = log_probabilities(model)
+    for handle in handles:
+        handle.remove()
+    assert torch.allclose(log_probabilities(with_tensors(model, changed)), reference, atol=1e-4)
+    assert not torch.allclose(log_probabilities(model), reference, atol=1e-2)
+
+
+def test_mean_ablation_without_a_bias_is_refused(tiny):
+    """Mean ablation of a projection without a bias is refused."""
+    means = {point: torch.zeros(1, 32) for point in tiny.gated_parts("L0H2").points}
+    with pytest.raises(UnsupportedModel, match=r"stands in for L0H2 .* which has none"):
+        changed_tensors(tiny, "L0H2", means=means)
+
+
+def test_a_copy_with_other_tensors_shares_the_rest():
+    """A copy has the changed tensors, shares all others, and the model stays what it was."""
+    model = tiny_llama()
+    name = "model.layers.0.self_attn.o_proj.weight"
+    before = model.get_parameter(name)
+    copied = with_tensors(model, {name: before * 0})
+    assert not copied.get_parameter(name).any()
+    assert model.get_parameter(name) is before
+    others = [other for other, _ in model.named_parameters() if other != name]
+    assert all(copied.get_parameter(other) is model.get_parameter(other) for other in others)
+
+
+def test_heads_groups_and_layers_become_pairs_and_slices(tiny):
+    """Heads, groups and attention become pairs (layer, head) and slices; others are refused."""
+    listed = head_list(tiny, ["L1G1", "L0H2", "L1H3"], 0.0)
+    assert listed["heads"] == [[0, 2], [1, 2], [1, 3]]
+    assert listed["slices"] == {
+        "model.layers.0.self_attn.o_proj": [[16, 24]],
+        "model.layers.1.self_attn.o_proj": [[16, 24], [24, 32]],
+    }
+    assert head_list(tiny, ["L1A"], 0.0)["heads"] == [[1, head] for head in range(4)]
+    bitnet = gated("BitNet")  # its heads are listed at the input of a norm
+    assert [*head_list(bitnet, ["L0H1"], 0.0)["slices"]] == [
+        "model.layers.0.self_attn.attn_sub_norm"
+    ]
+    for component in ("L0M", "L1", "L0N3"):
+        with pytest.raises(UnsupportedModel, match=f"{component} is not a query head"):
+            head_list(tiny, [component], 0.0)
+
+
+def test_the_hooks_can_be_removed(tiny, tmp_path, monkeypatch):
+    """Every library has lines of Python that read the list; those of transformers can be undone."""
+    for text in SNIPPETS.values():
+        assert "heads.json" in text
+        compile(text, "snippet", "exec")
+    assert set(SNIPPETS) == {"hooks", "transformer_lens", "nnsight", "pyvene", "mib"}
+    (tmp_path / "heads.json").write_text(json.dumps(head_list(tiny, ["L0H2"], 0.5)))
+    monkeypatch.chdir(tmp_path)
+    lines, model = {}, copy.deepcopy(tiny.model)
+    exec(SNIPPETS["hooks"], lines)
+    intact = log_probabilities(model)
+    handles = lines["ablate"](model)
+    assert not torch.equal(log_probabilities(model), intact)
+    for handle in handles:
+        handle.remove()
+    assert torch.equal(log_probabilities(model), intact)
+
+
+def test_the_circuit_is_at_the_level_of_nodes(tiny):
+    """The circuit's head scores are negated effects; MLP blocks and the input have no score."""
+    circuit = head_list(tiny, ["L1H2"], 0.0, effects={"L1H2": -0.4, "L0H0": 0.1})["mib"]
+    assert circuit["cfg"] == {
+        "n_layers": 2, "n_heads": 4, "d_model": 32, "parallel_attn_mlp": False,
+    }  # fmt: skip
+    nodes = circuit["nodes"]
+    assert nodes["a1.h2"] == {"in_graph": True, "score": 0.4}
+    assert nodes["a0.h0"] == {"in_graph": False, "score": -0.1}
+    assert nodes["m0"] == nodes["input"] == nodes["logits"] == {"in_graph": True}
+    assert len(nodes) == 1 + 2 * (4 + 1) + 1
+    plain = head_list(tiny, ["L1H2"], 0.0)["mib"]["nodes"]
+    assert (plain["a1.h2"]["score"], plain["a0.h0"]["score"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "parallel"),
+    [("Llama", False), ("GPT-2", False), ("Cohere", True), ("GPT-J", True), ("Phi", True)],
+)
+def test_parallel_blocks_are_told_by_what_they_read(name, parallel):
+    """A parallel MLP block is recognized by the input it reads, whatever the model's class."""
+    assert has_parallel_mlp(gated(name)) == parallel

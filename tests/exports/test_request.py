@@ -1,15 +1,20 @@
 """Requests of `broca.export`: model, components, ablation and form."""
 
+import json
 from dataclasses import replace
 
 import pytest
+import torch
+from claims import claimed
 from results.samples import make_result
 
+from broca.engine import Ablation, donor_activations
 from broca.errors import BadInput, UnsupportedModel
 from broca.exports.request import ExportRequest
 from broca.models import GatedModel
-from broca.options import ModelOptions
+from broca.options import ModelOptions, RunOptions
 from broca.results.base import AblationInfo
+from broca.runs.session import open_run
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -26,34 +31,35 @@ def result():
 
 
 def test_a_result_stands_for_its_model_and_components(result, tmp_path):
-    """A result or its folder gives the model, components, ablation and effects."""
-    request = ExportRequest.of(result, None, "adapter", None)
-    assert (request.model, request.components) == (result.model.name, result.selected)
-    assert (request.ablation, request.result) == (result.ablation, result)
+    """A result or its folder gives the model, components, ablation and effects.
+
+    A verification in the folder is used if it is of the same selection.
+    """
+    result.save(tmp_path)
+    for target in (result, tmp_path):
+        request = ExportRequest.of(target, None, "adapter", None)
+        assert (request.model, request.components) == (result.model.name, result.selected)
+        assert request.ablation == result.ablation
     assert request.effects == {line.name: line.effect for line in result.ranking}
-    result.save(tmp_path)
-    assert ExportRequest.of(tmp_path, None, "adapter", None).components == result.selected
-
-
-def test_a_later_verification_of_the_same_selection_is_used(result, tmp_path):
-    """A saved verification is used if it is of the same selection, and ignored otherwise."""
-    result.save(tmp_path)
-    later = replace(result.verification, seed=77)
-    later.save(tmp_path)
-    assert ExportRequest.of(tmp_path, None, "heads", None).result.verification.seed == 77
-    replace(later, heads=("L0H1",)).save(tmp_path)
-    assert ExportRequest.of(tmp_path, None, "heads", None).result.verification.seed != 77
+    assert request.checked_task(None) == result.task
+    for heads, seed in ((result.selected, 77), (("L0H1",), result.verification.seed)):
+        replace(result.verification, seed=77, heads=heads).save(tmp_path)
+        read = ExportRequest.of(tmp_path, None, "heads", None).result
+        assert read.verification.seed == seed
 
 
 def test_named_components_of_a_model_are_zeroed_or_scaled(model):
     """Named components are zeroed or scaled without a result; an empty name is refused."""
     request = ExportRequest.of(model, "L1H2+L0H1+L1H2", "adapter", None)
     assert request.ablation == AblationInfo("zero", 0.0)
-    assert (request.result, request.effects, request.kinds) == (None, None, "heads")
+    assert (request.result, request.effects) == (None, None)
     assert request.names(model) == ("L1H2", "L0H1")
     assert ExportRequest.of(model, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
     with pytest.raises(BadInput, match="no components are named"):
         ExportRequest.of(model, "", "adapter", None).names(model)
+    with pytest.raises(BadInput, match="`check` needs a `task`"):
+        request.checked_task(None)
+    assert request.checked_task("choice") == "choice"
 
 
 def test_components_of_a_result_in_another_model(model, result):
@@ -81,7 +87,35 @@ def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, mess
     replaced = replace(result, ablation=AblationInfo(kind, 0.0))
     with pytest.raises(UnsupportedModel, match=message):
         ExportRequest.of(replaced, None, form, None)
-    assert ExportRequest.of(replaced, None, form, 0.5).ablation == AblationInfo("zero", 0.5)
+    request = ExportRequest.of(replaced, None, form, 0.5)
+    assert request.ablation == AblationInfo("zero", 0.5)
+    averaged = replace(request, ablation=AblationInfo("mean", 0.0))
+    with pytest.raises(BadInput, match="under mean ablation the outputs alone are compared"):
+        averaged.checked_task("choice")
+
+
+def test_means_are_those_of_the_runs_locate_items(model, result, tmp_path):
+    """Means are taken over the locate items of the run's task and seed, and need a run."""
+    task = tmp_path / "own.jsonl"
+    lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
+    task.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    run = replace(result, task=str(task), ablation=AblationInfo("mean", 0.0))
+    with open_run(model, RunOptions(), warns=False) as opened:
+        request = ExportRequest.of(model, run, "weights", None)
+        means = request.means(opened, ("L0H1",), items=4)
+        with pytest.raises(BadInput, match="mean ablation needs the items of a run"):
+            replace(request, result=None).means(opened, ("L0H1",), items=4)
+        zeroed = ExportRequest.of(model, "L0H1", "weights", None)
+        assert zeroed.means(opened, ("L0H1",), items=4) is None
+    tasks = claimed(model, str(task), others=[], items=4, seed=run.search.seed, searched="task")
+    places = tasks.places["locate"][tasks.task]
+    assert len(places) == 4
+    tokens = [tokens for _, tokens in tasks.scored_tokens(places.tolist())]
+    points = model.gated_parts(("L0H1",)).points
+    expected = donor_activations(model, tokens, Ablation("mean"), points=points)
+    assert set(means) == set(expected)
+    for point, output in expected.items():
+        assert torch.equal(torch.as_tensor(means[point]), torch.as_tensor(output))
 
 
 def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):

@@ -58,31 +58,74 @@ def scored(model, *pairs):
     return [value for value, _ in model.loglikelihood(instances("loglikelihood", *pairs))]
 
 
-def test_stop_string_that_is_a_special_token_ends_a_text(pair, emitted):
-    """A special token named in `until` ends the text, though decoding leaves it out."""
-    hf, broca = pair(tokenizer_with({"<|im_end|>": emitted[5]}))
-    texts = generated(hf, until=["<|im_end|>"])
-    assert generated(broca, until=["<|im_end|>"]) == texts
-    assert generated(hf)[0].startswith(texts[0])
-    assert len(generated(hf)[0]) > len(texts[0])
+def ending(emitted, **options):
+    """Returns a tokenizer in which the sixth generated token is special."""
+    return tokenizer_with({"<|im_end|>": emitted[5]}, **options)
 
 
-def test_the_tokenizers_own_end_of_sequence_ends_a_text(pair, emitted):
-    """Beside the end of sequence in generation_config, the tokenizer's own ends a text."""
-    ending = tokenizer_with({"<|im_end|>": emitted[5]}, eos="<|im_end|>")
-    hf, broca = pair(ending, eos_token_id=0)
-    texts = generated(hf)
-    assert generated(broca) == texts
-    assert texts[0] == ending.decode(emitted[:5])
+SETTINGS = {
+    "repetition_penalty": lambda emitted: {"repetition_penalty": 1.8},
+    "no_repeat_ngram_size": lambda emitted: {"no_repeat_ngram_size": 1},
+    "bad_words_ids": lambda emitted: {"bad_words_ids": [[emitted[2]], emitted[5:7]]},
+    "suppress_tokens": lambda emitted: {"suppress_tokens": emitted[2:4]},
+    "begin_suppress_tokens": lambda emitted: {"begin_suppress_tokens": emitted[:1]},
+    "sequence_bias": lambda emitted: {"sequence_bias": [[[emitted[1]], -9.0]]},
+    "forced_eos_token_id": lambda emitted: {"forced_eos_token_id": 70},
+    "length penalty": lambda emitted: {"exponential_decay_length_penalty": [3, 4.0]},
+    "two": lambda emitted: {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2},
+}
+"""Settings of greedy decoding that a task or generation_config may have."""
+
+CASES = {
+    **{
+        f"{name} of the {place}": lambda emitted, place=place, made=made: {place: made(emitted)}
+        for name, made in SETTINGS.items()
+        for place in ("task", "model")
+    },
+    "a special token as stop string": lambda emitted: {
+        "tokenizer": ending(emitted), "task": {"until": ["<|im_end|>"]},
+    },
+    "the tokenizer's own end of sequence": lambda emitted: {
+        "tokenizer": ending(emitted, eos="<|im_end|>"), "model": {"eos_token_id": 0},
+    },
+    "an empty stop string": lambda emitted: {"task": {"until": ""}},
+    "an empty stop string and another": lambda emitted: {"task": {"until": ["", "\n"]}},
+    "a least number of new tokens": lambda emitted: {
+        "model": {"eos_token_id": [emitted[3], 1]}, "task": {"min_new_tokens": 9},
+    },
+    "a least length": lambda emitted: {
+        "model": {"eos_token_id": [emitted[3], 1]}, "task": {"min_length": 30},
+    },
+    "a length that counts the prompt": lambda emitted: {
+        "task": {"max_length": 30}, "prompts": PROMPTS[:2],
+    },
+    "the model's number of new tokens": lambda emitted: {"model": {"max_new_tokens": 5}},
+    "rows of one length": lambda emitted: {
+        "model": {"repetition_penalty": 1.4},
+        "prompts": [*([prompt[:9] for prompt in PROMPTS] * 2), *PROMPTS],
+    },
+}  # fmt: skip
+UNCHANGED = {
+    "a stop string that never comes": lambda emitted: {"task": {"until": ["\0two"]}},
+    "settings of sampling": lambda emitted: {"task": {"temperature": 0.0, "top_p": 0.3}},
+    "a task's setting before the model's": lambda emitted: {
+        "model": {"num_beams": 3}, "task": {"num_beams": 1},
+    },
+}  # fmt: skip
+"""Cases in which the text is that without settings."""
 
 
-@pytest.mark.parametrize("until", ["", ["", "\n"], ["\0two"]])
-def test_empty_stop_strings_end_a_text_at_once(pair, until):
-    """An empty stop string is in every text, as for `hf`; another that never comes ends none."""
-    hf, broca = pair(tokenizer_with())
-    texts = generated(hf, until=until)
-    assert generated(broca, until=until) == texts
-    assert (max(map(len, texts)) == 1) == ("" in until)
+@pytest.mark.parametrize("name", [*CASES, *UNCHANGED])
+def test_generations_equal_hf(pair, emitted, name):
+    """Stop strings, ends of sequence, lengths and settings of decoding give the texts of `hf`."""
+    case = (CASES | UNCHANGED)[name](emitted)
+    tokenizer, prompts = case.get("tokenizer", tokenizer_with()), case.get("prompts", PROMPTS)
+    hf, broca = pair(tokenizer, **case.get("model", {}))
+    texts = generated(hf, prompts, **case.get("task", {}))
+    assert generated(broca, prompts, **case.get("task", {})) == texts
+    plain = plain_generation(tiny_llama(), tokenizer.encode(prompts[0]), new_tokens=24)
+    changed = texts[0] != tokenizer.decode(plain, skip_special_tokens=True)
+    assert changed == (name in CASES)
 
 
 def test_stop_strings_are_searched_where_lm_eval_searches_them(pair, emitted):
@@ -92,70 +135,6 @@ def test_stop_strings_are_searched_where_lm_eval_searches_them(pair, emitted):
     for start in range(0, len(text) - 3, 4):
         until = [text[start + 1 : start + 4], text[start : start + 2]]
         assert generated(broca, PROMPTS[:1], until=until) == generated(hf, PROMPTS[:1], until=until)
-
-
-SETTINGS = [
-    {"repetition_penalty": 1.8},
-    {"no_repeat_ngram_size": 1},
-    {"bad_words_ids": "emitted"},
-    {"suppress_tokens": "emitted"},
-    {"begin_suppress_tokens": "emitted"},
-    {"sequence_bias": "emitted"},
-    {"forced_eos_token_id": 70},
-    {"exponential_decay_length_penalty": [3, 4.0]},
-    {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2},
-]
-
-
-@pytest.mark.parametrize("place", ["task", "model"])
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: "+".join(settings))
-def test_settings_of_generations_equal_hf(pair, emitted, settings, place):
-    """Settings of greedy decoding, of the task or of generation_config, give the texts of `hf`."""
-    values = {
-        "bad_words_ids": [[emitted[2]], [emitted[5], emitted[6]]],
-        "suppress_tokens": emitted[2:4],
-        "begin_suppress_tokens": emitted[:1],
-        "sequence_bias": [[[emitted[1]], -9.0]],
-    }
-    settings = {n: values[n] if value == "emitted" else value for n, value in settings.items()}
-    hf, broca = pair(tokenizer_with(), **(settings if place == "model" else {}))
-    of_task = settings if place == "task" else {}
-    texts = generated(hf, **of_task)
-    assert generated(broca, **of_task) == texts
-    plain = plain_generation(tiny_llama(), tokenizer_with().encode(PROMPTS[0]), new_tokens=24)
-    assert texts[0] != tokenizer_with().decode(plain, skip_special_tokens=True)
-
-
-@pytest.mark.parametrize("setting", ["min_new_tokens", "min_length"])
-def test_least_lengths_hold_back_the_end_of_sequence(pair, emitted, setting):
-    """A least length defers the end of sequence of generation_config, as for `hf`."""
-    hf, broca = pair(tokenizer_with(), eos_token_id=[emitted[3], 1])
-    prompt, settings = PROMPTS[:1], {setting: 30 if setting == "min_length" else 9}
-    texts = generated(hf, prompt, **settings)
-    assert generated(broca, prompt, **settings) == texts
-    assert len(texts[0]) > len(generated(hf, prompt)[0])
-
-
-def test_a_task_replaces_a_setting_of_the_model(pair):
-    """A setting of the task stands before that of generation_config."""
-    hf, broca = pair(tokenizer_with(), num_beams=3)
-    assert generated(broca, num_beams=1) == generated(hf, num_beams=1)
-
-
-@pytest.mark.parametrize("settings", [{"max_length": 30}, {"temperature": 0.0, "top_p": 0.3}])
-def test_lengths_and_settings_of_sampling_equal_hf(pair, settings):
-    """`max_length` counts the prompt; settings of sampling change nothing."""
-    hf, broca = pair(tokenizer_with())
-    prompts = PROMPTS[:2]
-    assert generated(broca, prompts, **settings) == generated(hf, prompts, **settings)
-
-
-def test_number_of_new_tokens_in_the_models_settings_stands_first(pair):
-    """`max_new_tokens` of generation_config replaces the length of the task, as for `hf`."""
-    hf, broca = pair(tokenizer_with(), max_new_tokens=5)
-    texts = generated(hf)
-    assert generated(broca) == texts
-    assert max(map(len, texts)) <= 5
 
 
 @pytest.mark.parametrize("place", ["task", "model"])
@@ -267,10 +246,3 @@ def test_what_changes_an_answer_changes_the_identity(pair):
     _, again = pair(tokenizer_with())
     assert len({plain.identity, shorter.identity, other.identity}) == 3
     assert again.identity == plain.identity
-
-
-def test_rows_of_one_length_follow_settings_together(pair):
-    """Equal rows, rows of one length and of others choose their tokens as each does alone."""
-    hf, broca = pair(tokenizer_with(), repetition_penalty=1.4)
-    prompts = [prompt[:9] for prompt in PROMPTS] * 2 + list(PROMPTS)
-    assert generated(broca, prompts) == generated(hf, prompts)

@@ -376,7 +376,7 @@ def test_no_row_is_ablated_by_its_own_item(tiny):
         donors = [position for position, _ in tasks.scored_tokens(located.tolist())]
         masks = np.random.default_rng(0).random((20, len(tiny.components))) < 0.5
         plan = Plan.crossed(masks, located)
-        chosen = run._executor._donor_index(plan)
+        chosen = run._executor.job(0, plan).donor_index
         assert all(
             donors[donor] != item for donor, item in zip(chosen, plan.item_index, strict=True)
         )

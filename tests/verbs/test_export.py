@@ -300,7 +300,7 @@ def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
     [
         ({"kind": "adaptor"}, "`kind` 'adaptor' is unknown; did you mean 'adapter'"),
         ({"heads": ""}, "no components are named"),
-        ({"heads": None}, "no components are named"),
+        ({"heads": None}, "no heads are named"),
         ({"heads": "L9H9"}, "has no component 'L9H9'"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from simulated import COMPONENTS
 
 from broca.components import Component, ComponentSet
-from broca.verification.controls import layer_matched, norm_matched, standing
+from broca.verification.statistics import layer_matched, norm_matched, standing
 
 
 def layers_of(columns):

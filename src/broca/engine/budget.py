@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -18,12 +19,10 @@ CPU_TOKENS = 4096
 _CPU_CACHED_TOKEN = 1 / 16
 """Cost of a cached token in a batch on a CPU, in read tokens: memory is not scarce there."""
 
-
 SAFETY = 0.2
 """Share of a GPU's free memory that a batch initially leaves free."""
 
 RowT = TypeVar("RowT")
-ResultT = TypeVar("ResultT")
 
 _shares: dict[torch.device, float] = {}
 """For each device on which memory ran out in this process: the share of the free memory that
@@ -62,57 +61,37 @@ class Budget:
             return len(lengths)
         return next(row for row, length in enumerate(lengths) if length != lengths[0])
 
-    def in_batches(
+    def batch(
         self,
         rows: Sequence[RowT],
-        run: Callable[[Sequence[RowT]], ResultT],
-        *,
         length: Callable[[RowT], int],
+        *,
         cost: int = 1,
         cached: int = 0,
-    ) -> Iterator[tuple[Sequence[RowT], ResultT]]:
-        """Runs rows in batches that fit the budget, and again in smaller ones if memory runs out.
+    ) -> Sequence[RowT]:
+        """Returns the first rows that fit a batch; at least one.
 
         Args:
             rows: The rows, longest first.
-            run: Runs a batch; it may run out of memory.
             length: Returns the number of new tokens of a row.
             cost: Cost of a new token in the budget.
             cached: Number of past tokens of each row.
-
-        Yields:
-            Each batch that fitted memory, and its result.
-
-        Raises:
-            OutOfMemory: A single row does not fit.
         """
-        done = 0
-        while done < len(rows):
-            most = self.rows(cost * length(rows[done]), cached=cached)
-            batch = rows[done : done + most]
-            batch = batch[: self.padded_together([length(row) for row in batch])]
-            result = self.attempt(partial(run, batch), rows=len(batch))
-            if result is not None:
-                done += len(batch)
-                yield batch, *result
+        batch = rows[: self.rows(cost * length(rows[0]), cached=cached)]
+        return batch[: self.padded_together([length(row) for row in batch])]
 
-    def attempt(self, run: Callable[[], ResultT], *, rows: int) -> tuple[ResultT] | None:
-        """Runs a function that may run out of memory.
+    @contextmanager
+    def attempt(self, rows: int) -> Iterator[None]:
+        """A context for `rows` rows that may run out of memory.
 
-        If it does, memory is freed and the budget halved; the caller runs the same rows again.
-
-        Args:
-            run: The function.
-            rows: Number of its rows: a single row that does not fit is an error.
-
-        Returns:
-            Its result, in a tuple; None if memory did not suffice.
+        If they do, the rest of the context is left out, memory is freed and the budget halved; the
+        caller runs the same rows again.
 
         Raises:
             OutOfMemory: A single row does not fit.
         """
         try:
-            return (run(),)
+            yield
         except (RuntimeError, MemoryError) as error:
             if not is_shortage(error):
                 raise
@@ -121,12 +100,12 @@ class Budget:
                     "not even one row fits the memory of the device: use a smaller model or "
                     "`dtype`, `device_map` auto, or a shorter task; what was measured is kept"
                 ) from error
-        gc.collect()  # outside the except: the traceback holds tensors alive
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        self.tokens = max(1, self.tokens // 2)
-        _shares[self._device] = share_of(self._device) / 2
-        return None
+            traceback.clear_frames(error.__traceback__)  # they hold tensors
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            self.tokens = max(1, self.tokens // 2)
+            _shares[self._device] = share_of(self._device) / 2
 
 
 def share_of(device: torch.device) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -38,24 +39,19 @@ REFILL_SHARE = 1 / 2
 class _Running:
     """A batch that is being decoded.
 
-    Attributes:
-        work: Work of each row.
-        attention: Attention mask, `(rows, tokens so far)`.
-        cache: Keys and values so far.
-        gates: The rows' gates.
+    Args:
+        batch: The rows, whose prompts were read.
         newest: Last generated token of each row, `(rows,)`.
-        alive: Whether each row still generates.
+        cache: Keys and values so far.
         joins: Whether padding may be trimmed and rows may enter.
     """
 
     def __init__(self, batch: Batch, newest: Tensor, cache: Any, *, joins: bool) -> None:
+        self.work, self.attention, self.gates = list(batch.work), batch.attention, batch.gates
+        self.newest, self.cache = newest, cache
         self.joins = joins and is_plain(cache)
-        self.work = list(batch.work)
-        self.attention = batch.attention
-        self.cache = cache
-        self.gates = batch.gates
-        self.newest = newest
-        self.alive = [True] * len(batch.work)
+        self.alive = [True] * len(self.work)
+        """Whether each row still generates."""
 
     def keep_alive(self) -> None:
         """Keeps the rows that still generate, and the positions at which one has a token."""
@@ -103,10 +99,14 @@ class Decoder:
         groups, alone = prefix_groups(self._model, together, self._lane.options.share_prefixes)
         while groups:
             size, _ = groups_that_fit(self._budget, groups)
-            prefixes = {row.position: g.prefix for g in groups[:size] for row in g.members}
-            self._finish([row for group in groups[:size] for row in group.members], prefixes)
+            self._finish(groups[:size])
             del groups[:size]
-        self._finish(alone, {})
+        pending = longest_first(alone)
+        while pending:
+            rows, waiting = self._budget.rows(pending[0].length), deque(pending)
+            with self._budget.attempt(min(rows, len(pending))):
+                self._generate(self._plain_batches(waiting), waiting)
+            pending = self._left(pending)
         for decoding in work:
             if not self._runs_with_others(decoding):
                 self._generate_alone(decoding)
@@ -138,21 +138,21 @@ class Decoder:
         self._lane.tokens += len(decoding.tokens)
         self._keep(decoding, generated)
 
-    def _finish(self, work: Sequence[Work], prefixes: Mapping[int, tuple[int, ...]]) -> None:
-        """Runs rows to their end; rows that do not fit memory run again in smaller batches.
+    def _finish(self, groups: Sequence[PrefixGroup]) -> None:
+        """Runs groups to their end; rows that do not fit memory run again in smaller batches."""
+        ordered = [replace(group, members=longest_first(group.members)) for group in groups]
+        ordered.sort(key=lambda group: group.members[0].length, reverse=True)
+        while ordered:
+            shared = max(len(group.prefix) for group in ordered)
+            suffix = max(r.length - len(group.prefix) for group in ordered for r in group.members)
+            rows = self._budget.rows(suffix, cached=shared)
+            with self._budget.attempt(min(rows, sum(len(group.members) for group in ordered))):
+                self._generate(shared_batches(self._lane, self._masks, ordered, rows=rows))
+            left = [replace(group, members=self._left(group.members)) for group in ordered]
+            ordered = [group for group in left if group.members]
 
-        Args:
-            work: The rows.
-            prefixes: Shared prefix of each row, by the position of its request; none for rows
-                without.
-        """
-        shared = max(map(len, prefixes.values()), default=0)
-        pending = longest_first(work)
-        while pending:
-            rows = self._budget.rows(pending[0].length - shared, cached=shared)
-            attempt = partial(self._generate, deque(pending), prefixes)
-            self._budget.attempt(attempt, rows=min(rows, len(pending)))
-            pending = [row for row in pending if row.position not in self._ended]
+    def _left(self, work: Sequence[Work]) -> list[Work]:
+        return [row for row in work if row.position not in self._ended]
 
     def _keep(self, decoding: Work, tokens: list[int]) -> None:
         """Stores a finished generation."""
@@ -161,25 +161,11 @@ class Decoder:
         text = self._lane.stop.text(tokens, decoding.request.stop)
         self._store([(decoding.position, Generation(text, len(tokens)))])
 
-    def _begun(
-        self, queue: deque[Work], prefixes: Mapping[int, tuple[int, ...]]
-    ) -> Iterator[_Running]:
-        """Yields batches whose prompts are read, of rows that it takes from the queue."""
-        while queue and not prefixes:
-            size = min(len(queue), self._budget.rows(queue[0].length))
-            batch = plain_batch(self._lane, self._masks, [queue.popleft() for _ in range(size)])
-            yield self._begin(batch)
-        by_prefix: dict[tuple[int, int, tuple[int, ...]], list[Work]] = {}
-        while queue:
-            row = queue.popleft()
-            by_prefix.setdefault((row.mask, row.donor, prefixes[row.position]), []).append(row)
-        groups = [PrefixGroup(prefix, tuple(rows)) for (_, _, prefix), rows in by_prefix.items()]
-        if groups:
-            shared = max(len(group.prefix) for group in groups)
-            longest = max(row.length - len(g.prefix) for g in groups for row in g.members)
-            size = self._budget.rows(longest, cached=shared)
-            for shared_batch in shared_batches(self._lane, self._masks, groups, rows=size):
-                yield self._begin(shared_batch)
+    def _plain_batches(self, waiting: deque[Work]) -> Iterator[Batch]:
+        """Yields batches of rows that it takes from those that wait."""
+        while waiting:
+            size = min(len(waiting), self._budget.rows(waiting[0].length))
+            yield plain_batch(self._lane, self._masks, [waiting.popleft() for _ in range(size)])
 
     def _begin(self, batch: Batch) -> _Running:
         """Reads the prompts of a batch."""
@@ -192,14 +178,14 @@ class Decoder:
         newest = self._choose(logits[:, -1], batch.work, {})
         return _Running(batch, newest, cache, joins=self._joins)
 
-    def _generate(self, queue: deque[Work], prefixes: Mapping[int, tuple[int, ...]]) -> None:
+    def _generate(self, batches: Iterator[Batch], waiting: Sized = ()) -> None:
         """Decodes rows until every one is finished.
 
         Args:
-            queue: The rows; those that it still holds have not been read.
-            prefixes: Shared prefix of each row, by the position of its request.
+            batches: Batches of the rows, made when there is room for them.
+            waiting: The rows that may enter a running batch.
         """
-        source = self._begun(queue, prefixes)  # the next batch when there is room for it
+        source = map(self._begin, batches)
         generated: dict[int, list[int]] = {}
         running = next(source, None)
         while running is not None:
@@ -211,7 +197,7 @@ class Decoder:
                 gone = running.alive.count(False)
                 if gone >= LEAVE_SHARE * len(running.work):
                     running.keep_alive()
-                if queue and self._has_room(running):
+                if waiting and self._has_room(running):
                     new = next(source)
                     self._note_newest(new, generated)
                     if any(new.alive):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from broca.engine.engine import eos_tokens
+from broca.engine.stop_rule import eos_tokens
 from broca.models import GatedModel
 from broca.models.caches import is_plain, join, left_padded, select_rows, trim_left
 

@@ -1,105 +1,43 @@
-"""Writes an export in its form, and loads it again as its user does, with other libraries only."""
+"""The forms of an export: a PEFT adapter, a checkpoint, and a list of heads with code that uses it.
+
+(IA)^3 adapters (Liu et al., 2022) multiply the input of some layers, or the output of others, by a
+vector, which expresses factors on projections. In the list, a head's output is a slice of the input
+of an attention output projection, which any library with access to a module's input can scale.
+"""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
 
-from broca.engine import Ablation
+from broca.components import NAMINGS
 from broca.errors import BadInput, UnsupportedModel
-from broca.exports.adapter import require_peft, write_adapter
-from broca.exports.factors import factors_of
-from broca.exports.head_list import FILE, SNIPPETS, head_list
-from broca.exports.request import ExportRequest
-from broca.exports.weights import Means, changed_tensors, without_adapters, write_weights
-from broca.models import GatedModel, adapter_in, location_of
-from broca.options import TaskOptions
-from broca.results.export import Form
+from broca.exports.factors import Factors, factors_of, scaled_points, scaled_tensors
+from broca.exports.request import ExportRequest, Means
+from broca.models import GatedModel, adapted_matrix, adapter_in, captured, is_transposed
 from broca.results.files import write_beside
-from broca.results.localization import Localization
-from broca.runs.run import Run
 
-LIBRARIES: dict[Form, tuple[str, ...]] = {
-    "adapter": ("transformers", "peft"),
-    "weights": ("transformers",),
-    "heads": ("transformers",),
+VECTORS = "adapter_model.safetensors"
+"""File of an adapter's vectors."""
+
+SNIPPETS = {
+    name: (files("broca.exports") / "snippets" / f"{name}.txt").read_text(encoding="utf-8")
+    for name in ("hooks", "transformer_lens", "nnsight", "pyvene", "mib")
 }
-"""Libraries that load each form."""
+"""Code that uses a list of heads, by library."""
 
+_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
-@dataclass(frozen=True)
-class Origin:
-    """The source of a base model, from which it can be loaded without broca.
-
-    Attributes:
-        location: A folder or a hub id; None for a model in memory.
-        revision: Commit on the hub.
-        dtype: Number format of the loaded model.
-        device: Device of the loaded model.
-        copied: Copies a model in memory.
-    """
-
-    location: str | None
-    revision: str | None
-    dtype: str
-    device: torch.device
-    copied: Callable[[], Any] | None = None
-
-    @classmethod
-    def of(cls, model: GatedModel) -> Origin:
-        """Returns the source of a model."""
-        if model.source is None:
-            return cls(None, None, model.dtype, model.device, lambda: copy.deepcopy(model.model))
-        # the commit is that of the base; a folder or repository with an adapter is loaded as it is
-        revision = None if model.adapter else model.revision
-        return cls(location_of(model.source), revision, model.dtype, model.device)
-
-    def load(self, checkpoint: Path | None = None) -> Any:
-        """Loads the base, or a checkpoint in its number format and on its device."""
-        from transformers import AutoModelForCausalLM
-
-        if checkpoint is None and self.copied is not None:
-            return self.copied().eval()
-        place = {"revision": self.revision} if checkpoint is None else {}
-        model = AutoModelForCausalLM.from_pretrained(
-            str(checkpoint or self.location), dtype=getattr(torch, self.dtype), **place
-        )
-        return model.to(self.device).eval()
-
-
-def mean_outputs(opened: Run, names: tuple[str, ...], request: ExportRequest, items: int) -> Means:
-    """Returns what replaces the components' outputs, from the run's `locate` items.
-
-    Args:
-        opened: The model, and task options that differ from those of the run.
-        names: Names of the components.
-        request: The export, of a localization whose ablation replaces outputs.
-        items: Number of items of the mean.
-
-    Raises:
-        BadInput: The result is not a localization.
-    """
-    result = request.result
-    if not isinstance(result, Localization):
-        raise BadInput(
-            f"{request.ablation.kind} ablation needs the items of a run: give its folder"
-        )
-    changes = opened.options.task_options.to_dict()
-    asked = replace(TaskOptions(**result.task_options), **changes)
-    opened = replace(opened, options=replace(opened.options, task_options=asked))
-    tasks = opened.claimed(
-        result.task, others=[], items=items, seed=result.search.seed, searched="task"
-    )
-    ablation = Ablation(request.ablation.kind)
-    run = opened.on(tasks, settings={}, ablation=ablation, donors=tasks.located)
-    return run.stand_ins(opened.model.gated_parts(names).points)
+_QUANTIZED = ("Linear4bit", "Linear8bitLt", "FP8Linear", "QLinear", "HQQLinear")
+"""Quantized layers whose parameters may look like plain tensors."""
 
 
 def write_form(
@@ -107,7 +45,9 @@ def write_form(
     model: GatedModel,
     names: tuple[str, ...],
     folder: Path,
-    origin: Origin,
+    *,
+    base: str | None,
+    revision: str | None = None,
     means: Means | None = None,
 ) -> None:
     """Writes the files of the export; the model is not changed.
@@ -117,21 +57,20 @@ def write_form(
         model: The model.
         names: Names of the components.
         folder: Folder of the files.
-        origin: Source of the base model.
+        base: Folder or hub id of the base model; None for a model in memory.
+        revision: Commit on the hub.
         means: Mean outputs that replace those of the components, under mean ablation.
 
     Raises:
         UnsupportedModel: Other libraries cannot load the base of the export.
     """
     scale = request.ablation.scale
-    location = None if origin.location is None else Path(origin.location)
     if request.form == "weights":
         plain = without_adapters(model)
         tensors = changed_tensors(plain, names, scale, means=means)
-        base = location if location is not None and location.is_dir() else None
-        write_weights(plain, tensors, folder, base=base)
+        write_weights(plain, tensors, folder, base=None if base is None else Path(base))
         return
-    adapter = None if location is None else adapter_in(location)
+    adapter = None if base is None else adapter_in(Path(base))
     reason = model.note
     if adapter is not None and adapter_in(Path(adapter.base).expanduser()) is not None:
         reason = "it is an adapter of an adapter"
@@ -143,30 +82,270 @@ def write_form(
             f"{reason}; use `kind` weights"
         )
     if request.form == "adapter":
-        factors = factors_of(model, names, scale)
-        write_adapter(factors, folder, base=origin.location, revision=origin.revision)
+        write_adapter(factors_of(model, names, scale), folder, base=base, revision=revision)
     else:
         content = head_list(model, names, scale, effects=request.effects)
         text = json.dumps(content, indent=1, ensure_ascii=False)
-        write_beside(folder / FILE, f"{text}\n")
+        write_beside(folder / "heads.json", f"{text}\n")
 
 
-def reload(form: Form, folder: Path, origin: Origin) -> Any:
-    """Loads the exported model with other libraries.
+def require_peft() -> Any:
+    """Returns the library PEFT.
+
+    Raises:
+        BadInput: PEFT is not installed.
+    """
+    try:
+        import peft
+    except ImportError as error:
+        raise BadInput(
+            "an adapter needs PEFT: install it with `pip install 'broca[export]'`"
+        ) from error
+    return peft
+
+
+def write_adapter(
+    factors: Sequence[Factors], folder: Path, *, base: str | None, revision: str | None = None
+) -> None:
+    """Writes an (IA)^3 adapter with some factors: its configuration and its vectors.
+
+    Raises:
+        BadInput: PEFT is not installed.
+        UnsupportedModel: An adapter cannot express a factor.
+    """
+    paths = [one.path for one in factors]
+    for one in factors:
+        if one.side == "experts":
+            raise UnsupportedModel(
+                f"an adapter multiplies what enters or leaves a linear layer, and the experts of "
+                f"{one.path} are held in one tensor: use `kind` weights"
+            )
+        if paths.count(one.path) > 1:
+            raise UnsupportedModel(
+                f"an adapter multiplies either the input or the output of {one.path}, and neurons "
+                "with their whole MLP block need both: use `kind` weights"
+            )
+    require_peft().IA3Config(
+        base_model_name_or_path=base,
+        revision=revision,
+        task_type="CAUSAL_LM",
+        inference_mode=True,
+        target_modules=sorted(paths),
+        feedforward_modules=sorted(one.path for one in factors if one.side == "input"),
+        fan_in_fan_out=any(is_transposed(one.module) for one in factors),
+    ).save_pretrained(str(folder))
+    vectors = {
+        f"base_model.model.{one.path}.ia3_l": (
+            one.values[None] if one.side == "input" else one.values[:, None]
+        )
+        for one in factors
+    }
+    save_file(vectors, folder / VECTORS, metadata={"format": "pt"})
+
+
+@torch.no_grad()
+def changed_tensors(
+    model: GatedModel, components: Any, scale: float = 0.0, *, means: Means | None = None
+) -> dict[str, Tensor]:
+    """Returns the tensors that change when components are scaled in the weights.
 
     Args:
-        form: Form of the export.
-        folder: Folder of the export.
-        origin: Source of the base model.
+        model: The model, which is not changed.
+        components: As for `GatedModel.ablated`.
+        scale: Factor of their outputs; 0 ablates.
+        means: For mean ablation, the donors of `donor_activations`: the share `1 - scale` of an
+            output is its mean, which is added to the projection's bias.
+
+    Returns:
+        New values by name of the parameter, on the parameter's device, in its number format.
+
+    Raises:
+        BrocaError: A name is invalid, or the model has no such components.
+        UnsupportedModel: The ablation cannot be written into the weights; the message gives the
+            reason.
     """
-    if form == "weights":
-        return origin.load(folder)
-    model = origin.load()
-    if form == "adapter":
-        with catch_warnings():
-            simplefilter("ignore", FutureWarning)  # PEFT's own calls of transformers
-            return require_peft().PeftModel.from_pretrained(model, str(folder)).eval()
-    snippet: dict[str, Any] = {"open": lambda name: (folder / name).open(encoding="utf-8")}
-    exec(SNIPPETS["hooks"], snippet)  # the code that the list gives its reader
-    snippet["ablate"](model)
-    return model
+    factors = factors_of(model, components, scale)
+    for one in factors:
+        # scaled columns of quantized weights would be quantized differently
+        for parameter in one.module.parameters(recurse=False):
+            if type(one.module).__name__ in _QUANTIZED or parameter.dtype not in _FLOATS:
+                raise UnsupportedModel(
+                    f"the weights of {one.path} are quantized ({type(one.module).__name__}, "
+                    f"{str(parameter.dtype).removeprefix('torch.')}): export the ablation as an "
+                    "adapter, which leaves them as they are"
+                )
+    changed = scaled_tensors(model, factors)
+    if not means:
+        return changed
+    means_by_place = {(point.path, point.place, point.units): mean for point, mean in means.items()}
+    for point, gates, name in scaled_points(model, components, scale):
+        if getattr(point.module, "bias", None) is None:
+            raise UnsupportedModel(
+                f"what stands in for {name} cannot be exported: it would go into the bias of "
+                f"{point.path}, which has none; use zero ablation, or ablate it while the model "
+                "runs"
+            )
+        shift = means_by_place[point.path, point.place, point.units][0].float().cpu()
+        shift = (1 - gates).repeat_interleave(len(shift) // len(gates)) * shift
+        if point.place == "input":
+            weight = point.module.get_parameter("weight").detach().float().cpu()
+            shift = shift @ (weight if is_transposed(point.module) else weight.T)
+        path = f"{point.path}.bias"
+        bias = changed.get(path, model.model.get_parameter(path).detach())
+        changed[path] = (bias.float() + shift.to(bias.device)).to(bias.dtype)
+    return changed
+
+
+@torch.no_grad()
+def without_adapters(model: GatedModel) -> GatedModel:
+    """Returns the model with its active adapters merged into a copy; itself if it has none."""
+    if not any(adapted_matrix(module) is not None for module in model.model.modules()):
+        return model
+    plain = copy.deepcopy(model.model)
+    replaced: dict[str, nn.Module] = {}
+    for path, module in list(plain.named_modules()):
+        if any(path.startswith(f"{outer}.") for outer in replaced):
+            continue
+        if hasattr(module, "modules_to_save") and module.disable_adapters:
+            replaced[path] = module.original_module
+        elif hasattr(module, "unload_and_optionally_merge_module"):
+            replaced[path] = module.unload_and_optionally_merge_module(
+                merge=not module.disable_adapters, safe_merge=False, adapter_names=None
+            )
+        elif adapted_matrix(module) is not None:
+            layers = [module]
+            while (inner := adapted_matrix(layers[0])) is not None:
+                layers.insert(0, inner)
+            for layer in layers[1:]:  # the innermost first
+                if not layer.disable_adapters:
+                    layer.merge()
+            replaced[path] = layers[0]
+    for path, module in replaced.items():
+        plain.set_submodule(path, module)
+    plain._hf_peft_config_loaded = False  # else transformers would save an adapter
+    return GatedModel.wrap(plain, model.tokenizer, name=model.name, components=model.kinds)
+
+
+def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> nn.Module:
+    """Returns a copy of a model with some other parameters, around the same other weights."""
+    shared = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}
+    for name, tensor in tensors.items():
+        shared[id(model.get_parameter(name))] = nn.Parameter(tensor, requires_grad=False)
+    return copy.deepcopy(model, shared)
+
+
+def write_weights(
+    model: GatedModel, tensors: Mapping[str, Tensor], folder: Path, *, base: Path | None = None
+) -> None:
+    """Writes a checkpoint with changed tensors, its tokenizer and its chat template.
+
+    Args:
+        model: The model, which is not changed.
+        tensors: The tensors from `changed_tensors`.
+        folder: Folder of the checkpoint.
+        base: A folder with a checkpoint, whose shards are no smaller than those that are written.
+    """
+    shards = [file.stat().st_size for file in base.glob("*.safetensors")] if base else []
+    sizes = {"max_shard_size": max(shards)} if len(shards) > 1 else {}
+    with_tensors(model.model, tensors).save_pretrained(str(folder), **sizes)  # type: ignore[operator]
+    if model.tokenizer is not None:
+        model.tokenizer.save_pretrained(str(folder))
+
+
+def head_list(
+    model: GatedModel,
+    components: Sequence[str],
+    scale: float,
+    *,
+    effects: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """Returns the content of `heads.json`.
+
+    Args:
+        model: The model.
+        components: Names of heads, KV groups (their heads) or attention layers (all heads).
+        scale: Factor of their outputs.
+        effects: Effect of ablating each head, such as a ranking's; negative = the task needs it.
+
+    Returns:
+        Beside the model and the code for other libraries: the distinct (layer, head) pairs in
+        order, and the slices [start, stop) of a module's input by the module's dotted name.
+
+    Raises:
+        BrocaError: A name is invalid, or the model has no such component.
+        UnsupportedModel: A component is not a set of query heads.
+    """
+    by_layer = {projection.layer: projection for projection in model.structure.projections}
+    heads: set[tuple[int, int]] = set()
+    for component in model.gated_parts(components).named:
+        if not NAMINGS[component.kind].only_heads:
+            raise UnsupportedModel(
+                f"{component.name} is not a query head: `kind` heads lists heads, KV groups and "
+                "attention layers; use `kind` adapter"
+            )
+        projection = by_layer[component.layer]
+        own = component.heads(projection.heads, projection.kv_heads)
+        heads |= {(component.layer, head) for head in own}
+    slices: dict[str, list[list[int]]] = {}
+    for layer, head in sorted(heads):
+        projection = by_layer[layer]
+        start = head * projection.head_dim
+        slices.setdefault(projection.entrance.path, []).append([start, start + projection.head_dim])
+    return {
+        "model": model.name,
+        "architecture": model.architecture,
+        "fingerprint": model.fingerprint,
+        "scale": scale,
+        "heads": [list(pair) for pair in sorted(heads)],
+        "slices": slices,
+        "mib": _mib_circuit(model, heads, effects),
+        "snippets": SNIPPETS,
+    }
+
+
+def _mib_circuit(
+    model: GatedModel, chosen: set[tuple[int, int]], effects: Mapping[str, float] | None
+) -> dict[str, Any]:
+    """Returns heads as a circuit of nodes, in the format of the MIB benchmark's circuit track.
+
+    The circuit contains the heads and no other heads. The input and the MLP blocks have no score,
+    which keeps them in the circuit. The score of a head is the loss of the task without it; without
+    `effects` it is 1 for the heads and 0 for the others.
+    """
+    if effects is None:
+        effects = {f"L{layer}H{head}": -1.0 for layer, head in chosen}
+    nodes: dict[str, dict[str, Any]] = {"input": {"in_graph": True}}
+    for layer in range(model.structure.layers):
+        for head in range(model.heads):
+            score = -effects.get(f"L{layer}H{head}", 0.0)
+            nodes[f"a{layer}.h{head}"] = {"in_graph": (layer, head) in chosen, "score": score}
+        nodes[f"m{layer}"] = {"in_graph": True}
+    nodes["logits"] = {"in_graph": True}
+    configuration = {
+        "n_layers": model.structure.layers,
+        "n_heads": model.heads,
+        "d_model": model.model.get_input_embeddings().embedding_dim,
+        "parallel_attn_mlp": has_parallel_mlp(model),
+    }
+    return {"cfg": configuration, "nodes": nodes, "edges": {}}
+
+
+@torch.no_grad()
+def has_parallel_mlp(model: GatedModel) -> bool:
+    """Whether MLP blocks are parallel to attention, so that they do not read its output.
+
+    This is tested on a few tokens: the output of the block must not change when the layer's
+    attention is ablated.
+    """
+    layers = {part.layer for part in model.structure.parts if part.feed_forward is not None}
+    layer = next((p.layer for p in model.structure.projections if p.layer in layers), None)
+    if layer is None:
+        return False
+    block = [point for point in model.gated_parts(f"L{layer}M").points if point.layer == layer]
+    tokens = torch.arange(3, 9, device=model.device)[None] % model.vocabulary
+    attention = torch.ones_like(tokens)
+    with model.in_use(), captured(block) as intact:
+        model.forward(tokens, attention, keep=1)
+    with model.in_use(), model.ablated(f"L{layer}A"), captured(block) as without:
+        model.forward(tokens, attention, keep=1)
+    return torch.equal(intact[block[0]], without[block[0]])

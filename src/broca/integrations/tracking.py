@@ -143,17 +143,15 @@ class Log:
                     f"{', '.join(TRACKERS)}"
                 )
             tracker = TRACKERS[tracker]
-        self._kind, self._begin = tracker, (project, settings or {})
+        self._kind, self._project, self._settings = tracker, project, settings or {}
         self._tracker: Tracker | None = None
-        self._also = also
-        self._step = 0
-        self._stage = ""
-        self._logged = -SECONDS
+        self._also, self._step = also, 0
+        self._stage, self._logged = "", -SECONDS
 
     def __enter__(self) -> Self:
         if self._kind is not None:
             try:
-                self._tracker = self._kind.begin(*self._begin)
+                self._tracker = self._kind.begin(self._project, self._settings)
             except ImportError as error:
                 raise BadInput(
                     f"`log` {self._kind.name} needs a package that is not installed ({error}): "

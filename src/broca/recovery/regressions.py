@@ -41,28 +41,21 @@ _LARGEST = 10
 
 def shipped(name: str) -> Any:
     """Makes the estimator of a recovery of `broca.recovery.RECOVERIES`."""
-    match name:
-        case "lasso":  # Bair et al., arXiv 2603.03335, section 4.1 and released code
-            return Standardized(Lasso(alpha=0.01, max_iter=5000), fewest=1)
-        case "lasso-cv":
-            return Standardized(LassoCV(cv=5, alphas=30, eps=_SMALLEST))
-        case "omp":
-            return Standardized(OrthogonalMatchingPursuitCV(cv=5))
-        case "elastic-net":
-            return Standardized(
-                ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95])
-            )
-        case "ridge":
-            return Thresholded(RidgeCV(alphas=PENALTIES))
-        case "bayesian":
-            return Thresholded(BayesianRidge())
-        case "ard":
-            return Thresholded(ARDRegression())
-        case "stability":
-            return StabilitySelection()
-        case "non-positive":
-            return NonPositiveLasso()
-    raise KeyError(name)
+    estimators: dict[str, Any] = {
+        # Bair et al., arXiv 2603.03335, section 4.1 and released code
+        "lasso": Standardized(Lasso(alpha=0.01, max_iter=5000), fewest=1),
+        "lasso-cv": Standardized(LassoCV(cv=5, alphas=30, eps=_SMALLEST)),
+        "omp": Standardized(OrthogonalMatchingPursuitCV(cv=5)),
+        "elastic-net": Standardized(
+            ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95])
+        ),
+        "ridge": Thresholded(RidgeCV(alphas=PENALTIES)),
+        "bayesian": Thresholded(BayesianRidge()),
+        "ard": Thresholded(ARDRegression()),
+        "stability": StabilitySelection(),
+        "non-positive": NonPositiveLasso(),
+    }
+    return estimators[name]
 
 
 class _Linear(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

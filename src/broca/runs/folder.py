@@ -208,74 +208,56 @@ def _encoded(value: Any) -> bytes:
 
 
 @contextmanager
-def folder_workspace(
-    folder: RunFolder, *, say: Callable[[str], None] = lambda text: None, **parts: Any
+def kept_workspace(
+    place: RunFolder | str | Path,
+    *,
+    goes_on: str,
+    executor: ExecutorOptions | None = None,
+    keep_outputs: float = 0.0,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Workspace]:
-    """A workspace that keeps its rows in a claimed folder; Ctrl+C ends after the batch.
+    """A workspace that keeps its rows; Ctrl+C ends after the batch.
 
     Args:
-        folder: The folder; it is released if its run is refused before it begins.
+        place: The file of a journal, or a claimed folder, which has one, and which is released if
+            its run is refused before it begins.
+        goes_on: The command that resumes an interrupted run.
+        executor: Where rows are measured.
+        keep_outputs: Share of the rows whose raw output is kept.
         say: Receives messages for the user, line by line.
-        parts: As for `journal_workspace`.
 
     Raises:
         Interrupted: The user interrupted the run; the message names the command that resumes it.
         BrocaError: The folder, the journal or the executor is refused.
     """
-    if folder.resumed:
+    from broca.runs.workspace import Workspace  # imports torch, which reading a folder does not
+
+    folder = place if isinstance(place, RunFolder) else None
+    journal = place.journal if isinstance(place, RunFolder) else place
+    if folder is not None and folder.resumed:
         say(f"going on with the run in {folder.path}")
     try:
-        with journal_workspace(folder.journal, on_begin=folder.note, say=say, **parts) as workspace:
-            yield workspace
-    except Interrupted:
-        raise
-    except BrocaError:
-        folder.release()
-        raise
-
-
-@contextmanager
-def journal_workspace(
-    journal: str | Path,
-    *,
-    goes_on: str,
-    executor: ExecutorOptions | None = None,
-    keep_outputs: float = 0.0,
-    on_begin: Callable[[dict[str, Any]], None] = lambda digests: None,
-    say: Callable[[str], None] = lambda text: None,
-) -> Iterator[Workspace]:
-    """A workspace that keeps its rows in a journal; Ctrl+C ends after the batch.
-
-    Args:
-        journal: The journal's file.
-        goes_on: The command that resumes an interrupted run.
-        executor: Where rows are measured.
-        keep_outputs: Share of the rows whose raw output is kept.
-        on_begin: Receives the digests of every run, once they are known.
-        say: Receives messages for the user, line by line.
-
-    Raises:
-        Interrupted: The user interrupted the run; the message names the command that resumes it.
-    """
-    # imports torch, which reading a folder does not need
-    from broca.runs.workspace import Workspace
-
-    with Stopper(
-        lambda: say("broca: stopping after this batch; Ctrl+C again stops at once")
-    ) as stopper:
-        try:
-            with Workspace(
+        with (
+            Stopper(
+                lambda: say("broca: stopping after this batch; Ctrl+C again stops at once")
+            ) as stopper,
+            Workspace(
                 journal,
                 executor=executor,
                 keep_outputs=keep_outputs,
                 stopper=stopper,
-                on_begin=on_begin,
-            ) as workspace:
-                yield workspace
-        except (Interrupted, KeyboardInterrupt) as error:
-            raise Interrupted(
-                f"interrupted; what was measured is kept in '{journal}'; this goes on: {goes_on}"
-            ) from error
+                on_begin=None if folder is None else folder.note,
+            ) as workspace,
+        ):
+            yield workspace
+    except (Interrupted, KeyboardInterrupt) as error:
+        raise Interrupted(
+            f"interrupted; what was measured is kept in '{journal}'; this goes on: {goes_on}"
+        ) from error
+    except BrocaError:
+        if folder is not None:
+            folder.release()
+        raise
 
 
 RunT = TypeVar("RunT", bound=RunOptions)

@@ -258,7 +258,7 @@ def proof_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> i
         kinds: Number of kinds of ablation under which the claim is tested.
     """
     every = sum(map(len, trial.places.values()))
-    smaller = trial.smaller(scope.control_items or len(trial.places[trial.task]))
+    smaller = trial.smaller(scope.control_items)
     few = sum(map(len, smaller.values()))
     outputs = sum(map(len, trial.at_most(scope.failure_items).values()))
     alone = 2 * (scope.member_items or len(trial.places[trial.task])) + few

@@ -1,4 +1,4 @@
-"""Localization methods: one file each, which defines the method's record."""
+"""Localization methods, each with its record beside it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,7 @@ from broca.errors import UnknownName, nearest
 from broca.options import DEFAULT_METHOD
 from broca.plugins import Plugins
 from broca.recovery import recovery_name
-from broca.searches import (
-    co_ablation,
-    coar,
-    compressed,
-    fresh,
-    gradient,
-    greedy,
-    learned_gates,
-    one_shot,
-    pooled,
-    thompson,
-    tuned,
-)
+from broca.searches import ablations, coar, compressed, fresh, gradients, pooled, thompson
 from broca.searches.atlas import FEWEST_ROWS
 from broca.searches.method import Method
 from broca.searches.problem import OtherTask, Problem, Ranking, Search, Strategy, run
@@ -28,19 +16,19 @@ from broca.searches.problem import OtherTask, Problem, Ranking, Search, Strategy
 METHODS = Plugins(
     Method,
     pooled.METHOD,
-    one_shot.METHOD,
-    greedy.METHOD,
+    ablations.ONE_SHOT,
+    ablations.GREEDY,
     compressed.BERNOULLI,
     compressed.STRATIFIED,
     thompson.METHOD,
     coar.METHOD,
-    co_ablation.METHOD,
-    gradient.INTACT,
-    gradient.MASKED,
-    gradient.INTEGRATED,
-    learned_gates.METHOD,
+    ablations.CO_ABLATION,
+    gradients.INTACT,
+    gradients.MASKED,
+    gradients.INTEGRATED,
+    gradients.LEARNED_GATES,
     fresh.METHOD,
-    tuned.METHOD,
+    compressed.TUNED,
     group="broca.searches",
 )
 """Every method by the name that `method` accepts."""

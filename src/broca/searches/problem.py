@@ -38,6 +38,11 @@ class OtherTask:
     items: NDArray[np.intp]
     confirm: NDArray[np.intp]
 
+    @property
+    def confirm_or_items(self) -> NDArray[np.intp]:
+        """The `confirm` items; those of the search if none were set aside."""
+        return self.confirm if len(self.confirm) else self.items
+
 
 @dataclass(frozen=True)
 class Problem:

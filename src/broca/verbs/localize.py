@@ -15,8 +15,7 @@ from broca.runs.session import ablation_of, open_run
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.verification import QUICK, plain_verification
-from broca.verification.effects import ablate_alone
-from broca.verification.interactions import pairwise, require_count
+from broca.verification.effects import ablate_alone, pairwise, require_count
 
 
 @verb(LocalizeOptions)
@@ -48,6 +47,7 @@ def localize(options: LocalizeOptions) -> Localization:
         stages.expect(options.seeds * rows + proof + 2 * len(tasks.bank))
         baseline, _ = run.intact()
         searched = search.search(run, method, budget, seed=seed)
+        stages.expect(run.search_rows - rows)  # it may end early
         ranking = searched.ranking
         selected = tuple(components.names[column] for column in ranking.selected)
         if selected:
@@ -59,7 +59,7 @@ def localize(options: LocalizeOptions) -> Localization:
         universal = ranking.universal if selected else ()
         if universal:
             stages.enter("ablating alone what the others need too")
-        shared = ablate_alone(
+        shared_effects, of_most = ablate_alone(
             universal, components, tasks.trial(), run.measure, baseline, seed=seed
         )
         stages.enter("measuring pairs")
@@ -95,8 +95,8 @@ def localize(options: LocalizeOptions) -> Localization:
             else {
                 components.names[column]: float(ranking.others[column]) for column in ranking.order
             },
-            shared_effects=shared.effects,
-            universal=shared.universal,
+            shared_effects=shared_effects,
+            universal=of_most,
             selected=selected,
             abstained=not selected,
             reason=ranking.reason,

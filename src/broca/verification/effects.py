@@ -1,16 +1,19 @@
-"""Effects of components on tasks, and the universal components, which most tasks need."""
+"""Effects of single components on tasks, universal components, and interactions of pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.components import ComponentSet
-from broca.measurement import Execute
+from broca.errors import BadInput
+from broca.measurement import Execute, Plan
 from broca.recovery.joint import highest, interval
+from broca.results.localization import Interaction
 from broca.verification.statistics import bootstrap_drops
 from broca.verification.trial import Trial
 
@@ -30,6 +33,9 @@ of the capability that it hurts most."""
 EXPLAINED = 0.01
 """Minimum share of the variance of a task's held-out rows that valid effects explain."""
 
+MOST_PAIRED = 20
+"""Maximum number of components whose pairs are measured; 20 have 190 pairs."""
+
 _ITEMS = 60
 """Maximum number of report items of each task on which components are ablated alone."""
 _RESAMPLES = 200
@@ -46,7 +52,6 @@ class EffectMatrix:
         usable: Whether the intact model can do each task; other tasks can show no damage,
             `(tasks,)`.
         capabilities: Capability that each task measures.
-        least: Smallest effect that counts.
         explained: Share of each task's variance on held-out masks that the effects explain,
             `(tasks,)`; None if components were ablated one by one, without a regression.
     """
@@ -55,7 +60,6 @@ class EffectMatrix:
     resampled: Floats
     usable: Bools
     capabilities: tuple[str, ...]
-    least: float
     explained: Floats | None = None
 
     @property
@@ -71,7 +75,7 @@ class EffectMatrix:
         """Whether each ablation significantly costs each task, without correction."""
         _, high = interval(self.effects, self.resampled)
         shown = (self.usable & self.fits)[:, None]
-        hurts: Bools = (high < 0) & (self.effects <= -self.least) & shown
+        hurts: Bools = (high < 0) & (self.effects <= -LEAST) & shown
         return hurts
 
     @property
@@ -98,7 +102,7 @@ def universal(matrix: EffectMatrix) -> list[int]:
     pooled = np.stack([matrix.effects[tasks].mean(axis=0) for tasks in rows])
     resampled = np.stack([matrix.resampled[:, tasks].mean(axis=1) for tasks in rows], axis=1)
     _, high = interval(pooled, resampled)
-    reached = (high < 0) & (pooled <= -matrix.least)
+    reached = (high < 0) & (pooled <= -LEAST)
     most = -pooled.min(axis=0)
     others = (-pooled.sum(axis=0) - most) / (len(names) - 1)
     everywhere = (
@@ -110,21 +114,6 @@ def universal(matrix: EffectMatrix) -> list[int]:
     return [int(column) for column in order if everywhere[column]]
 
 
-@dataclass(frozen=True)
-class Shared:
-    """Components that several tasks need.
-
-    Attributes:
-        effects: Change of every task's score when each component is ablated alone, in the order of
-            the components.
-        universal: Components that most tasks need to about the same degree, as in an atlas, worst
-            first.
-    """
-
-    effects: dict[str, dict[str, float]]
-    universal: tuple[str, ...]
-
-
 def ablate_alone(
     columns: Sequence[int],
     components: ComponentSet,
@@ -133,7 +122,7 @@ def ablate_alone(
     before: Mapping[str, float],
     *,
     seed: int,
-) -> Shared:
+) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
     """Ablates components one by one and scores every task on some of its report items.
 
     Args:
@@ -143,9 +132,13 @@ def ablate_alone(
         execute: Measures a plan; higher responses are better.
         before: Score of every task on the intact model; tasks at chance can show no damage.
         seed: Seed of the resamples.
+
+    Returns:
+        The change of every task's score without each component, and the components that most tasks
+        need to about the same degree, worst first.
     """
     if not columns:
-        return Shared({}, ())
+        return {}, ()
     masks = np.zeros((1 + len(columns), len(components)), dtype=bool)
     masks[np.arange(1, len(masks)), list(columns)] = True
     measured = trial.responses(execute, masks, trial.at_most(_ITEMS))
@@ -170,13 +163,95 @@ def ablate_alone(
     ]
     matrix = EffectMatrix(
         effects, resampled, np.array(usable),
-        tuple(benchmark.capability for benchmark in benchmarks), LEAST,
+        tuple(benchmark.capability for benchmark in benchmarks),
     )  # fmt: skip
     names = [components.names[column] for column in columns]
-    return Shared(
-        {
-            name: dict(zip(measured, effects[:, column].tolist(), strict=True))
-            for column, name in enumerate(names)
-        },
-        tuple(names[column] for column in universal(matrix)),
-    )
+    by_component = {
+        name: dict(zip(measured, effects[:, column].tolist(), strict=True))
+        for column, name in enumerate(names)
+    }
+    return by_component, tuple(names[column] for column in universal(matrix))
+
+
+def require_count(count: int, components: int) -> None:
+    """Refuses a number of components that has no pairs or too many.
+
+    Args:
+        count: Number of leading components; 0 for none.
+        components: Number of components of the model.
+
+    Raises:
+        BadInput: The number is 1, negative, more than `MOST_PAIRED` or more than the model has.
+    """
+    most = min(MOST_PAIRED, components)
+    if count and not 2 <= count <= most:
+        raise BadInput(
+            f"`interactions` {count} names no pairs: use 0 for none, or 2 to {most} leading "
+            "components"
+        )
+
+
+def pairwise(
+    names: Sequence[str],
+    columns: Sequence[int],
+    items: NDArray[np.intp],
+    execute: Execute,
+) -> tuple[Interaction, ...]:
+    """Measures the interactions of all pairs of some components.
+
+    Every item is measured intact, without each component, and without each pair:
+    (1 + n + n (n - 1) / 2) x items rows for n components.
+
+    Args:
+        names: Names of all components, by column.
+        columns: The components whose pairs are measured.
+        items: Positions of the items, preferably items that were not used to select the components.
+        execute: Measures a plan.
+
+    Returns:
+        The pairs, the strongest interaction first.
+    """
+    if not len(columns):
+        return ()
+    pairs = list(combinations(range(len(columns)), 2))
+    masks = np.zeros((1 + len(columns) + len(pairs), len(names)), dtype=bool)
+    for row, column in enumerate(columns, start=1):
+        masks[row, column] = True
+    for row, (first, second) in enumerate(pairs, start=1 + len(columns)):
+        masks[row, [columns[first], columns[second]]] = True
+    responses = execute(Plan.crossed(masks, items)).responses.reshape(len(masks), -1)
+    changes = responses[1:] - responses[0]  # (masks - 1, items)
+    alone, together = changes[: len(columns)], changes[len(columns) :]
+    span = float(responses.max() - responses.min())
+    interactions = []
+    for (first, second), joint in zip(pairs, together, strict=True):
+        beyond = joint - alone[first] - alone[second]
+        interactions.append(
+            Interaction(
+                first=names[columns[first]],
+                second=names[columns[second]],
+                first_effect=float(alone[first].mean()),
+                second_effect=float(alone[second].mean()),
+                joint_effect=float(joint.mean()),
+                interaction=float(beyond.mean()),
+                ci=_interval(beyond, span),
+            )
+        )
+    return tuple(sorted(interactions, key=lambda pair: -abs(pair.interaction)))
+
+
+def _interval(values: NDArray[np.float64], span: float) -> tuple[float, float]:
+    """Returns the 90 % interval of a mean by Student's t.
+
+    Args:
+        values: A value for each item.
+        span: The range of responses. A pseudo-item that deviates by it gives the interval of equal
+            values a width.
+    """
+    from scipy.stats import t
+
+    count = len(values)
+    spread = np.sqrt((values.var() * count + span**2) / (count + 1))
+    half = float(t.ppf(0.95, count) * spread / np.sqrt(count))
+    mean = float(values.mean())
+    return mean - half, mean + half

@@ -28,14 +28,17 @@ from broca.results.verification import (
 )
 from broca.tasks import Item, Output
 from broca.verification import failures as failing
-from broca.verification.controls import CONTROLS, layer_matched, norm_matched, standing
 from broca.verification.statistics import (
+    CONTROLS,
     Values,
     bootstrap_drops,
     bootstrap_interval,
     holm,
     interval_of,
+    layer_matched,
+    norm_matched,
     paired_test,
+    standing,
 )
 from broca.verification.trial import Places, Trial
 from broca.verification.verdict import judge
@@ -169,27 +172,19 @@ class Examiner:
             for row in range(2)
         )
         plain = plain_verification(self.model, heads, self.ablation, trial, before, after)
-        drops = self._tested(plain.drops, measured)
+        claimed, *rest = (self._tested(name, *measured[name]) for name in trial.names)
+        # the claim is one hypothesis; the other tasks are a family of their own
+        corrected = zip(rest, holm([drop.p or 0.0 for drop in rest]), strict=True)
+        drops = (claimed, *(replace(drop, p_holm=p) for drop, p in corrected))
         off_target, specific = self._contrast(measured)
-        subset = trial.smaller(scope.control_items or len(trial.places[trial.task]))
+        subset = trial.smaller(scope.control_items)
         on_subset = self._picked(measured, subset)
         report("verifying: random sets")
         controls = self._controls(columns, subset, on_subset)
         report("verifying: each member")
-        task_items = trial.at_most(scope.member_items or len(trial.places[trial.task]))
-        places = {trial.task: task_items[trial.task]}
-        single = [[column] for column in columns]
-        others = [_without(columns, column) for column in columns]
-        alone, restored = np.split(self._responses([*single, *others], places)[trial.task], 2)
-        on_items = self._picked(measured, places)[trial.task]
-        pairs = [
-            ((on_items[0], of_member), (without_member, on_items[1]))
-            for of_member, without_member in zip(alone, restored, strict=True)
-        ]
-        elsewhere = self._elsewhere(single, subset, on_subset)
+        members = self._members(columns, measured, subset, on_subset)
         report("verifying: the outputs")
         failures, samples = self.outputs(columns, measured)
-        members = self._members(columns, places[trial.task], pairs, elsewhere)
         curve = None
         if scope.curve:
             report("verifying: k from 0 on")
@@ -217,14 +212,9 @@ class Examiner:
 
     def drops_of(self, heads: Sequence[str], names: Sequence[str]) -> tuple[TaskDrop, ...]:
         """Measures the drops of some tasks without a set, with uncorrected p-values."""
-        trial = self.trial
-        places = {name: trial.places[name] for name in names}
+        places = {name: self.trial.places[name] for name in names}
         measured = self._responses([[], self.components.columns(heads)], places)
-        drops: list[TaskDrop] = []
-        for name, rows in measured.items():
-            before, after = (trial.score(name, values) for values in rows)
-            drops += self._tested([trial.drop(name, before, after)], measured)
-        return tuple(drops)
+        return tuple(self._tested(name, *rows) for name, rows in measured.items())
 
     def _masks(self, sets: Sets) -> NDArray[np.bool_]:
         """Returns masks that ablate sets of columns, `(sets, components)`."""
@@ -256,23 +246,13 @@ class Examiner:
             aggregate=self.trial.aggregation(name, before),
         )
 
-    def _tested(
-        self, drops: Sequence[TaskDrop], measured: Mapping[str, Values]
-    ) -> tuple[TaskDrop, ...]:
-        """Returns drops with intervals and tests; the first is the claim."""
-        tests = [paired_test(*measured[drop.task], seed=self.scope.seed) for drop in drops]
-        p_values = [p for _, p in tests]
-        # the claim is one hypothesis; the other tasks are a family of their own
-        adjusted = [p_values[0], *holm(p_values[1:])]
-        tested = []
-        for drop, (test, p), p_holm in zip(drops, tests, adjusted, strict=True):
-            interval = self._interval(drop.task, *measured[drop.task])
-            tested.append(
-                replace(
-                    drop, drop=interval.value, ci=_ends(interval), test=test, p=p, p_holm=p_holm
-                )
-            )
-        return tuple(tested)
+    def _tested(self, name: str, before: Values, after: Values) -> TaskDrop:
+        """Returns the drop of a task with its interval and its uncorrected test."""
+        trial = self.trial
+        drop = trial.drop(name, trial.score(name, before), trial.score(name, after))
+        interval = self._interval(name, before, after)
+        test, p = paired_test(before, after, seed=self.scope.seed)
+        return replace(drop, drop=interval.value, ci=_ends(interval), test=test, p=p, p_holm=p)
 
     def _resampled(
         self, names: Sequence[str], measured: Mapping[str, Values]
@@ -323,9 +303,6 @@ class Examiner:
             others = np.mean(by_task[1:], axis=0) if trial.others else np.zeros(len(by_task[0]))
             return np.array([by_task[0], others])
 
-        def without(sets: NDArray[np.intp]) -> Values:
-            return losses(self._responses(sets.tolist(), places))
-
         (drop,), (mean,) = losses({name: on_subset[name][1:] for name in places})
         most = 2 * scope.controls - 1
         drawn = {"layers": layer_matched(self.components, columns, count=most, seed=scope.seed)}
@@ -338,64 +315,62 @@ class Examiner:
         for kind, sets in drawn.items():
             if len(sets) == 0:  # a set that leaves no component to draw, such as a whole layer
                 continue
-            lost, off_target = without(sets[: scope.controls])
+            lost = losses(self._responses(sets[: scope.controls].tolist(), places))
             # more random sets than one reach the real set: further sets cannot make it significant
             last = scope.level * (len(sets) + 1)
-            ranks = standing(drop, lost).rank, standing(drop - mean, lost - off_target).rank
+            ranks = standing(drop, lost[0]).rank, standing(drop - mean, lost[0] - lost[1]).rank
             if min(ranks) <= last and len(sets) > scope.controls:
-                more = without(sets[scope.controls :])
-                lost, off_target = np.append(lost, more[0]), np.append(off_target, more[1])
-            specifics = lost - off_target if trial.others else None
+                more = losses(self._responses(sets[scope.controls :].tolist(), places))
+                lost = np.hstack([lost, more])
+            drops, specifics = lost[0], lost[0] - lost[1] if trial.others else None
             controls.append(
                 Controls(
                     kind=kind,
                     items=len(places[trial.task]),
                     other_items=sum(len(places[name]) for name in trial.others),
-                    drop=standing(drop, lost),
+                    drop=standing(drop, drops),
                     specific=None if specifics is None else standing(drop - mean, specifics),
                     sets=tuple(
                         ControlSet(
                             tuple(self.components.names[column] for column in members),
-                            float(lost[number]),
+                            float(drops[number]),
                             None if specifics is None else float(specifics[number]),
                         )
-                        for number, members in enumerate(sets[: len(lost)])
+                        for number, members in enumerate(sets[: len(drops)])
                     ),
                 )
             )
         return tuple(controls)
 
-    def _elsewhere(
-        self, single: Sets, subset: Places, on_subset: Mapping[str, Values]
-    ) -> list[dict[str, Interval]]:
-        """Returns the drops of the other tasks without each single component."""
-        places = {name: subset[name] for name in self.trial.names if name != self.trial.task}
-        alone = self._responses(single, places) if places else {}
-        return [
-            {
-                name: self._interval(name, on_subset[name][0], rows[number])
-                for name, rows in alone.items()
-            }
-            for number in range(len(single))
-        ]
-
     def _members(
         self,
         columns: Sequence[int],
-        places: NDArray[np.intp],
-        pairs: Sequence[Pair],
-        elsewhere: Sequence[dict[str, Interval]],
+        measured: Mapping[str, Values],
+        subset: Places,
+        on_subset: Mapping[str, Values],
     ) -> tuple[Member, ...]:
-        """Returns the contribution of each member, with some outputs that it changes."""
-        scope = self.scope
-        p_values = [
-            min(paired_test(*values, seed=scope.seed)[1] for values in pair) for pair in pairs
+        """Measures the contribution of each member, with some outputs that it changes."""
+        scope, task = self.scope, self.trial.task
+        places = {task: self.trial.at_most(scope.member_items)[task]}
+        single = [[column] for column in columns]
+        rest = [[other for other in columns if other != column] for column in columns]
+        tables = np.split(self._responses([*single, *rest], places)[task], 2)
+        intact, ablated = self._picked(measured, places)[task]
+        pairs: list[Pair] = [
+            ((intact, alone), (restored, ablated)) for alone, restored in zip(*tables, strict=True)
         ]
-        adjusted = holm([min(1.0, 2 * p) for p in p_values])
+        p_values = holm(
+            [
+                min(1.0, 2 * min(paired_test(*values, seed=scope.seed)[1] for values in pair))
+                for pair in pairs
+            ]
+        )
+        others = {name: subset[name] for name in self.trial.names if name != task}
+        elsewhere = self._responses(single, others) if others else {}
         members = []
-        for column, pair, p, drops in zip(columns, pairs, adjusted, elsewhere, strict=True):
-            alone, restored = (self._interval(self.trial.task, *values) for values in pair)
-            changes, state = self._changes(columns, column, places, pair)
+        for number, (column, pair, p) in enumerate(zip(columns, pairs, p_values, strict=True)):
+            alone, restored = (self._interval(task, *values) for values in pair)
+            changes, state = self._changes(rest[number], column, places[task], pair)
             members.append(
                 Member(
                     head=self.components.names[column],
@@ -405,17 +380,16 @@ class Examiner:
                     needed=p <= scope.level and max(alone.value, restored.value) > 0,
                     changes=changes,
                     other_members=state,
-                    elsewhere=drops,
+                    elsewhere={
+                        name: self._interval(name, on_subset[name][0], rows[number])
+                        for name, rows in elsewhere.items()
+                    },
                 )
             )
         return tuple(members)
 
     def _changes(
-        self,
-        columns: Sequence[int],
-        column: int,
-        places: NDArray[np.intp],
-        pair: Pair,
+        self, rest: list[int], column: int, places: NDArray[np.intp], pair: Pair
     ) -> tuple[tuple[Sample, ...], Literal["intact", "ablated"]]:
         """Returns outputs whose score a member changes, and the state of the others in them.
 
@@ -427,7 +401,7 @@ class Examiner:
         (intact, alone), (restored, ablated) = pair
         others, change = [], alone - intact
         if not change.any():
-            others, change = _without(columns, column), ablated - restored
+            others, change = rest, ablated - restored
         # items whose outputs are known cost no rows; the largest losses come first
         examined = np.isin(places, self.trial.at_most(scope.failure_items)[self.trial.task])
         order = np.lexsort((change, ~examined))
@@ -529,10 +503,6 @@ def crossings_of(found_on: str, heads: Sequence[str], drops: Iterable[TaskDrop])
         for drop in drops
         if drop.interval is not None and drop.p is not None
     ]
-
-
-def _without(columns: Sequence[int], column: int) -> list[int]:
-    return [other for other in columns if other != column]
 
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:

@@ -60,19 +60,24 @@ class Trial:
             chance=benchmark.chance if benchmark.higher_is_better else None,
         )
 
-    def smaller(self, items: int) -> Places:
+    def smaller(self, items: int | None) -> Places:
         """Returns `items` items of the task, of each of its skill, and of all others together.
 
         They are evenly spaced over the report items, so that the same call gives the same items.
+        None stands for the number of the task's report items.
         """
+        items = items or len(self.places[self.task])
         share = max(_FEWEST, items // max(1, len(self.others)))
         return {
             name: _spread(self.places[name], share if name in self.others else items)
             for name in self.names
         }
 
-    def at_most(self, items: int) -> Places:
-        """Returns at most this many items of every task, evenly spaced over its report items."""
+    def at_most(self, items: int | None) -> Places:
+        """Returns at most this many items of every task, evenly spaced over its report items.
+
+        None stands for all items.
+        """
         return {name: _spread(self.places[name], items) for name in self.names}
 
     def responses(
@@ -110,14 +115,11 @@ class Trial:
         )
 
 
-def _spread(positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+def _spread(positions: NDArray[np.intp], count: int | None) -> NDArray[np.intp]:
     positions = np.asarray(positions, dtype=np.intp)
-    if count >= len(positions):
+    if count is None or count >= len(positions):
         return positions
-    chosen: NDArray[np.intp] = positions[
-        np.linspace(0, len(positions) - 1, count).round().astype(int)
-    ]
-    return chosen
+    return positions.take(np.linspace(0, len(positions) - 1, count).round().astype(int))
 
 
 def roles(

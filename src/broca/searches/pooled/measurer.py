@@ -141,10 +141,7 @@ class LossMeasurer:
         tasks = (OtherTask("", problem.items, problem.confirm), *problem.others)
         self._pools = {
             "items": {task.name: task.items for task in tasks},
-            # if no items were set aside, those of the search are used
-            "confirm": {
-                task.name: task.confirm if len(task.confirm) else task.items for task in tasks
-            },
+            "confirm": {task.name: task.confirm_or_items for task in tasks},
         }
 
     @property

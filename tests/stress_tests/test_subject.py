@@ -1,0 +1,173 @@
+"""Families of prompts, pairs of a source and a target, and the subject drawn from them."""
+
+import pytest
+
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.stress_tests.subject import (
+    SHIPPED,
+    Family,
+    StressSubject,
+    choose_pairs,
+    load_family,
+    tokenized,
+)
+from broca.testing import tiny_llama, tiny_tokenizer
+
+FAMILIES = (load_family("letters"), load_family("sums"))
+NUMBERS = {"pairs": 16, "sets": 3, "seed": 0}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_families_are_complete(name):
+    """Every item answers every operation; the neutral word differs from the operations' words."""
+    family = load_family(name)
+    assert len(family.items) >= 48
+    assert all(set(answers) == set(family.operations) for _, answers in family.items)
+    assert family.neutral not in family.operations.values()
+    operand, _ = family.items[0]
+    assert operand in family.prompt(None, operand)
+    assert family.neutral in family.prompt(None, operand)
+
+
+def test_a_family_file_is_read(tmp_path):
+    """A file supplies the family's templates, words, items and answers."""
+    items = "\n".join(
+        f"  - {{operand: 'n{n}', answers: {{up: 'u{n}', down: 'd{n}'}}}}" for n in range(16)
+    )
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "family: mine\ntemplates: ['{operation} {operand}:', '{operand} {operation}:']\n"
+        f"operations: {{up: raise, down: lower}}\nneutral: see\nitems:\n{items}\n"
+    )
+    family = load_family(file)
+    assert family.prompt("down", "n3", template=1) == "n3 lower:"
+    assert family.items[2] == ("n2", {"up": "u2", "down": "d2"})
+
+
+@pytest.mark.parametrize(
+    ("template", "rest", "message"),
+    [
+        ("{operation} {operand}", "", "KeyError"),
+        ("{operation}", "neutral: c\nitems: []", "lacks {operation} or {operand}"),
+        (
+            "{operation} {operand}", "neutral: c\nitems: [{operand: x, answers: {a: y}}]",
+            "1 items are too few",
+        ),
+    ],
+)  # fmt: skip
+def test_invalid_families_are_refused(tmp_path, template, rest, message):
+    """A file without items or operand, or with too few items, is refused."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"family: mine\ntemplates: ['{template}']\noperations: {{a: b}}\n{rest}\n")
+    with pytest.raises(BadInput, match=f"cannot be used.*{message}"):
+        load_family(file)
+
+
+def test_a_family_tests_the_tasks_that_it_names():
+    """`require_task` accepts the family's tasks; a family that names no tasks accepts none."""
+    load_family("letters").require_task("sorting")
+    with pytest.raises(BadInput, match="'addition', and family 'letters' asks for sorting and"):
+        load_family("letters").require_task("addition")
+    with pytest.raises(BadInput, match="family 'sums' names no `tasks`"):
+        load_family("sums").require_task("addition")
+
+
+@pytest.fixture(scope="module")
+def letters(planted):
+    """The shipped family `letters` in the planted model's tokens."""
+    return tokenized(load_family("letters"), planted.tokenizer, limit=40)
+
+
+def test_questions_are_every_operand_with_every_operation(letters, planted):
+    """Questions are ordered by operation; the right answer's first token precedes its foils."""
+    lengths = {len(prompt) for operand in letters.operands for prompt in operand.prompts.values()}
+    assert len(lengths) == 1
+    assert len(letters.questions) == len(letters.prompts) == len(letters.answers) == 80
+    assert [operation for _, operation in letters.questions[::40]] == ["reverse", "sort"]
+    text = planted.tokenizer.decode(letters.prompts[0])
+    assert text.startswith("reverse")
+    for (operand, operation), answers in zip(letters.questions, letters.answers, strict=True):
+        assert answers[0] == operand.answers[operation]
+        assert answers[0] not in answers[1:]
+    assert len({frozenset(answers) for answers in letters.answers}) == 1
+
+
+def test_pairs_have_four_different_answers(letters):
+    """A(v), B(v), A(u) and B(u) begin with different tokens; the seed decides the pairs."""
+    pairs = choose_pairs(letters, count=20, seed=0)
+    assert len(set(pairs)) == 20
+    for pair in pairs:
+        assert len({*pair.target.answers.values(), *pair.source.answers.values()}) == 4
+        assert pair.source_operation != pair.target_operation
+    assert choose_pairs(letters, count=20, seed=0) == pairs
+    assert choose_pairs(letters, count=20, seed=1) != pairs
+
+
+def test_one_operation_gives_no_pairs(planted):
+    """A family of one operation is refused, because transfer needs two."""
+    sums = tokenized(load_family("sums"), planted.tokenizer, limit=20)
+    with pytest.raises(BadInput, match="one operation"):
+        choose_pairs(sums, count=8, seed=0)
+
+
+def family(operations, answer=lambda number: f"{number} x", count=20):
+    """Returns a family of numbers whose operations have the given words."""
+    items = tuple(
+        (f"{number}", {name: answer(number) for name in operations})
+        for number in range(10, 10 + count)
+    )
+    return Family("mine", ("{operation} {operand} =",), operations, "code", items)
+
+
+def test_words_of_different_length_are_refused(planted):
+    """Operation words of different token lengths leave no operand, and the family is refused."""
+    words = family({"a": "sort", "b": "sort sort sort"})
+    with pytest.raises(BadInput, match="only 0 operands of family 'mine'"):
+        tokenized(words, planted.tokenizer, limit=20)
+
+
+def test_equal_answers_are_refused(planted):
+    """A family whose answers are all equal has no foils and no pairs."""
+    words = family({"a": "sort", "b": "reverse"}, answer=lambda number: "same")
+    equal = tokenized(words, planted.tokenizer, limit=20)
+    with pytest.raises(BadInput, match="there is no foil"):
+        _ = equal.answers
+    with pytest.raises(BadInput, match="gives 0 pairs with different answers"):
+        choose_pairs(equal, count=16, seed=0)
+
+
+def subject(model, names=("L3H12", "L0H3"), families=FAMILIES, **numbers):
+    """Returns a subject with 16 pairs and three random sets."""
+    return StressSubject(model, names, families, **{**NUMBERS, **numbers})
+
+
+def test_random_sets_are_of_the_same_layers(planted):
+    """A random set has as many heads per layer as the tested set and shares no head with it."""
+    drawn = subject(planted)
+    columns = set(planted.components.columns(drawn.names))
+
+    def layers(columns):
+        return sorted(planted.components[column].layer for column in columns)
+
+    assert len(drawn.random_sets) == 3
+    for random_set in drawn.random_sets:
+        assert layers(random_set) == layers(columns)
+        assert not columns & set(random_set)
+
+
+def test_another_question_has_other_settings(planted):
+    """The settings differ with the heads, the numbers, the seed and the families."""
+    settings = [subject(planted).settings]
+    settings += [subject(planted, **{name: 20}).settings for name in NUMBERS]
+    settings.append(subject(planted, names=("L0H3", "L3H12")).settings)
+    settings.append(subject(planted, families=FAMILIES[:1]).settings)
+    assert all(settings.count(subject_settings) == 1 for subject_settings in settings)
+    assert subject(planted).settings == settings[0]
+
+
+def test_other_components_than_heads_are_refused():
+    """A model whose components are not heads is refused."""
+    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp")
+    with pytest.raises(BadInput, match="not of mlp"):
+        subject(model, names=("L0M",))

@@ -1,0 +1,271 @@
+"""Tasks of examples, which lm-eval asks and scores, against plain transformers."""
+
+import numpy as np
+import pytest
+from independent import plain_generation, plain_loglikelihood
+
+import broca
+from broca.engine import Engine
+from broca.errors import TaskUnusable
+from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
+from broca.tasks.examples import ANSWER_METRICS, matches
+from broca.testing import tiny_llama, tiny_tokenizer
+
+TOKENIZER = tiny_tokenizer()
+REQUESTS = RequestTokenizer(TOKENIZER, max_length=256)
+PROMPTS = [f"{number} and {number} =" for number in range(12)]
+
+
+def answered(model, benchmark):
+    """Returns the scores and outputs of all items on the intact model."""
+    requests = [request for item in benchmark.items for request in item.requests]
+    gates = np.ones((1, len(model.components)), dtype=np.float32)
+    answers = iter(Engine(model).run(requests, gates, np.zeros(len(requests), dtype=np.intp)))
+    outputs = [[next(answers) for _ in item.requests] for item in benchmark.items]
+    pairs = zip(benchmark.items, outputs, strict=True)
+    return [benchmark.score(item, answers) for item, answers in pairs], outputs
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A model of random weights."""
+    return tiny_llama()
+
+
+@pytest.fixture(scope="module")
+def continuations(plain):
+    """The greedy continuations of every prompt by plain transformers."""
+    return [
+        TOKENIZER.decode(plain_generation(plain, TOKENIZER.encode(prompt), new_tokens=9))
+        for prompt in PROMPTS
+    ]
+
+
+def test_answers_are_compared_stripped_with_what_greedy_decoding_says(plain, tiny, continuations):
+    """Outputs are plain greedy text; an answer is right up to white space around it."""
+    # every third answer is right up to white space around it; the others have extra text
+    answers = [
+        f" {text.strip()}\n" if number % 3 == 0 else f"{text}, so"
+        for number, text in enumerate(continuations)
+    ]
+    task = broca.Task.from_examples(zip(PROMPTS, answers, strict=True), max_new_tokens=9)
+    benchmark = Catalog().load(task, REQUESTS)
+    assert [item.prompt for item in benchmark.items] == PROMPTS
+    assert [item.target for item in benchmark.items] == answers
+    scores, outputs = answered(tiny, benchmark)
+    assert [output.text for (output,) in outputs] == continuations
+    pairs = zip(answers, continuations, strict=True)
+    assert scores == [float(answer.strip() == text.strip()) for answer, text in pairs]
+    assert 0 < sum(scores) < 12
+    assert benchmark.aggregate(scores) == np.mean(scores)
+
+
+def test_generations_end_at_until(tiny, continuations):
+    """Generations end at `until`; the default length is the longest answer's plus 8 tokens."""
+    stop = continuations[0][2]
+    answers = [" four", " the longest answer"] * 6
+    task = broca.Task.from_examples(zip(PROMPTS, answers, strict=True), until=stop)
+    benchmark = Catalog().load(task, REQUESTS)
+    (request,) = benchmark.items[0].requests
+    assert request.stop == (stop, "<eos>")
+    assert request.max_new_tokens == len(TOKENIZER.encode(" the longest answer")) + 8
+    _, outputs = answered(tiny, benchmark)
+    assert outputs[0][0].text == continuations[0][:2]
+
+
+def test_choices_are_compared_by_likelihood(plain, tiny):
+    """`acc` and `acc_norm` of choices equal plain transformers', joined without a delimiter."""
+    choices = [" no", " a rather long choice", "x"]
+    rows = [{"prompt": prompt, "choices": choices, "label": 1} for prompt in PROMPTS]
+    task = broca.Task.from_examples(rows, name="choices")
+    values = np.array(
+        [
+            [
+                plain_loglikelihood(plain, TOKENIZER.encode(prompt), TOKENIZER.encode(choice))[0]
+                for choice in choices
+            ]
+            for prompt in PROMPTS
+        ]
+    )
+    catalog = Catalog()
+    benchmark = catalog.load(task, REQUESTS)
+    assert (benchmark.metric, benchmark.chance) == ("acc", pytest.approx(1 / 3))
+    assert answered(tiny, benchmark)[0] == (values.argmax(1) == 1).astype(float).tolist()
+    normed = catalog.load(task, REQUESTS, metric="acc_norm")
+    lengths = np.array([len(choice) for choice in choices])
+    expected = ((values / lengths).argmax(1) == 1).astype(float).tolist()
+    assert answered(tiny, normed)[0] == expected
+    assert expected != answered(tiny, benchmark)[0]
+
+
+def test_a_function_scores_outputs(tiny, continuations):
+    """A metric function gets output and answer, or output and the whole `document`."""
+    rows = [
+        {"prompt": prompt, "answer": text[:4], "weight": number / 10}
+        for number, (prompt, text) in enumerate(zip(PROMPTS, continuations, strict=True))
+    ]
+
+    def overlap(output, answer):
+        return len(set(output) & set(answer)) / len(set(answer))
+
+    def weighted(output, document):
+        return document["weight"] if output.startswith(document["answer"]) else -1
+
+    catalog = Catalog()
+    for function, expected in [
+        (overlap, [1.0] * 12),
+        (weighted, [number / 10 for number in range(12)]),
+        (lambda output, answer: len(output) > 100, [0.0] * 12),
+    ]:
+        task = broca.Task.from_examples(rows, metric=function, max_new_tokens=9)
+        benchmark = Catalog().load(task, REQUESTS)
+        assert benchmark.rescored
+        assert answered(tiny, benchmark)[0] == expected
+    assert benchmark.metric == "lambda"
+    assert not catalog.load(broca.Task.from_examples(rows), REQUESTS).rescored
+
+
+def test_a_function_of_choices_gets_the_likeliest_as_text():
+    """For choices, a metric function gets the texts of the likeliest and the right choice."""
+    calls = []
+
+    def note(output, answer):
+        calls.append((output, answer))
+        return 0.5
+
+    rows = [{"prompt": "p", "choices": [" a", " b"], "label": 0}] * 8
+    benchmark = Catalog().load(broca.Task.from_examples(rows, metric=note), REQUESTS)
+    outputs = [LogLikelihood(-2.0, False), LogLikelihood(-1.0, False)]
+    assert benchmark.score(benchmark.items[0], outputs) == 0.5
+    assert calls == [(" b", " a")]
+
+
+def test_a_function_scores_a_task_of_a_file(tmp_path):
+    """A function replaces the metrics of a task file, except for perplexity tasks."""
+    from harness_tasks import write_tasks
+
+    write_tasks(tmp_path)
+
+    def length(output, answer):
+        assert answer.strip()
+        return float(len(output))
+
+    catalog = Catalog(tmp_path)
+    benchmark = catalog.load(broca.Task("generation", metric=length), REQUESTS)
+    assert (benchmark.metric, benchmark.rescored) == ("length", True)
+    assert benchmark.score(benchmark.items[0], [Generation("the whole text", 3)]) == 14.0
+    with pytest.raises(
+        TaskUnusable, match="requests loglikelihood_rolling, which gives a function"
+    ):
+        catalog.load(broca.Task("rolling", metric=length), REQUESTS)
+
+
+def test_a_function_that_fails_or_gives_no_number_is_named():
+    """A function that raises or returns no number is refused in one line with its name."""
+    rows = [("p", "a")] * 8
+    for function, message in [
+        (lambda output, answer: 1 / 0, "'lambda' .* failed on output 'x': ZeroDivisionError"),
+        (lambda output, answer: None, "is not a number for a single item"),
+    ]:
+        benchmark = Catalog().load(broca.Task.from_examples(rows, metric=function), REQUESTS)
+        with pytest.raises(TaskUnusable, match=message):
+            benchmark.score(benchmark.items[0], [Generation("x", 1)])
+
+
+@pytest.mark.parametrize(
+    ("output", "answer", "values"),
+    [
+        (" Paris. It is", "Paris", (0, 0, 1, 1)),
+        ("14", "4", (0, 0, 0, 0)),
+        ("4.5", "4", (0, 0, 0, 0)),
+        ("-4", "4", (0, 0, 0, 0)),
+        ("It is 4.", "4", (0, 0, 1, 0)),
+        ("New Delhi", "New York", (0, 0, 0, 0)),
+        ("New York, of course", "New York", (0, 0, 1, 1)),
+        ("答案是巴黎。", "巴黎", (0, 0, 1, 0)),
+        ("anything", "", (0, 0, 0, 0)),
+        ("", "", (1, 1, 1, 1)),
+        (" 12 ", "12", (1, 1, 1, 1)),
+        ("in Paris", "Paris", (0, 0, 1, 0)),
+        ('"Paris", of course', "Paris", (0, 0, 1, 1)),
+        (".5", "5", (0, 0, 0, 0)),
+    ],
+)
+def test_answers_match_as_a_whole_within_or_in_the_first_word(output, answer, values):
+    """Four names of three comparisons: whole output (two names), contained answer, first word."""
+    scores = matches({"answer": answer}, [output])
+    assert tuple(scores[name] for name in ANSWER_METRICS) == values
+
+
+SUMS = [(f"{a} + {b} =", f" {a + b}") for a in range(3) for b in range(9)]
+
+
+@pytest.mark.parametrize(
+    "examples",
+    [
+        SUMS * 4,
+        [(prompt, answer + end) for prompt, answer in SUMS for end in ("", ".", "!", "?")],
+        [(prompt + end, answer) for prompt, answer in SUMS for end in ("", " ", "\n", "  ")],
+        [
+            {"prompt": prompt, "choices": choices, "label": answer}
+            for prompt, answer in SUMS
+            for choices in ([answer, " x"], [" x", answer]) * 2
+        ],
+    ],
+    ids=["copies", "answers", "white space", "order of choices"],
+)
+def test_documents_that_ask_the_same_are_on_one_side_of_the_split(examples):
+    """Of 27 sums that are given four times, none is on two sides; the note counts the others."""
+    task = broca.Task.from_examples(examples, name="sums")
+    benchmark = Catalog().load(task, REQUESTS)
+    split = benchmark.split(items=100, seed=0)
+    sides = [
+        {benchmark.items[place].prompt.strip() for place in places}
+        for places in (split.locate, split.confirm, split.report)
+    ]
+    assert sum(map(len, sides)) == len(set.union(*sides)) == 27
+    assert sum(map(len, (split.locate, split.confirm, split.report))) == 27
+    assert any("81 of 108 documents" in note for note in benchmark.notes)
+
+
+def test_choices_with_one_prompt_are_other_questions():
+    """Documents with one prompt and other choices are all kept: the choices are the question."""
+    examples = [
+        {"prompt": "Which is larger?", "choices": [f" {n}", f" {n + 1}"], "label": 1}
+        for n in range(12)
+    ]
+    benchmark = Catalog().load(broca.Task.from_examples(examples), REQUESTS)
+    split = benchmark.split(items=100, seed=0)
+    assert sum(map(len, (split.locate, split.confirm, split.report))) == 12
+    assert not benchmark.notes
+
+
+def test_choices_and_answers_are_turns_of_a_chat_template():
+    """In a chat template, choices and answers have no space, unless solved ones share a turn."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = (
+        "{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    requests = RequestTokenizer(tokenizer, max_length=256)
+
+    def load(examples, **options):
+        options = TaskOptions(chat_template=True, **options)
+        return Catalog().load(broca.Task.from_examples(examples), requests, options=options)
+
+    def tokens(text):
+        return tuple(tokenizer.encode(text, add_special_tokens=False))
+
+    chosen = load([{"prompt": p, "choices": [a, " x"], "label": 0} for p, a in SUMS])
+    first, second = chosen.items[0].requests
+    start = "<user>0 + 0 =\n<assistant>"
+    assert tuple(first.context) + tuple(first.continuation) == tokens(start) + tokens("0")
+    assert tuple(second.context) + tuple(second.continuation) == tokens(start) + tokens("x")
+    said = load(SUMS)
+    assert said.score(said.items[0], [Generation("0", 1)]) == 1
+    (forced,) = said.margin(said.items[0]).requests
+    assert tuple(forced.context) + tuple(forced.continuation) == tokens(start) + tokens("0")
+    for several, solved in ((True, "<user>{}\n<assistant>{}\n<user>"), (False, "<user>{} {}\n\n")):
+        taught = load(SUMS, num_fewshot=1, fewshot_as_multiturn=several)
+        prompts = {solved.format(p, a.strip()) + start.removeprefix("<user>") for p, a in SUMS}
+        assert taught.items[0].prompt in prompts
