@@ -9,20 +9,10 @@ from broca.tasks import Catalog, RequestTokenizer, Task, TaskOptions
 from broca.testing import tiny_tokenizer
 
 
-def test_unknown_task_is_refused_with_the_nearest_name(tokenizer):
-    """An unknown name is refused with the nearest name of a task."""
-    with pytest.raises(UnknownName, match="'additoin' is unknown; did you mean 'addition'"):
-        Catalog().load("additoin", tokenizer)
-
-
-def test_folder_that_does_not_exist_is_refused():
-    """A folder that does not exist is refused; the message names `include_path`."""
+def test_folders_without_tasks_are_refused(tmp_path):
+    """A folder that does not exist, or without a task file, is refused."""
     with pytest.raises(BadInput, match="`include_path` '/no/where' is not a folder"):
         Catalog("/no/where")
-
-
-def test_folder_without_tasks_is_refused(tmp_path):
-    """A folder without a task file is refused."""
     with pytest.raises(BadInput, match="holds no lm-eval task"):
         Catalog(tmp_path)
 
@@ -86,16 +76,22 @@ def test_own_tasks_are_known_by_their_names(folder, tokenizer):
         catalog.name_of(PAIRS)
 
 
-def test_own_examples_are_told_from_other_tasks(folder):
-    """`is_own` is true for tasks of examples and data sets only."""
-    catalog = Catalog(folder)
-    assert catalog.is_own(Task.from_examples(PAIRS))
-    assert catalog.is_own("examples")
-    assert catalog.is_own("some/file.jsonl")
-    assert catalog.is_own(Task("other.jsonl"))
-    assert catalog.is_own("data:gsm8k")
-    assert not catalog.is_own("good")
-    assert not catalog.is_own(Task("addition", metric="exact_match"))
+@pytest.mark.parametrize(
+    ("task", "own"),
+    [
+        (Task.from_examples(PAIRS), True),
+        ("some/file.jsonl", True),
+        (Task("other.jsonl"), True),
+        ("data:gsm8k", True),
+        ("good", False),
+        (Task("addition", metric="exact_match"), False),
+    ],
+)
+def test_own_examples_are_told_from_other_tasks(task, own):
+    """Tasks of examples and data sets are the user's own."""
+    catalog = Catalog()
+    assert catalog.is_own(task) == own
+    assert catalog.is_own(catalog.name_of(task)) == own
 
 
 def test_a_named_task_takes_its_own_metric(folder, tokenizer):

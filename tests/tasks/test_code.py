@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Catalog, RequestTokenizer
 from broca.tasks.code import CodeEval, code_tasks, pass_at_k, require_enclosed
-from broca.tasks.sandbox import Sandbox
-from broca.testing import tiny_tokenizer
 
 RIGHT, WRONG = "def f(n):\n    return n + 1", "def f(n):\n    return n - 1"
 TESTS = "assert f(1) == 2\nassert f(2) == 3"
@@ -55,45 +52,24 @@ def test_scores_are_means_over_problems():
     assert results[1][0][1]["result"] == "failed"
 
 
-def test_real_programs_are_scored():
-    """Candidates are executed with their tests."""
-    metric = CodeEval(Sandbox("unsandboxed"))
-    scores, _ = metric.compute(references=[TESTS], predictions=[[RIGHT, WRONG]], k=[1, 2])
-    assert scores == {"pass@1": 0.5, "pass@2": 1.0}
-
-
-def test_problems_without_tests_are_refused():
-    """Fewer tests than problems are refused."""
-    with pytest.raises(ValueError, match="shorter"):
-        CodeEval(CountingSandbox()).compute(references=[TESTS], predictions=[[RIGHT], [RIGHT]])
-
-
-def test_equal_programs_are_executed_once():
-    """A program is executed once, also across calls."""
+def test_programs_are_executed_once_and_together():
+    """`run_ahead` executes the new programs of many scores in one batch; verdicts are kept."""
     sandbox = CountingSandbox()
     metric = CodeEval(sandbox)
-    metric.outcomes(["a", "b", "a"])
-    assert metric.outcomes(["b", "c n + 1"]) == ["failed", "passed"]
-    assert sandbox.batches == [["a", "b"], ["c n + 1"]]
-
-
-def test_programs_of_many_scores_are_executed_together():
-    """`run_ahead` executes the programs of many scores in one batch, whose verdicts are kept."""
-    sandbox = CountingSandbox()
-    metric = CodeEval(sandbox)
+    assert metric.outcomes(["d", "d"]) == ["failed", "failed"]
     scores = []
 
     def scoring(program):
         return lambda: scores.append(metric.outcomes([program])[0])
 
-    computations = [scoring(program) for program in ("a", "b n + 1", "a", "c")]
+    computations = [scoring(program) for program in ("a", "b n + 1", "a", "d")]
     metric.run_ahead(computations)
-    assert sandbox.batches == [["a", "b n + 1", "c"]]
-    assert scores == []
+    assert sandbox.batches == [["d"], ["a", "b n + 1"]]
+    assert scores == ["failed"]
     for computation in computations:
         computation()
-    assert scores == ["failed", "passed", "failed", "failed"]
-    assert len(sandbox.batches) == 1
+    assert scores[1:] == ["failed", "passed", "failed", "failed"]
+    assert len(sandbox.batches) == 2
 
 
 def test_other_metrics_are_the_genuine_ones(monkeypatch):
@@ -110,14 +86,6 @@ def test_other_metrics_are_the_genuine_ones(monkeypatch):
     assert loaded == ["bleu"]
     assert evaluate.load is before
     assert sys.modules["evaluate"] is evaluate
-
-
-def test_code_is_refused_unless_it_is_allowed():
-    """A code task is refused without `allow_code`, also on a second load."""
-    sys.modules.pop("lm_eval.tasks.mbpp.utils", None)
-    for _ in range(2):
-        with pytest.raises(BadInput, match=r"executes code .* off by default.*`allow_code`"):
-            Catalog().load("mbpp", RequestTokenizer(tiny_tokenizer(), max_length=64))
 
 
 def test_task_that_executes_code_by_itself_is_refused():

@@ -9,32 +9,25 @@ from broca.tasks import Catalog, RequestTokenizer
 from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.testing import tiny_tokenizer
 
-TOKENIZER = tiny_tokenizer()
-
-
-REQUESTS = RequestTokenizer(TOKENIZER, max_length=256)
-
-
+REQUESTS = RequestTokenizer(tiny_tokenizer(), max_length=256)
 PROMPTS = [f"{number} and {number} =" for number in range(12)]
 
 
-def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
-    """Items of tasks with different metric functions have equal digests; exact match differs."""
-    rows = [(prompt, " x") for prompt in PROMPTS]
-    tasks = [
-        broca.Task.from_examples(rows, metric=metric)
-        for metric in (lambda output, answer: 0.0, float.__eq__, None)
-    ]
-    first, second, exact = [Catalog().load(task, REQUESTS) for task in tasks]
-    assert item_digests(first, first.items) == item_digests(second, second.items)
-    assert definition_digest(first) != definition_digest(exact)
-    same = Catalog().load(broca.Task.from_examples(list(rows)), REQUESTS)
-    assert item_digests(same, same.items) == item_digests(exact, exact.items)
+ROWS = [(prompt, " x") for prompt in PROMPTS]
 
 
 def loaded(rows, **settings):
     """Returns a benchmark of examples."""
     return Catalog().load(broca.Task.from_examples(rows, **settings), REQUESTS)
+
+
+def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
+    """Items of tasks with different metric functions have equal digests; exact match differs."""
+    metrics = (lambda output, answer: 0.0, float.__eq__, None, None)
+    first, second, exact, same = [loaded(ROWS, metric=metric) for metric in metrics]
+    assert item_digests(first, first.items) == item_digests(second, second.items)
+    assert definition_digest(first) != definition_digest(exact)
+    assert item_digests(same, same.items) == item_digests(exact, exact.items)
 
 
 def test_a_digest_is_of_the_document_and_its_tokens():
@@ -48,20 +41,19 @@ def test_a_digest_is_of_the_document_and_its_tokens():
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("rows", "settings"),
     [
-        lambda rows: loaded([(prompt + "?", answer) for prompt, answer in rows], name="own"),
-        lambda rows: loaded([(prompt, answer + "!") for prompt, answer in rows], name="own"),
-        lambda rows: loaded(rows, name="own", until=("x",)),
-        lambda rows: loaded(rows, name="own", max_new_tokens=3),
-        lambda rows: loaded(rows, name="other"),
+        ([(prompt + "?", answer) for prompt, answer in ROWS], {}),
+        ([(prompt, answer + "!") for prompt, answer in ROWS], {}),
+        (ROWS, {"until": ("x",)}),
+        (ROWS, {"max_new_tokens": 3}),
+        (ROWS, {"name": "other"}),
     ],
     ids=["prompt", "answer", "stop", "length", "name"],
 )
-def test_another_question_has_another_digest(changed):
+def test_another_question_has_another_digest(rows, settings):
     """The digest changes with the prompt, the answer, the stop string, the length and the name."""
-    rows = [(prompt, " x") for prompt in PROMPTS]
-    before, after = loaded(rows, name="own"), changed(rows)
+    before, after = loaded(ROWS, name="own"), loaded(rows, **{"name": "own", **settings})
     assert not set(item_digests(before, before.items)) & set(item_digests(after, after.items))
 
 

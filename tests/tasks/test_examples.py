@@ -1,13 +1,14 @@
-"""Tasks of the user's examples: accepted forms, and refusals with the place of the error."""
+"""Tasks of the user's examples and data sets: accepted forms, and refusals that name the place."""
 
 import json
 
+import datasets
 import numpy as np
 import pytest
 
-import broca
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Catalog, Generation, RequestTokenizer, Task
+from broca.tasks import Catalog, LogLikelihood, RequestTokenizer, Task, TaskOptions
+from broca.tasks.data_sets import read_data_set
 from broca.testing import tiny_tokenizer
 
 PAIRS = [("2 + 2 =", " 4"), ("3 + 3 =", " 6")]
@@ -21,9 +22,8 @@ def write(tmp_path):
 
     def make(*lines):
         path = tmp_path / "own.jsonl"
-        path.write_text(
-            "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-        )
+        texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+        path.write_text("\n".join(texts))
         return path
 
     return make
@@ -31,13 +31,10 @@ def write(tmp_path):
 
 def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
     """Pairs, dictionaries, iterators, files and data sets of the same examples are one task."""
-    import datasets
-
     path = write(ROWS[0], "", ROWS[1])
     forms = [PAIRS, [list(pair) for pair in PAIRS], ROWS, iter(PAIRS), path, str(path)]
-    forms.append(datasets.Dataset.from_list(ROWS))
-    for form in forms:
-        task = broca.Task.from_examples(form)
+    for form in [*forms, np.array(PAIRS), datasets.Dataset.from_list(ROWS)]:
+        task = Task.from_examples(form)
         assert task.examples == tuple(ROWS)
         assert task.kind == "generate_until"
     assert Task.from_examples(path).name == str(path)
@@ -45,26 +42,39 @@ def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
     assert Task.from_examples(PAIRS).name == "examples"
 
 
-@pytest.mark.parametrize("label", [1, " blue", "blue"])
+@pytest.mark.parametrize("label", [1, " blue", "blue", np.array(1), np.int64(1)])
 def test_a_label_is_an_index_or_the_text_of_a_choice(label):
     """A label may be an index, or a choice's text with or without its leading space."""
-    task = Task.from_examples([{**CHOICE, "label": label}])
-    assert (task.kind, task.examples[0]["label"]) == ("multiple_choice", 1)
+    task = Task.from_examples([{**CHOICE, "choices": np.array(CHOICE["choices"]), "label": label}])
+    assert (task.kind, task.examples) == ("multiple_choice", (CHOICE,))
 
 
 def test_class_labels_of_a_data_set_are_indices():
     """A `ClassLabel` column of a data set gives the index."""
-    import datasets
-
+    text = datasets.Value("string")
     features = datasets.Features(
         {
-            "prompt": datasets.Value("string"),
-            "choices": datasets.Sequence(datasets.Value("string")),
+            "prompt": text, "choices": datasets.Sequence(text),
             "label": datasets.ClassLabel(names=["no", "yes"]),
         }
-    )
+    )  # fmt: skip
     rows = datasets.Dataset.from_list([CHOICE], features=features)
     assert Task.from_examples(rows).examples == (CHOICE,)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_are_examples(library):
+    """A DataFrame of pandas or polars holds examples; a cell without a value is no field."""
+    frame = pytest.importorskip(library).DataFrame(
+        {
+            "prompt": ["a?", "b?"], "choices": [["x", "y"], ["x", "y"]],
+            "label": np.array([1, 0]), "answer": [float("nan")] * 2,
+        }
+    )  # fmt: skip
+    assert Task.from_examples(frame).examples == (
+        {"prompt": "a?", "choices": ["x", "y"], "label": 1},
+        {"prompt": "b?", "choices": ["x", "y"], "label": 0},
+    )
 
 
 def test_other_fields_are_kept_and_numbers_written_out():
@@ -98,6 +108,7 @@ def test_wordings_become_examples():
         ({"prompt": "p", "choices": ["a", ""], "label": 0}, "has an empty `choices`"),
         ({"prompt": "p", "choices": ["a", "b"]}, "`label` must be the index .* not None"),
         ({"prompt": "p", "choices": ["a", "b"], "label": 2}, "from 0 to 1, .* not 2"),
+        ({"prompt": "p", "choices": ["a", "b"], "label": True}, "from 0 to 1, .* not True"),
         ({"prompt": "p", "choices": ["a", "b"], "label": "c"}, "not 'c'"),
         (CHOICE, "has `choices`, where those before it have `answer`"),
     ],
@@ -111,15 +122,11 @@ def test_a_bad_line_is_refused_by_its_number(write, line, message):
     assert "\n" not in str(refused.value)
 
 
-def test_a_bad_example_is_refused_by_its_place():
-    """A bad example of a list is refused with its index, which counts from 0."""
+def test_what_holds_no_examples_is_refused(write, tmp_path):
+    """Bad examples of a list, no files, no rows and other types are refused."""
     for content in (("", "a"), ("p",), "text", 7):
         with pytest.raises(BadInput, match=r"^example 1[ :]"):
             Task.from_examples([PAIRS[0], content])
-
-
-def test_what_holds_no_examples_is_refused(write, tmp_path):
-    """A missing file, a folder, text that is not UTF-8, no rows and other types are refused."""
     with pytest.raises(BadInput, match=r"none.jsonl' cannot be read: No such file"):
         Task.from_examples(tmp_path / "none.jsonl")
     with pytest.raises(BadInput, match="cannot be read: Is a directory"):
@@ -151,22 +158,8 @@ def test_settings_are_checked():
         Task(PAIRS)
 
 
-@pytest.mark.parametrize("until", ["\n", ()])
-def test_an_empty_answer_is_right_for_a_model_that_says_nothing_more(until):
-    """An empty answer is right for an empty generation, with the default stop string as well."""
-    examples = [("1 =", "1"), ("stop", " "), ("2 =", "2")]
-    task = Task.from_examples(examples, until=until)
-    assert [example["answer"] for example in task.examples] == ["1", "", "2"]
-    benchmark = Catalog().load(task, RequestTokenizer(tiny_tokenizer(), max_length=128))
-    assert [item.target for item in benchmark.items] == ["1", "", "2"]
-    assert all(item.requests[0].stop for item in benchmark.items)
-    assert [benchmark.score(benchmark.items[1], (Generation(text, 1),)) for text in ("", "x")] == [
-        1,
-        0,
-    ]
-
-
 EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": "ü"}]
+LINES = "\n".join(map(json.dumps, EXAMPLES))
 
 
 @pytest.mark.parametrize(
@@ -175,18 +168,21 @@ EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": "
         ("array.json", json.dumps(EXAMPLES).encode()),
         ("array.jsonl", json.dumps(EXAMPLES, indent=1).encode()),
         ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?,ü\n'.encode()),
-        ("wide.jsonl", "\n".join(map(json.dumps, EXAMPLES)).encode("utf-16")),
-        ("unmarked.jsonl", "\n".join(map(json.dumps, EXAMPLES)).encode("utf-16-le")),
+        ("wide.jsonl", LINES.encode("utf-16")),
+        ("unmarked.jsonl", LINES.encode("utf-16-le")),
         ("semicolons.CSV", 'prompt;answer\n1 + 1 =;" 2"\né?;ü\n'.encode("utf-8-sig")),
         ("tabs.tsv", "prompt\tanswer\n1 + 1 =\t 2\né?\tü\n".encode()),
-        ("lines.ndjson", "\n".join(map(json.dumps, EXAMPLES)).encode()),
+        ("lines.ndjson", LINES.encode()),
     ],
 )
 def test_arrays_tables_and_utf_16_are_examples(tmp_path, name, content):
-    """A JSON array, a CSV table and UTF-16 text hold the same examples as JSON lines."""
-    (tmp_path / name).write_bytes(content)
-    assert list(Task.from_examples(tmp_path / name).examples) == EXAMPLES
-    assert Catalog().is_own(str(tmp_path / name))
+    """Arrays, tables and UTF-16 hold the same examples as JSON lines, for `data:` too."""
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert list(Task.from_examples(path).examples) == EXAMPLES
+    assert Catalog().is_own(str(path))
+    read = [(row["prompt"], row["answer"]) for row in read_data_set(f"data:{path}").examples]
+    assert read == [("1 + 1 =", " 2"), ("é?", " ü")]
 
 
 def test_a_table_has_choices_as_arrays(tmp_path):
@@ -205,19 +201,14 @@ def test_a_table_has_choices_as_arrays(tmp_path):
         ("archive.zip", b"PK\x03\x04", "a zip archive or an Excel table"),
         ("t.parquet", b"PAR1\x15\x04", "a Parquet file"),
         ("h.jsonl", b"<!DOCTYPE html>\n<html>", "HTML or XML"),
-        ("s.jsonl", b'{"prompt": "\\ud800", "answer": "a"}', "half of a pair of surrogates"),
         (
-            "p2.jsonl",
+            "s.jsonl",
             b'{"prompt": "a", "answer": "b", "paraphrases": ["\\ud800"]}',
             "`paraphrases` holds half of a pair of surrogates",
         ),
         ("o.json", b'{"data": [{"prompt": "a"}], "version": 1}', r"\(it has data, version\)"),
         ("n.csv", b"1 + 1 =,2\n2 + 2 =,4\n", r"has no `prompt` \(it has 1 \+ 1 =, 2\)"),
-        (
-            "i.csv",
-            b'prompt,choices,label\np,"[""1"", ""2""]",1\n',
-            "the index of one choice and the text of another",
-        ),
+        ("i.csv", b'prompt,choices,label\np,"[""1"", ""2""]",1\n', "the text of another"),
         ("c.csv", b"prompt,answer\none\n", "another number of fields"),
         ("a.json", b'[{"prompt": "a"', "is not a JSON array"),
     ],
@@ -230,24 +221,89 @@ def test_other_files_are_said_to_be_what_they_are(tmp_path, name, content, messa
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_data_frames_are_examples(library):
-    """A DataFrame of pandas or polars, with NumPy labels and arrays, holds examples."""
-    frame = pytest.importorskip(library).DataFrame(
-        {"prompt": ["a?", "b?"], "choices": [["x", "y"], ["x", "y"]], "label": np.array([1, 0])}
-    )
-    task = Task.from_examples(frame)
-    assert [example["label"] for example in task.examples] == [1, 0]
-    assert task.examples[0]["choices"] == ["x", "y"]
+SCHEMAS = {
+    "gsm8k": (
+        {"question": "Two and two?", "answer": "2 + 2 = <<2+2=4>>4\n#### 4"},
+        [("Question: Two and two?\nAnswer:", "2 + 2 = 4\n#### 4")],
+    ),
+    "metamath": (
+        {"query": "Two?", "response": "Two. The answer is: 2", "type": "GSM_Rephrased"},
+        [("Question: Two?\nAnswer:", "Two. The answer is: 2")],
+    ),
+    "counterfact": (
+        {
+            "requested_rewrite": {
+                "prompt": "The mother tongue of {} is", "subject": "Ada",
+                "target_new": {"str": "French"}, "target_true": {"str": "English"},
+            },
+            "paraphrase_prompts": ["So it rained. Ada, a native", "Ada spoke the language"],
+        },
+        [
+            ("The mother tongue of Ada is", "English"),
+            ("So it rained. Ada, a native", "English"),
+            ("Ada spoke the language", "English"),
+        ],
+    ),
+    "zsre": (
+        {
+            "subject": "Ada", "src": "Where was Ada born?", "pred": "Paris",
+            "rephrase": "What is Ada's place of birth?", "alt": "Rome", "answers": ["London"],
+        },
+        [("Where was Ada born?", "London"), ("What is Ada's place of birth?", "London")],
+    ),
+    "emotion": ({"text": "i feel fine", "label": "joy"}, [("i feel fine\nLabel:", "joy")]),
+    "code": ({"problem": "add two numbers", "solution": "a + b"}, [("add two numbers", "a + b")]),
+}  # fmt: skip
 
 
-def test_nothing_in_a_data_frame_and_arrays_of_numpy(tmp_path):
-    """A cell without a value is no field, and arrays are pairs and labels."""
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"prompt": ["a?"], "answer": ["b"], "choices": [float("nan")]})
-    assert Task.from_examples(frame).examples == ({"prompt": "a?", "answer": "b"},)
-    assert (
-        Task.from_examples(np.array([["a?", "b"]])).examples == Task.from_examples(frame).examples
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_known_columns_become_examples(write, name):
+    """Columns of every schema become prompts, answers and paraphrases with one content."""
+    row, expected = SCHEMAS[name]
+    fields = {"prompt": "problem", "answer": "solution"} if name == "code" else {}
+    worded = read_data_set(f"data:{write(row)}", fields=fields).by_wording().examples
+    assert [(e["prompt"], e["answer"]) for e in worded] == [(p, f" {a}") for p, a in expected]
+    assert len({example["content"] for example in worded}) == 1
+
+
+def test_a_data_set_is_a_task_of_the_catalog(write):
+    """An item of a data set asks whether the answer, after a space, is the greedy one."""
+    name = f"data:{write(*[{'prompt': f'p{n}', 'answer': f'a{n}'} for n in range(12)])}"
+    tokenizer = RequestTokenizer(tiny_tokenizer(), max_length=64)
+    catalog = Catalog()
+    benchmark = catalog.load(name, tokenizer)
+    assert (benchmark.name, benchmark.metric, len(benchmark.items)) == (name, "acc", 12)
+    item = benchmark.items[3]
+    assert item.requests == (tokenizer.loglikelihood("p3", " a3"),)
+    assert benchmark.score(item, [LogLikelihood(-1.0, True)]) == 1.0
+    assert benchmark.score(item, [LogLikelihood(-1.0, False)]) == 0.0
+    assert benchmark.margin(item).requests == item.requests
+    assert benchmark.document(item)["content"] == "p3"
+    assert len(catalog.load(name, tokenizer, options=TaskOptions(limit=5)).items) == 5
+
+
+def test_class_labels_are_named(tmp_path):
+    """The answers of a data set with class labels are the labels' names."""
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
     )
-    labelled = {"prompt": "a?", "choices": np.array(["x", "y"]), "label": np.array(1)}
-    assert Task.from_examples([labelled]).examples[0]["label"] == 1
+    data = datasets.Dataset.from_dict({"text": ["good film"], "label": [1]}, features=features)
+    (tmp_path / "imdb").mkdir()
+    data.to_parquet(tmp_path / "imdb" / "train.parquet")
+    (example,) = read_data_set(f"data:{tmp_path}/imdb").examples
+    assert example["answer"] == " pos"
+
+
+def test_data_that_cannot_be_read_are_refused(write):
+    """Unknown columns, wrong fields, no rows and an unknown data set; an empty answer is none."""
+    other = str(write({"a": 1, "b": 2}))
+    with pytest.raises(BadInput, match="`fields`"):
+        read_data_set(other)
+    with pytest.raises(BadInput, match="has the columns"):
+        read_data_set(other, fields={"prompt": "a", "answer": "c"})
+    with pytest.raises(BadInput, match="could not be read"):
+        read_data_set("data:nobody/has-this")
+    with pytest.raises(TaskUnusable, match="has no rows"):
+        read_data_set(str(write("")))
+    (example,) = read_data_set(str(write({"prompt": "q", "answer": " "}))).examples
+    assert example["answer"] == ""

@@ -72,15 +72,6 @@ def test_the_right_answer_alone():
     assert Margin((first, second), None).gold_alone() is None
 
 
-def test_function_is_read_from_a_file(tmp_path):
-    """`FILE.py:FUNCTION` is loaded; `gold` is no function."""
-    file = tmp_path / "answers.py"
-    file.write_text("def answer(document):\n    return document['answer'] * 2\n")
-    function = reference_of(TaskOptions(reference=f"{file}:answer"))
-    assert function({"answer": "ab"}) == "abab"
-    assert reference_of(TaskOptions(reference="gold")) == "gold"
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -90,8 +81,11 @@ def test_function_is_read_from_a_file(tmp_path):
         ("a.py:f", "def f(:", "could not be run: SyntaxError"),
     ],
 )
-def test_files_without_the_function_are_refused(tmp_path, name, text, message):
-    """A missing file or function is refused; the message names the cause."""
+def test_the_function_is_read_from_its_file(tmp_path, name, text, message):
+    """`FILE.py:FUNCTION` is loaded; a missing file or function is refused with the cause."""
+    (tmp_path / "answers.py").write_text("def answer(document):\n    return document['a'] * 2\n")
+    function = reference_of(TaskOptions(reference=f"{tmp_path}/answers.py:answer"))
+    assert function({"a": "ab"}) == "abab"
     if text is not None:
         (tmp_path / name.partition(":")[0]).write_text(text)
     with pytest.raises(BadInput, match=message):

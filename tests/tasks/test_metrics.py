@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.errors import TaskUnusable
-from broca.tasks import LogLikelihood, RequestTokenizer
+from broca.tasks import Catalog, LogLikelihood, RequestTokenizer
 from broca.tasks.metrics import choose_metric, full_metric_names, scored_group
 from broca.testing import tiny_tokenizer
 
@@ -98,3 +98,11 @@ def test_metrics_of_the_whole_task_alone_are_refused(catalog):
     (task,), _ = catalog.harness_tasks("choice")
     with pytest.raises(TaskUnusable, match="is not a number for a single item"):
         choose_metric(task, "acc").number((1, 2), "item 3")
+
+
+def test_chance_is_one_over_the_choices():
+    """A score within one-sided 95 % of guessing is at chance; of generations only 0 is."""
+    choice, generated = (Catalog().load(name, TOKENIZER) for name in ("mc_biology", "addition"))
+    assert (choice.chance, generated.chance) == (0.25, 0.0)
+    assert [choice.at_chance(score, items=300) for score in (0.28, 0.35)] == [True, False]
+    assert [generated.at_chance(score, items=300) for score in (0.0, 0.01)] == [True, False]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from harness_tasks import write_tasks
 from independent import plain_generation, plain_loglikelihood
 
 import broca
@@ -111,10 +112,9 @@ def test_a_function_scores_outputs(tiny, continuations):
     def weighted(output, document):
         return document["weight"] if output.startswith(document["answer"]) else -1
 
-    catalog = Catalog()
     for function, expected in [
         (overlap, [1.0] * 12),
-        (weighted, [number / 10 for number in range(12)]),
+        (weighted, [row["weight"] for row in rows]),
         (lambda output, answer: len(output) > 100, [0.0] * 12),
     ]:
         task = broca.Task.from_examples(rows, metric=function, max_new_tokens=9)
@@ -122,54 +122,53 @@ def test_a_function_scores_outputs(tiny, continuations):
         assert benchmark.rescored
         assert answered(tiny, benchmark)[0] == expected
     assert benchmark.metric == "lambda"
-    assert not catalog.load(broca.Task.from_examples(rows), REQUESTS).rescored
+    assert not Catalog().load(broca.Task.from_examples(rows), REQUESTS).rescored
 
 
-def test_a_function_of_choices_gets_the_likeliest_as_text():
-    """For choices, a metric function gets the texts of the likeliest and the right choice."""
-    calls = []
+def test_a_function_scores_choices_and_a_task_of_a_file(tmp_path):
+    """A function gets the texts of choices, and replaces a file's metrics, except perplexities."""
 
-    def note(output, answer):
-        calls.append((output, answer))
-        return 0.5
-
-    rows = [{"prompt": "p", "choices": [" a", " b"], "label": 0}] * 8
-    benchmark = Catalog().load(broca.Task.from_examples(rows, metric=note), REQUESTS)
-    outputs = [LogLikelihood(-2.0, False), LogLikelihood(-1.0, False)]
-    assert benchmark.score(benchmark.items[0], outputs) == 0.5
-    assert calls == [(" b", " a")]
-
-
-def test_a_function_scores_a_task_of_a_file(tmp_path):
-    """A function replaces the metrics of a task file, except for perplexity tasks."""
-    from harness_tasks import write_tasks
-
-    write_tasks(tmp_path)
-
-    def length(output, answer):
+    def joined(output, answer):
         assert answer.strip()
-        return float(len(output))
+        return len(output) + len(answer) / 100
 
-    catalog = Catalog(tmp_path)
-    benchmark = catalog.load(broca.Task("generation", metric=length), REQUESTS)
-    assert (benchmark.metric, benchmark.rescored) == ("length", True)
-    assert benchmark.score(benchmark.items[0], [Generation("the whole text", 3)]) == 14.0
-    with pytest.raises(
-        TaskUnusable, match="requests loglikelihood_rolling, which gives a function"
-    ):
-        catalog.load(broca.Task("rolling", metric=length), REQUESTS)
+    rows = [{"prompt": "p", "choices": [" a", " bc"], "label": 0}] * 8
+    benchmark = Catalog().load(broca.Task.from_examples(rows, metric=joined), REQUESTS)
+    outputs = [LogLikelihood(-2.0, False), LogLikelihood(-1.0, False)]
+    assert benchmark.score(benchmark.items[0], outputs) == 3.02
+    catalog = Catalog(write_tasks(tmp_path))
+    benchmark = catalog.load(broca.Task("generation", metric=joined), REQUESTS)
+    assert (benchmark.metric, benchmark.rescored) == ("joined", True)
+    assert int(benchmark.score(benchmark.items[0], [Generation("the whole text", 3)])) == 14
+    with pytest.raises(TaskUnusable, match="loglikelihood_rolling, which gives a function"):
+        catalog.load(broca.Task("rolling", metric=joined), REQUESTS)
 
 
-def test_a_function_that_fails_or_gives_no_number_is_named():
-    """A function that raises or returns no number is refused in one line with its name."""
-    rows = [("p", "a")] * 8
-    for function, message in [
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
         (lambda output, answer: 1 / 0, "'lambda' .* failed on output 'x': ZeroDivisionError"),
         (lambda output, answer: None, "is not a number for a single item"),
-    ]:
-        benchmark = Catalog().load(broca.Task.from_examples(rows, metric=function), REQUESTS)
-        with pytest.raises(TaskUnusable, match=message):
-            benchmark.score(benchmark.items[0], [Generation("x", 1)])
+        (lambda output, answer: float("nan"), "is NaN: it must be a finite number"),
+    ],
+)
+def test_a_function_that_fails_or_gives_no_number_is_named(function, message):
+    """A function that raises or returns no number is refused in one line with its name."""
+    task = broca.Task.from_examples([("p", "a")] * 8, metric=function)
+    benchmark = Catalog().load(task, REQUESTS)
+    with pytest.raises(TaskUnusable, match=message):
+        benchmark.score(benchmark.items[0], [Generation("x", 1)])
+
+
+@pytest.mark.parametrize("until", ["\n", ()])
+def test_an_empty_answer_is_right_for_a_model_that_says_nothing_more(until):
+    """An empty answer is right for an empty generation, with the default stop string as well."""
+    task = broca.Task.from_examples([("1 =", "1"), ("stop", " "), ("2 =", "2")], until=until)
+    benchmark = Catalog().load(task, REQUESTS)
+    assert [item.target for item in benchmark.items] == ["1", "", "2"]
+    assert all(item.requests[0].stop for item in benchmark.items)
+    scores = [benchmark.score(benchmark.items[1], (Generation(text, 1),)) for text in ("", "x")]
+    assert scores == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -201,43 +200,40 @@ SUMS = [(f"{a} + {b} =", f" {a + b}") for a in range(3) for b in range(9)]
 
 
 @pytest.mark.parametrize(
-    "examples",
+    ("examples", "questions"),
     [
-        SUMS * 4,
-        [(prompt, answer + end) for prompt, answer in SUMS for end in ("", ".", "!", "?")],
-        [(prompt + end, answer) for prompt, answer in SUMS for end in ("", " ", "\n", "  ")],
-        [
-            {"prompt": prompt, "choices": choices, "label": answer}
-            for prompt, answer in SUMS
-            for choices in ([answer, " x"], [" x", answer]) * 2
-        ],
+        (SUMS * 4, 27),
+        ([(prompt, answer + end) for prompt, answer in SUMS for end in ("", ".", "!", "?")], 27),
+        ([(prompt + end, answer) for prompt, answer in SUMS for end in ("", " ", "\n", "  ")], 27),
+        (
+            [
+                {"prompt": prompt, "choices": choices, "label": answer}
+                for prompt, answer in SUMS
+                for choices in ([answer, " x"], [" x", answer]) * 2
+            ],
+            27,
+        ),
+        (
+            [
+                {"prompt": "Which is larger?", "choices": [f" {n}", f" {n + 1}"], "label": 1}
+                for n in range(108)
+            ],
+            108,
+        ),
     ],
-    ids=["copies", "answers", "white space", "order of choices"],
+    ids=["copies", "answers", "white space", "order of choices", "choices are the question"],
 )
-def test_documents_that_ask_the_same_are_on_one_side_of_the_split(examples):
-    """Of 27 sums that are given four times, none is on two sides; the note counts the others."""
-    task = broca.Task.from_examples(examples, name="sums")
-    benchmark = Catalog().load(task, REQUESTS)
+def test_documents_that_ask_the_same_are_on_one_side_of_the_split(examples, questions):
+    """Of 27 sums that are given four times, none is on two sides; other choices ask otherwise."""
+    benchmark = Catalog().load(broca.Task.from_examples(examples, name="sums"), REQUESTS)
     split = benchmark.split(items=100, seed=0)
-    sides = [
-        {benchmark.items[place].prompt.strip() for place in places}
-        for places in (split.locate, split.confirm, split.report)
-    ]
-    assert sum(map(len, sides)) == len(set.union(*sides)) == 27
-    assert sum(map(len, (split.locate, split.confirm, split.report))) == 27
-    assert any("81 of 108 documents" in note for note in benchmark.notes)
-
-
-def test_choices_with_one_prompt_are_other_questions():
-    """Documents with one prompt and other choices are all kept: the choices are the question."""
-    examples = [
-        {"prompt": "Which is larger?", "choices": [f" {n}", f" {n + 1}"], "label": 1}
-        for n in range(12)
-    ]
-    benchmark = Catalog().load(broca.Task.from_examples(examples), REQUESTS)
-    split = benchmark.split(items=100, seed=0)
-    assert sum(map(len, (split.locate, split.confirm, split.report))) == 12
-    assert not benchmark.notes
+    places = [*split.locate, *split.confirm, *split.report]
+    assert len(places) == questions
+    prompts = {benchmark.items[place].prompt.strip() for place in places}
+    assert len(prompts) == (27 if questions == 27 else 1)
+    assert [note.split(" documents")[0] for note in benchmark.notes] == (
+        ["81 of 108"] if questions == 27 else []
+    )
 
 
 def test_choices_and_answers_are_turns_of_a_chat_template():

@@ -18,8 +18,8 @@ from broca.errors import BrocaError
 from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel
-from broca.tasks import Catalog, Generation, RequestTokenizer
-from broca.tasks.catalog import PAPER_GROUPS, PAPER_TASKS
+from broca.runs.task_sets import other_tasks
+from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, Generation, RequestTokenizer, code
 from broca.tasks.code import code_tasks
 from broca.tasks.task_index import TaskEntries, harness_entry
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -166,8 +166,6 @@ def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
 
 def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
     """The executor calls the sandbox once for all rows of a plan."""
-    from broca.tasks import code
-
     benchmark = benchmarks("mbpp")
     batches = []
     genuine = code.Sandbox.run_all
@@ -195,8 +193,6 @@ def test_code_tasks_are_refused_by_default(name, data):
 
 def test_general_among_the_others_stands_for_its_members():
     """`general` among other tasks is replaced by its members without the task itself."""
-    from broca.runs.task_sets import other_tasks
-
     names = other_tasks("boolq", "general,gsm8k,mmlu", "some/model", Catalog())
     assert names == ("hellaswag", "arc_challenge", "mmlu", "gsm8k")
     assert other_tasks("gsm8k", ["general"], "some/model", Catalog()) == PAPER_GROUPS["general"]

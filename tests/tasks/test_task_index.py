@@ -113,7 +113,11 @@ def test_the_file_that_cannot_be_read_is_named(folder, tokenizer, task, error, m
 
 
 def test_folder_of_broken_files_is_refused(tmp_path):
-    """A folder whose only file has a syntax error is refused with the line of the error."""
+    """A folder whose only task file has an error, or is a folder, is refused with its name."""
     (tmp_path / "broken.yaml").write_text("task: [")
     with pytest.raises(TaskUnusable, match=r"broken\.yaml' cannot be read: line \d"):
+        Catalog(tmp_path)
+    (tmp_path / "broken.yaml").unlink()
+    (tmp_path / "good.yaml").mkdir()
+    with pytest.raises(TaskUnusable, match=r"good\.yaml' cannot be read"):
         Catalog(tmp_path)

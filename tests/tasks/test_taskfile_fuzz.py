@@ -126,10 +126,3 @@ def test_names_that_are_no_text_are_said(folder, tokenizer, changes, message):
     """A name that YAML reads as a number, a boolean or null is refused."""
     with pytest.raises(TaskUnusable, match=message):
         read(folder, tokenizer, written(folder, changes))
-
-
-def test_a_folder_named_as_a_task_file_is_refused(tmp_path):
-    """A folder whose name is that of a task file is refused."""
-    (tmp_path / "good.yaml").mkdir()
-    with pytest.raises(TaskUnusable, match=r"good\.yaml' cannot be read"):
-        Catalog(tmp_path)

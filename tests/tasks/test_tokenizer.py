@@ -25,21 +25,23 @@ def harness():
 
 @pytest.mark.parametrize(
     ("context", "continuation"),
-    [("2 + 2 =", " 4"), ("a trailing space ", "moves"), ("two  ", "a b"), ("é", "ü € x")],
+    [
+        ("2 + 2 =", " 4"),
+        ("a trailing space ", "moves"),
+        ("two  ", "a b"),
+        ("é", "ü € x"),
+        ("", "a"),
+    ],
 )
 def test_pairs_are_cut_as_lm_eval_cuts_them(harness, tokenizer, context, continuation):
-    """Spaces at the end of a context belong to the continuation."""
+    """Spaces at the end of a context move to the continuation; the prefix stands for nothing."""
     request = tokenizer.loglikelihood(context, continuation)
-    before, after = harness._encode_pair(context, continuation)
+    if context:
+        before, after = harness._encode_pair(context, continuation)
+    else:
+        before, after = [harness.prefix_token_id], tiny_tokenizer().encode(continuation)
     assert (list(request.context), list(request.continuation)) == (before, after)
     assert (request.kind, request.cut) == ("loglikelihood", 0)
-
-
-def test_without_a_context_the_prefix_token_stands_first(harness, tokenizer):
-    """An empty context becomes lm-eval's prefix token."""
-    request = tokenizer.loglikelihood("", "abc")
-    assert request.context == (harness.prefix_token_id,)
-    assert list(request.continuation) == tiny_tokenizer().encode("abc")
 
 
 def test_what_does_not_fit_is_cut_from_the_left():
