@@ -4,8 +4,7 @@ import pytest
 
 from broca.models import GatedModel
 from broca.neurons.items import example_tasks, with_golds
-from broca.neurons.neuron_model import NeuronModel
-from broca.neurons.neuron_run import NeuronRun
+from broca.neurons.neuron_run import NeuronModel, NeuronRun
 from broca.options import RuleOptions
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace

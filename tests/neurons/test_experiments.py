@@ -7,23 +7,23 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons.experiments import crossed, enhanced, erased, moved
-from broca.neurons.selection import EMPTY, item_set
+from broca.neurons.methods import EMPTY
 from broca.options import DrawOptions, RuleOptions, TrainingOptions
 
 RULE = RuleOptions(count=6, steps=3)
 
 
-def test_each_item_is_moved_with_its_own_neurons(neurons, ask):
+def test_each_item_is_moved_with_its_own_neurons(ask):
     """The mean change by located neurons equals erasing each item's set by hand."""
     run = ask(letters(4), letters(3, name="unrelated", start=9), rule=RULE)
     both = {"unrelated": run.places("unrelated"), "factors": (0.0, 2.0)}
     result = moved(run, "letters", DrawOptions(draws=2), **both)
     assert [factor.factor for factor in result.moved] == [0.0, 2.0]
     assert (result.items, result.empty, result.draws) == (4, 0, 2)
-    changes, places = [], run.places("letters")
-    for place, item in zip(places, run.item_scores(places).scores, strict=True):
-        sets = [EMPTY, item_set(item, neurons.layers, RULE)]
-        before, after = np.exp(run.scaled(np.array([place]), sets).log_probability[:, 0])
+    changes = []
+    for place, columns in zip(run.places("letters"), run.item_sets("letters"), strict=True):
+        scaled = run.scaled(np.array([place]), [EMPTY, columns])
+        before, after = np.exp(scaled.log_probability[:, 0])
         changes.append(after - before)
     assert result.moved[0].located.value == pytest.approx(np.mean(changes), rel=1e-3)
     assert result.moved[0].unrelated is not None

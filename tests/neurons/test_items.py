@@ -1,17 +1,27 @@
-"""Items of the neuron verbs: the common split, gold answers alone, data sets and examples."""
+"""Items of the neuron verbs: splits, gold answers, data sets, paraphrases and pairs."""
 
 import json
+import re
 
 import pytest
 from neurons.conftest import letters
 
-from broca.errors import TaskUnusable
-from broca.neurons.items import example_tasks, left_out, neuron_tasks
+from broca.errors import BadInput, TaskUnusable
+from broca.neurons.items import (
+    PARAPHRASED,
+    ItemPair,
+    capitals,
+    example_tasks,
+    examples_by_wording,
+    neuron_tasks,
+    read_pairs,
+    shipped_pairs,
+)
 from broca.options import DataOptions, RunOptions, TaskOptions
 from broca.runs.run import Run
 from broca.runs.task_sets import TaskSet
 from broca.runs.workspace import Workspace
-from broca.tasks import Catalog, RequestTokenizer
+from broca.tasks import Benchmark, Catalog, RequestTokenizer
 
 
 def cut(model, parts, *, max_length=None, **options):
@@ -63,23 +73,92 @@ def test_data_sets_are_read_and_shortened(reference, tmp_path):
     assert all(benchmark.cut_items == 9 for benchmark, _ in cropped.bank)
 
 
-def test_examples_are_located_on_whole(neurons):
-    """All examples of a task of examples are used to locate neurons."""
-    tasks = example_tasks(neurons.model, letters(3))
-    assert tasks.places["locate"]["letters"].tolist() == [0, 1, 2]
-
-
 def test_items_without_gold_answers_are_left_out(neurons, monkeypatch):
     """Items without gold answers are counted in a note; a task that has no others is refused."""
-    from broca.tasks import Benchmark
-
     original = Benchmark.margin
     monkeypatch.setattr(
         Benchmark, "margin", lambda self, item: original(self, item) if item.number else None
     )
     tasks = example_tasks(neurons.model, letters(3))
     assert tasks.places["locate"]["letters"].tolist() == [1, 2]
-    assert left_out(tasks) == ("1 items of letters were left out: they have no gold answer",)
+    assert tasks.notes == ("1 items of letters were left out: they have no gold answer",)
     monkeypatch.setattr(Benchmark, "margin", lambda self, item: None)
     with pytest.raises(TaskUnusable, match="has a gold answer"):
         example_tasks(neurons.model, letters(3))
+
+
+@pytest.mark.parametrize("task", PARAPHRASED)
+def test_paraphrases_share_content_and_differ_in_wording(task):
+    """Every content has four different prompts, and the seed determines the items."""
+    examples = examples_by_wording(task, contents=6, wordings=4, seed=1).examples
+    assert examples == examples_by_wording(task, contents=6, wordings=4, seed=1).examples
+    assert examples != examples_by_wording(task, contents=6, wordings=4, seed=2).examples
+    groups = {}
+    for example in examples:
+        groups.setdefault(example["content"], []).append(example)
+    assert len(groups) == 6
+    for group in groups.values():
+        for field in ("prompt", "wording"):
+            assert len({example[field] for example in group}) == 4
+
+
+def test_answers_are_right():
+    """Sums, right options and capitals are correct in every wording."""
+    for example in examples_by_wording("addition", contents=5).examples:
+        assert sum(map(int, re.findall(r"\d+", example["prompt"]))) == int(example["answer"])
+    rights = {}
+    for example in examples_by_wording("mc_chemistry", contents=5).examples:
+        options = dict(re.findall(r"([ABCD]) (\S+)", example["prompt"].split(" : ")[0]))
+        rights.setdefault(example["content"], set()).add(options[example["answer"].strip()])
+    assert all(len(right) == 1 for right in rights.values())
+    capital_of = capitals()
+    assert len(capital_of) == 169
+    assert (capital_of["france"], capital_of["new zealand"]) == ("paris", "wellington")
+    for example in examples_by_wording("capitals", contents=5).examples:
+        assert capital_of[example["content"]] == example["answer"].strip()
+        assert example["content"] in example["prompt"]
+
+
+def test_pairs_share_what_they_say():
+    """The first word is the capability and the others are the content; pairs differ as labelled."""
+    pairs = shipped_pairs(count=9, seed=3)
+    assert pairs == shipped_pairs(count=9, seed=3)
+    for pair in pairs:
+        first, second = (prompt.split() for prompt, _ in (pair.first, pair.second))
+        same_content = sorted(first[1:]) == sorted(second[1:])
+        if pair.relation == "same capability, other content":
+            assert first[0] == second[0]
+            assert not same_content
+            assert len(first) == len(second)
+        elif pair.relation == "same content, other capability":
+            assert (first[0], second[0], same_content) == ("sort", "reverse", True)
+        elif pair.relation == "same capability and content, other wording":
+            assert pair.first[1] == pair.second[1]
+        else:
+            assert pair.relation == "other capability and content"
+            assert first[0] != second[0]
+            assert not same_content
+    assert len(pairs) == 36
+
+
+@pytest.mark.parametrize(
+    ("task", "contents", "message"), [("sorting", 5, "use capitals"), ("capitals", 1, "at least 2")]
+)
+def test_tasks_without_paraphrases_are_refused(task, contents, message):
+    """The message names the tasks with paraphrases or the limit of the count."""
+    with pytest.raises(BadInput, match=message):
+        examples_by_wording(task, contents=contents)
+
+
+def test_pairs_are_read_or_refused(tmp_path):
+    """A line has a relation and two items; broken lines and empty files are refused."""
+    file = tmp_path / "pairs.jsonl"
+    items = {place: {"prompt": "say a", "answer": "A"} for place in ("first", "second")}
+    file.write_text(json.dumps({"relation": "same", **items}))
+    assert read_pairs(file) == [ItemPair("same", ("say a", " A"), ("say a", " A"))]
+    for content, message in (('{"relation": "same"}', "line 1"), ("", "is empty")):
+        file.write_text(content)
+        with pytest.raises(BadInput, match=message):
+            read_pairs(file)
+    with pytest.raises(BadInput, match="more than"):
+        shipped_pairs(count=100_000)

@@ -1,4 +1,4 @@
-"""Every method selects neurons by its definition."""
+"""Rules, random sets and methods select neurons by their definitions."""
 
 import subprocess
 import sys
@@ -9,9 +9,93 @@ import pytest
 from neurons.conftest import letters
 
 from broca.errors import BadInput
-from broca.neurons.methods import NEURON_METHODS, choose_neurons
+from broca.neurons.methods import (
+    NEURON_METHODS,
+    choose_neurons,
+    commonality_set,
+    item_set,
+    random_sets,
+    standardized,
+)
 from broca.neurons.neuron_run import NeuronRun
-from broca.options import RuleOptions
+from broca.options import DrawOptions, RuleOptions
+
+LAYERS = np.repeat([0, 1], 50)
+
+
+def scores(**high):
+    """Noise of standard deviation about 1, with some neurons raised."""
+    values = np.random.default_rng(0).normal(size=100)
+    for neuron, value in high.items():
+        values[int(neuron[1:])] = value
+    return values
+
+
+def test_rule_is_mean_plus_sigma_deviations():
+    """Exactly the neurons above mean + sigma standard deviations are selected."""
+    values = scores(n3=30.0, n70=12.0)
+    bound = values.mean() + 2.5 * values.std()
+    assert (
+        item_set(values, LAYERS, RuleOptions(sigma=2.5)).tolist()
+        == np.flatnonzero(values > bound).tolist()
+    )
+
+
+def test_scope_layer_judges_each_layer_by_itself():
+    """A neuron that is ordinary among all neurons is selected in a quiet layer."""
+    values = np.concatenate([scores()[:50] * 100, scores()[50:]])
+    values[60] = 20.0
+    assert 60 not in item_set(values, LAYERS, RuleOptions(sigma=4))
+    assert 60 in item_set(values, LAYERS, RuleOptions(sigma=4, scope="layer"))
+    for layer in (0, 1):
+        standard = standardized(values, LAYERS, "layer")[layer == LAYERS]
+        assert abs(standard.mean()) < 1e-9
+        assert standard.std() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "columns"),
+    [
+        ({}, [8]),
+        ({"aggregate": "vote"}, [5]),
+        ({"aggregate": "vote", "share": 0.05}, [5, 8]),
+        ({"aggregate": "vote", "count": 1}, [5]),
+    ],
+)
+def test_vote_counts_items_and_mean_weighs_them(rule, columns):
+    """A single loud item decides the mean and not the vote."""
+    items = np.stack([scores(n5=20.0) for _ in range(9)] + [scores(n8=1e4)])
+    scored, selected = commonality_set(items, LAYERS, RuleOptions(sigma=5, **rule))
+    assert selected.tolist() == columns
+    assert set(columns) <= set(np.argsort(-scored)[:2].tolist())
+
+
+def test_count_takes_the_highest():
+    """The `count` highest scores are selected regardless of sigma, sorted by column."""
+    assert item_set(scores(n40=9.0, n7=8.0), LAYERS, RuleOptions(count=2)).tolist() == [7, 40]
+
+
+def test_constant_scores_select_no_neuron():
+    """Constant scores select no neuron and do not divide by zero."""
+    assert not len(item_set(np.ones(100), LAYERS, RuleOptions()))
+
+
+@pytest.mark.parametrize("matching", ["size", "layer"])
+def test_random_sets_match_and_avoid_the_located(matching):
+    """Random sets have the same size, are disjoint from the located, differ and are repeatable."""
+    like, layers = np.array([0, 1, 2, 60, 199]), np.repeat([0, 1, 2, 3], 50)
+    sets = random_sets(like, layers, DrawOptions(draws=5, matching=matching), seed=0)
+    for columns in sets:
+        assert len(columns) == len(set(columns.tolist())) == 5
+        assert not set(columns.tolist()) & set(like.tolist())
+        if matching == "layer":
+            assert np.bincount(layers[columns], minlength=4).tolist() == [3, 1, 0, 1]
+    assert len({columns.tobytes() for columns in sets}) == 5
+    again = random_sets(like, layers, DrawOptions(draws=3, matching=matching), seed=0)
+    assert all(np.array_equal(first, second) for first, second in zip(again, sets, strict=False))
+    with pytest.raises(BadInput, match="raise `sigma`"):
+        random_sets(np.arange(150), layers, DrawOptions(draws=1), seed=0)
+
 
 RULE = RuleOptions(count=6, steps=3)
 

@@ -1,6 +1,5 @@
 """Overlaps of located sets: of paraphrases, of pairs of items, and of halves of data sets."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,20 +7,19 @@ import pytest
 from neurons.conftest import letters
 
 from broca.errors import BadInput
-from broca.neurons.overlaps import RELATIONS, decoupled, overlapped, reworded
-from broca.neurons.paraphrases import ItemPair, read_pairs, task_of
-from broca.neurons.selection import item_set, shared
+from broca.neurons.items import ItemPair, task_of
+from broca.neurons.methods import EMPTY
+from broca.neurons.overlaps import RELATIONS, decoupled, overlapped, reworded, shared
 from broca.options import RuleOptions
 
 RULE = RuleOptions(count=6, steps=3)
 
 
-def test_paraphrases_are_compared_as_they_say(neurons, ask):
+def test_paraphrases_are_compared_as_they_say(ask):
     """The overlap of paraphrases is the mean over contents, recomputed from the items' sets."""
     run = ask(letters(8), rule=RULE)  # four contents in two wordings
     fidelity = reworded(run, "letters")
-    scores = run.item_scores(run.places("letters")).scores
-    sets = [item_set(item, neurons.layers, RULE) for item in scores]
+    sets = run.item_sets("letters")
     same = [shared(sets[2 * c], sets[2 * c + 1], neurons=128).iou for c in range(4)]
     assert tuple(agreement.pairs for agreement in fidelity.agreements) == RELATIONS
     assert fidelity.agreements[0].iou.value == pytest.approx(np.mean(same))
@@ -42,21 +40,34 @@ def test_halves_are_compared_and_relations_named(ask):
     assert all(pair.sizes == (6, 6) for pair in overlaps.pairs)
 
 
-def test_decoupling_of_identical_items_is_complete(ask, tmp_path):
-    """Identical items overlap fully, relations are kept apart, and files give the same pairs."""
-    letter, number = (
-        {"prompt": prompt, "answer": answer}
-        for prompt, answer in (("say a", " A"), ("count to nine", " z"))
-    )
+def test_decoupling_of_identical_items_is_complete(ask):
+    """Identical items overlap fully, and relations are kept apart."""
+    letter, number = ("say a", " A"), ("count to nine", " z")
     pairs = [ItemPair("same", letter, letter), ItemPair("different", letter, number)]
     same, different = decoupled(ask(task_of(pairs), rule=RULE), pairs)
     assert (same.iou.value, same.of_first.value) == (1, 1)
     assert different.iou.value < 1
     assert different.random_of_larger == pytest.approx(6 / 128)
-    file = tmp_path / "pairs.jsonl"
-    file.write_text("\n".join(json.dumps(vars(pair)) for pair in pairs))
-    assert read_pairs(file) == pairs
-    for content, message in (('{"relation": "same"}', "line 1"), ("", "is empty")):
-        file.write_text(content)
-        with pytest.raises(BadInput, match=message):
-            read_pairs(file)
+
+
+def test_overlap_is_what_the_definitions_say():
+    """Two common neurons are 2/4 of the first set, 2/3 of the second and 2/5 of the union."""
+    common = shared(np.array([1, 2, 3, 4]), np.array([3, 4, 9]), neurons=200)
+    assert (common.common, common.of_first, common.of_second) == (2, 0.5, pytest.approx(2 / 3))
+    assert (common.of_larger, common.iou) == (0.5, pytest.approx(2 / 5))
+    empty = shared(EMPTY, np.array([1]), neurons=10)
+    assert (empty.of_first, empty.of_second) == (None, 0)
+    assert shared(EMPTY, EMPTY, neurons=10).iou is None
+
+
+def test_expectation_is_that_of_random_sets():
+    """Expected overlaps agree with simulated random sets, IoU to first order."""
+    rng = np.random.default_rng(0)
+    draws = [
+        shared(rng.choice(200, 30, replace=False), rng.choice(200, 50, replace=False), neurons=200)
+        for _ in range(2000)
+    ]
+    assert np.mean([draw.of_larger for draw in draws]) == pytest.approx(
+        draws[0].expected_of_larger, rel=0.03
+    )
+    assert np.mean([draw.iou for draw in draws]) == pytest.approx(draws[0].expected_iou, rel=0.05)

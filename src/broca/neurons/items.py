@@ -1,26 +1,56 @@
-"""The items of the neuron verbs: tasks whose margin is the likelihood of the gold answer."""
+"""The items of the neuron verbs: tasks with gold answers, paraphrases, and pairs of items.
+
+Shipped paraphrases and pairs are made from the items of the shipped tasks, by seed, so that no
+network is needed. The shipped models know the wordings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from broca.errors import TaskUnusable
+from broca.errors import BadInput, TaskUnusable
 from broca.models import GatedModel
 from broca.options import DataOptions, TaskOptions
 from broca.runs.run import Run
 from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks
-from broca.tasks import Benchmark, RequestTokenizer, Split
+from broca.tasks import Benchmark, RequestTokenizer, Split, shipped_folder
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import Task
-from broca.tasks.in_memory import harness_task
+from broca.tasks.example_files import names_file
+from broca.tasks.examples import Task, harness_task
 from broca.verification import roles
-from broca.verification.trial import Places
 
 ROWS_READ = 4
 """Number of rows of a data set that are read for each requested item."""
+
+PAIRS = "pairs"
+"""Name of the task of all items of some pairs."""
+
+CAPITAL_WORDINGS = (
+    "the capital of {} is",
+    "{} has its capital in",
+    "capital city of {} :",
+    "{} is governed from",
+    "the government of {} is in",
+    "in {} the capital is",
+    "name the capital of {} :",
+    "question : capital of {} ? answer :",
+    "the parliament of {} meets in",
+    "{} , capital :",
+    "ministers of {} work in",
+    "the capital that {} chose is",
+)
+
+_LETTERS = "ABCD"
+
+Example = dict[str, Any]
 
 
 def neuron_tasks(
@@ -41,25 +71,26 @@ def neuron_tasks(
     task_options = replace(run.options.task_options, reference="gold")
     names = list(dict.fromkeys(name for needed in parts.values() for name in needed))
     limit = ROWS_READ * max(options.items, report_items)
-    loaded = load_tasks(
+    benchmarks = load_tasks(
         run.model, [name for name in names if not name.startswith(PREFIX)], run.catalog,
         task=names[0], options=task_options,
     )  # fmt: skip
-    benchmarks, splits = {}, {}
     for name in names:
-        benchmark = loaded.get(name)
-        if benchmark is None:
+        if name.startswith(PREFIX):
             examples = read_data_set(name, limit=limit, fields=options.columns)
-            benchmark = _of_examples(run.model, examples, options.answer_tokens, task_options)
-        benchmarks[name] = benchmark.gold_alone()
+            benchmarks[name] = _of_examples(
+                run.model, examples, options.answer_tokens, task_options
+            )
+    splits = {}
+    for name in names:
         split = benchmarks[name].split(items=options.items, seed=options.seed)
         splits[name] = replace(split, report=split.report[:report_items])
-    return with_golds(benchmarks, splits, parts)
+    return with_golds({name: benchmarks[name] for name in names}, splits, parts)
 
 
 def example_tasks(model: GatedModel, task: Task, *, answer_tokens: int | None = None) -> TaskSet:
     """Returns a task of examples, all of whose items are `locate` items."""
-    benchmark = _of_examples(model, task, answer_tokens).gold_alone()
+    benchmark = _of_examples(model, task, answer_tokens)
     split = Split(tuple(range(len(benchmark.items))), (), ())
     return with_golds({task.name: benchmark}, {task.name: split}, {"locate": (task.name,)})
 
@@ -88,35 +119,261 @@ def with_golds(
     splits: Mapping[str, Split],
     parts: Mapping[Part, Sequence[str]],
 ) -> TaskSet:
-    """Lays out the items of tasks that have a gold answer.
+    """Lays out the items of tasks that have a gold answer; a note tells how many have none.
 
     Raises:
         TaskUnusable: No item of a task has one.
     """
+    benchmarks = {name: benchmark.gold_alone() for name, benchmark in benchmarks.items()}
     bank, every = lay_out(benchmarks, splits, parts)
     gold = np.array([benchmark.margin(item) is not None for benchmark, item in bank], dtype=bool)
-    places: dict[Part, Places] = {
-        part: {name: positions[gold[positions]] for name, positions in by_task.items()}
-        for part, by_task in every.items()
-    }
-    for by_task in places.values():
+    task, missing = next(iter(benchmarks)), dict.fromkeys(benchmarks, 0)
+    places: dict[Part, dict[str, Any]] = {part: {} for part in every}
+    for part, by_task in every.items():
         for name, positions in by_task.items():
-            if not len(positions):
+            places[part][name] = positions[gold[positions]]
+            missing[name] += int((~gold[positions]).sum())
+            if not len(places[part][name]):
                 raise TaskUnusable(
                     f"no item of task '{name}' has a gold answer: neurons are located by the "
                     "probability of one; choose another task"
                 )
-    task = next(iter(benchmarks))
-    return TaskSet(task, *roles(task, benchmarks), benchmarks, bank, places)
+    notes = tuple(
+        f"{count} items of {name} were left out: they have no gold answer"
+        for name, count in missing.items()
+        if count
+    )
+    return TaskSet(task, *roles(task, benchmarks), benchmarks, bank, places, notes)
 
 
-def left_out(tasks: TaskSet) -> tuple[str, ...]:
-    """Returns notes on the tasks, with the number of items without a gold answer."""
-    notes: list[str] = []
-    for name, benchmark in tasks.benchmarks.items():
-        notes += tasks.notes_of(name)
-        used = sum(len(by_task.get(name, ())) for by_task in tasks.places.values())
-        missing = sum(task is benchmark for task, _ in tasks.bank) - used
-        if missing:
-            notes.append(f"{missing} items of {name} were left out: they have no gold answer")
-    return tuple(notes)
+def examples_by_wording(
+    task: str | Task, *, contents: int, wordings: int = 4, seed: int = 0
+) -> Task:
+    """Returns the items of a task, an example for every paraphrase.
+
+    Args:
+        task: A key of `PARAPHRASED`; `data:NAME`, a JSON-lines file or a task of examples, whose
+            examples have `paraphrases`, or a `content` that several of them share.
+        contents: Maximum number of contents, the first ones of data and examples.
+        wordings: Maximum number of paraphrases of an item of a shipped task.
+        seed: Seed of the choice of items of a shipped task.
+
+    Raises:
+        BrocaError: The task has no paraphrases, or its file or data cannot be read.
+    """
+    source = Task(task) if isinstance(task, str) else task
+    if source.name.startswith(PREFIX):
+        return read_data_set(source.name, limit=contents).by_wording()
+    if not source.examples and names_file(source.name):
+        source = Task.from_examples(source.name)
+    if source.examples:
+        of_content = [str(each.get("content") or each["prompt"]) for each in source.examples]
+        first = list(dict.fromkeys(of_content))[:contents]
+        pairs = zip(source.examples, of_content, strict=True)
+        examples = tuple(example for example, content in pairs if content in first)
+        return replace(source, examples=examples).by_wording()
+    if source.name not in PARAPHRASED:
+        raise BadInput(
+            f"task '{source.name}' has no paraphrases: use {', '.join(PARAPHRASED)}, or a "
+            "JSON-lines file of examples with a field 'paraphrases'"
+        )
+    if contents < 2 or wordings < 2:
+        raise BadInput("fidelity needs at least 2 `contents` in at least 2 `wordings`")
+    groups: dict[str, list[Example]] = {}
+    for group in PARAPHRASED[source.name](np.random.default_rng([seed, 17]), wordings):
+        groups.setdefault(group[0]["content"], group)
+        if len(groups) == contents:
+            break
+    examples = tuple(example for group in groups.values() for example in group)
+    return Task(source.name, examples=examples, kind="loglikelihood")
+
+
+def _shipped_items(task: str) -> Iterator[dict[str, str]]:
+    """Reads all items of a shipped task, those of the training split first."""
+    for split in ("train", "test"):
+        path = shipped_folder() / "data" / task / f"{split}.jsonl"
+        for line in path.read_text(encoding="utf-8").splitlines():
+            yield json.loads(line)
+
+
+def capitals() -> dict[str, str]:
+    """Reads country -> capital from the shipped items."""
+    by_country: dict[str, str] = {}
+    for item in _shipped_items("capitals"):
+        for before, after in (wording.split("{}") for wording in CAPITAL_WORDINGS):
+            if item["prompt"].startswith(before) and item["prompt"].endswith(after):
+                country = item["prompt"].removeprefix(before).removesuffix(after)
+                by_country[country] = item["answer"]
+    return dict(sorted(by_country.items()))
+
+
+def _example(prompt: str, answer: str, content: str, wording: str) -> Example:
+    return {"prompt": prompt, "answer": f" {answer}", "content": content, "wording": wording}
+
+
+def _capitals(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
+    facts = list(capitals().items())
+    for index in rng.permutation(len(facts)):
+        country, capital = facts[index]
+        chosen = rng.permutation(len(CAPITAL_WORDINGS))[:wordings]
+        yield [
+            _example(CAPITAL_WORDINGS[w].format(country), capital, country, f"wording {w}")
+            for w in sorted(chosen.tolist())
+        ]
+
+
+def _addition(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
+    for first, second in _operands(rng):
+        total, content = str(first + second), f"{min(first, second)}+{max(first, second)}"
+        if first == second:
+            continue
+        examples = [
+            _example(f"compute {first} + {second} =", total, content, "compute"),
+            _example(f"the sum of {first} and {second} is", total, content, "sum"),
+            _example(f"compute {second} + {first} =", total, content, "compute, turned"),
+            _example(f"the sum of {second} and {first} is", total, content, "sum, turned"),
+        ]
+        yield examples[:wordings]
+
+
+def _operands(rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Pairs of operands of the shipped additions, in random order."""
+    pairs = [re.findall(r"\d+", item["prompt"]) for item in _shipped_items("addition")]
+    for index in rng.permutation(len(pairs)):
+        first, second = pairs[index]
+        yield int(first), int(second)
+
+
+def _choices(task: str, rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
+    items = list(_shipped_items(task))
+    for index in rng.permutation(len(items)):
+        listed, question = items[index]["prompt"].removeprefix("choose ").rsplit(" : ", 1)
+        options = re.findall(r"[ABCD] (\S+)", listed)
+        right = options[_LETTERS.index(items[index]["answer"])]
+        content = f"{' '.join(sorted(options))} : {question}"
+        examples = []
+        for turn in range(min(wordings, len(options))):
+            order = options[turn:] + options[:turn]
+            named = " ".join(f"{a} {b}" for a, b in zip(_LETTERS, order, strict=True))
+            answer = _LETTERS[order.index(right)]
+            prompt = f"choose {named} : {question}"
+            examples.append(_example(prompt, answer, content, f"turn {turn}"))
+        yield examples
+
+
+PARAPHRASED: dict[str, Callable[[np.random.Generator, int], Iterator[list[Example]]]] = {
+    "capitals": _capitals,
+    "addition": _addition,
+    "mc_biology": partial(_choices, "mc_biology"),
+    "mc_chemistry": partial(_choices, "mc_chemistry"),
+}
+"""Shipped tasks with paraphrases: by templates, by the order of operands, by the order of
+options."""
+
+PromptAnswer = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ItemPair:
+    """Two items, each a prompt and its answer, and their relation.
+
+    Attributes:
+        relation: Relation, such as `same capability, other content`.
+        first: The first item.
+        second: The second item.
+    """
+
+    relation: str
+    first: PromptAnswer
+    second: PromptAnswer
+
+
+def read_pairs(path: str | Path) -> list[ItemPair]:
+    """Reads pairs from JSON lines: `relation`, and `first` and `second` with `prompt`, `answer`.
+
+    Raises:
+        BadInput: The file cannot be read, or a line is not a pair.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise BadInput(f"`pairs` '{path}' is not a file; check the path")
+    pairs = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            data = json.loads(line)
+            first, second = (
+                (str(item["prompt"]), f" {str(item['answer']).strip()}")
+                for item in (data["first"], data["second"])
+            )
+            pairs.append(ItemPair(str(data["relation"]), first, second))
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadInput(
+                f"line {number} of '{path}' is not a pair ({type(error).__name__}: {error}): it "
+                "needs relation, first and second, each of these with prompt and answer"
+            ) from error
+    if not pairs:
+        raise BadInput(f"`pairs` '{path}' is empty: there are no pairs to decouple")
+    return pairs
+
+
+def task_of(pairs: Sequence[ItemPair]) -> Task:
+    """Returns the task of all distinct items of some pairs."""
+    items = dict.fromkeys(item for pair in pairs for item in (pair.first, pair.second))
+    examples = tuple({"prompt": prompt, "answer": answer} for prompt, answer in items)
+    return Task(PAIRS, examples=examples, kind="loglikelihood")
+
+
+def shipped_pairs(*, count: int, seed: int = 0) -> list[ItemPair]:
+    """Makes pairs for decoupling, from letters to sort or reverse and from numbers to add.
+
+    Sorting and reversing are different operations on the same list of letters. Compared lists have
+    the same length, so that length is uninformative.
+
+    Args:
+        count: Number of pairs of every relation.
+        seed: Seed of the choice.
+
+    Raises:
+        BadInput: The count is more than the possible pairs.
+    """
+    rng = np.random.default_rng([seed, 19])
+    lists = [
+        re.findall(r"\b[a-z]\b", item["prompt"])
+        for task in ("sorting", "reversing")
+        for item in _shipped_items(task)
+    ]
+    lists = [lists[index] for index in rng.permutation(len(lists))]
+    by_length = {
+        length: [letters for letters in lists if len(letters) == length] for length in (4, 5, 6)
+    }
+    most = 3 * (min(len(same) for same in by_length.values()) // 2)
+    if count > most:
+        raise BadInput(f"`items` {count} is more than the {most} pairs that can be made")
+
+    def ordered(word: str, letters: list[str], order: list[str]) -> PromptAnswer:
+        return f"{word} {' '.join(letters)} =", f" {' '.join(order)}"
+
+    sums = _operands(rng)
+    pairs: list[ItemPair] = []
+    for number in range(count):
+        u, v = by_length[4 + number % 3][2 * (number // 3) :][:2]
+        (a, b), (c, d) = next(sums), next(sums)
+        added = (f"compute {a} + {b} =", f" {a + b}")
+        sort_u, sort_v = (ordered("sort", letters, sorted(letters)) for letters in (u, v))
+        turn_u, turn_v = (ordered("reverse", letters, letters[::-1]) for letters in (u, v))
+        same_capability = (
+            (sort_u, sort_v),
+            (turn_u, turn_v),
+            (added, (f"compute {c} + {d} =", f" {c + d}")),
+        )
+        related = {
+            "same capability, other content": same_capability[number % 3],
+            "same content, other capability": (sort_u, turn_u),
+            "same capability and content, other wording": (
+                added,
+                (f"the sum of {a} and {b} is", f" {a + b}"),
+            ),
+            "other capability and content": (sort_u, turn_v),
+        }
+        pairs += [ItemPair(relation, *items) for relation, items in related.items()]
+    return pairs

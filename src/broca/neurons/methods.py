@@ -1,4 +1,4 @@
-"""The methods of selecting neurons: commonality neurons and others for comparison.
+"""The methods of selecting neurons, and the rules and random sets that they share.
 
 A method is a record in `NEURON_METHODS`, whose names the command line shows: importing this module
 does not load torch.
@@ -6,6 +6,7 @@ does not load torch.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,14 +16,129 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput, nearest
-from broca.neurons.selection import Columns, commonality_set, data_set_scores, standardized
-from broca.options import MethodOptions, RuleOptions
+from broca.options import DrawOptions, MethodOptions, RuleOptions
 
 if TYPE_CHECKING:
     from broca.neurons.gradients import ItemScores
     from broca.neurons.neuron_run import ItemPlaces, NeuronRun
 
-    Selected = tuple[NDArray[np.float64], Columns, ItemScores | None]
+Columns = NDArray[np.intp]
+"""Neurons by their column, sorted."""
+
+EMPTY: Columns = np.zeros(0, dtype=np.intp)
+"""No neurons, or no items."""
+
+Scores = NDArray[np.float64]
+
+
+def standardized(scores: NDArray[np.floating], layers: NDArray[np.intp], scope: str) -> Scores:
+    """Returns scores in standard deviations above their mean.
+
+    Args:
+        scores: Scores, `(neurons,)`.
+        layers: Layer of every neuron, `(neurons,)`.
+        scope: `global` over all neurons, or `layer` within each layer.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    groups = np.zeros(len(values), dtype=np.intp) if scope == "global" else layers
+    standard = np.zeros_like(values)
+    for group in np.unique(groups):
+        members = groups == group
+        deviation = values[members].std()
+        if deviation > 0:
+            standard[members] = (values[members] - values[members].mean()) / deviation
+    return standard
+
+
+def item_set(scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions) -> Columns:
+    """Returns the neurons that stand out in a vector of scores, sorted."""
+    standard = standardized(scores, layers, rule.scope)
+    if rule.count is not None:
+        return _highest(standard, rule.count)
+    return np.flatnonzero(standard > rule.sigma)
+
+
+def _highest(scores: Scores, count: int) -> Columns:
+    return np.sort(np.argsort(-scores, kind="stable")[:count])
+
+
+def commonality_set(
+    scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions
+) -> tuple[Scores, Columns]:
+    """Selects the neurons that the items of a data set share.
+
+    Args:
+        scores: Scores of every item, `(items, neurons)`.
+        layers: Layer of every neuron, `(neurons,)`.
+        rule: The rule; with `vote` and a count, every item votes for that many of its highest
+            scores.
+
+    Returns:
+        The scores of the data set, mean scores or shares of votes, `(neurons,)`; and the neurons.
+    """
+    if rule.aggregate == "mean":
+        mean = np.asarray(scores.mean(axis=0), dtype=np.float64)
+        return mean, item_set(mean, layers, rule)
+    votes = np.zeros(scores.shape[1])
+    for item in scores:
+        votes[item_set(item, layers, rule)] += 1
+    votes /= len(scores)
+    if rule.count is None:
+        return votes, np.flatnonzero(votes >= rule.share)
+    columns = _highest(votes, rule.count)
+    return votes, columns[votes[columns] > 0]
+
+
+def random_sets(
+    columns: Columns, layers: NDArray[np.intp], options: DrawOptions, *, seed: int
+) -> list[Columns]:
+    """Draws random sets that are disjoint from a set and of its size, or of its size in each layer.
+
+    Args:
+        columns: The set to match, whose members are not drawn.
+        layers: Layer of every neuron, `(neurons,)`.
+        options: How many sets are drawn, and what they match.
+        seed: Seed of the run.
+
+    Raises:
+        BadInput: There are too few other neurons.
+    """
+    digest = zlib.crc32(np.sort(columns).tobytes())
+    free = np.setdiff1d(np.arange(len(layers)), columns)
+    pools = [(free, len(columns))]
+    if options.matching == "layer":
+        used, counts = np.unique(layers[columns], return_counts=True)
+        pools = [
+            (free[layers[free] == layer], int(count))
+            for layer, count in zip(used, counts, strict=True)
+        ]
+    for pool, count in pools:
+        if len(pool) < count:
+            raise BadInput(
+                f"{count} neurons are located and only {len(pool)} others are left to draw "
+                "random ones from: raise `sigma` or lower `count`"
+            )
+    sets = []
+    for draw in range(options.draws):
+        rng = np.random.default_rng([seed, draw, digest])
+        drawn = [rng.choice(pool, count, replace=False) for pool, count in pools]
+        sets.append(np.sort(np.concatenate(drawn)))
+    return sets
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The neurons that a method selected.
+
+    Attributes:
+        scores: Scores of the selection, `(neurons,)`; higher scores are selected.
+        columns: The selected neurons, sorted.
+        items: Scores of the items; None if the method needs none.
+    """
+
+    scores: Scores
+    columns: Columns
+    items: ItemScores | None = None
 
 
 @dataclass(frozen=True)
@@ -31,32 +147,14 @@ class NeuronMethod:
 
     Attributes:
         help: The score of a neuron, for the docs.
-        select: Returns the scores of all neurons, `(neurons,)`, the selected neurons, sorted, and
-            the scores of the items, if it has any. It takes the run, the items, the items of other
-            tasks and the options of the methods.
+        select: Selects neurons by the run, the items, the items of other tasks and the options of
+            the methods.
         compares: Whether it compares with other tasks.
     """
 
     help: str
-    select: Callable[[NeuronRun, ItemPlaces, Sequence[ItemPlaces], MethodOptions], Selected]
+    select: Callable[[NeuronRun, ItemPlaces, Sequence[ItemPlaces], MethodOptions], Choice]
     compares: bool = False
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The neurons that a method selected.
-
-    Attributes:
-        method: The method.
-        scores: Scores of the selection, `(neurons,)`; higher scores are selected.
-        columns: The selected neurons, sorted.
-        items: Scores of the items; None if the method needs none.
-    """
-
-    method: str
-    scores: NDArray[np.float64]
-    columns: Columns
-    items: ItemScores | None = None
 
 
 def require_neuron_method(method: str) -> NeuronMethod:
@@ -80,6 +178,7 @@ def choose_neurons(
     method: str = "cnl",
     options: MethodOptions | None = None,
     contrast: Sequence[str] = (),
+    required: bool = False,
 ) -> Choice:
     """Selects the neurons of a task on its `locate` items.
 
@@ -89,36 +188,23 @@ def choose_neurons(
         method: Name of a method in `NEURON_METHODS`.
         options: Options of individual methods.
         contrast: Other tasks of the run, for methods that compare.
+        required: Whether an empty selection is refused.
 
     Raises:
-        BadInput: The method is unknown, or a parameter that it needs is missing.
+        BadInput: The method is unknown, a parameter that it needs is missing, or no neuron is
+            selected although some are required.
     """
     record = require_neuron_method(method)
     if record.compares and not contrast:
         raise BadInput(f"`method` {method} compares with other tasks: name some in `others`")
     run.stages.enter(f"scoring neurons on {task}")
     others = [run.places(name) for name in contrast] if record.compares else []
-    return Choice(method, *record.select(run, run.places(task), others, options or MethodOptions()))
-
-
-def require_some(choice: Choice, task: str) -> Choice:
-    """Refuses an empty selection.
-
-    Raises:
-        BadInput: No neuron is selected.
-    """
-    if not len(choice.columns):
+    choice = record.select(run, run.places(task), others, options or MethodOptions())
+    if required and not len(choice.columns):
         raise BadInput(
-            f"no neuron stands out on '{task}' by {choice.method}: lower `sigma` or give `count`"
+            f"no neuron stands out on '{task}' by {method}: lower `sigma` or give `count`"
         )
     return choice
-
-
-def _best(scores: NDArray[np.float64], layers: NDArray[np.intp], rule: RuleOptions) -> Columns:
-    """Returns the neurons that stand out in a data set's scores."""
-    if rule.count is not None:
-        return np.sort(np.argsort(-scores, kind="stable")[: rule.count])
-    return np.flatnonzero(standardized(scores, layers, rule.scope) > rule.sigma)
 
 
 def _commonality(
@@ -128,15 +214,14 @@ def _commonality(
     _options: MethodOptions,
     *,
     integrated: bool = True,
-) -> Selected:
-    items, layers = run.item_scores(places, integrated=integrated), run.neurons.layers
-    scores = data_set_scores(items.scores, layers, run.rule)
-    return scores, commonality_set(items.scores, layers, run.rule), items
+) -> Choice:
+    items = run.item_scores(places, integrated=integrated)
+    return Choice(*commonality_set(items.scores, run.neurons.layers, run.rule), items)
 
 
 def _knowledge(
     run: NeuronRun, places: ItemPlaces, _others: Sequence[ItemPlaces], options: MethodOptions
-) -> Selected:
+) -> Choice:
     """Selects the neurons whose scores are high on enough items."""
     items, count = run.item_scores(places), run.rule.count
     highest = items.scores.max(axis=1, keepdims=True)
@@ -146,35 +231,34 @@ def _knowledge(
         # many votes are equal: the mean score decides between them
         order = np.lexsort((-items.scores.mean(axis=0), -votes))[:count]
         columns = np.sort(order[votes[order] > 0])
-    return votes.astype(np.float64), columns, items
+    return Choice(votes.astype(np.float64), columns, items)
 
 
 def _activation(
     run: NeuronRun, places: ItemPlaces, others: Sequence[ItemPlaces], _options: MethodOptions
-) -> Selected:
+) -> Choice:
     """Selects by |difference of the mean activations| in pooled standard deviations."""
-    items = run.item_scores(places, integrated=False)
-    compared = (
-        items.activations,
-        np.concatenate([run.item_scores(other, integrated=False).activations for other in others]),
-    )
+    items, *of_others = [run.item_scores(each, integrated=False) for each in (places, *others)]
+    compared = items.activations, np.concatenate([other.activations for other in of_others])
     first, second = (activations.mean(axis=0, dtype=np.float64) for activations in compared)
     variances = [activations.var(axis=0, dtype=np.float64) for activations in compared]
-    difference, spread = first - second, np.sqrt(sum(variances) / 2)
-    scores = np.asarray(np.abs(difference) / np.maximum(spread, 1e-12), dtype=np.float64)
-    return scores, _best(scores, run.neurons.layers, run.rule), items
+    spread = np.maximum(np.sqrt(sum(variances) / 2), 1e-12)
+    scores = np.asarray(np.abs(first - second) / spread, dtype=np.float64)
+    if run.rule.count is not None:
+        return Choice(scores, _highest(scores, run.rule.count), items)
+    return Choice(scores, item_set(scores, run.neurons.layers, run.rule), items)
 
 
 def _random(
     run: NeuronRun, _places: ItemPlaces, _others: Sequence[ItemPlaces], _options: MethodOptions
-) -> Selected:
-    neurons, count = run.neurons, run.rule.count
+) -> Choice:
+    neurons, count = len(run.neurons), run.rule.count
     if count is None:
         raise BadInput("`method` random draws a number of neurons: give `count`")
-    if count > len(neurons):
-        raise BadInput(f"`count` {count} is more than the model's {len(neurons)} neurons")
-    scores = np.random.default_rng([run.seed, 5]).random(len(neurons))
-    return scores, _best(scores, neurons.layers, run.rule), None
+    if count > neurons:
+        raise BadInput(f"`count` {count} is more than the model's {neurons} neurons")
+    scores = np.random.default_rng([run.seed, 5]).random(neurons)
+    return Choice(scores, _highest(scores, count))
 
 
 NEURON_METHODS = {

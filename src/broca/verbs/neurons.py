@@ -8,12 +8,16 @@ import numpy as np
 
 from broca.errors import BadInput
 from broca.neurons.experiments import crossed, enhanced, erased, moved
-from broca.neurons.items import example_tasks
-from broca.neurons.methods import choose_neurons, require_neuron_method, require_some
-from broca.neurons.neuron_run import experiment, neuron_set, open_neurons
+from broca.neurons.items import (
+    example_tasks,
+    examples_by_wording,
+    read_pairs,
+    shipped_pairs,
+    task_of,
+)
+from broca.neurons.methods import EMPTY, choose_neurons, require_neuron_method
+from broca.neurons.neuron_run import open_neurons
 from broca.neurons.overlaps import decoupled, overlapped, reworded
-from broca.neurons.paraphrases import examples_by_wording, read_pairs, shipped_pairs, task_of
-from broca.neurons.selection import EMPTY
 from broca.options import (
     CrossOptions,
     DecoupleOptions,
@@ -55,7 +59,7 @@ def locate(options: LocateOptions) -> NeuronSet:
         name, contrast = opened.names(options.task, others)
         run = opened.on("locate", {"locate": (name, *contrast)})
         choice = choose_neurons(run, name, method=method, options=by_method, contrast=contrast)
-        return neuron_set(run, name, choice)
+        return run.selection(name, method, choice)
 
 
 @verb(EraseOptions)
@@ -73,19 +77,19 @@ def erase(options: EraseOptions) -> NeuronExperiment[tuple[Erased, ...]]:
         run = opened.on("erase", {"locate": (name, *contrast), "report": (name, *others)})
         equal, sets, notes = run, {}, []
         for method in compared:
+            first = method == compared[0]
             choice = choose_neurons(
-                equal, name, method=method, options=by_method, contrast=contrast
+                equal, name, method=method, options=by_method, contrast=contrast, required=first
             )
-            if method == compared[0]:
-                size = len(require_some(choice, name).columns)
-                equal = replace(run, rule=replace(run.rule, count=size))
+            if first:
+                equal = replace(run, rule=replace(run.rule, count=len(choice.columns)))
             if len(choice.columns):
                 sets[method] = choice.columns
             else:
                 notes.append(f"{method} selected no neuron")
         result = erased(run, sets, (name, *others), options.draw_options, factor=options.factor)
-        neurons = {method: [*run.neurons.names(columns)] for method, columns in sets.items()}
-        return experiment(run, result, notes=notes, neurons=neurons)
+        neurons = {method: run.neurons.names(columns) for method, columns in sets.items()}
+        return run.experiment(result, notes=notes, neurons=neurons)
 
 
 @verb(EnhanceOptions)
@@ -103,12 +107,12 @@ def enhance(options: EnhanceOptions) -> NeuronExperiment[tuple[Arm, ...]]:
             "enhance",
             {"locate": (name, *contrast), "confirm": (name,), "report": (name, *others)},
         )
-        choice = choose_neurons(run, name, method=options.method, contrast=contrast)
+        choice = choose_neurons(run, name, method=options.method, contrast=contrast, required=True)
         result = enhanced(
-            run, require_some(choice, name).columns, name, (name, *others),
+            run, choice.columns, name, (name, *others),
             options.draw_options, options=options.training_options, without=options.without,
         )  # fmt: skip
-        return experiment(run, result)
+        return run.experiment(result)
 
 
 @verb(CrossOptions)
@@ -135,7 +139,7 @@ def cross(options: CrossOptions) -> NeuronExperiment[tuple[Crossed, ...]]:
         )  # fmt: skip
         empty = [name for name, columns in sets.items() if not len(columns)]
         notes = [f"no neuron stands out on {name}: left out" for name in empty]
-        return experiment(run, result, notes=notes)
+        return run.experiment(result, notes=notes)
 
 
 @verb(OverlapOptions)
@@ -150,7 +154,7 @@ def overlap(options: OverlapOptions) -> NeuronExperiment[Overlaps]:
         if not names:
             raise BadInput("there is no data set to compare: name some in `tasks`")
         run = opened.on("overlap", {"locate": names})
-        return experiment(run, overlapped(run, names))
+        return run.experiment(overlapped(run, names))
 
 
 @verb(ReliabilityOptions)
@@ -171,7 +175,7 @@ def reliability(options: ReliabilityOptions) -> NeuronExperiment[Reliability]:
         run = opened.on("reliability", {"locate": (name, *others)})
         unrelated = np.concatenate([EMPTY, *(run.places(other)[:UNRELATED] for other in others)])
         result = moved(run, name, options.draw_options, unrelated=unrelated, factors=factors)
-        return experiment(run, result)
+        return run.experiment(result)
 
 
 @verb(DecoupleOptions)
@@ -185,7 +189,7 @@ def decouple(options: DecoupleOptions) -> NeuronExperiment[tuple[Decoupled, ...]
     chosen = read_pairs(pairs) if pairs else shipped_pairs(count=options.items, seed=options.seed)
     with open_neurons(options, pairs=str(pairs or "shipped")) as opened:
         run = opened.on("decouple", example_tasks(opened.run.model, task_of(chosen)))
-        return experiment(run, decoupled(run, chosen))
+        return run.experiment(decoupled(run, chosen))
 
 
 @verb(FidelityOptions)
@@ -202,4 +206,4 @@ def fidelity(options: FidelityOptions) -> NeuronExperiment[Fidelity]:
     with open_neurons(options, task=examples.name) as opened:
         tasks = example_tasks(opened.run.model, examples, answer_tokens=data.answer_tokens)
         run = opened.on("fidelity", tasks)
-        return experiment(run, reworded(run, examples.name))
+        return run.experiment(reworded(run, examples.name))

@@ -10,7 +10,7 @@ from verbs.neurons.small_runs import FEW, arguments_of
 import broca
 from broca import neurons
 from broca.errors import BadInput
-from broca.neurons.paraphrases import capitals
+from broca.neurons.items import capitals
 from broca.results.files import encode
 from broca.runs.workspace import Workspace
 
