@@ -22,8 +22,7 @@ from broca.engine.batches import (
     shared_batches,
 )
 from broca.models.caches import left_padded
-from broca.tasks.items import LogLikelihood, Output
-from broca.tasks.margins import Margin
+from broca.tasks.items import LogLikelihood, Margin, Output
 
 WORTH_REUSING = 0.1
 """Minimum share of saved work for which `auto` reuses lower layers."""
