@@ -4,46 +4,11 @@ from dataclasses import replace
 
 from simulated import toy_verification
 
-from broca.results.atlas import (
-    Atlas,
-    AtlasCost,
-    AtlasTask,
-    Cluster,
-    GroupTest,
-    HeadSet,
-    SelectedComponent,
-    Selection,
-    UniversalComponent,
-)
+from broca.results import atlas, comparison, neurons
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.checks import Check, Diagnosis, MachineCheck, NotCovered, Scan
-from broca.results.comparison import (
-    Carry,
-    ComparedModel,
-    ComparedSelection,
-    Comparison,
-    SelectionScore,
-    TaskDifferences,
-    TaskEffects,
-)
 from broca.results.export import BaseModel, Export, HeldOut, ReloadCheck, ScoreCheck
 from broca.results.localization import Cost, Localization, RankedComponent, Refit, SearchInfo
-from broca.results.neurons import (
-    Agreement,
-    Arm,
-    ComparedHalves,
-    Crossed,
-    Decoupled,
-    Erased,
-    Fidelity,
-    LocatedNeuron,
-    Moved,
-    NeuronExperiment,
-    NeuronSet,
-    Overlap,
-    Overlaps,
-    Reliability,
-)
 from broca.results.runs import (
     CostEstimate,
     JournalCondition,
@@ -58,23 +23,28 @@ from broca.results.verification import TaskDrop, Verification
 
 MODEL = ModelInfo("toy", "abc")
 HALF = Interval(0.5, 0.25, 0.75)
-ERASED = Erased("cnl", "adding", 4, HALF, HALF, HALF, HALF, (0.25, 0.5), HALF, HALF)
-DECOUPLED = Decoupled("same content", 3, None, HALF, HALF, HALF, 0.125, 0.0625)
+ERASED = neurons.Erased("cnl", "adding", 4, HALF, HALF, HALF, HALF, (0.25, 0.5), HALF, HALF)
+DECOUPLED = neurons.Decoupled("same content", 3, None, HALF, HALF, HALF, 0.125, 0.0625)
 RESULTS = {
-    "fidelity": Fidelity("adding", 3, 4.5, 0.0, (Agreement("same item", HALF, HALF, 0.1, 0.05),)),
-    "reliability": Reliability("adding", 6, 0, 4.5, 0.5, 2, (
-        Moved(0.0, HALF, HALF, HALF, None, None, 0.5), Moved(2.0, HALF, HALF, HALF, HALF, 0.5, 1.0),
+    "fidelity": neurons.Fidelity(
+        "adding", 3, 4.5, 0.0, (neurons.Agreement("same item", HALF, HALF, 0.1, 0.05),)
+    ),
+    "reliability": neurons.Reliability("adding", 6, 0, 4.5, 0.5, 2, (
+        neurons.Moved(0.0, HALF, HALF, HALF, None, None, 0.5),
+        neurons.Moved(2.0, HALF, HALF, HALF, HALF, 0.5, 1.0),
     )),
     "decouple": (DECOUPLED, replace(DECOUPLED, relation="same capability")),
-    "overlap": Overlaps(
+    "overlap": neurons.Overlaps(
         ("adding", "sorting"),
-        (ComparedHalves("adding/1", "sorting/2", "other capability", (3, 0),
-                        Overlap(0, 0.0, None, 0.0, 0.0, 0.0, 0.0)),),
+        (neurons.ComparedHalves("adding/1", "sorting/2", "other capability", (3, 0),
+                        neurons.Overlap(0, 0.0, None, 0.0, 0.0, 0.0, 0.0)),),
         {"other capability": {"of_first": 0.0, "of_second": None}},
     ),
     "erase": (ERASED, replace(ERASED, questions="sorting")),
-    "enhance": (Arm("located", "adding", 4, 0.1, 0.05, HALF, HALF, HALF, 1, (0.5, None)),),
-    "cross": (Crossed("erase", "adding", "sorting", "other capability", 4, HALF, 0.5, HALF),),
+    "enhance": (neurons.Arm("located", "adding", 4, 0.1, 0.05, HALF, HALF, HALF, 1, (0.5, None)),),
+    "cross": (
+        neurons.Crossed("erase", "adding", "sorting", "other capability", 4, HALF, 0.5, HALF),
+    ),
 }  # fmt: skip
 """A small result of every verb."""
 
@@ -141,28 +111,32 @@ def make_atlas(**changes):
     values = {
         "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 1, 3, 1, "float32"),
         "tasks": (
-            AtlasTask("adding", "sums", "exact_match", 0.975, 40, False, -0.31, 0.52),
-            AtlasTask("sorting", "order", "acc", 0.251, 40, True, -0.01, -0.02),
+            atlas.AtlasTask("adding", "sums", "exact_match", 0.975, 40, False, -0.31, 0.52),
+            atlas.AtlasTask("sorting", "order", "acc", 0.251, 40, True, -0.01, -0.02),
         ),
         "components": ("L0H2", "L0H0", "L0H1"),
         "effects": ((-0.42, -0.11, 0.01), (-0.3, 0.0, 0.02)),
         "low": ((-0.5, -0.2, -0.1), (-0.4, -0.1, -0.1)),
         "high": ((-0.34, -0.02, 0.12), (-0.2, 0.1, 0.14)),
         "universal": (
-            UniversalComponent("L0H2", -0.42, ("adding",), {"adding": -0.42, "sorting": -0.3}),
+            atlas.UniversalComponent(
+                "L0H2", -0.42, ("adding",), {"adding": -0.42, "sorting": -0.3}
+            ),
         ),
         "selections": (
-            Selection(
+            atlas.Selection(
                 "adding",
                 (),
-                (SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02)),),
+                (atlas.SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02)),),
                 "",
             ),
-            Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
+            atlas.Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
         ),
-        "clusters": (Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
+        "clusters": (atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
         "task_clusters": (("adding",),),
-        "groups": GroupTest(2, (HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000),
+        "groups": atlas.GroupTest(
+            2, (atlas.HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000
+        ),
         "groups_note": "",
         "response": "probability",
         "kinds": "heads",
@@ -174,11 +148,11 @@ def make_atlas(**changes):
         "resamples": 200,
         "shrunk": False,
         "seed": 0,
-        "cost": AtlasCost(1600, 80, 123456, 9.87, 1680),
+        "cost": atlas.AtlasCost(1600, 80, 123456, 9.87, 1680),
         "notes": ("three prompts were cut",),
         "broca": "0.1.0",
     }
-    return Atlas(**{**values, **changes})
+    return atlas.Atlas(**{**values, **changes})
 
 
 def make_comparison(models=("base", "tuned")):
@@ -187,20 +161,21 @@ def make_comparison(models=("base", "tuned")):
     for number, label in enumerate(models):
         values = (-0.4 + 0.1 * number, 0.0, 0.05, -0.1)
         ends = tuple(value - 0.02 for value in values), tuple(value + 0.02 for value in values)
-        effects.append(TaskEffects(label, "adding", values, *ends))
+        effects.append(comparison.TaskEffects(label, "adding", values, *ends))
         if number:
             changes = (0.1 * number, 0.0, 0.0, 0.0)
             differences.append(
-                TaskDifferences(
+                comparison.TaskDifferences(
                     label, "adding", changes, tuple(c - 0.03 for c in changes),
                     tuple(c + 0.03 for c in changes), (0.001, 0.9, 0.8, 0.7),
                     (0.004, 0.9, 0.9, 0.9), ("L0H0",),
                 )
             )  # fmt: skip
     drop = Interval(0.3, 0.2, 0.4)
-    return Comparison(
+    return comparison.Comparison(
         models=tuple(
-            ComparedModel(label, ModelInfo(label, "abc", layers=2, heads=2)) for label in models
+            comparison.ComparedModel(label, ModelInfo(label, "abc", layers=2, heads=2))
+            for label in models
         ),
         tasks=("adding",),
         components=("L0H0", "L0H1", "L1H0", "L1H1"),
@@ -214,12 +189,16 @@ def make_comparison(models=("base", "tuned")):
         mask_size=1,
         effects=tuple(effects),
         differences=tuple(differences),
-        selections=(ComparedSelection("base, adding", models[0], "adding", ("L0H0", "L1H1")),),
-        scores=(
-            SelectionScore(models[0], "adding", None, 0.9),
-            SelectionScore(models[0], "adding", "base, adding", 0.6, drop),
+        selections=(
+            comparison.ComparedSelection("base, adding", models[0], "adding", ("L0H0", "L1H1")),
         ),
-        carries=(Carry("base, adding", models[1], "adding", drop, None, None, 0.001, "yes"),),
+        scores=(
+            comparison.SelectionScore(models[0], "adding", None, 0.9),
+            comparison.SelectionScore(models[0], "adding", "base, adding", 0.6, drop),
+        ),
+        carries=(
+            comparison.Carry("base, adding", models[1], "adding", drop, None, None, 0.001, "yes"),
+        ),
         notes=("a note",),
     )
 
@@ -243,10 +222,10 @@ def make_stress():
 
 def make_neurons():
     """Returns a set of two neurons."""
-    neurons = tuple(LocatedNeuron(f"L0N{n}", 0, n, 1.0 - n / 4, 3.0) for n in (1, 2))
-    return NeuronSet(
+    located = tuple(neurons.LocatedNeuron(f"L0N{n}", 0, n, 1.0 - n / 4, 3.0) for n in (1, 2))
+    return neurons.NeuronSet(
         model=MODEL, task="adding", capability="sums", method="cnl", settings={}, items=4,
-        probability=0.5, residual=None, selected=neurons, by_layer={"0": 2, "1": 0},
+        probability=0.5, residual=None, selected=located, by_layer={"0": 2, "1": 0},
         share_of_neurons=0.1, share_of_parameters=0.05,
     )  # fmt: skip
 
@@ -254,7 +233,7 @@ def make_neurons():
 def make_experiment(verb="erase", **changes):
     """Returns an experiment of a verb; that of `erase` has two lines."""
     settings = {"command": f"broca neurons {verb}", "result": RESULTS[verb], **changes}
-    return NeuronExperiment(model=MODEL, settings={}, **settings)
+    return neurons.NeuronExperiment(model=MODEL, settings={}, **settings)
 
 
 def make_refit():

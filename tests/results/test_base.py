@@ -6,23 +6,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from results.samples import (
-    make_atlas,
-    make_comparison,
-    make_contents,
-    make_description,
-    make_diagnosis,
-    make_estimate,
-    make_experiment,
-    make_export,
-    make_list,
-    make_neurons,
-    make_refit,
-    make_reproduction,
-    make_result,
-    make_scan,
-    make_stress,
-)
+from results import samples
 from simulated import toy_verification
 
 import broca
@@ -35,26 +19,32 @@ from broca.results.runs import Reproduction
 
 # number of lines of each table, and its first columns
 MAKERS = {
-    make_result: (6, ["component", "layer", "head", "effect", "low", "high"]),
+    samples.make_result: (6, ["component", "layer", "head", "effect", "low", "high"]),
     toy_verification: (5, ["task", "role", "metric", "items", "before", "after", "drop"]),
-    make_atlas: (6, ["task", "capability", "component", "effect", "low", "high", "selected"]),
-    make_stress: (6, ["measure", "of", "value", "low", "high"]),
-    make_neurons: (2, ["component", "layer", "index", "score", "sigmas"]),
-    make_experiment: (2, ["method", "questions", "neurons", "before"]),
-    make_refit: (6, ["component", "layer", "head", "effect"]),
-    make_estimate: (2, ["method", "rows", "tokens", "seconds"]),
-    make_export: (2, ["component", "ablation", "scale"]),
-    make_comparison: (8, ["component", "model", "task", "effect", "low", "high", "difference"]),
-    make_reproduction: (2, ["model", "drop", "published"]),
-    make_scan: (3, ["component", "kind", "layer", "index"]),
-    make_list: (3, ["task", "origin"]),
-    make_description: (1, ["name", "tasks", "request_kind", "items"]),
-    make_diagnosis: (2, ["name", "state", "description", "remedy"]),
-    make_contents: (2, ["run", "task", "method", "seed"]),
+    samples.make_atlas: (
+        6,
+        ["task", "capability", "component", "effect", "low", "high", "selected"],
+    ),
+    samples.make_stress: (6, ["measure", "of", "value", "low", "high"]),
+    samples.make_neurons: (2, ["component", "layer", "index", "score", "sigmas"]),
+    samples.make_experiment: (2, ["method", "questions", "neurons", "before"]),
+    samples.make_refit: (6, ["component", "layer", "head", "effect"]),
+    samples.make_estimate: (2, ["method", "rows", "tokens", "seconds"]),
+    samples.make_export: (2, ["component", "ablation", "scale"]),
+    samples.make_comparison: (
+        8,
+        ["component", "model", "task", "effect", "low", "high", "difference"],
+    ),
+    samples.make_reproduction: (2, ["model", "drop", "published"]),
+    samples.make_scan: (3, ["component", "kind", "layer", "index"]),
+    samples.make_list: (3, ["task", "origin"]),
+    samples.make_description: (1, ["name", "tasks", "request_kind", "items"]),
+    samples.make_diagnosis: (2, ["name", "state", "description", "remedy"]),
+    samples.make_contents: (2, ["run", "task", "method", "seed"]),
 }
-WITHOUT_FIGURE = (
-    make_experiment, make_estimate, make_export, make_reproduction, make_scan, make_list,
-    make_description, make_diagnosis, make_contents,
+WITH_FIGURE = (
+    samples.make_result, toy_verification, samples.make_atlas, samples.make_stress,
+    samples.make_neurons, samples.make_refit, samples.make_comparison,
 )  # fmt: skip
 
 
@@ -75,13 +65,13 @@ def test_text_table_and_picture_are_small(make):
     assert 1 <= len(repr(result).splitlines()) <= 5
     frame = result.to_frame()
     assert (len(frame), list(frame.columns)[: len(columns)]) == (rows, columns)
-    if make in WITHOUT_FIGURE:
-        with pytest.raises(BadInput, match="has no figure: use `to_frame"):
-            result.plot()
-    else:
+    if make in WITH_FIGURE:
         drawn = result.plot().svg()
         assert drawn.startswith("<svg")
         assert drawn.count("<rect") + drawn.count("<use") > 1
+    else:
+        with pytest.raises(BadInput, match="has no figure: use `to_frame"):
+            result.plot()
     html = result._repr_html_()
     assert html.startswith("<div><p><b>")
     assert len(html) < 40_000
@@ -94,7 +84,7 @@ def test_what_is_saved_is_read_again(make, tmp_path):
     result = make()
     first, *pages = result.save(tmp_path / "new")
     assert read(tmp_path / "new") == broca.read(str(first)) == type(result).read(first) == result
-    experiment_page = [f"{first.stem}.html"] if make is make_experiment else []
+    experiment_page = [f"{first.stem}.html"] if make is samples.make_experiment else []
     assert [page.name for page in pages] == ([result.PAGE] if result.PAGE else experiment_page)
     renamed = shutil.copy(first, tmp_path / "renamed.json")
     assert read(renamed) == read(tmp_path) == result
@@ -115,12 +105,12 @@ def test_the_frame_of_polars_has_the_same_cells(make):
 def test_other_frames_are_refused(monkeypatch):
     """An unknown library or table is refused, and so is polars if it is not installed."""
     with pytest.raises(BadInput, match="`library` 'arrow' is unknown: use pandas or polars"):
-        make_refit().to_frame("arrow")
+        samples.make_refit().to_frame("arrow")
     with pytest.raises(BadInput, match="has no table 'control'; did you mean 'controls'"):
         toy_verification().to_frame(table="control")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(BadInput, match="polars is not installed"):
-        make_refit().to_frame("polars")
+        samples.make_refit().to_frame("polars")
 
 
 def test_the_verdict_comes_first():
@@ -128,29 +118,31 @@ def test_the_verdict_comes_first():
     verification = toy_verification()
     text = f"{verification.verdict.label}: {verification.verdict.text}"
     assert repr(verification).startswith(text)
-    result = make_result(verification=verification)
+    result = samples.make_result(verification=verification)
     assert result.verdict is verification.verdict
     assert repr(result).startswith(text)
-    assert repr(make_result()).startswith("not verified: adding loses 96.0 points, 95.0 of them")
-    abstained = make_result(selected=(), abstained=True, reason="no harm")
+    assert repr(samples.make_result()).startswith(
+        "not verified: adding loses 96.0 points, 95.0 of them"
+    )
+    abstained = samples.make_result(selected=(), abstained=True, reason="no harm")
     assert repr(abstained).startswith("nothing selected: no harm")
     assert abstained.verdict is None
-    assert repr(make_stress()).startswith("transfers: it does")
+    assert repr(samples.make_stress()).startswith("transfers: it does")
 
 
 def test_selected_components_are_marked_in_the_frame():
     """Selected components have True in the column `selected`; intervals have two columns."""
-    frame = make_result().to_frame().set_index("component")
+    frame = samples.make_result().to_frame().set_index("component")
     assert list(frame.index[frame["selected"]]) == ["L1H2", "L0H0"]
     assert (frame.loc["L0H0", "low"], frame.loc["L0H0", "high"]) == (-0.2, -0.02)
-    assert make_atlas().to_frame().query("selected")["component"].tolist() == ["L0H0"]
+    assert samples.make_atlas().to_frame().query("selected")["component"].tolist() == ["L0H0"]
 
 
 def test_a_notebook_escapes_text():
     """A model's name, which may come from a file, is escaped; of long tables the head is shown."""
     evil = "<script>alert('x')</script>"
-    assert evil not in make_result(model=ModelInfo(evil, "f"))._repr_html_()
-    estimate = make_estimate()
+    assert evil not in samples.make_result(model=ModelInfo(evil, "f"))._repr_html_()
+    estimate = samples.make_estimate()
     many = type(estimate)(**{**vars(estimate), "methods": estimate.methods * 10})
     assert many._repr_html_().count("<tr") == 1 + 12
 
@@ -202,10 +194,10 @@ def test_a_verification_has_all_its_tables_as_frames():
 
 def test_a_run_is_read_as_its_localization(tmp_path):
     """A folder of a run is read as its localization; other files are read by their path."""
-    make_result().save(tmp_path)
-    make_stress().save(tmp_path)
-    assert read(tmp_path) == make_result()
-    assert read(tmp_path / "stress.json") == make_stress()
+    samples.make_result().save(tmp_path)
+    samples.make_stress().save(tmp_path)
+    assert read(tmp_path) == samples.make_result()
+    assert read(tmp_path / "stress.json") == samples.make_stress()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 2}', '{"kind": "other"}', "\ufeff"])
@@ -222,11 +214,11 @@ def test_other_files_are_refused(text, tmp_path):
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
     """The message names the file, the expected kind, or the command that writes it."""
-    file = make_atlas().save(tmp_path)[0]
+    file = samples.make_atlas().save(tmp_path)[0]
     shutil.copy(file, tmp_path / "result.json")
     with pytest.raises(BadInput, match=r"result\.json' is not a localization of broca"):
         Localization.read(tmp_path)
-    for make in (make_atlas, make_result, toy_verification):
+    for make in (samples.make_atlas, samples.make_result, toy_verification):
         kind = type(make())
         with pytest.raises(BadInput, match=f"{kind.FILE}' does not exist: run `{kind.VERB}` first"):
             kind.read(tmp_path / "nowhere" / kind.FILE)

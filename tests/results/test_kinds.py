@@ -4,25 +4,7 @@ from dataclasses import fields, replace
 from math import nan
 
 import pytest
-from results.samples import (
-    DECOUPLED,
-    ERASED,
-    RESULTS,
-    make_atlas,
-    make_comparison,
-    make_contents,
-    make_description,
-    make_diagnosis,
-    make_estimate,
-    make_experiment,
-    make_export,
-    make_list,
-    make_neurons,
-    make_refit,
-    make_reproduction,
-    make_scan,
-    make_stress,
-)
+from results import samples
 
 from broca.errors import BadInput
 from broca.results.base import Interval
@@ -34,7 +16,7 @@ from broca.results.runs import MethodCost, Repetition
 
 def test_cells_and_selections_of_an_atlas_by_name():
     """Effects and selections are looked up by the names of tasks and components."""
-    atlas = make_atlas()
+    atlas = samples.make_atlas()
     assert atlas.effect("sorting", "L0H1") == 0.02
     assert atlas.selected("adding") == ("L0H0",)
     assert atlas.selected("sorting") == ()
@@ -43,42 +25,46 @@ def test_cells_and_selections_of_an_atlas_by_name():
 @pytest.mark.parametrize(
     ("result", "summary"),
     [
-        (make_comparison(), (
+        (samples.make_comparison(), (
             "1 of 4 components changed on adding from base to tuned: L0H0",
             "base, adding carry adding in tuned (drop 30.0 points)",
             "2 models, 1 task, 1,000 rows for each, seed 3",
         )),
-        (make_estimate(), (
+        (samples.make_estimate(), (
             "1 of 2 methods can search for adding in toy: 96 components, 10 items",
             "from 64 timed rows",
         )),
-        (make_export(), (
+        (samples.make_export(), (
             "adapter of toy without L1H2, L0H0",
             "2 files, 1,584 bytes",
             "loaded by peft 0.21.2: 31 of 32 continuations as broca's, log-probabilities within "
             "1.0e-06",
             "lm-eval's hf scores 0.2500 on adding, broca 0.2500 (40 items)",
         )),
-        (make_export(scale=0.5), ("adapter of toy with L1H2, L0H0 at 0.5",)),
-        (make_contents(), ("2,000 rows, 7 masks", "2 runs, 1 of them finished")),
-        (make_refit(), ("adding: L1H2, L0H0", "ridge on 90 masks of cs-stratified, 900 rows")),
-        (replace(make_refit(), selected=(), reason="no harm"), (
+        (samples.make_export(scale=0.5), ("adapter of toy with L1H2, L0H0 at 0.5",)),
+        (samples.make_contents(), ("2,000 rows, 7 masks", "2 runs, 1 of them finished")),
+        (samples.make_refit(), (
+            "adding: L1H2, L0H0", "ridge on 90 masks of cs-stratified, 900 rows",
+        )),
+        (replace(samples.make_refit(), selected=(), reason="no harm"), (
             "adding: nothing selected: no harm",
         )),
-        (make_diagnosis(), ("broca can run here",)),
-        (make_diagnosis("broken"), (
+        (samples.make_diagnosis(), ("broca can run here",)),
+        (samples.make_diagnosis("broken"), (
             "broca cannot run here", "2 checks; missing or broken: gates",
         )),
-        (make_scan(), ("every check of the self-test holds",)),
-        (make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)), (
+        (samples.make_scan(), ("every check of the self-test holds",)),
+        (samples.make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)), (
             "self-test failed: gates of zero",
         )),
-        (make_stress(), ("transfers: it does", "toy, family letters: L0H1", "48 pairs, seed 0")),
-        (make_list(), ("shipped: addition", "of the folder: all", "of the paper: boolq")),
-        (make_neurons(), (
+        (samples.make_stress(), (
+            "transfers: it does", "toy, family letters: L0H1", "48 pairs, seed 0",
+        )),
+        (samples.make_list(), ("shipped: addition", "of the folder: all", "of the paper: boolq")),
+        (samples.make_neurons(), (
             "2 neurons of adding in toy (10.00% of all): L0N1, L0N2", "cnl, 4 items",
         )),
-        (replace(make_neurons(), selected=()), (
+        (replace(samples.make_neurons(), selected=()), (
             "0 neurons of adding in toy (10.00% of all): none",
         )),
     ],
@@ -90,50 +76,54 @@ def test_a_summary_states_what_was_found(result, summary):
 
 def test_a_frame_has_a_line_for_each_part():
     """Lines have the documented columns; what the first model or a block lacks is unknown."""
-    frame = make_comparison().to_frame()
+    frame = samples.make_comparison().to_frame()
     assert frame.query("model == 'base'")["difference"].isna().all()
     changed = frame.query("changed == True")
     assert changed[["model", "component", "difference"]].values.tolist() == [["tuned", "L0H0", 0.1]]
-    lines = make_estimate().records()
+    lines = samples.make_estimate().records()
     assert [line["problem"] for line in lines] == ["", "too few"]
     assert set(lines[0]) == {field.name for field in fields(MethodCost)}
-    export = make_export(scale=0.5)
+    export = samples.make_export(scale=0.5)
     assert export.selected == ("L1H2", "L0H0")
     assert export.to_frame().to_dict("list") == {
         "component": ["L1H2", "L0H0"], "ablation": ["zero", "zero"], "scale": [0.5, 0.5],
     }  # fmt: skip
-    refit = make_refit()
+    refit = samples.make_refit()
     assert {line["component"] for line in refit.records() if line["selected"]} == set(
         refit.selected
     )
-    assert make_reproduction().columns == ("model", "drop", "published")
-    assert make_reproduction().records()[0] == {"model": "m", "drop": 0.5, "published": None}
-    lines = make_scan().records()
+    assert samples.make_reproduction().columns == ("model", "drop", "published")
+    assert samples.make_reproduction().records()[0] == {
+        "model": "m",
+        "drop": 0.5,
+        "published": None,
+    }
+    lines = samples.make_scan().records()
     assert lines[1] == {"component": "L0H1", "kind": "head", "layer": 0, "index": 1}
     assert (lines[2]["kind"], lines[2]["index"]) == ("mlp", None)
-    assert [tuple(line.values()) for line in make_list().records()] == [
+    assert [tuple(line.values()) for line in samples.make_list().records()] == [
         ("addition", "shipped"), ("all", "included_groups"), ("boolq", "paper"),
     ]  # fmt: skip
-    assert make_neurons().records()[0] == {
+    assert samples.make_neurons().records()[0] == {
         "component": "L0N1", "layer": 0, "index": 1, "score": 0.75, "sigmas": 3.0,
     }  # fmt: skip
 
 
 def test_what_failed_is_told_apart_from_what_is_missing():
     """A missing feature does not stop broca; a failed check does, and other effects are no copy."""
-    assert make_diagnosis().can_run
-    assert not make_diagnosis("broken").can_run
-    assert make_scan().passed
-    assert not make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)).passed
+    assert samples.make_diagnosis().can_run
+    assert not samples.make_diagnosis("broken").can_run
+    assert samples.make_scan().passed
+    assert not samples.make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)).passed
     grades = ("identical", "equal within the tolerance", "same selection", "different")
     assert [Repetition(grade).passed for grade in grades] == [True, True, False, False]
-    assert make_list().names == ("addition", "all")
-    assert "'1 + 1 ='" in repr(make_description())
+    assert samples.make_list().names == ("addition", "all")
+    assert "'1 + 1 ='" in repr(samples.make_description())
 
 
 def test_curves_follow_the_selected_components_over_the_models():
     """Curves have intervals and follow the order of the models."""
-    curves = make_comparison(("step1", "step2", "step3")).curves()
+    curves = samples.make_comparison(("step1", "step2", "step3")).curves()
     assert set(curves) == {("adding", "L0H0"), ("adding", "L1H1")}
     values = [round(point.value, 6) for point in curves["adding", "L0H0"]]
     assert values == [-0.4, -0.3, -0.2]
@@ -142,7 +132,7 @@ def test_curves_follow_the_selected_components_over_the_models():
 
 def test_a_journal_has_a_line_for_each_run():
     """A line names what a run of any verb did."""
-    contents = make_contents()
+    contents = samples.make_contents()
     assert [(line["run"], line["task"], line["seed"]) for line in contents.records()] == [
         (1, "sorting", 3), (2, "sorting", 3),
     ]  # fmt: skip
@@ -159,7 +149,7 @@ def test_a_journal_has_a_line_for_each_run():
 
 def test_every_interval_of_a_stress_test_has_a_line():
     """Each record has the value and both ends."""
-    stress = replace(make_stress(), positive_control=Interval(3.0, 2.0, 4.5))
+    stress = replace(samples.make_stress(), positive_control=Interval(3.0, 2.0, 4.5))
     assert [(line["measure"], line["of"]) for line in stress.records()] == [
         ("necessity", "zero"),
         ("reversal", "the last token"),
@@ -175,13 +165,13 @@ def test_every_interval_of_a_stress_test_has_a_line():
 @pytest.mark.parametrize("verb", EXPERIMENTS)
 def test_every_experiment_is_restored_and_shown(verb, tmp_path):
     """The file gives an equal result of the same data classes; text, tables and page are made."""
-    experiment = make_experiment(verb)
-    assert experiment.result == RESULTS[verb]
+    experiment = samples.make_experiment(verb)
+    assert experiment.result == samples.RESULTS[verb]
     again = NeuronExperiment.read(experiment.save(tmp_path)[0])
     assert again == experiment
     assert (tmp_path / f"{verb}.html").is_file()
     assert repr(again).startswith(f"broca neurons {verb} of toy: ")
-    records = plain(RESULTS[verb])
+    records = plain(samples.RESULTS[verb])
     assert again.records() == (records if isinstance(records, list) else [records])
     assert again.tables
     assert all(len(again.to_frame(table=name)) for name in again.tables)
@@ -189,11 +179,11 @@ def test_every_experiment_is_restored_and_shown(verb, tmp_path):
 
 def test_what_is_not_finite_is_none_as_in_the_file():
     """NaN and intervals of NaN of a measured result are None."""
-    arm = replace(RESULTS["enhance"][0], losses=(0.5, nan))
-    assert make_experiment("enhance", result=(arm,)).result == RESULTS["enhance"]
-    unknown = replace(DECOUPLED, of_first=Interval(nan, nan, nan))
-    experiment = make_experiment("decouple", result=(unknown,))
-    assert experiment.result == (DECOUPLED,)
+    arm = replace(samples.RESULTS["enhance"][0], losses=(0.5, nan))
+    assert samples.make_experiment("enhance", result=(arm,)).result == samples.RESULTS["enhance"]
+    unknown = replace(samples.DECOUPLED, of_first=Interval(nan, nan, nan))
+    experiment = samples.make_experiment("decouple", result=(unknown,))
+    assert experiment.result == (samples.DECOUPLED,)
     assert decode(NeuronExperiment, encode(experiment)) == experiment
 
 
@@ -201,14 +191,14 @@ def test_what_is_not_finite_is_none_as_in_the_file():
     ("command", "result"),
     [
         ("broca neurons erase", [{"a": 1}]),
-        ("broca neurons erase", [{**plain(ERASED), "more": 1}]),
-        ("broca neurons enhance", [plain(ERASED)]),
+        ("broca neurons erase", [{**plain(samples.ERASED), "more": 1}]),
+        ("broca neurons enhance", [plain(samples.ERASED)]),
         ("broca neurons locate", []),
         ("broca neurons", {}),
     ],
 )
 def test_a_result_of_another_experiment_is_refused(command, result):
     """A file whose result is not that of its command, or whose command is none, is refused."""
-    data = {**plain(make_experiment()), "command": command, "result": result}
+    data = {**plain(samples.make_experiment()), "command": command, "result": result}
     with pytest.raises(BadInput, match="this is not a neuron experiment of broca"):
         decode(NeuronExperiment, encode(data))

@@ -6,16 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
-from results.samples import (
-    RESULTS,
-    make_atlas,
-    make_comparison,
-    make_experiment,
-    make_neurons,
-    make_refit,
-    make_result,
-    make_stress,
-)
+from results import samples
 from simulated import toy_verification
 
 from broca.results.atlas import AtlasTask, Selection
@@ -38,8 +29,9 @@ EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
 KEPT = {"kind", "kinds", "role", "response", "level", "components", "modes", "label", "relation"}
 """Fields whose values are words of broca."""
 MAKERS = (
-    make_result, toy_verification, make_atlas, make_stress, make_comparison, make_refit,
-    make_neurons, *(lambda verb=verb: make_experiment(verb) for verb in EXPERIMENTS),
+    samples.make_result, toy_verification, samples.make_atlas, samples.make_stress,
+    samples.make_comparison, samples.make_refit, samples.make_neurons,
+    *(lambda verb=verb: samples.make_experiment(verb) for verb in EXPERIMENTS),
 )  # fmt: skip
 
 
@@ -93,10 +85,10 @@ def test_outputs_and_names_of_data_sets_are_escaped():
     answers = [text for sample in evil.samples for text in (sample.before, sample.after)]
     assert answers
     assert all(text.startswith(EVIL) for text in answers)
-    assert shown_as_text(make_result().page(evil))
+    assert shown_as_text(samples.make_result().page(evil))
     measured = Overlap(1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
     pairs = (ComparedHalves(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
-    overlap = make_experiment("overlap", result=Overlaps((EVIL,), pairs, {}))
+    overlap = samples.make_experiment("overlap", result=Overlaps((EVIL,), pairs, {}))
     assert shown_as_text(overlap.page())
     text = json.dumps({"name": "</script><b>&amp;"})
     assert "<" not in _as_data(text)  # data within a script element
@@ -105,7 +97,7 @@ def test_outputs_and_names_of_data_sets_are_escaped():
 
 def test_the_report_shows_the_numbers():
     """The page contains drops, scores, heads, intervals, settings, cost and notes."""
-    html = make_result().page()
+    html = samples.make_result().page()
     for text in ("96.0", "95.0", "0.975", "0.015", "L1H2, L0H0", "−0.200", "−0.020", "0.93"):
         assert text in html
     for text in ("20,100", "123,456", "abc123", "three prompts were cut", "masks 200"):
@@ -118,7 +110,7 @@ def test_the_report_shows_what_else_was_measured():
     """Pairs, repeated searches and additivity have their numbers."""
     pair = Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29))
     sure = RankedComponent("L1H2", 1, 2, -0.42, (-0.5, -0.3), 1.0, 0.0001, 0.0042)
-    html = text_of(make_result(
+    html = text_of(samples.make_result(
         interactions=(pair,), repeats=(Repeat(1, ("L1H2", "L2H3"), "found", 900),),
         additivity=AdditivityInfo(0.613, 0.72, 200), ranking=(sure,),
     ))  # fmt: skip
@@ -130,31 +122,32 @@ def test_the_report_shows_what_else_was_measured():
 
 def test_abstention_is_said_first():
     """The title of a page without selected heads says so, and the page has the reason."""
-    html = make_result(selected=(), abstained=True, reason="no single one lowers it").page()
+    html = samples.make_result(selected=(), abstained=True, reason="no single one lowers it").page()
     assert "No heads found" in html[html.index("<h1>") : html.index("</h1>")]
     assert "no single one lowers it" in html
     assert "with the set ablated" not in html  # nothing is ablated
 
 
-def test_the_picture_comes_before_any_table():
-    """The picture has one element for each component and is the first figure."""
-    result = make_result()
+def test_the_picture_has_an_element_for_each_component():
+    """The picture is the first figure of the page and comes before any table."""
+    result = samples.make_result()
     html = result.page()
     assert html.index("<h1>") < html.index("<svg") < html.index("<table>")
     first = html[html.index("<svg") : html.index("</svg>")]
-    for line in result.ranking:
-        assert first.count(f'data-component="{line.name}"') == 1
+    assert sorted(re.findall('data-component="([^"]*)"', first)) == sorted(
+        line.name for line in result.ranking
+    )
     assert html.count("data-component=") == len(result.ranking)
 
 
 def test_a_page_names_what_the_components_are():
     """Headlines and messages name the kinds of components, such as MLP blocks."""
     ranking = tuple(RankedComponent(f"L{i}{kind}", i, None, -0.1) for i in (0, 1) for kind in "MA")
-    html = make_result(ranking=ranking, selected=("L0M",)).page()
+    html = samples.make_result(ranking=ranking, selected=("L0M",)).page()
     assert "2 attention layers and 2 MLP blocks" in html
     assert "Effect of every component" in html
     nothing = {"selected": (), "abstained": True, "reason": "nothing"}
-    assert "No MLP blocks found" in make_result(ranking=ranking[::2], **nothing).page()
+    assert "No MLP blocks found" in samples.make_result(ranking=ranking[::2], **nothing).page()
 
 
 def test_a_large_model_has_a_small_page():
@@ -169,13 +162,13 @@ def test_a_large_model_has_a_small_page():
         for (layer, head), effect in zip(names, effects, strict=True)
     )  # fmt: skip
     off_target = {line.name: 0.01234 for line in ranking}
-    report = make_result(
+    report = samples.make_result(
         ranking=ranking, selected=(ranking[0].name,), off_target_effects=off_target, model=model
     ).page()
     columns = tuple(f"L{layer}H{head}" for layer in range(80) for head in range(128))
     rows = tuple(map(tuple, random.normal(0, 0.1, (12, len(columns))).tolist()))
     tasks = [f"task{number}" for number in range(12)]
-    atlas = make_atlas(
+    atlas = samples.make_atlas(
         components=columns, effects=rows, low=rows, high=rows, model=model,
         tasks=tuple(AtlasTask(n, n, "acc", 1.0, 8, False, 0.0, 0.0) for n in tasks),
         selections=tuple(Selection(n, (), (), "nothing") for n in tasks), universal=(),
@@ -187,38 +180,30 @@ def test_a_large_model_has_a_small_page():
     assert "The first 120 of 10,240 components" in " ".join(atlas.split())
 
 
-def test_a_result_without_other_tasks_has_a_page():
-    """Off-target damage is left out and not shown as zero."""
-    result = make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1})
-    assert "on the others" not in result.page()
-
-
 def test_heads_that_the_others_need_are_shown_apart():
     """The section has the cost for every task and the universal components, if any are shared."""
-    result = make_result()
+    result = samples.make_result()
     first, second = (head.name for head in result.ranking[:2])
     costs = dict.fromkeys(result.tasks, -0.125)
     shown = {
         "shared_effects": {first: costs, second: {**costs, result.task: -0.375}},
         "off_target_effects": {head.name: -0.25 for head in result.ranking},
     }
-    page = text_of(make_result(**shown, universal=(first,)))
+    page = text_of(samples.make_result(**shown, universal=(first,)))
     for text in ("Components that the other tasks need too", "−0.375", "−0.250",
                  f"{first} is universal: most tasks need it"):  # fmt: skip
         assert text in page
     assert page.count(">−0.125<") == 2 * len(costs) - 1
-    assert "none is universal, needed by most tasks" in text_of(make_result(**shown))
+    assert "none is universal, needed by most tasks" in text_of(samples.make_result(**shown))
 
 
-def test_the_ranking_says_its_order():
-    """The caption says whether rows are sorted by effect or in the order of the method."""
-    by_effect = make_result()
-    by_effect = replace(
-        by_effect, ranking=tuple(sorted(by_effect.ranking, key=lambda line: line.effect))
-    )
-    assert "most harmful ablation first" in by_effect.page()
-    turned = replace(by_effect, ranking=by_effect.ranking[::-1])
-    assert "in the order of the method" in turned.page()
+def test_the_report_leaves_out_what_was_not_measured():
+    """Without other tasks there is no damage to them; the caption says how rows are sorted."""
+    alone = samples.make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1})
+    assert "on the others" not in alone.page()
+    ranking = tuple(sorted(alone.ranking, key=lambda line: line.effect))
+    assert "most harmful ablation first" in replace(alone, ranking=ranking).page()
+    assert "in the order of the method" in replace(alone, ranking=ranking[::-1]).page()
 
 
 def test_a_verification_shows_everything():
@@ -293,14 +278,14 @@ def test_figures_of_a_verification_have_its_numbers():
 
 def test_an_atlas_shows_its_findings():
     """The page shows universal components, selections, clusters, groups, cost and notes."""
-    html = text_of(make_atlas())
+    html = text_of(samples.make_atlas())
     for text in (
         "What 2 tasks need in toy", "−0.11 [−0.20, −0.02]", "cannot do the task",
         "L0H2 L0H0", "+1.4 standard", "0.35", "(chance)", "1,600", "123,456", "abc123",
         "three prompts were cut", "0.52",
     ):  # fmt: skip
         assert text in html, text
-    none = make_atlas(
+    none = samples.make_atlas(
         universal=(), clusters=(), task_clusters=(), groups=None, groups_note="no pairs",
         selections=tuple(Selection(name, (), (), "nothing") for name in ("adding", "sorting")),
     ).page()  # fmt: skip
@@ -310,7 +295,7 @@ def test_an_atlas_shows_its_findings():
 
 def test_the_pictures_of_an_atlas_have_every_effect():
     """The matrix frames selections; the views of the picture have the colours of every task."""
-    atlas = make_atlas()
+    atlas = samples.make_atlas()
     matrix, grid = (figure.chart for figure in atlas.figures())
     assert matrix.values == atlas.effects
     assert matrix.framed == {(0, 1)}  # adding needs L0H0, column 1
@@ -326,7 +311,7 @@ def test_the_pictures_of_an_atlas_have_every_effect():
 
 def test_a_comparison_says_what_changed():
     """The surest differences come first; many models have curves, and no change has a line."""
-    comparison = make_comparison()
+    comparison = samples.make_comparison()
     page = text_of(comparison)
     assert "1 component changed from base to tuned" in page
     for part in ("needed more", "needed less", "L0H0, L1H1", "a note", "<code>abc</code>"):
@@ -335,7 +320,7 @@ def test_a_comparison_says_what_changed():
     assert re.findall(r'<th scope="row"[^>]*>(L\dH\d)', table) == ["L0H0", "L1H1", "L1H0", "L0H1"]
     assert table.count('class="strong"') == 1
     assert "Selected components over the models" not in page
-    three = make_comparison(("step1", "step2", "step3"))
+    three = samples.make_comparison(("step1", "step2", "step3"))
     assert "Selected components over the models" in three.page()
     assert [figure.name for figure in three.figures()] == ["components", "components-1", "curves"]
     lines = three.figures()[-1].chart.lines
@@ -349,7 +334,7 @@ def test_a_comparison_says_what_changed():
 
 def test_a_stress_test_shows_every_measure():
     """The page has transfer, necessity, probe and reversal; what was not measured is blank."""
-    stress = make_stress()
+    stress = samples.make_stress()
     html = text_of(stress)
     assert html.index("<h1>") < html.index('data-component="L0H1"') < html.index("<table>")
     for text in ("same template", "accuracy 0.90", "chance 0.50", "the last token", "1 of 3"):
@@ -363,7 +348,7 @@ def test_a_stress_test_shows_every_measure():
 
 def test_located_neurons_lie_in_their_layers():
     """Every neuron is drawn; a chart by layer is added where there are too many to count."""
-    neuron_set = make_neurons()
+    neuron_set = samples.make_neurons()
     html = neuron_set.page()
     assert html.index("<h1>") < html.index("<svg") < html.index("<table>")
     for neuron in neuron_set.selected:
@@ -379,7 +364,7 @@ def test_located_neurons_lie_in_their_layers():
 @pytest.mark.parametrize("verb", [verb for verb in EXPERIMENTS if verb != "overlap"])
 def test_every_experiment_has_its_tables(verb):
     """The first table has a line for each record, those of lists within it follow."""
-    experiment = make_experiment(verb)
+    experiment = samples.make_experiment(verb)
     first, *others = experiment_tables(experiment)
     assert len(first.rows) == len(experiment.records())
     assert first.caption in experiment.page()
@@ -388,10 +373,10 @@ def test_every_experiment_has_its_tables(verb):
 
 def test_relations_are_averaged_over_their_pairs():
     """Means of changes are those of NumPy, for each relation."""
-    (pair,) = RESULTS["cross"]
+    (pair,) = samples.RESULTS["cross"]
     other = replace(pair, change=Interval(0.5, 0.4, 0.6), random_change=0.25)
     apart = replace(pair, relation="same data")
-    rows = experiment_tables(make_experiment("cross", result=(pair, other, apart)))[-1].rows
+    rows = experiment_tables(samples.make_experiment("cross", result=(pair, other, apart)))[-1].rows
     assert [row[:2] for row in rows] == [(pair.relation, 2), ("same data", 1)]
     assert rows[0][2] == pytest.approx(np.mean([pair.change.value, 0.5]))
     assert rows[0][3] == pytest.approx(np.mean([pair.random_change, 0.25]))
@@ -408,7 +393,7 @@ def test_the_matrix_of_overlaps_has_halves_on_its_diagonal():
     (first, across), (mirrored, unknown) = overlap_matrix(["a", "b"], pairs)
     assert (first, unknown) == (0.5, None)
     assert across == mirrored == pytest.approx(0.2)
-    overlap = make_experiment("overlap", result=Overlaps(("a", "b"), pairs, {}))
+    overlap = samples.make_experiment("overlap", result=Overlaps(("a", "b"), pairs, {}))
     assert overlap.plot().chart.rows == ("a", "b")
 
 
@@ -419,20 +404,22 @@ def entry(result):
 
 def test_an_index_states_what_each_result_found():
     """A run has its verdict, drop and rows; one that found nothing has no drop."""
-    line = entry(make_result())
+    line = entry(samples.make_result())
     assert (line["model"], line["task"], line["verdict"]) == ("toy", "adding", "not verified")
     assert (line["specific"], line["rows"]) == (pytest.approx(0.95), 20900)
-    nothing = entry(make_result(selected=(), abstained=True, reason="no harm"))
+    nothing = entry(samples.make_result(selected=(), abstained=True, reason="no harm"))
     assert (nothing["verdict"], nothing["specific"], nothing["scores"]) == (
         "nothing found", None, {},
     )  # fmt: skip
     unsure = AnswerInfo("not enough rows", 0.2)
-    line = entry(make_result(selected=(), abstained=True, reason="why", answer=unsure))
+    line = entry(samples.make_result(selected=(), abstained=True, reason="why", answer=unsure))
     assert line["verdict"] == "not enough rows"
-    for make in (make_atlas, make_stress, make_neurons, make_refit):
+    for make in (samples.make_atlas, samples.make_stress, samples.make_neurons, samples.make_refit):
         line = entry(make())
         assert (line["specific"], line["kind"]) == (None, make().kind)
         assert line["task"]
-    html = render_index([entry_of(make_result(), name=EVIL, page=f'x"{EVIL}', date="")], [EVIL])
+    html = render_index(
+        [entry_of(samples.make_result(), name=EVIL, page=f'x"{EVIL}', date="")], [EVIL]
+    )
     assert "<script>alert" not in html
     assert 'href="x&#34;&lt;' in html
