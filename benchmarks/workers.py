@@ -32,11 +32,10 @@ import numpy as np
 import torch
 
 import broca
-from broca.engine import EngineOptions
+from broca.engine import EngineOptions, RunnerSpec
 from broca.executors import ray as ray_executor
 from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe
-from broca.executors.records import RunnerSpec
 from broca.measurement import Plan
 from broca.options import ExecutorOptions
 from broca.runs import run as runs
@@ -262,7 +261,7 @@ def remember_pools() -> list[RayPool]:
 def await_workers(pool: RayPool, count: int) -> None:
     """Waits until all workers have loaded the model."""
     while len(pool.workers) < count:
-        for _ in pool._wait():
+        for _ in pool.wait():
             pass
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Response = Literal["accuracy", "margin", "probability"]
 """The response of a row: `accuracy` is the task's own metric; the others are continuous, see
-`broca.tasks.margins`."""
+`broca.tasks.items`."""
 
 
 @dataclass(frozen=True)

@@ -27,31 +27,18 @@ def judge(targets, script):
 
 def rivals(make_cell, *, focus=0.8, greedy=0.5, coar=0.7, rows=1600):
     """Returns cells of three methods at four seeds; coar is best at its smaller budget."""
-    cells = []
-    for seed in range(4):
-        cells += [
-            make_cell(
-                method="focus",
-                seed=seed,
-                selected=("A",),
-                drop=1.0,
-                off_target=1.0 - focus,
-                rows=rows,
-            ),
-            make_cell(
-                method="greedy", seed=seed, selected=("A",), drop=0.9, off_target=0.9 - greedy
-            ),
-            make_cell(method="coar", seed=seed, selected=("A",), drop=0.9, off_target=0.9 - 0.1),
-            make_cell(
-                method="coar",
-                budget=400,
-                seed=seed,
-                selected=("A",),
-                drop=0.9,
-                off_target=0.9 - coar,
-            ),
-        ]
-    return cells
+    drops = [
+        ("focus", None, 1.0, focus, {"rows": rows}), ("greedy", None, 0.9, greedy, {}),
+        ("coar", None, 0.9, 0.1, {}), ("coar", 400, 0.9, coar, {}),
+    ]  # fmt: skip
+    return [
+        make_cell(
+            method=method, budget=budget, seed=seed, selected=("A",), drop=drop,
+            off_target=drop - specific, **fields,
+        )
+        for seed in range(4)
+        for method, budget, drop, specific, fields in drops
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -76,22 +63,16 @@ def test_what_was_not_run_is_not_measured(judge, make_cell):
 
 def test_abstains_where_nothing_is_damaged(judge, make_cell):
     """A selection on a task that no set damages is wrong; so is an abstention on `planted`."""
-    spared = [
-        make_cell("easy", method="greedy", selected=("A",), drop=0.05),
-        make_cell("easy", method="focus"),
-    ]
-    assert judge(spared)["c"].reached is True
-    chosen = [spared[0], replace(spared[1], selected=("B",), drop=0.02)]
-    assert judge(chosen)["c"].reached is False
+    spared = make_cell("easy", method="greedy", selected=("A",), drop=0.05)
+    abstained = make_cell("easy", method="focus")
+    assert judge([spared, abstained])["c"].reached is True
+    assert judge([spared, replace(abstained, selected=("B",), drop=0.02)])["c"].reached is False
     planted = {"model": "planted", "method": "focus", "false": 0}
-    found_it = [make_cell("rhyming", selected=("L0H0", "L0H6"), drop=0.8, recall=1.0, **planted)]
-    silent = [*found_it, make_cell("rhyming", seed=1, recall=0.0, **planted)]
-    assert judge(found_it)["c"].reached is True
-    assert judge(found_it)["b"].reached is True
-    assert judge(silent)["c"].reached is False
-    assert judge(silent)["b"].reached is False
-    wrong = [replace(found_it[0], false=1)]
-    assert judge(wrong)["b"].reached is False
+    found = make_cell("rhyming", selected=("L0H0", "L0H6"), drop=0.8, recall=1.0, **planted)
+    silent = make_cell("rhyming", seed=1, recall=0.0, **planted)
+    for cells, reached in (([found], True), ([found, silent], False)):
+        assert [judge(cells)[letter].reached for letter in "bc"] == [reached] * 2
+    assert judge([replace(found, false=1)])["b"].reached is False
 
 
 def test_simulations_within_their_rows(judge, make_cell, script):

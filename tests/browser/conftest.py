@@ -20,8 +20,8 @@ from results.samples import (
 from simulated import toy_verification
 
 import broca
-from broca.results.index import entry_of, render_index
-from broca.results.reproduction import Reproduction
+from broca.results.reading import entry_of, render_index
+from broca.results.runs import Reproduction
 from broca.studies.paper.pages import render_page
 
 CHROMIUM = next(

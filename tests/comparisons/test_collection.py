@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from broca.comparisons.collection import Collection, carries, drop_share, scores
+from broca.comparisons.collection import Collection, drop_share
 from broca.comparisons.measurements import estimate_effects
 from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
@@ -145,6 +145,11 @@ def measured(**tasks):
     return SimpleNamespace(reported=reported, trial=TRIAL)
 
 
+def among(models, selections):
+    """Returns a collection of measured models."""
+    return Collection((), selections, models=models)
+
+
 INTACT = np.ones(COUNT)
 TWO = (
     ComparedSelection("a's", "a", "adding", ("L0H0",)),
@@ -155,7 +160,7 @@ TWO = (
 def test_scores_are_means_and_drops_have_intervals():
     """Every selection has a score and a drop; the intact model has only a score."""
     rows = (INTACT, answers(0.4), answers(0.9))
-    lines = scores({"a": measured(adding=rows)}, TWO, level=0.05, seed=0)
+    lines = among({"a": measured(adding=rows)}, TWO).scores(0.05)
     assert [line.selection for line in lines] == [None, "a's", "b's"]
     assert [line.score for line in lines] == [row.mean() for row in rows]
     assert lines[0].drop is None
@@ -170,7 +175,7 @@ def test_scores_are_means_and_drops_have_intervals():
 def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answer):
     """A's selection carries over to B if it costs B half of the 80 points that B's costs."""
     reported = measured(adding=(INTACT, answers(score, 1), answers(0.2, 2)))
-    (line,) = carries({"b": reported}, TWO, level=0.05, seed=0)
+    (line,) = among({"b": reported}, TWO).carries(0.05)
     assert (line.selection, line.model, line.own_selection) == ("a's", "b", "b's")
     assert line.share.value == pytest.approx((1 - answers(score, 1).mean()) / 0.8, abs=0.05)
     assert line.carried == answer
@@ -179,9 +184,9 @@ def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answ
 def test_a_model_without_a_selection_is_judged_by_its_loss():
     """If the model has no selection, a loss gives "yes", and no loss gives "undecided"."""
     only = TWO[:1]
-    (lost,) = carries({"b": measured(adding=(INTACT, answers(0.5)))}, only, level=0.05, seed=0)
+    (lost,) = among({"b": measured(adding=(INTACT, answers(0.5)))}, only).carries(0.05)
     assert (lost.carried, lost.own_selection, lost.share) == ("yes", None, None)
-    (undamaged,) = carries({"b": measured(adding=(INTACT, INTACT))}, only, level=0.05, seed=0)
+    (undamaged,) = among({"b": measured(adding=(INTACT, INTACT))}, only).carries(0.05)
     assert undamaged.carried == "undecided"
 
 
@@ -189,7 +194,7 @@ def test_a_selection_is_not_tried_where_it_was_found():
     """A selection is tried only on its task in other models."""
     rows = (INTACT, answers(0.5), answers(0.5))
     models = {name: measured(adding=rows, other=rows) for name in ("a", "b")}
-    lines = carries(models, TWO, level=0.05, seed=0)
+    lines = among(models, TWO).carries(0.05)
     assert {(line.selection, line.model, line.task) for line in lines} == {
         ("b's", "a", "adding"), ("a's", "b", "adding"),
     }  # fmt: skip
@@ -199,8 +204,8 @@ def test_p_values_are_corrected_over_all_lines():
     """The correction is Holm's: two equal p-values double."""
     rows = (INTACT, answers(0.97), answers(0.97))
     models = {name: measured(adding=rows) for name in ("a", "b")}
-    lines = carries(models, TWO, level=0.05, seed=0)
-    alone = carries({"b": measured(adding=rows)}, TWO, level=0.05, seed=0)
+    lines = among(models, TWO).carries(0.05)
+    alone = among({"b": measured(adding=rows)}, TWO).carries(0.05)
     assert lines[0].p == pytest.approx(2 * alone[0].p)
 
 

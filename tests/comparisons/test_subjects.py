@@ -90,13 +90,16 @@ def test_other_weights_than_those_of_the_result_are_refused(model):
         ComparedSubject("tiny", model, fingerprint="0" * 32).require_weights(model)
 
 
-def test_tasks_are_those_given_else_the_runs_else_what_all_atlases_have():
-    """Every task comes once, in the order of the first subject."""
+def test_tasks_and_seed_are_those_given_else_those_of_the_results():
+    """Every task comes once, in the order of the first subject; of atlases what all have."""
     first, second = (
         ComparedSubject("a", "a", tasks=("sorting",)),
         ComparedSubject("b", "b", tasks=("capitals",)),
     )
     assert tasks_of([first, second, first]) == ("sorting", "capitals")
+    seeded = replace(second, seed=7)
+    assert [seed_of(pair, None) for pair in ([first, seeded], [first, second])] == [7, 0]
+    assert seed_of([seeded], 0) == 0
     assert tasks_of([first, second], "addition,addition,sorting") == ("addition", "sorting")
     atlases = [
         ComparedSubject("a", "a", tasks=("capitals", "sorting", "addition")),
@@ -112,18 +115,6 @@ def test_tasks_are_those_given_else_the_runs_else_what_all_atlases_have():
                 replace(atlases[1], tasks=("capitals", "negation")),
             ]
         )
-
-
-def test_the_seed_is_the_one_given_else_that_of_the_first_result():
-    """Without a given seed and without a result, the seed is 0."""
-    subjects = [
-        ComparedSubject("a", "a"),
-        ComparedSubject("b", "b", seed=7),
-        ComparedSubject("c", "c", seed=8),
-    ]
-    assert seed_of(subjects, None) == 7
-    assert seed_of(subjects, 0) == 0
-    assert seed_of(subjects[:1], None) == 0
 
 
 def test_selections_are_the_results_and_what_the_caller_named():

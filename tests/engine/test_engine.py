@@ -10,7 +10,7 @@ from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
 from broca.errors import BadInput, BadLogits
 from broca.models import GatedModel
 from broca.tasks import Generation, LogLikelihood, Request
-from broca.tasks.margins import Margin
+from broca.tasks.items import Margin
 from broca.testing import tiny_llama, tiny_tokenizer
 
 HEAD_DIM = 8

@@ -13,12 +13,18 @@ import torch
 from journals import totals
 
 import broca
-from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
+from broca.engine import (
+    Ablation,
+    Engine,
+    EngineOptions,
+    Job,
+    RunnerSpec,
+    donor_activations,
+)
 from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, UnknownName
 from broca.executors import ray as ray_executor
 from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
-from broca.executors.records import RunnerSpec
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.options import ExecutorOptions
@@ -78,7 +84,7 @@ def await_workers(pool, count):
     end = time.monotonic() + 600  # importing torch takes long on a busy machine
     while len(pool.workers) < count:
         assert time.monotonic() < end, "no worker came"
-        for _ in pool._wait():
+        for _ in pool.wait():
             raise AssertionError("nothing was asked")
 
 
@@ -159,7 +165,7 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
 def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     """A worker stopped for longer than the limit is replaced, and its batch is answered."""
     await_workers(pool, 2)
-    victim = pool._idle[-1].loaded.process  # the next worker to get a batch
+    victim = pool.idle[-1].loaded.process  # the next worker to get a batch
     os.kill(victim, signal.SIGSTOP)
     usual = pool.options
     pool.options = replace(usual, batch_limit=8.0)

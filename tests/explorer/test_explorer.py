@@ -1,16 +1,19 @@
-"""The explorer behind the live page, called without a browser."""
+"""The explorer behind the live page and its subject, called without a browser."""
 
-import io
 import json
 import re
-import zipfile
 from types import SimpleNamespace
 
 import pytest
+from results.samples import make_atlas, make_result, make_stress
 
 from broca.errors import BadInput, BrocaError, UnknownName
 from broca.explorer import Explorer, ExplorerSubject
-from broca.explorer.explorer import events, write_zip
+
+
+def refused(*_, **__):
+    """Stands in for a verb that no test may call."""
+    raise AssertionError
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +22,7 @@ def explorer(planted):
     subject = ExplorerSubject(
         "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
     )
-    with Explorer(planted, subject) as page_explorer:
+    with Explorer(planted, subject, verify=refused, export=refused) as page_explorer:
         yield page_explorer
 
 
@@ -32,14 +35,6 @@ def test_the_page_has_every_component(explorer, planted):
     about = json.loads(re.search(r'id="about">(.*?)</script>', page, re.DOTALL).group(1))
     assert about["sets"] == {"needed": ["L0H1"]}
     assert about["effects"] == {"L0H1": -0.5}
-
-
-def test_answers_come_as_lines(explorer):
-    """Each line of an answer is a JSON object that names its row."""
-    lines = list(events(explorer.answer("sort b a =", ["L0H1"], longest=4)))
-    rows = {json.loads(line)["row"] for line in lines}
-    assert rows == {0, 1}
-    assert all(line.endswith("\n") for line in lines)
 
 
 def test_names_are_read_in_any_form(explorer):
@@ -72,8 +67,9 @@ def test_bad_questions_are_refused(explorer):
 
 def test_a_set_of_another_model_is_refused(planted):
     """A set with components that the model lacks is refused when the explorer is made."""
+    subject = ExplorerSubject("planted", {"needed": ("L77H1",)})
     with pytest.raises(UnknownName):
-        Explorer(planted, ExplorerSubject("planted", {"needed": ("L77H1",)}))
+        Explorer(planted, subject, verify=refused, export=refused)
 
 
 def test_the_state_says_what_is_going_on(explorer):
@@ -106,7 +102,9 @@ def test_folders_of_exports_are_numbered_and_go_with_the_page(planted, tmp_path,
 
     place = tmp_path if kept else None
     (tmp_path / "planted-heads-1").mkdir()
-    with Explorer(planted, ExplorerSubject("planted"), exports=place, export=export) as explorer:
+    with Explorer(
+        planted, ExplorerSubject("planted"), verify=refused, export=export, exports=place
+    ) as explorer:
         reply = explorer.export("heads", ["L0H1"])
         folder = explorer.exported(reply["export"])
         assert folder.name == reply["name"] == f"planted-heads-{1 + kept}"
@@ -116,30 +114,37 @@ def test_folders_of_exports_are_numbered_and_go_with_the_page(planted, tmp_path,
     assert folder.exists() is kept
 
 
-class Unseekable(io.RawIOBase):
-    """A stream that is written forwards alone, like a connection."""
-
-    def __init__(self):
-        self.content = b""
-
-    def writable(self):
-        """Returns True: the stream takes bytes."""
-        return True
-
-    def write(self, data):
-        """Appends the bytes to the content."""
-        self.content += bytes(data)
-        return len(data)
+def test_a_run_brings_its_set_effects_and_tasks(tmp_path):
+    """A run brings its selection, effects and tasks, and its model by name."""
+    result = make_result()
+    result.save(tmp_path)
+    subject = ExplorerSubject.of(tmp_path)
+    assert subject.model == "toy"
+    assert subject.sets == {"needed for adding": result.selected}
+    assert subject.effects == {line.name: line.effect for line in result.ranking}
+    assert subject.tasks == result.tasks
 
 
-def test_a_zip_is_written_to_what_cannot_go_back(tmp_path):
-    """A zip holds all files under the folder's name and is written without seeking."""
-    folder = tmp_path / "m-adapter-1"
-    (folder / "in").mkdir(parents=True)
-    (folder / "a.json").write_text("{}")
-    (folder / "in" / "b.bin").write_bytes(bytes(range(256)))
-    connection = Unseekable()
-    write_zip(folder, connection)
-    with zipfile.ZipFile(io.BytesIO(connection.content)) as archive:
-        assert archive.namelist() == ["m-adapter-1/a.json", "m-adapter-1/in/b.bin"]
-        assert archive.read("m-adapter-1/in/b.bin") == bytes(range(256))
+def test_a_verification_and_an_atlas_bring_their_sets(tmp_path):
+    """A verification brings its set, and an atlas a set for each task with its own components."""
+    result = make_result()
+    (tmp_path / "v").mkdir()
+    result.verification.save(tmp_path / "v")
+    assert ExplorerSubject.of(tmp_path / "v").sets == {"verified on adding": result.selected}
+    make_atlas().save(tmp_path / "a")
+    assert ExplorerSubject.of(tmp_path / "a").sets == {"needed for adding": ("L0H0",)}
+
+
+def test_other_results_are_refused(tmp_path):
+    """A result that names no components is refused in one line."""
+    make_stress().save(tmp_path)
+    with pytest.raises(BadInput, match="is a stress test, which names no components"):
+        ExplorerSubject.of(tmp_path)
+
+
+def test_a_folder_is_named_by_its_last_part(tmp_path):
+    """The page shows the last part of a folder's path alone."""
+    (tmp_path / "config.json").write_text("{}")
+    subject = ExplorerSubject.of(tmp_path)
+    assert subject.model == str(tmp_path)
+    assert subject.shown_name == tmp_path.name

@@ -17,7 +17,7 @@ from broca.integrations.lm_eval import BrocaLM
 from broca.tasks import shipped_folder
 from broca.testing import tiny_llama, tiny_tokenizer
 
-ABLATED = {0: (1, 3), 1: (2,)}
+ABLATED = ((0, 1), (0, 3), (1, 2))
 NAMES = "L0H1+L0H3+L1H2"
 TASKS = ("generation", "choice", "rolling", "last_word")
 
@@ -38,11 +38,9 @@ def zeroed(scale=0.0):
     """Returns the tiny model with the columns of some heads scaled by hand."""
     model = copy.deepcopy(tiny_llama())
     with torch.no_grad():
-        for layer, heads in ABLATED.items():
-            for head in heads:
-                model.model.layers[layer].self_attn.o_proj.weight[:, 8 * head : 8 * head + 8] *= (
-                    scale
-                )
+        for layer, head in ABLATED:
+            columns = slice(8 * head, 8 * head + 8)
+            model.model.layers[layer].self_attn.o_proj.weight[:, columns] *= scale
     return model
 
 

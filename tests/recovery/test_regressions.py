@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_regressor
 from sklearn.cluster import KMeans
 from sklearn.linear_model import (
-    BayesianRidge,
     ElasticNetCV,
     Lasso,
     LassoCV,
@@ -14,15 +12,12 @@ from sklearn.linear_model import (
     Ridge,
     RidgeCV,
 )
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from broca import designs
 from broca.errors import BadInput, UnknownName
 from broca.measurement import Measurement
 from broca.recovery import RECOVERIES, make_recovery
-from broca.recovery.regressions import PENALTIES, StabilitySelection, Standardized, Thresholded
+from broca.recovery.regressions import PENALTIES, StabilitySelection, Standardized
 from broca.searches import Problem, make_search, run
 from broca.testing import planted_problem
 
@@ -56,25 +51,6 @@ def test_each_sees_nothing_where_nothing_varies(name):
     fitted = make_recovery(name).fit(masks, np.full(20, 0.5))
     assert not fitted.coef_.any()
     assert fitted.intercept_ == 0.5
-
-
-@pytest.mark.parametrize("name", RECOVERIES)
-def test_scikit_learn_takes_every_recovery_as_a_regressor(name):
-    """Cross-validation scores a recovery by the explained variance, and a pipeline fits it."""
-    masks, responses, _ = problem(noise=0.01)
-    recovery = make_recovery(name)
-    assert is_regressor(recovery)
-    assert cross_val_score(recovery, masks, responses).mean() > 0.99
-    fitted = make_pipeline(StandardScaler(), clone(recovery)).fit(masks, responses)
-    assert fitted.score(masks, responses) > 0.99
-
-
-def test_parameters_of_inner_estimators_are_set_by_name():
-    """A grid search finds the lighter penalty of the inner Lasso."""
-    masks, responses, _ = problem()
-    grid = {"inner__alpha": [0.1, 0.001]}
-    search = GridSearchCV(Standardized(Lasso()), grid).fit(masks, responses)
-    assert search.best_params_ == {"inner__alpha": 0.001}
 
 
 @pytest.mark.parametrize("name", ["ridge", "bayesian", "ard", "stability"])
@@ -181,14 +157,6 @@ def test_ridge_keeps_what_exceeds_the_threshold():
     assert 0 < keep.sum() < 30
     np.testing.assert_array_equal(fitted.coef_ != 0, keep)
     np.testing.assert_allclose(fitted.coef_[keep], dense.coef_[keep] * y.std(), rtol=1e-9)
-
-
-def test_intercept_fits_the_coefficients_that_are_left():
-    """The mean prediction is the mean response."""
-    masks = designs.stratified(100, 20, sparsity=0.2, seed=1)
-    y = masks @ np.where(np.arange(20) < 2, -0.5, 0.02) + 3
-    fitted = Thresholded(BayesianRidge()).fit(masks, y)
-    np.testing.assert_allclose(fitted.predict(masks).mean(), y.mean())
 
 
 def test_stability_selection_fits_least_squares_on_what_was_kept():

@@ -44,13 +44,13 @@ from broca.results.neurons import (
     Overlaps,
     Reliability,
 )
-from broca.results.reproduction import Reproduction
 from broca.results.runs import (
     CostEstimate,
     JournalCondition,
     JournalContents,
     JournalRun,
     MethodCost,
+    Reproduction,
 )
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
 from broca.results.tasks import PaperTask, TaskDescription, TaskList

@@ -71,13 +71,9 @@ def test_what_is_of_another_shape_is_refused(data, message):
     ("make", "damage"),
     [
         (make_atlas, lambda data: data.pop("tasks")),
-        (make_atlas, lambda data: data.update(masks="many")),
         (make_atlas, lambda data: data["low"][0].pop()),
-        (make_atlas, lambda data: data["tasks"][0].update(intact=None)),
         (make_atlas, lambda data: data["groups"].update(p="small")),
-        (toy_verification, lambda data: data.pop("verdict")),
         (toy_verification, lambda data: data.update(more=1)),
-        (toy_verification, lambda data: data.update(drops={})),
         (toy_verification, lambda data: data["verdict"].update(other=1)),
         (make_result, lambda data: data["ranking"][0].update(other=1)),
     ],
@@ -142,13 +138,6 @@ def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch):
     assert file.read_text() == "before"
 
 
-def test_a_folder_that_is_missing_is_refused(tmp_path):
-    """The message is a single line."""
-    with pytest.raises(BadInput, match="cannot be written") as error:
-        write_beside(tmp_path / "nowhere" / "file", "text")
-    assert "\n" not in str(error.value)
-
-
 def test_an_out_folder_is_made_and_left_empty(tmp_path, monkeypatch):
     """Parent folders are created, and a tilde is expanded to the home folder."""
     assert check_out_folder(tmp_path / "a" / "b") == tmp_path / "a" / "b"
@@ -158,8 +147,10 @@ def test_an_out_folder_is_made_and_left_empty(tmp_path, monkeypatch):
     assert (tmp_path / "c").is_dir()
 
 
-def test_a_place_that_is_a_file_is_refused(tmp_path):
-    """The message names the parameter and the path."""
+def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+    """The message names the parameter or the path, in a single line."""
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match=r"`out` '.*file' cannot be written"):
         check_out_folder(tmp_path / "file")
+    with pytest.raises(BadInput, match=r"^[^\n]*nowhere[^\n]*cannot be written[^\n]*$"):
+        write_beside(tmp_path / "nowhere" / "file", "text")

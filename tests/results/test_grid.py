@@ -6,7 +6,7 @@ import re
 import pytest
 
 from broca.results.base import ModelInfo
-from broca.results.pages.drawing import Cells, Label, svg, walk
+from broca.results.pages.drawing import Cells, Label
 from broca.results.pages.grid import (
     MOST_NEURONS,
     ComponentGrid,
@@ -21,7 +21,7 @@ def cells(grid, width=900.0):
     """Returns by component its vertical position, its cell and its row."""
     return {
         cell.component: (row.y, cell, row)
-        for row in walk(grid.draw(width).marks)
+        for row in grid.draw(width).marks
         if isinstance(row, Cells)
         for cell in row.cells
         if cell.component
@@ -51,7 +51,7 @@ def test_key_value_groups_are_set_apart():
     grid = ComponentGrid({f"L0H{head}": 0.0 for head in range(4)}, "effect", group=2)
     x = [cell.x for _, cell, _ in cells(grid).values()]
     assert x[2] - x[1] > x[1] - x[0] == x[3] - x[2]
-    texts = [mark.text for mark in walk(grid.draw().marks) if isinstance(mark, Label)]
+    texts = [mark.text for mark in grid.draw().marks if isinstance(mark, Label)]
     assert "head, in KV groups of 2" in texts
 
 
@@ -62,7 +62,7 @@ def test_kinds_of_components_have_blocks():
     drawn = cells(grid)
     assert set(drawn) == set(names)
     assert drawn["L0A"][1].x < drawn["L0M"][1].x < drawn["L0E0"][1].x < drawn["L0E1"][1].x
-    texts = {mark.text for mark in walk(grid.draw().marks) if isinstance(mark, Label)}
+    texts = {mark.text for mark in grid.draw().marks if isinstance(mark, Label)}
     assert {"attention", "MLP", "expert"} <= texts
     assert "head" not in texts
 
@@ -73,7 +73,7 @@ def test_what_is_not_known_is_not_zero():
     drawn = cells(grid)
     assert [drawn[name][1].step for name in ("L0H0", "L0H1", "L2H0")] == [None, 0, -16]
     assert "L1H0" not in drawn
-    assert "not measured" in svg(grid.draw())
+    assert "not measured" in grid.svg()
 
 
 def test_marks_are_those_of_the_selection():
@@ -119,5 +119,5 @@ def test_components_are_counted_by_kind():
 def test_an_invalid_component_name_is_not_drawn():
     """Text from a file that is not a component's name is left out of the picture."""
     grid = ComponentGrid({"<b>": 1.0, "L0H0": 1.0}, "effect")
-    assert re.findall(r'data-component="([^"]*)"', svg(grid.draw())) == ["L0H0"]
+    assert re.findall(r'data-component="([^"]*)"', grid.svg()) == ["L0H0"]
     assert counted(["<b>"]) == "1 components"

@@ -40,17 +40,95 @@ def test_cells_and_selections_of_an_atlas_by_name():
     assert atlas.selected("sorting") == ()
 
 
-def test_a_comparison_says_what_changed_and_what_is_carried():
-    """The summary is in words; the table has no differences for the first model."""
-    assert make_comparison().summary() == (
-        "1 of 4 components changed on adding from base to tuned: L0H0",
-        "base, adding carry adding in tuned (drop 30.0 points)",
-        "2 models, 1 task, 1,000 rows for each, seed 3",
-    )
+@pytest.mark.parametrize(
+    ("result", "summary"),
+    [
+        (make_comparison(), (
+            "1 of 4 components changed on adding from base to tuned: L0H0",
+            "base, adding carry adding in tuned (drop 30.0 points)",
+            "2 models, 1 task, 1,000 rows for each, seed 3",
+        )),
+        (make_estimate(), (
+            "1 of 2 methods can search for adding in toy: 96 components, 10 items",
+            "from 64 timed rows",
+        )),
+        (make_export(), (
+            "adapter of toy without L1H2, L0H0",
+            "2 files, 1,584 bytes",
+            "loaded by peft 0.21.2: 31 of 32 continuations as broca's, log-probabilities within "
+            "1.0e-06",
+            "lm-eval's hf scores 0.2500 on adding, broca 0.2500 (40 items)",
+        )),
+        (make_export(scale=0.5), ("adapter of toy with L1H2, L0H0 at 0.5",)),
+        (make_contents(), ("2,000 rows, 7 masks", "2 runs, 1 of them finished")),
+        (make_refit(), ("adding: L1H2, L0H0", "ridge on 90 masks of cs-stratified, 900 rows")),
+        (replace(make_refit(), selected=(), reason="no harm"), (
+            "adding: nothing selected: no harm",
+        )),
+        (make_diagnosis(), ("broca can run here",)),
+        (make_diagnosis("broken"), (
+            "broca cannot run here", "2 checks; missing or broken: gates",
+        )),
+        (make_scan(), ("every check of the self-test holds",)),
+        (make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)), (
+            "self-test failed: gates of zero",
+        )),
+        (make_stress(), ("transfers: it does", "toy, family letters: L0H1", "48 pairs, seed 0")),
+        (make_list(), ("shipped: addition", "of the folder: all", "of the paper: boolq")),
+        (make_neurons(), (
+            "2 neurons of adding in toy (10.00% of all): L0N1, L0N2", "cnl, 4 items",
+        )),
+        (replace(make_neurons(), selected=()), (
+            "0 neurons of adding in toy (10.00% of all): none",
+        )),
+    ],
+)  # fmt: skip
+def test_a_summary_states_what_was_found(result, summary):
+    """The first lines of the text say what was found and how much was measured."""
+    assert result.summary()[: len(summary)] == summary
+
+
+def test_a_frame_has_a_line_for_each_part():
+    """Lines have the documented columns; what the first model or a block lacks is unknown."""
     frame = make_comparison().to_frame()
     assert frame.query("model == 'base'")["difference"].isna().all()
     changed = frame.query("changed == True")
     assert changed[["model", "component", "difference"]].values.tolist() == [["tuned", "L0H0", 0.1]]
+    lines = make_estimate().records()
+    assert [line["problem"] for line in lines] == ["", "too few"]
+    assert set(lines[0]) == {field.name for field in fields(MethodCost)}
+    export = make_export(scale=0.5)
+    assert export.selected == ("L1H2", "L0H0")
+    assert export.to_frame().to_dict("list") == {
+        "component": ["L1H2", "L0H0"], "ablation": ["zero", "zero"], "scale": [0.5, 0.5],
+    }  # fmt: skip
+    refit = make_refit()
+    assert {line["component"] for line in refit.records() if line["selected"]} == set(
+        refit.selected
+    )
+    assert make_reproduction().columns == ("model", "drop", "published")
+    assert make_reproduction().records()[0] == {"model": "m", "drop": 0.5, "published": None}
+    lines = make_scan().records()
+    assert lines[1] == {"component": "L0H1", "kind": "head", "layer": 0, "index": 1}
+    assert (lines[2]["kind"], lines[2]["index"]) == ("mlp", None)
+    assert [tuple(line.values()) for line in make_list().records()] == [
+        ("addition", "shipped"), ("all", "included_groups"), ("boolq", "paper"),
+    ]  # fmt: skip
+    assert make_neurons().records()[0] == {
+        "component": "L0N1", "layer": 0, "index": 1, "score": 0.75, "sigmas": 3.0,
+    }  # fmt: skip
+
+
+def test_what_failed_is_told_apart_from_what_is_missing():
+    """A missing feature does not stop broca; a failed check does, and other effects are no copy."""
+    assert make_diagnosis().can_run
+    assert not make_diagnosis("broken").can_run
+    assert make_scan().passed
+    assert not make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)).passed
+    grades = ("identical", "equal within the tolerance", "same selection", "different")
+    assert [Repetition(grade).passed for grade in grades] == [True, True, False, False]
+    assert make_list().names == ("addition", "all")
+    assert "'1 + 1 ='" in repr(make_description())
 
 
 def test_curves_follow_the_selected_components_over_the_models():
@@ -62,47 +140,9 @@ def test_curves_follow_the_selected_components_over_the_models():
     assert all(point.low < point.value < point.high for point in curves["adding", "L1H1"])
 
 
-def test_methods_that_cannot_run_are_not_counted():
-    """The summary has the number of methods that can run; a record has all fields of a method."""
-    first, second = make_estimate().summary()
-    assert first == "1 of 2 methods can search for adding in toy: 96 components, 10 items"
-    assert second == "from 64 timed rows"
-    lines = make_estimate().records()
-    assert [line["problem"] for line in lines] == ["", "too few"]
-    assert set(lines[0]) == {field.name for field in fields(MethodCost)}
-
-
-def test_only_what_is_broken_stops_broca():
-    """A missing feature is named, and broca can run without it."""
-    assert make_diagnosis().can_run
-    assert repr(make_diagnosis()).startswith("broca can run here")
-    assert not make_diagnosis("broken").can_run
-    assert repr(make_diagnosis("broken")).splitlines() == [
-        "broca cannot run here", "2 checks; missing or broken: gates",
-    ]  # fmt: skip
-
-
-def test_an_export_says_what_was_checked():
-    """The summary has size, libraries and scores; an export has `selected` as others have."""
-    assert make_export().summary() == (
-        "adapter of toy without L1H2, L0H0",
-        "2 files, 1,584 bytes",
-        "loaded by peft 0.21.2: 31 of 32 continuations as broca's, log-probabilities within "
-        "1.0e-06",
-        "lm-eval's hf scores 0.2500 on adding, broca 0.2500 (40 items)",
-    )
-    export = make_export(scale=0.5)
-    assert export.summary()[0] == "adapter of toy with L1H2, L0H0 at 0.5"
-    assert export.selected == ("L1H2", "L0H0")
-    assert export.to_frame().to_dict("list") == {
-        "component": ["L1H2", "L0H0"], "ablation": ["zero", "zero"], "scale": [0.5, 0.5],
-    }  # fmt: skip
-
-
 def test_a_journal_has_a_line_for_each_run():
-    """The summary counts runs that have ended; a line names what a run of any verb did."""
+    """A line names what a run of any verb did."""
     contents = make_contents()
-    assert contents.summary() == ("2,000 rows, 7 masks", "2 runs, 1 of them finished")
     assert [(line["run"], line["task"], line["seed"]) for line in contents.records()] == [
         (1, "sorting", 3), (2, "sorting", 3),
     ]  # fmt: skip
@@ -117,49 +157,9 @@ def test_a_journal_has_a_line_for_each_run():
         assert (line.subject, line.procedure) == (subject, procedure)
 
 
-def test_equal_numbers_are_a_reproduction():
-    """The same selection with other effects is not reproduced."""
-    grades = ("identical", "equal within the tolerance", "same selection", "different")
-    assert [Repetition(grade).passed for grade in grades] == [True, True, False, False]
-
-
-def test_a_refit_says_what_is_selected_now_and_from_what():
-    """The summary has the selection, or the reason that nothing is selected."""
-    refit = make_refit()
-    first, second = refit.summary()
-    assert first == f"adding: {', '.join(refit.selected)}"
-    assert second == "ridge on 90 masks of cs-stratified, 900 rows"
-    nothing = replace(refit, selected=(), reason="no harm")
-    assert nothing.summary()[0] == "adding: nothing selected: no harm"
-    records = refit.records()
-    assert [line["component"] for line in records] == [line.name for line in refit.ranking]
-    assert {line["component"] for line in records if line["selected"]} == set(refit.selected)
-
-
-def test_every_row_of_a_reproduction_has_every_column():
-    """A line has None where its row has no value."""
-    assert make_reproduction().columns == ("model", "drop", "published")
-    assert make_reproduction().records()[0] == {"model": "m", "drop": 0.5, "published": None}
-
-
-def test_the_self_test_of_a_scan_comes_first():
-    """The summary names what failed; the lines are components, of which a block has no number."""
-    assert make_scan().passed
-    assert repr(make_scan()).startswith("every check of the self-test holds")
-    failed = make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),))
-    assert not failed.passed
-    assert repr(failed).startswith("self-test failed: gates of zero")
-    lines = make_scan().records()
-    assert lines[1] == {"component": "L0H1", "kind": "head", "layer": 0, "index": 1}
-    assert (lines[2]["kind"], lines[2]["index"]) == ("mlp", None)
-
-
 def test_every_interval_of_a_stress_test_has_a_line():
-    """The summary has verdict, set and size; each record has the value and both ends."""
+    """Each record has the value and both ends."""
     stress = replace(make_stress(), positive_control=Interval(3.0, 2.0, 4.5))
-    assert stress.summary() == (
-        "transfers: it does", "toy, family letters: L0H1", "48 pairs, seed 0",
-    )  # fmt: skip
     assert [(line["measure"], line["of"]) for line in stress.records()] == [
         ("necessity", "zero"),
         ("reversal", "the last token"),
@@ -170,31 +170,6 @@ def test_every_interval_of_a_stress_test_has_a_line():
     ]
     last = stress.records()[-1]
     assert (last["value"], last["low"], last["high"]) == (3.0, 2.0, 4.5)
-
-
-def test_tasks_are_listed_by_origin():
-    """Names are those that need no download; lines and summary have the paper's tasks too."""
-    tasks = make_list()
-    assert tasks.names == ("addition", "all")
-    assert [tuple(line.values()) for line in tasks.records()] == [
-        ("addition", "shipped"), ("all", "included_groups"), ("boolq", "paper"),
-    ]  # fmt: skip
-    assert tasks.summary() == ("shipped: addition", "of the folder: all", "of the paper: boolq")
-    (line,) = make_description().records()
-    assert list(line)[:3] == ["name", "tasks", "request_kind"]
-    assert "'1 + 1 ='" in repr(make_description())
-
-
-def test_a_set_of_neurons_is_summed_up_with_its_share():
-    """The summary has count, share and first neurons; the records are the neurons, best first."""
-    neurons = make_neurons()
-    first, second = neurons.summary()
-    assert first == "2 neurons of adding in toy (10.00% of all): L0N1, L0N2"
-    assert second == "cnl, 4 items"
-    assert neurons.records()[0] == {
-        "component": "L0N1", "layer": 0, "index": 1, "score": 0.75, "sigmas": 3.0,
-    }  # fmt: skip
-    assert replace(neurons, selected=()).summary()[0].endswith("none")
 
 
 @pytest.mark.parametrize("verb", EXPERIMENTS)

@@ -20,7 +20,6 @@ from simulated import toy_verification
 
 from broca.results.atlas import AtlasTask, Selection
 from broca.results.base import Interval, ModelInfo
-from broca.results.index import entry_of, render_index
 from broca.results.localization import (
     AdditivityInfo,
     AnswerInfo,
@@ -29,9 +28,10 @@ from broca.results.localization import (
     Repeat,
 )
 from broca.results.neurons import EXPERIMENTS, ComparedHalves, LocatedNeuron, Overlap, Overlaps
-from broca.results.pages.colours import level
+from broca.results.pages.drawing import level
 from broca.results.pages.neurons import experiment_tables, overlap_matrix
 from broca.results.pages.template import _as_data
+from broca.results.reading import entry_of, render_index
 from broca.results.verification import Sample, TaskFailures
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
@@ -277,15 +277,15 @@ def test_figures_of_a_verification_have_its_numbers():
     for series, expected in zip(
         scores.chart.series, (verification.baseline, verification.after), strict=True
     ):
-        assert {scores.chart.rows[row]: point.value for row, point in series.points} == expected
+        assert {scores.chart.rows[row]: score for row, score in series.points} == expected
     drawn, real = controls.chart.series
     kinds = verification.controls
     assert len(drawn.points) == sum(len(kind.sets) for kind in kinds)
-    assert [point.value for _, point in real.points] == [100 * kind.drop.value for kind in kinds]
+    assert [value for _, value in real.points] == [100 * kind.drop.value for kind in kinds]
     task, swept = curve.chart.lines[0], verification.curve
-    assert list(task.x) == [point.k for point in swept.points]
-    assert (task.points[0].value, task.points[0].low) == (0, None)  # nothing is ablated yet
-    assert [point.low for point in task.points[1:]] == [100 * p.drop.low for p in swept.points[1:]]
+    assert [k for k, _ in task.points] == [point.k for point in swept.points]
+    assert task.points[0][1] == 0  # nothing is ablated yet
+    assert [drop.low for _, drop in task.points[1:]] == [100 * p.drop.low for p in swept.points[1:]]
     assert curve.chart.mark == swept.flat_at
     for member in verification.members:
         assert members.chart.effects[member.head] == -member.alone.value

@@ -6,7 +6,6 @@ import pytest
 from broca import searches
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.recovery.joint import interval
 from broca.searches.atlas import AtlasProblem, atlas_rows, measure_atlas
 
 ITEMS = 40
@@ -95,15 +94,6 @@ def test_response_is_probability_where_items_have_one():
         tasks = Tasks()
         solve(tasks, rows=600, continuous=continuous)
         assert {plan.response for plan in tasks.plans} == {response}
-
-
-def test_shared_resamples_give_the_mean_effect_an_interval():
-    """The component that harms all tasks has the lowest mean effect, significantly below zero."""
-    joint = solve().joint
-    mean = joint.effects.mean(axis=0)
-    _, high = interval(mean, joint.resampled.mean(axis=1))
-    assert mean.argmin() == 30
-    assert high[30] < 0
 
 
 def test_rows_of_an_atlas():

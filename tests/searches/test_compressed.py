@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from searches.test_searches import ITEMS, solve
+from searches.test_searches import solve
 
 from broca import searches
-from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.searches import Problem, make_search
 from broca.searches.compressed import NO_DISCOVERY, NO_EFFECT
@@ -67,24 +66,6 @@ def test_compressed_sensing_can_fix_the_intercept(method):
     assert spent == 201 * 20
 
 
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("cs-stratified", {"sparsty": 0.1}, "did you mean 'sparsity'"),
-        ("cs-stratified", {"design": "x"}, "no option 'design'"),
-        ("cs-stratified", {"intercept": "none"}, "'fitted' or 'baseline'"),
-        ("cs-stratified", {"sparsity": 2}, "between 0 and 1"),
-        ("cs-tuned", {"design": "stratfied"}, "did you mean 'stratified'"),
-        ("cs-tuned", {"recovery": "x"}, "unknown"),
-        ("cs-fresh", {"resamples": -1}, "0 or more, not -1"),
-    ],
-)
-def test_bad_option_is_refused(method, options, message):
-    """The message names the unknown option or the permitted values."""
-    with pytest.raises(BadInput, match=message):
-        make_search(method, Problem(40, ITEMS, 1, None, 0), **options)
-
-
 def test_difficulty_of_items_does_not_matter():
     """Items are fixed effects, so that items of different difficulty give the same result."""
     planted = planted_problem(components=60, effect=0.2, noise=0.05, baseline=5.0, seed=1)
@@ -100,31 +81,6 @@ def test_difficulty_of_items_does_not_matter():
     )
     assert set(uneven.selected) == set(planted.planted)
     np.testing.assert_allclose(uneven.effects, even.effects, atol=1e-9)
-
-
-def test_finds_with_few_rows_what_crossed_masks_do_not():
-    """600 rows on 50 noisy items suffice for cs-fresh and not for cs-stratified."""
-    planted = planted_problem(components=96, effect=0.3, noise=0.2, seed=2)
-    problem = Problem(96, np.arange(50), 5, 600, 0)
-
-    def hits(method):
-        ranking = searches.run(make_search(method, problem), planted.run)
-        return len(set(ranking.selected) & set(planted.planted))
-
-    assert hits("cs-fresh") == 5
-    assert hits("cs-stratified") < 4
-
-
-def test_pilot_takes_no_size_that_destroys_the_response():
-    """If more than six ablated components destroy the response, masks are small."""
-
-    def fragile(plan):
-        score = np.where(plan.masks.sum(axis=1) > 6, 0.0, 1.0 - 0.5 * plan.masks[:, 2])
-        return Measurement(plan, score[plan.mask_index])
-
-    ranking = searches.run(make_search("cs-fresh", Problem(60, np.arange(30), 3, 1500, 0)), fragile)
-    assert ranking.selected == (2,)
-    assert ranking.options["sparsity"] <= 0.1
 
 
 def test_items_of_a_mask_follow_the_two_stage_rule():

@@ -5,7 +5,6 @@ import pytest
 from task_problems import problem_of
 
 from broca import searches
-from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.searches import METHODS, make_search
 
@@ -76,25 +75,3 @@ def test_effects_are_those_of_the_task_less_those_of_the_others():
     first, second = np.split(pairs.item_index, 2)
     np.testing.assert_array_equal(*np.split(pairs.mask_index, 2))
     assert len(set(zip(first.tolist(), second.tolist(), strict=True))) == 20
-
-
-def test_no_contrast_is_the_method_itself():
-    """A contrast of 0 gives equal effects with equal rows."""
-    first, second = Model(), Model()
-    plain, none = first.solve("coar"), second.solve("coar", contrast=0)
-    np.testing.assert_array_equal(plain.effects, none.effects)
-    assert first.rows == second.rows
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"tasks": 1, "contrast": 1.0}, "there are none: name some in `others`"),
-        ({"contrast": -1}, "contrast must be 0 or more"),
-        ({"contrast": "much"}, "contrast must be 0 or more"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(options, message):
-    """A contrast without other tasks and a negative contrast are refused."""
-    with pytest.raises(BadInput, match=message):
-        Model().solve("coar", **options)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from broca import searches
-from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.searches import Problem, make_search
 
@@ -99,15 +98,6 @@ def test_integrated_effects_add_up_to_what_all_components_carry():
     assert errors[-1] < 2e-3
 
 
-def test_gates_close_together_in_equal_steps():
-    """Each plan closes all gates to one scale, and the scales are midpoints of equal steps."""
-    smooth = Smooth(curved, 5)
-    smooth.solve("gradient-integrated", steps=4)
-    assert [plan.scale for plan in smooth.plans] == [0.875, 0.625, 0.375, 0.125]
-    assert all(plan.masks.all() for plan in smooth.plans)
-    assert smooth.rows == 3 * 4 * len(ITEMS)
-
-
 def mixed(gates):
     """Components 2 and 5 are needed, 7 interferes, and all others have no effect."""
     return gates[2] + 0.6 * gates[5] - 0.5 * gates[7]
@@ -130,26 +120,3 @@ def test_a_budget_shortens_the_training(rows):
     smooth = Smooth(mixed, 10)
     smooth.solve("learned-gates", rows=rows)
     assert 0.6 * rows < smooth.rows <= rows
-
-
-def test_training_costs_three_times_its_rows():
-    """Two trainings and a first look at the slopes."""
-    smooth = Smooth(mixed, 10)
-    smooth.solve("learned-gates", steps=8, batch=5)
-    assert smooth.rows == 3 * (2 * 8 + 1) * 5
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("gradient-masked", {"low": 0.5, "high": 0.2}, "low <= high"),
-        ("gradient-integrated", {"steps": 0}, "1 step or more"),
-        ("learned-gates", {"push": 0}, "push"),
-        ("learned-gates", {"steps": 2}, "8 steps or more"),
-        ("learned-gates", {"rows": 50}, "it needs 51 at least"),
-    ],
-)
-def test_bad_settings_are_refused(method, options, message):
-    """The message names the option and its permitted values."""
-    with pytest.raises(BadInput, match=message):
-        Smooth(mixed, 10).solve(method, **options)

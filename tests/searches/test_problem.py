@@ -7,7 +7,7 @@ from scipy import stats
 from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
 from broca.searches import Problem, run
-from broca.searches.problem import Ranking, harmful, mean_with_interval, most_negative
+from broca.searches.problem import Ranking, harmful, mean_with_interval
 
 
 def test_a_search_is_a_generator_of_plans():
@@ -64,10 +64,3 @@ def test_only_sure_harm_is_selected_and_leads_the_order():
     assert ranking.order == (0, 4, 1, 2, 3)
     assert ranking.reason == ""
     assert harmful(np.full(3, -1e-16), np.full((3, 2), np.nan), 3) == ()  # rounding
-
-
-def test_what_does_not_harm_is_not_selected():
-    """Fewer than k are selected, or none, which has a reason."""
-    assert most_negative(np.array([0.1, -0.3, 0.0, -0.1]), 3) == (1, 3)
-    assert most_negative(np.zeros(2), 1) == ()
-    assert Ranking.of(np.zeros(2), (), "none", {}).reason == "none"

@@ -128,3 +128,34 @@ def test_unknown_method_is_refused_with_the_nearest_name():
     """The message suggests the nearest name."""
     with pytest.raises(UnknownName, match="did you mean 'greedy'"):
         make_search("greeedy", PROBLEM)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("pooled", {"least": 0.0}, "drops from 0 to 1"),
+        ("pooled", {"contrast": -1.0}, "contrast must be 0 or more"),
+        ("co-ablation", {"leaders": 6}, r"1 to k \(5\) leaders, not 6"),
+        ("thompson", {"group": 41}, "groups of 1 to 30"),
+        ("thompson", {"rounds": 0}, "1 round or more"),
+        ("coar", {"share": 1.0}, "share of coar"),
+        ("coar", {"contrast": 1.0}, "there are none: name some in `others`"),
+        ("coar", {"contrast": -1}, "contrast must be 0 or more"),
+        ("coar", {"contrast": "much"}, "contrast must be 0 or more"),
+        ("cs-stratified", {"sparsty": 0.1}, "did you mean 'sparsity'"),
+        ("cs-stratified", {"design": "x"}, "no option 'design'"),
+        ("cs-stratified", {"intercept": "none"}, "'fitted' or 'baseline'"),
+        ("cs-stratified", {"sparsity": 2}, "between 0 and 1"),
+        ("cs-tuned", {"design": "stratfied"}, "did you mean 'stratified'"),
+        ("cs-tuned", {"recovery": "x"}, "unknown"),
+        ("cs-fresh", {"resamples": -1}, "0 or more, not -1"),
+        ("gradient-masked", {"low": 0.5, "high": 0.2}, "low <= high"),
+        ("gradient-integrated", {"steps": 0}, "1 step or more"),
+        ("learned-gates", {"push": 0}, "push"),
+        ("learned-gates", {"steps": 2}, "8 steps or more"),
+    ],
+)
+def test_bad_option_is_refused(method, options, message):
+    """The message names the unknown option or the permitted values."""
+    with pytest.raises(BadInput, match=message):
+        make_search(method, PROBLEM, **options)

@@ -6,7 +6,7 @@ import pytest
 
 import broca
 from broca.tasks import Catalog, RequestTokenizer
-from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
+from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.testing import tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()

@@ -40,7 +40,7 @@ def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
         task = broca.Task.from_examples(form)
         assert task.examples == tuple(ROWS)
         assert task.kind == "generate_until"
-    assert Task.from_file(path).name == str(path)
+    assert Task.from_examples(path).name == str(path)
     assert Task.from_examples(path, name="mine").name == "mine"
     assert Task.from_examples(PAIRS).name == "examples"
 
@@ -106,7 +106,7 @@ def test_wordings_become_examples():
 def test_a_bad_line_is_refused_by_its_number(write, line, message):
     """A bad line is refused in one line with its number and the error."""
     with pytest.raises(BadInput, match=message) as refused:
-        Task.from_file(write(ROWS[0], "", line))
+        Task.from_examples(write(ROWS[0], "", line))
     assert "line 3 of " in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -121,9 +121,9 @@ def test_a_bad_example_is_refused_by_its_place():
 def test_what_holds_no_examples_is_refused(write, tmp_path):
     """A missing file, a folder, text that is not UTF-8, no rows and other types are refused."""
     with pytest.raises(BadInput, match=r"none.jsonl' cannot be read: No such file"):
-        Task.from_file(tmp_path / "none.jsonl")
+        Task.from_examples(tmp_path / "none.jsonl")
     with pytest.raises(BadInput, match="cannot be read: Is a directory"):
-        Task.from_file(tmp_path)
+        Task.from_examples(tmp_path)
     for empty in ([], write("", "")):
         with pytest.raises(TaskUnusable, match="has no examples"):
             Task.from_examples(empty)
@@ -185,14 +185,14 @@ EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": "
 def test_arrays_tables_and_utf_16_are_examples(tmp_path, name, content):
     """A JSON array, a CSV table and UTF-16 text hold the same examples as JSON lines."""
     (tmp_path / name).write_bytes(content)
-    assert list(Task.from_file(tmp_path / name).examples) == EXAMPLES
+    assert list(Task.from_examples(tmp_path / name).examples) == EXAMPLES
     assert Catalog().is_own(str(tmp_path / name))
 
 
 def test_a_table_has_choices_as_arrays(tmp_path):
     """Choices in a cell are a JSON array, and a label is an index."""
     (tmp_path / "t.csv").write_text('prompt,choices,label\nWhich?,"[""a"", ""b""]",1\n')
-    (example,) = Task.from_file(tmp_path / "t.csv").examples
+    (example,) = Task.from_examples(tmp_path / "t.csv").examples
     assert (example["choices"], example["label"]) == (["a", "b"], 1)
 
 

@@ -7,7 +7,8 @@ from scipy.special import softmax
 
 from broca.errors import BadInput
 from broca.tasks import LogLikelihood, Margin, Request, TaskOptions
-from broca.tasks.margins import STRETCH, reference_of
+from broca.tasks.benchmark import reference_of
+from broca.tasks.items import STRETCH
 
 
 def requests(*lengths):

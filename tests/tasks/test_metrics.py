@@ -5,7 +5,7 @@ import pytest
 
 from broca.errors import TaskUnusable
 from broca.tasks import LogLikelihood, RequestTokenizer
-from broca.tasks.metrics import choose_metric, full_metric_names, number_of, scored_group
+from broca.tasks.metrics import choose_metric, full_metric_names, scored_group
 from broca.testing import tiny_tokenizer
 
 TOKENIZER = RequestTokenizer(tiny_tokenizer(), max_length=256)
@@ -87,14 +87,14 @@ def test_perplexities_are_numbers_in_the_direction_of_the_metric(catalog):
     """An item's perplexity is its loss in nats, per word where the task counts words."""
     (task,), _ = catalog.harness_tasks("rolling")
     metric = choose_metric(task, "word_perplexity")
-    assert number_of(metric, (-6.0, 3), "item") == 2.0
+    assert metric.number((-6.0, 3), "item") == 2.0
     assert not metric.higher_is_better
     (task,), _ = catalog.harness_tasks("last_word")
-    assert number_of(choose_metric(task, "perplexity"), -6.0, "item") == 6.0
+    assert choose_metric(task, "perplexity").number(-6.0, "item") == 6.0
 
 
 def test_metrics_of_the_whole_task_alone_are_refused(catalog):
     """A metric whose value for an item is not a number, such as F1, is refused."""
     (task,), _ = catalog.harness_tasks("choice")
     with pytest.raises(TaskUnusable, match="is not a number for a single item"):
-        number_of(choose_metric(task, "acc"), (1, 2), "item 3")
+        choose_metric(task, "acc").number((1, 2), "item 3")

@@ -19,9 +19,9 @@ from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer
+from broca.tasks.catalog import PAPER_GROUPS, PAPER_TASKS
 from broca.tasks.code import code_tasks
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
-from broca.tasks.task_index import harness_entry, with_members
+from broca.tasks.task_index import TaskEntries, harness_entry
 from broca.testing import tiny_llama, tiny_tokenizer
 
 GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
@@ -61,15 +61,10 @@ def benchmarks(catalog, model):
     return load
 
 
-def manager_of(name):
-    """Returns lm-eval's manager of one of its tasks."""
-    manager = TaskManager(include_defaults=False)
-    manager.task_index.update(with_members(name, harness_entry))
-    return manager
-
-
-def harness(lm, name, manager):
+def harness(lm, name):
     """Returns lm-eval's results of a task or group and of all its members."""
+    manager = TaskManager(include_defaults=False)
+    manager._index = TaskEntries(harness_entry)
     with contextlib.redirect_stderr(io.StringIO()), code_tasks("unsandboxed"):
         return simple_evaluate(
             lm,
@@ -106,7 +101,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     responses = Executor(Engine(model), bank).run(plan).responses
 
     lm = HFLM(pretrained=model.model, tokenizer=model.tokenizer, batch_size=16)
-    results = harness(lm, name, manager_of(name))
+    results = harness(lm, name)
     expected = sample_scores(results, PAPER_TASKS[name].metric)
     members = [task for task in expected for _ in expected[task]]
     assert len(members) == len(bank)
@@ -163,7 +158,7 @@ def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
     answers = [Generation(canned(name, item.prompt), 1) for item in benchmark.items]
     pairs = zip(benchmark.items, answers, strict=True)
     scores = [benchmark.score(item, [answer]) for item, answer in pairs]
-    results = harness(CannedModel(name), name, manager_of(name))
+    results = harness(CannedModel(name), name)
     (expected,) = sample_scores(results, PAPER_TASKS[name].metric).values()
     assert scores == expected
     assert 0 < sum(scores) < len(scores)

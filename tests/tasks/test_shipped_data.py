@@ -100,7 +100,7 @@ def test_extracts_of_the_dictionary_are_right_and_have_their_notice(task):
 
 @pytest.mark.parametrize("task", ["rhyme", pytest.param("rhyming", marks=pytest.mark.long)])
 def test_rhymes_are_those_of_the_whole_dictionary(module, task):
-    """Words rhyme that end alike from the last stressed vowel; in `rhyming` no homophones do."""
+    """Words rhyme if they end alike from the last stressed vowel; in `rhyming` not homophones."""
     rng = np.random.default_rng(0)
     if task == "rhyme":
         known = [word for word in dictionary() if re.fullmatch("[a-z']+", word)]

@@ -10,7 +10,7 @@ from lm_eval.tasks import TaskManager
 
 from broca.errors import TaskUnusable, UnknownName
 from broca.tasks import Catalog
-from broca.tasks.task_index import harness_entry, members_of, read_task_files, with_members
+from broca.tasks.task_index import TaskEntries, harness_entry, read_task_files
 
 OWN = Path(lm_eval.tasks.__file__).parent
 
@@ -72,36 +72,24 @@ def test_names_are_those_of_lm_eval(tmp_path):
 
 @pytest.mark.parametrize("folder", ["bbh", "glue", "kormedmcqa", "squadv2", "wmt2016", "aclue"])
 def test_names_of_lm_evals_own_folders(folder):
-    """Every name of six of lm-eval's folders, with all that it stands for, is found by itself."""
-    expected = entries_of(OWN / folder)
-    for name, entry in expected.items():
-        found = with_members(name, harness_entry)
+    """Every name of six of lm-eval's folders is found by itself, and every task of its tags."""
+    found = TaskEntries(harness_entry)
+    for name, entry in entries_of(OWN / folder).items():
         assert (found[name].yaml_path, found[name].tags) == (entry.yaml_path, entry.tags)
         if entry.yaml_path is None:
-            assert entry.tags <= {*found}
+            assert all(task in found for task in entry.tags)
 
 
 def test_names_over_several_folders():
-    """Groups with groups and tags, and a tag whose tasks are in many folders, are complete."""
-    assert {"mmlu_stem", "mmlu_stem_tasks", "mmlu_anatomy"} <= {
-        *with_members("mmlu", harness_entry)
-    }
-    assert {"arc_challenge", "gsm8k"} <= {*with_members("openllm", harness_entry)}
-    entries = with_members("math_word_problems", harness_entry)
-    folders = {entry.yaml_path.parent.name for entry in entries.values() if entry.yaml_path}
+    """Members of groups and tags are found in all folders; an unknown name has no entry."""
+    found = TaskEntries(harness_entry)
+    for name in ("mmlu_stem", "mmlu_stem_tasks", "mmlu_anatomy", "arc_challenge"):
+        assert found[name].name == name
+    tasks = [found[task] for task in found["math_word_problems"].tags]
+    folders = {entry.yaml_path.parent.name for entry in tasks}
     assert {"gsm8k", "mathqa", "aime", "minerva_math"} <= folders
-    assert harness_entry("no_such_task") is None
-
-
-def test_members_of_groups_are_found_however_deep(tmp_path):
-    """Members are names, tasks with settings and the members of inner groups; they may repeat."""
-    nested = "{group: c, task: [d, {task: e}]}"
-    (tmp_path / "all.yaml").write_text(f"group: all\ntask: [a, {{task: b, repeats: 1}}, {nested}]")
-    (tmp_path / "c.yaml").write_text("group: c\ntask: [all, a]")
-    (tmp_path / "a.yaml").write_text("task: a\n")
-    entries, _ = read_task_files(tmp_path.glob("*.yaml"))
-    assert sorted(members_of(entries["all"])) == ["a", "b", "c", "d", "e"]
-    assert sorted(with_members("all", entries.get)) == ["a", "all", "c"]
+    assert "no_such_task" not in found
+    assert found.get("no_such_task") is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.tasks import Generation, Item, LogLikelihood, Request
-from broca.verification.failures import answer_text, failures, repeats, samples
+from broca.verification.failures import answer_text, failures, repeats
 
 
 def texts(*outputs):
@@ -102,19 +102,20 @@ def test_right_answers_are_never_constant_or_empty():
     assert modes(before, texts("", "", "", "d"), right=right)[1]["empty"] == 0.25
 
 
-def test_collapse_of_short_choices_is_a_hundredth():
-    """Choices collapse together when they keep less than a hundredth of their probability."""
-    before = choices((-1.0, -2.0), (-2.0, -1.0))
-    after = choices((-6.0, -7.0), (-5.0, -6.0))
-    assert modes(before, after)[1]["collapse"] == 0.5
-
-
-def test_collapse_of_sentences_is_judged_by_the_token():
-    """Sentences of ten tokens collapse at 11 nats, over 1 nat a token, but not at 7.7 nats."""
-    before = choices((-30.0, -32.0), (-30.0, -32.0))
-    after = choices((-37.7, -39.7), (-41.0, -43.0))
-    examined = items(sentences(1), sentences(2))
-    assert modes(before, after, examined)[1]["collapse"] == 0.5
+@pytest.mark.parametrize(
+    ("examined", "before", "after"),
+    [
+        (None, ((-1.0, -2.0), (-2.0, -1.0)), ((-5.0, -6.0), (-6.0, -7.0))),
+        (
+            items(sentences(1), sentences(2)),
+            ((-30.0, -32.0), (-30.0, -32.0)), ((-37.7, -39.7), (-41.0, -43.0)),
+        ),
+    ],
+    ids=["a hundredth", "1 nat a token of sentences"],
+)  # fmt: skip
+def test_choices_that_lose_their_probability_together_collapse(examined, before, after):
+    """Of two items one keeps just enough of its probability, and the other too little."""
+    assert modes(choices(*before), choices(*after), examined)[1]["collapse"] == 0.5
 
 
 def test_excess_counts_what_was_not_degenerate_before():
@@ -159,10 +160,3 @@ def test_single_likelihoods_have_no_failure_modes():
     before, after = choices((-1.0,), (-1.0,)), choices((-9.0,), (-9.0,))
     assert failures("t", items(count=2), before, after, np.zeros((2, 2))).excess == 0
     assert answer_text(before[0]) == "not greedy"
-
-
-def test_samples_show_both_outputs():
-    """A sample has the prompt, the target and both outputs."""
-    item = Item("t", 0, "2+2=", "4", ())
-    (sample,) = samples([item], texts("4"), texts("5"))
-    assert (sample.prompt, sample.target, sample.before, sample.after) == ("2+2=", "4", "4", "5")

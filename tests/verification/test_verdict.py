@@ -96,16 +96,6 @@ def test_only_a_specific_set_is_needed():
     assert none.headline == "No drop of adding was seen without L0H1, L2H3"
 
 
-@pytest.mark.parametrize(
-    ("rank", "words"), [(3, "do 2 of 20 random sets"), (2, "does 1 of 20 random sets")]
-)
-def test_random_sets_that_reach_the_set_are_counted(rank, words):
-    """The headline counts the random sets that reach the tested set's drop."""
-    verdict = verdict_of(controls=controls(rank, rank, sets=20))
-    assert verdict.headline == f"Ablating L0H1, L2H3 costs adding 84 points, but so {words}"
-    assert f"{rank - 1} of 20 random sets matched by layers" in verdict.text
-
-
 def test_the_worst_other_task_stands_beside_the_mean():
     """The text names the other task with the largest loss, which gains elsewhere do not hide."""
     drops = [DROPS[0], lost("a", "other", 0.9, 0.76), lost("b", "other", 0.7, 0.84)]

@@ -124,10 +124,8 @@ def subjects_of(
     labelled = []
     for subject in subjects:
         counts[subject.label] += 1
-        number = counts[subject.label]
-        labelled.append(
-            subject if number == 1 else replace(subject, label=f"{subject.label} ({number})")
-        )
+        number = f" ({counts[subject.label]})" if counts[subject.label] > 1 else ""
+        labelled.append(replace(subject, label=subject.label + number))
     return tuple(labelled)
 
 
@@ -141,15 +139,10 @@ def tasks_of(
     """
     if tasks:
         return tuple(dict.fromkeys(listed(tasks) if isinstance(tasks, str) else tasks))
-    tasks_of_results = [subject.tasks for subject in subjects if subject.tasks]
-    if any(len(names) > 1 for names in tasks_of_results):
-        names = tuple(
-            name
-            for name in tasks_of_results[0]
-            if all(name in others for others in tasks_of_results)
-        )
-    else:
-        names = tuple(dict.fromkeys(name for names in tasks_of_results for name in names))
+    of_results = [subject.tasks for subject in subjects if subject.tasks]
+    names = tuple(dict.fromkeys(name for tasks in of_results for name in tasks))
+    if any(len(tasks) > 1 for tasks in of_results):
+        names = tuple(name for name in names if all(name in tasks for tasks in of_results))
     if not names:
         raise BadInput("no task is named: give `tasks`, or runs or atlases that have some")
     return names

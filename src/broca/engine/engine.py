@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 from threading import Lock
@@ -21,15 +21,13 @@ from torch import Tensor
 
 from broca.engine.batches import Lane, Work
 from broca.engine.decoder import Decoder
-from broca.engine.gradients import differentiate
-from broca.engine.reader import Reader, Store
+from broca.engine.reader import Reader, Store, differentiate
 from broca.engine.stop_rule import StopRule, eos_tokens
 from broca.errors import BadLogits
 from broca.measurement import Observation
 from broca.models import GatedModel, GatePoint
-from broca.options import EngineOptions
-from broca.tasks.items import Output, Request
-from broca.tasks.margins import Margin
+from broca.options import EngineOptions, ModelOptions
+from broca.tasks.items import Margin, Output, Request
 
 SMALL = 20_000_000
 """Maximum number of parameters of a model that gets lanes by default; measured at 1.2 million."""
@@ -272,6 +270,40 @@ class Engine:
         return [
             output for (output,) in self.answer(Job(0, gates, gate_index, donors, rows)).outputs
         ]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunnerSpec:
+    """What a runner is made of.
+
+    Attributes:
+        model: The model of this process.
+        key: Equal keys mean equal donors and changes of weights.
+        donors: Replacements of ablated activations, in the order of the model's gate points.
+        delta: Changed weights.
+        engine_options: Options of the engine.
+        model_options: How other processes load the model.
+        on_progress: Called after every batch.
+    """
+
+    model: GatedModel
+    key: str = ""
+    donors: tuple[Tensor, ...] = field(default=(), repr=False)
+    delta: WeightDelta | None = None
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    model_options: ModelOptions = field(default_factory=ModelOptions)
+    on_progress: Callable[[Progress], None] = lambda progress: None
+
+    def engine(self) -> Engine:
+        """Makes an engine of this process."""
+        points = self.model.points if self.donors else ()
+        return Engine(
+            self.model,
+            self.engine_options,
+            donors=dict(zip(points, self.donors, strict=True)),
+            delta=self.delta,
+            on_progress=self.on_progress,
+        )
 
 
 def work_of(job: Job) -> tuple[list[Work], list[Work]]:

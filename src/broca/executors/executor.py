@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.engine import Ablation, Answers, Job
 from broca.errors import TaskUnusable
-from broca.executors.records import Runner
 from broca.measurement import Measurement, Plan, Response
 from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output
 from broca.tasks.code import run_code_ahead
+
+
+class Runner(Protocol):
+    """What answers jobs: an engine of this process, or workers."""
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether several jobs are answered at the same time."""
+
+    @property
+    def token_budget(self) -> int:
+        """Maximum number of tokens of a batch."""
+
+    @property
+    def device(self) -> str:
+        """The kind of device that the model runs on, such as `cpu`."""
+
+    def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
+        """Yields the answers to jobs of `rows` rows in all, in any order.
+
+        A job is taken when there is a worker for it. A `BadLogits` has the number of its job.
+        """
 
 
 class Executor:

@@ -11,17 +11,16 @@ import os
 import platform
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 
-from broca.engine import Answers, Engine, EngineOptions, Job, Progress
+from broca.engine import Answers, Engine, EngineOptions, Job, Progress, RunnerSpec
 from broca.errors import BadInput, BrocaError, ExecutorFailed, MissingExtra
 from broca.executors.process import tune_process
-from broca.executors.records import ExecutorKind, RunnerSpec
 from broca.models import GatedModel, load
 from broca.models.checkpoints import go_offline
 from broca.options import ExecutorOptions, ModelOptions
@@ -189,9 +188,9 @@ class RayPool:
         self.recipe, self.options, self._make_room = recipe, options, make_room
         self._ray = require_ray()
         self._busy: dict[Any, _Member] = {}
-        self._idle: list[_Member] = []
+        self.idle: list[_Member] = []
         self._failed_starts = 0
-        self._reason = ""
+        self.reason = ""
         self._started_ray = self._paused = False
         self._shipped: dict[str | None, Any] = {}
         try:
@@ -202,9 +201,9 @@ class RayPool:
 
     def pause(self) -> None:
         """Stops all workers; they start again on the next use."""
-        for member in [*self._busy.values(), *self._idle]:
+        for member in [*self._busy.values(), *self.idle]:
             self._end(member)
-        self._busy, self._idle, self._shipped, self._paused = {}, [], {}, True
+        self._busy, self.idle, self._shipped, self._paused = {}, [], {}, True
 
     def close(self) -> None:
         """Stops all workers, and Ray if this pool started it."""
@@ -216,67 +215,20 @@ class RayPool:
     @property
     def workers(self) -> list[Loaded]:
         """The workers that can answer now."""
-        members = [*self._busy.values(), *self._idle]
+        members = [*self._busy.values(), *self.idle]
         return [member.loaded for member in members if member.loaded is not None]
 
-    def stream(
-        self,
-        jobs: Iterable[Job],
-        *,
-        rows: int,
-        setting: Setting,
-        on_progress: Callable[[Progress], None],
-    ) -> Generator[Answers, None, None]:
-        """Sends jobs to workers and yields their answers; see `Runner.stream`.
-
-        Raises:
-            BrocaError: The model or a job is at fault.
-            ExecutorFailed: A job was lost too often, or no worker is left.
-        """
+    def shipped(self, setting: Setting) -> Any:
+        """Returns a reference to a setting that all workers can read, and resumes after a pause."""
         if self._paused:
             self._start_all()
         if setting[0] not in self._shipped:
             self._shipped[setting[0]] = self._ray.put(setting)
-        me, shipped, again = object(), self._shipped[setting[0]], deque[_Task]()
-        new = (_Task(me, job, shipped) for job in jobs)
-        done, tokens, more = 0, 0, True
-        failure: ExecutorFailed | None = None
+        return self._shipped[setting[0]]
 
-        def give_out() -> None:
-            nonlocal more
-            while self._idle and (again or more) and failure is None:
-                task = again.popleft() if again else next(new, None)
-                if task is None:
-                    more = False
-                else:
-                    self._give(task)
-
-        while True:
-            give_out()
-            mine = any(member.task and member.task.stream is me for member in self._busy.values())
-            if failure is not None and not mine:
-                raise failure
-            if not (more or again or mine):
-                return
-            for task, reply in self._wait():
-                if task.stream is not me:
-                    continue  # of a stream that was abandoned
-                if reply is None:
-                    again.append(task)
-                    if task.attempts >= ATTEMPTS:  # raised after the others' jobs
-                        failure = ExecutorFailed(
-                            f"a batch of {task.job.rows} rows was lost {task.attempts} times, the "
-                            f"last time because {self._reason}; everything else that was measured "
-                            "is kept: look at the workers' machines, then give the same command "
-                            "again"
-                        )
-                    continue
-                if isinstance(reply, BrocaError):
-                    raise reply
-                done, tokens = done + task.job.rows, tokens + reply.tokens
-                on_progress(Progress(done, rows, tokens))
-                give_out()  # the caller may take long with these answers
-                yield reply
+    def works_on(self, stream: object) -> bool:
+        """Whether a worker is busy with a job of a stream."""
+        return any(member.task and member.task.stream is stream for member in self._busy.values())
 
     def _open(self) -> None:
         """Joins or starts a cluster, and waits for the first worker."""
@@ -312,8 +264,8 @@ class RayPool:
         self._paused = False
         for _ in range(self._count):
             self._start()
-        while not self._idle:
-            for _ in self._wait():
+        while not self.idle:
+            for _ in self.wait():
                 pass
 
     def _start(self) -> None:
@@ -337,15 +289,15 @@ class RayPool:
         actor = remote.remote(replace(self.recipe, held=None), self._shipped.get(None))
         self._busy[actor.load.remote()] = _Member(actor, time.monotonic() + START_LIMIT_S)
 
-    def _give(self, task: _Task) -> None:
+    def give(self, task: _Task) -> None:
         """Sends a task to an idle worker."""
-        member = self._idle.pop()
+        member = self.idle.pop()
         task.attempts += 1
         member.task = task
         member.deadline = time.monotonic() + self.options.batch_limit
         self._busy[member.actor.answer.remote(task.job, task.setting)] = member
 
-    def _wait(self) -> Iterator[tuple[_Task, Answers | BrocaError | None]]:
+    def wait(self) -> Iterator[tuple[_Task, Answers | BrocaError | None]]:
         """Waits for workers; yields tasks with their replies, or None if they are lost.
 
         Raises:
@@ -353,7 +305,7 @@ class RayPool:
         """
         if not self._busy:
             raise ExecutorFailed(
-                f"no worker is left ({self._reason}); everything that was measured is kept: look "
+                f"no worker is left ({self.reason}); everything that was measured is kept: look "
                 "at the workers' machines, then give the same command again"
             )
         ready, _ = self._ray.wait(list(self._busy), num_returns=1, timeout=_LOOK_S)
@@ -365,7 +317,7 @@ class RayPool:
             try:
                 reply = self._reply(ref, member, late=ref in late)
             except _Lost as error:
-                self._reason = str(error)
+                self.reason = str(error)
                 self._end(member)
                 self._failed_starts += task is None
                 if self._failed_starts < ATTEMPTS:
@@ -373,7 +325,7 @@ class RayPool:
                 if task is not None:
                     yield task, None
                 continue
-            self._idle.append(member)
+            self.idle.append(member)
             if task is not None:
                 yield task, reply
             elif isinstance(reply, BrocaError):
@@ -434,10 +386,53 @@ class RayRunner:
         return self._pool.first.device
 
     def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
-        """Yields the answers to jobs as they come; see `RayPool.stream`."""
-        return self._pool.stream(
-            jobs, rows=rows, setting=self._setting, on_progress=self._on_progress
-        )
+        """Sends jobs to workers and yields their answers; see `Runner.stream`.
+
+        Raises:
+            BrocaError: The model or a job is at fault.
+            ExecutorFailed: A job was lost too often, or no worker is left.
+        """
+        pool, stream = self._pool, object()
+        setting = pool.shipped(self._setting)
+        tasks = (_Task(stream, job, setting) for job in jobs)
+        again, following = deque[_Task](), next(tasks, None)
+        done, tokens, failure = 0, 0, ""
+
+        def give_out() -> None:
+            nonlocal following
+            while pool.idle and not failure and (again or following is not None):
+                if again:
+                    pool.give(again.popleft())
+                elif following is not None:
+                    pool.give(following)
+                    following = next(tasks, None)
+
+        while True:
+            give_out()
+            if not pool.works_on(stream):
+                if failure:
+                    raise ExecutorFailed(failure)
+                if not again and following is None:
+                    return
+            for task, reply in pool.wait():
+                if task.stream is not stream:
+                    continue  # of a stream that was abandoned
+                if reply is None:
+                    again.append(task)
+                    if task.attempts >= ATTEMPTS:  # raised after the others' jobs
+                        failure = (
+                            f"a batch of {task.job.rows} rows was lost {task.attempts} times, the "
+                            f"last time because {pool.reason}; everything else that was measured "
+                            "is kept: look at the workers' machines, then give the same command "
+                            "again"
+                        )
+                    continue
+                if isinstance(reply, BrocaError):
+                    raise reply
+                done, tokens = done + task.job.rows, tokens + reply.tokens
+                self._on_progress(Progress(done, rows, tokens))
+                give_out()  # the caller may take long with these answers
+                yield reply
 
 
 class RayHost:
@@ -520,11 +515,3 @@ def workers_of(
 def _line(error: BaseException) -> str:
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[-1]}" if text else type(error).__name__
-
-
-RAY = ExecutorKind(
-    name="ray",
-    help="In workers of a Ray cluster, each with its own model; lost workers are replaced.",
-    open=RayHost,
-    takes=("address", "workers", "gpus_per_worker"),
-)

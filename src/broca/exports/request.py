@@ -186,10 +186,8 @@ class ExportRequest:
         if self.form == "weights":
             dtype = "stored" if options.dtype == "auto" else options.dtype
             options = replace(options, dtype=dtype, merge_adapter=True)
-        if is_published(self.components):
-            return replace(options, components="heads")
-        given = self.components
-        words = given.split("+") if isinstance(given, str) else list(given)
+        given = "" if is_published(self.components) else self.components
+        words = given.split("+") if isinstance(given, str) else given
         kinds = kinds_of(Component.parse(word) for word in words if word.strip())
         return replace(options, components=kinds or "heads")
 

@@ -275,17 +275,15 @@ class GatedModel:
             raise BadInput(
                 f"model '{self.name}' has no tokenizer: give one, `broca.load(hf_model, tokenizer)`"
             )
-        prompt = list(tokenizer.encode(text))
-        if not prompt:
-            first = tokenizer.bos_token_id
-            first = tokenizer.eos_token_id if first is None else first
-            if first is None:
-                raise BadInput(
-                    "`text` is empty, and the tokenizer has no token to begin with: give some text"
-                )
-            prompt = [first]
-        padding = tokenizer.pad_token_id
-        padding = tokenizer.eos_token_id if padding is None else padding
+        first, end, padding = (
+            getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")
+        )
+        prompt = list(tokenizer.encode(text)) or [end if first is None else first]
+        if prompt == [None]:
+            raise BadInput(
+                "`text` is empty, and the tokenizer has no token to begin with: give some text"
+            )
+        padding = end if padding is None else padding
         options = {"pad_token_id": padding, "tokenizer": tokenizer, **options}
         self.require_embedded(prompt)
         tokens = torch.tensor([prompt], device=self.device)
@@ -447,15 +445,14 @@ class GatedModel:
             BadInput: The message names the first of them.
         """
         size = self.vocabulary
-        unknown = next((token for token in tokens if token >= size), None)
-        if unknown is None:
-            return
-        text = "" if self.tokenizer is None else repr(self.tokenizer.decode([unknown]))
-        raise BadInput(
-            f"token {unknown} {text} has no embedding in model '{self.name}', which has {size}: "
-            "its tokenizer has more tokens than the model; resize the embeddings "
-            "(resize_token_embeddings) and train them, or give the model's own tokenizer"
-        )
+        for token in tokens:
+            if token >= size:
+                text = "" if self.tokenizer is None else repr(self.tokenizer.decode([token]))
+                raise BadInput(
+                    f"token {token} {text} has no embedding in model '{self.name}', which has "
+                    f"{size}: its tokenizer has more tokens than the model; resize the embeddings "
+                    "(resize_token_embeddings) and train them, or give the model's own tokenizer"
+                )
 
     @cached_property
     def _forward_parameters(self) -> frozenset[str]:
@@ -561,15 +558,12 @@ def _scale_of(components: Any) -> float:
     if not getattr(components, "selected", True):
         raise BadInput(f"this {components.kind} selects no components: there is nothing to ablate")
     ablation = getattr(components, "ablation", None)
-    if ablation is None:
-        return 0.0
-    if ablation.kind != "zero":
+    if ablation is not None and ablation.kind != "zero":
         raise BadInput(
             f"the outputs were replaced by {ablation.kind} ablation, which needs the run's items: "
             "give a `scale`, such as 0"
         )
-    scale: float = ablation.scale
-    return scale
+    return 0.0 if ablation is None else float(ablation.scale)
 
 
 def _listed(components: Any) -> list[Component]:

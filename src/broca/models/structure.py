@@ -432,10 +432,10 @@ def _probe(
         return bool((quiet - disturbed).norm() > torch.maximum(rounding, inexact))
 
     def watch(index: int, module: nn.Module, args: tuple[Any, ...]) -> None:
-        entering: Any = args[0] if args else None
-        whole = isinstance(entering, Tensor) and entering.dim() == 3 and len(entering) == rows
-        width = entering.shape[-1] if whole else 0
-        probed[index].append(_Run(module, whole and mixes(index, entering), width))
+        mixed, width = False, 0
+        if args and isinstance(args[0], Tensor) and args[0].dim() == 3 and len(args[0]) == rows:
+            mixed, width = mixes(index, args[0]), args[0].shape[-1]
+        probed[index].append(_Run(module, mixed, width))
 
     probed: list[list[_Run]] = [[] for _ in layers]
     with ExitStack() as hooks, torch.no_grad():

@@ -23,8 +23,8 @@ from broca.runs.run import Run
 from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks
 from broca.tasks import Benchmark, RequestTokenizer, Split, shipped_folder
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import Task, names_file
-from broca.tasks.in_memory import harness_task
+from broca.tasks.example_files import names_file
+from broca.tasks.examples import Task, harness_task
 
 ROWS_READ = 4
 """Number of rows of a data set that are read for each requested item."""
@@ -164,7 +164,7 @@ def examples_by_wording(
     if source.name.startswith(PREFIX):
         return read_data_set(source.name, limit=contents).by_wording()
     if not source.examples and names_file(source.name):
-        source = Task.from_file(source.name)
+        source = Task.from_examples(source.name)
     if source.examples:
         of_content = [str(each.get("content") or each["prompt"]) for each in source.examples]
         first = list(dict.fromkeys(of_content))[:contents]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names
-from broca.results.pages.figure import Figure
+from broca.results.pages.charts import Figure
 from broca.results.pages.grid import counted, noun
 from broca.results.pages.localization import (
     component_grid,
@@ -23,6 +23,9 @@ from broca.results.pages.template import filled
 from broca.results.pages.verification import verification_figures, verification_tables
 from broca.results.stress_test import StressTest
 from broca.results.verification import Verdict, Verification
+
+if TYPE_CHECKING:
+    from broca.components import Component
 
 
 @dataclass(frozen=True)
@@ -113,19 +116,8 @@ _PAIRS_SHOWN, _RANKED_SHOWN = 5, 10
 """Number of interactions and of components that a terminal shows; the page has all."""
 
 
-class NamedPart(Protocol):
-    """The parts of a component's name."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def layer(self) -> int: ...  # noqa: D102
-    @property
-    def index(self) -> int | None: ...  # noqa: D102
-
-
 def ranked(
-    components: Sequence[NamedPart],
+    components: Sequence[Component],
     effects: Sequence[float] | Any,
     order: Sequence[int],
     *,
@@ -151,25 +143,12 @@ def ranked(
 
     lines = []
     for column in order:
-        low, high = (nan, nan) if intervals is None else intervals[column]
-        lines.append(
-            RankedComponent(
-                name=components[column].name,
-                layer=components[column].layer,
-                head=components[column].index,
-                effect=float(effects[column]),
-                # extended to include the estimate, which may be shrunken
-                ci=None
-                if isnan(low)
-                else (
-                    min(float(low), float(effects[column])),
-                    max(float(high), float(effects[column])),
-                ),
-                frequency=statistic(frequency, column),
-                p_value=statistic(p_values, column),
-                q_value=statistic(q_values, column),
-            )
-        )
+        part, effect = components[column], float(effects[column])
+        low, high = (nan, nan) if intervals is None else map(float, intervals[column])
+        # extended to include the estimate, which may be shrunken
+        ci = None if isnan(low) else (min(low, effect), max(high, effect))
+        statistics = [statistic(values, column) for values in (frequency, p_values, q_values)]
+        lines.append(RankedComponent(part.name, part.layer, part.index, effect, ci, *statistics))
     return tuple(lines)
 
 
@@ -450,16 +429,20 @@ def ranking_records(
     """Returns a line for each component of a ranking: its statistics and whether it is selected."""
     lines = []
     for line in ranking:
-        low, high = line.ci or (None, None)
-        record: dict[str, Any] = {
-            "component": line.name, "layer": line.layer, "head": line.head,
-            "effect": line.effect, "low": low, "high": high, "frequency": line.frequency,
-            "p_value": line.p_value, "q_value": line.q_value, "selected": line.name in selected,
-        }  # fmt: skip
+        name, layer, head, effect, ci, *statistics = astuple(line)
+        low, high = ci or (None, None)
+        values = (name, layer, head, effect, low, high, *statistics, name in selected)
+        record = dict(zip(_RANKING_COLUMNS, values, strict=True))
         if off_target_effects:
-            record["off_target_effect"] = off_target_effects.get(line.name)
+            record["off_target_effect"] = off_target_effects.get(name)
         lines.append(record)
     return lines
+
+
+_RANKING_COLUMNS = (
+    "component", "layer", "head", "effect", "low", "high", "frequency", "p_value", "q_value",
+    "selected",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

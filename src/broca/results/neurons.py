@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from math import isnan
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from broca.results.base import Interval, ModelInfo, Result, joined_names
+from broca.results.base import Interval, ModelInfo, Result, joined_names, tables
 from broca.results.files import plain, restored
-from broca.results.pages.figure import Figure
+from broca.results.pages.charts import Figure
 from broca.results.pages.neurons import (
     experiment_tables,
     neuron_grid,
@@ -20,7 +20,6 @@ from broca.results.pages.neurons import (
 )
 from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
-from broca.results.tabular import tables
 
 _SHOWN = 20
 """Number of neurons that a terminal shows."""
@@ -118,13 +117,8 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each selected neuron."""
-        return [
-            {
-                "component": neuron.name, "layer": neuron.layer, "index": neuron.index,
-                "score": neuron.score, "sigmas": neuron.sigmas,
-            }
-            for neuron in self.selected
-        ]  # fmt: skip
+        columns = ("component", "layer", "index", "score", "sigmas")
+        return [dict(zip(columns, astuple(neuron), strict=True)) for neuron in self.selected]
 
 
 @dataclass(frozen=True)

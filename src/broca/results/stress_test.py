@@ -1,4 +1,4 @@
-"""The result of a stress test: `stress.json`."""
+"""The result of a stress test, `stress.json`, with its tables and figures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from broca.results.base import Interval, ModelInfo, Result, joined_names
-from broca.results.pages.figure import Figure
-from broca.results.pages.stress import stress_figures, stress_tables, tested_grid
-from broca.results.pages.tables import Table, interval
+from broca.results.pages.charts import Figure, IntervalChart, Series
+from broca.results.pages.grid import grid_of_set
+from broca.results.pages.tables import Column, Table, fixed, interval
 from broca.results.pages.template import filled
 
 StressLabel = Literal["transfers", "soft", "answer-bias", "broad-state", "inert", "inconclusive"]
@@ -146,9 +146,10 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
 
     def page(self) -> str:
         """Renders the stress test."""
+        grid = grid_of_set(self.model, self.heads, unit="effects of single heads")
         return filled(
-            "stress", stress=self, grid_figure=tested_grid(self), tables=stress_tables(self),
-            figures=stress_figures(self),
+            "stress", stress=self, tables=stress_tables(self), figures=stress_figures(self),
+            grid_figure=Figure("components", "The tested set within the model.", grid),
         )  # fmt: skip
 
     def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
@@ -184,3 +185,62 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
             }
             for measure, name, interval in intervals
         ]  # fmt: skip
+
+
+def stress_tables(stress: StressTest) -> dict[str, Table]:
+    """Returns the tables of a stress test by name."""
+    families = dict.fromkeys(name for line in stress.necessity for name in line.controls)
+
+    def control(name: str) -> Column:
+        return Column(name, lambda line: line.controls.get(name), fixed(2))
+
+    tables = (
+        Table.of(
+            "transfer", "The effect of writing outputs into the set, in nats", stress.shifts,
+            Column("written into the target", "source"), Column("transfer", show=interval),
+            Column("copying", show=interval), Column("real beyond it", "beyond", interval),
+        ),
+        Table.of(
+            "necessity", "Drop of the margin without the set, in nats", stress.necessity,
+            Column("ablation"), Column("drop", show=interval),
+            *map(control, families),
+            Column("selective", show=fixed(2)),
+            Column("rank among random sets", lambda line: f"{line.rank} of {len(line.null) + 1}"),
+        ),
+        Table.of(
+            "reversal", "Share of the damage that restoring a part undoes", stress.reversals,
+            Column("restored", "part"), Column("share", show=interval),
+        ),
+    )  # fmt: skip
+    return {table.name: table for table in tables}
+
+
+def stress_figures(stress: StressTest) -> dict[str, Figure]:
+    """Returns the figures of a stress test by name: transfer and necessity."""
+    shifts = tuple((row, line.transfer) for row, line in enumerate(stress.shifts))
+    transfer = IntervalChart(
+        tuple(line.source for line in stress.shifts),
+        (
+            Series("the real write", "harm", shifts[:1], "D", 6.0),
+            Series("its controls", "intact", shifts[1:]),
+        ),
+        "transfer, nats",
+        joined=True,
+    )
+    rows = tuple(enumerate(stress.necessity))
+    drops = tuple((row, line.drop) for row, line in rows)
+    controls = tuple((row, drop) for row, line in rows for drop in line.controls.values())
+    necessity = IntervalChart(
+        tuple(line.ablation for line in stress.necessity),
+        (
+            Series(stress.family, "harm", drops, "D", 6.0),
+            Series("control families", "intact", controls),
+        ),
+        "drop of the margin, nats",
+        joined=True,
+    )
+    figures = (
+        Figure("transfer", "The effect of writing other outputs into the set.", transfer),
+        Figure("necessity", "The drop of the margin when the set is ablated.", necessity),
+    )
+    return {figure.name: figure for figure in figures}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
-from broca.results.pages.figure import Figure
+from broca.results.pages.charts import Figure
 from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
 from broca.results.pages.verification import (

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import Ablation, OutputNorms, WeightDelta, donor_activations
+from broca.engine import Ablation, OutputNorms, RunnerSpec, WeightDelta, donor_activations
 from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
-from broca.executors.records import RunnerSpec
 from broca.measurement import Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
@@ -44,7 +43,7 @@ from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.store import Condition, ItemRecord, components_digest, now, written
 from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
-from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
+from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
 from broca.verification.trial import Places
 

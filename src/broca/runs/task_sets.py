@@ -13,6 +13,7 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS, GatedModel
 from broca.results.verification import Documents
 from broca.tasks import (
+    PAPER_GROUPS,
     Benchmark,
     Catalog,
     Item,
@@ -21,7 +22,6 @@ from broca.tasks import (
     Task,
     TaskOptions,
 )
-from broca.tasks.paper import PAPER_GROUPS
 from broca.verification import Trial, roles
 from broca.verification.trial import Places
 

@@ -66,7 +66,6 @@ class MeasuredAtlas:
         masks: The fresh masks, `(masks, components)`.
         changes: Response minus the intact response of the same item, `(masks, tasks)`.
         items: Number of items of each task that were used, `(tasks,)`.
-        share: Share of components that a mask ablates, chosen by the pilot.
         joint: The effects, their resamples, and their fit.
     """
 
@@ -74,7 +73,6 @@ class MeasuredAtlas:
     masks: Bools
     changes: Floats
     items: tuple[int, ...]
-    share: float
     joint: JointEffects
 
 
@@ -134,6 +132,5 @@ def measure_atlas(problem: AtlasProblem) -> Search[MeasuredAtlas]:
         masks=masks,
         changes=changed,
         items=tuple(len(pool) for pool in pools),
-        share=size / problem.components,
         joint=joint_effects(masks, changed, resamples=_RESAMPLES, rng=rng),
     )

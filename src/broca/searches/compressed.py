@@ -75,12 +75,11 @@ def rank_by_regression(
         estimator.set_params(baseline=baseline)
     estimator.fit(masks, responses)
     effects = coefficients(estimator, masks.shape[1], name=recovery_name(recovery))
-    selected, reason, statistics = most_negative(effects, problem.k), NO_EFFECT, {}
+    selected, reason = most_negative(effects, problem.k), NO_EFFECT
+    statistics: dict[str, Any] = {}
     if resamples:
-        statistics = vars(
-            uncertainty(
-                masks, responses, estimator, k=problem.k, seed=problem.seed, resamples=resamples
-            )
+        statistics |= uncertainty(
+            masks, responses, estimator, k=problem.k, seed=problem.seed, resamples=resamples
         )
         q_values = statistics["q_values"]
         if selected and len(masks) >= _FEWEST_TO_ABSTAIN and q_values.min() > DISCOVERY:

@@ -8,29 +8,56 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
+
+from lm_eval.tasks import TaskManager
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_line, nearest
 from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.options import TaskOptions
-from broca.tasks.benchmark import Benchmark
+from broca.results.tasks import PaperTask
+from broca.tasks.benchmark import Benchmark, reference_of
 from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import Task, names_file
-from broca.tasks.in_memory import harness_task, score_with
-from broca.tasks.margins import reference_of
-from broca.tasks.metrics import choose_metric, scored_group
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
-from broca.tasks.prepared import require_locate_split
+from broca.tasks.example_files import names_file
+from broca.tasks.examples import Task, harness_task
+from broca.tasks.metrics import MetricFunction, choose_metric, score_with, scored_group
+from broca.tasks.preparation import require_locate_split
 from broca.tasks.sandbox import Isolation
 from broca.tasks.task_index import (
     BrokenFile,
+    TaskEntries,
     harness_entry,
     harness_names,
     read_task_files,
-    with_members,
 )
-from broca.tasks.tokenizing import RequestTokenizer
+from broca.tasks.tokenizer import RequestTokenizer
+
+_TABLE = (
+    PaperTask("gsm8k", "exact_match,flexible-extract", "math", "openai/gsm8k"),
+    PaperTask("arithmetic", "acc", "math", "EleutherAI/arithmetic"),
+    PaperTask("mbpp", "pass_at_1", "code", "google-research-datasets/mbpp", executes_code=True),
+    PaperTask(
+        "humaneval_instruct", "pass@1", "code", "openai/openai_humaneval", executes_code=True
+    ),
+    PaperTask("hellaswag", "acc_norm", "general", "Rowan/hellaswag"),
+    PaperTask("boolq", "acc", "general", "aps/super_glue"),
+    PaperTask("arc_challenge", "acc_norm", "general", "allenai/ai2_arc"),
+    PaperTask("mmlu", "acc", "general", "cais/mmlu"),
+    PaperTask("wmdp_bio", "acc", "hazardous knowledge", "cais/wmdp"),
+    PaperTask("wmdp_chem", "acc", "hazardous knowledge", "cais/wmdp"),
+    PaperTask("wmdp_cyber", "acc", "hazardous knowledge", "cais/wmdp"),
+)
+
+PAPER_TASKS: Mapping[str, PaperTask] = MappingProxyType({task.name: task for task in _TABLE})
+"""The tasks of the compressed-sensing paper by name (Bair, Xu, Sun and Kolter, arXiv 2603.03335).
+All are tasks of lm-eval, with its number of examples; the paper's metric is the default."""
+
+PAPER_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"general": ("hellaswag", "boolq", "arc_challenge", "mmlu")}
+)
+"""Groups that the paper scores by the mean over their members, each in its own metric."""
 
 
 def shipped_folder() -> Path:
@@ -60,9 +87,9 @@ class Catalog:
         *,
         allow_code: bool | Literal["unsandboxed"] = False,
     ) -> None:
-        self._isolation: Isolation | None = "bubblewrap" if allow_code else None
-        if allow_code == "unsandboxed":
-            self._isolation = allow_code
+        self._isolation: Isolation | None = None
+        if allow_code:
+            self._isolation = "bubblewrap" if allow_code is True else allow_code
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
@@ -138,9 +165,8 @@ class Catalog:
     def is_own(self, task: str | Task) -> bool:
         """Whether a task consists of the user's examples, which have no other tasks by default."""
         name = self.name_of(task)
-        definition = self._definitions.get(name)
-        in_memory = definition is not None and definition.examples
-        return bool(in_memory) or name.startswith(PREFIX) or names_file(name)
+        given = name in self._definitions and bool(self._definitions[name].examples)
+        return given or name.startswith(PREFIX) or names_file(name)
 
     def require_names(self, tasks: Iterable[str | Task]) -> None:
         """Refuses names that mean no task; only files of examples are loaded.
@@ -218,23 +244,12 @@ class Catalog:
         """
         name, options = self.name_of(task), options or TaskOptions()
         key = (name, metric, options, require_split, tokenizer.identity)
-        if key not in self._built:
-            benchmark = self._build(name, tokenizer, metric, options, require_split)
-            self._built[key] = tokenizer, benchmark  # a kept tokenizer has a unique identity
-        return self._built[key][1]
-
-    def _build(
-        self,
-        name: str,
-        tokenizer: RequestTokenizer,
-        metric: str | None,
-        options: TaskOptions,
-        require_split: bool,
-    ) -> Benchmark:
-        definition = self._definitions.get(name)
-        chosen = definition.metric if metric is None and definition is not None else metric
-        examples = self._examples(name, options)
-        tasks: list[Any]
+        if key in self._built:
+            return self._built[key][1]
+        definition, examples = self._definitions.get(name), self._examples(name, options)
+        chosen: str | MetricFunction | None = metric
+        if metric is None and definition is not None:
+            chosen = definition.metric
         group: Any = None
         if examples is not None:
             with refused(f"task '{name}' could not be loaded"):
@@ -246,12 +261,12 @@ class Catalog:
             if chosen is None and name in PAPER_TASKS and name not in self._included:
                 chosen = PAPER_TASKS[name].metric
         if callable(chosen):
-            for task in tasks:
-                score_with(task, chosen)
+            for harness in tasks:
+                score_with(harness, chosen)
             chosen, group = None, None
         alone = group is None and len(tasks) == 1
         with refused(f"task '{name}' could not be prepared"):
-            return Benchmark.build(
+            benchmark = Benchmark.build(
                 tasks,
                 tokenizer,
                 name=None if alone else name,
@@ -260,24 +275,25 @@ class Catalog:
                 options=options,
                 require_split=require_split,
             )
+        self._built[key] = tokenizer, benchmark  # a kept tokenizer has a unique identity
+        return benchmark
 
     def _examples(self, name: str, options: TaskOptions) -> Task | None:
         """Returns the task of examples that a name means; None for a task of a task file."""
-        definition = self._definitions.get(name)
-        if definition is not None and definition.examples:
+        definition = self._definitions.get(name) or Task(name)
+        if definition.examples:
             return definition
         if name.startswith(PREFIX):
             limit = options.limit or 0
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
-        if names_file(name):
-            settings = definition or Task(name)
-            return Task.from_file(
-                name,
-                until=settings.until,
-                max_new_tokens=settings.max_new_tokens,
-                capability=settings.capability,
-            )
-        return None
+        if not names_file(name):
+            return None
+        return Task.from_examples(
+            name,
+            until=definition.until,
+            max_new_tokens=definition.max_new_tokens,
+            capability=definition.capability,
+        )
 
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
         """Loads lm-eval's objects: the tasks that a name means, and their group if any.
@@ -286,14 +302,12 @@ class Catalog:
             UnknownName: No task has this name.
             TaskUnusable: The file or the data of one cannot be read.
         """
-        from lm_eval.tasks import TaskManager
-
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
         self._require_entry(name)
         if name not in _packaged():
             skip_retries_if_unreachable()
         manager = TaskManager(include_defaults=False)
-        manager.task_index.update(with_members(name, self._entry))
+        manager._index = TaskEntries(self._entry)
         what = f"task '{name}'"
         with refused(f"{what} could not be loaded"), code_tasks(self._isolation, what=what):
             loaded = manager.load([name])

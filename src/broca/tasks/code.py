@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import chain
+from statistics import fmean
 from types import ModuleType
 from typing import Any
 
@@ -73,24 +75,23 @@ class CodeEval:
             [f"{candidate}\n{tests}" for candidate in candidates]
             for candidates, tests in zip(predictions, references, strict=True)
         ]
-        outcomes = iter(self.outcomes([program for several in programs for program in several]))
+        self.outcomes(list(chain(*programs)))  # all problems at once
         results: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+        rates: dict[str, list[float]] = {}
         for problem, several in enumerate(programs):
-            results[problem] = []
-            for number, outcome in zip(range(len(several)), outcomes, strict=False):
-                result = {"task_id": problem, "passed": outcome == "passed", "result": outcome}
-                results[problem].append((number, {**result, "completion_id": number}))
-        counts = [
-            (len(several), sum(result["passed"] for _, result in several))
-            for several in results.values()
-        ]
-        scores = {
-            f"pass@{size}": math.fsum(pass_at_k(total, right, size) for total, right in counts)
-            / len(counts)
-            for size in k
-            if counts and all(total >= size for total, _ in counts)
-        }
-        return scores, results
+            outcomes = self.outcomes(several)
+            results[problem] = [
+                (number, {
+                    "task_id": problem, "passed": outcome == "passed", "result": outcome,
+                    "completion_id": number,
+                })
+                for number, outcome in enumerate(outcomes)
+            ]  # fmt: skip
+            for size in k:
+                if all(len(candidates) >= size for candidates in programs):
+                    rate = pass_at_k(len(outcomes), outcomes.count("passed"), size)
+                    rates.setdefault(f"pass@{size}", []).append(rate)
+        return {name: fmean(several) for name, several in rates.items()}, results
 
     def outcomes(self, programs: Sequence[str]) -> list[ProgramOutcome]:
         """Executes those programs that were not executed before, several at once."""

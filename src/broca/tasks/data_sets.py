@@ -15,7 +15,8 @@ from typing import Any
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, first_line, nearest
 from broca.models.checkpoints import skip_retries_if_unreachable
-from broca.tasks.examples import Task, read_rows
+from broca.tasks.example_files import read_rows
+from broca.tasks.examples import Task
 
 PREFIX = "data:"
 """Prefix of data sets among the names of tasks."""
@@ -113,61 +114,60 @@ def _reader(
         )
     if len(fields) == 2:
         prompt, answer = fields["prompt"], fields["answer"]
-        return lambda row: _plain(str(row[prompt]), str(row[answer]), "")
+        return lambda row: _plain(row[prompt], row[answer], "")
     for needed, reader in _READERS:
         if needed <= columns:
             return reader
-    if {"text", "label"} <= columns:
-        return lambda row: _labelled(row, labels)
+    if {"text", "label"} <= columns:  # the label's name is the answer
+
+        def labelled(row: Mapping[str, Any]) -> Example:
+            label = row["label"]
+            answer = labels[label] if labels and isinstance(label, int) else label
+            return _plain(f"{str(row['text']).strip()}\nLabel:", answer, row["text"])
+
+        return labelled
     raise BadInput(
         f"data set '{name}' has the columns {', '.join(sorted(columns))}: which are the question "
         "and the answer? Name them in `fields` as prompt=COLUMN,answer=COLUMN"
     )
 
 
-def _plain(prompt: str, answer: str, content: str) -> Example:
-    return {"prompt": prompt, "answer": answer, "content": content}
+def _plain(prompt: Any, answer: Any, content: Any) -> Example:
+    return {"prompt": str(prompt), "answer": str(answer), "content": str(content)}
 
 
-def _worded(prompts: list[Any], answer: str, content: str) -> Example:
+def _worded(prompts: list[Any], answer: Any, content: Any) -> Example:
     first, *others = [str(prompt).strip() for prompt in prompts]
     return {**_plain(first, answer, content), "paraphrases": others}
-
-
-def _prompt_answer(row: Mapping[str, Any]) -> Example:
-    """Reads the user's data: prompt, answer, and paraphrases if any."""
-    prompts = [row["prompt"], *(row.get("paraphrases") or [])]
-    return _worded(prompts, str(row["answer"]), str(row.get("content") or row["prompt"]))
-
-
-def _question_answer(row: Mapping[str, Any]) -> Example:
-    """GSM8K: calculator annotations are removed; the solution ends with its number."""
-    answer = re.sub(r"<<.*?>>", "", str(row["answer"]))
-    return _plain(f"Question: {row['question']}\nAnswer:", answer, str(row["question"]))
-
-
-def _query_response(row: Mapping[str, Any]) -> Example:
-    """MetaMath."""
-    return _plain(f"Question: {row['query']}\nAnswer:", str(row["response"]), str(row["query"]))
 
 
 def _rewrite(row: Mapping[str, Any]) -> Example:
     """CounterFact: the true object is the answer, not the edit."""
     rewrite = row["requested_rewrite"]
     prompt = rewrite["prompt"].replace("{}", rewrite["subject"])
-    return _worded([prompt, *row["paraphrase_prompts"]], str(rewrite["target_true"]["str"]), prompt)
+    return _worded([prompt, *row["paraphrase_prompts"]], rewrite["target_true"]["str"], prompt)
 
 
 def _relation(row: Mapping[str, Any]) -> Example:
     """ZsRE: a question, its rephrasing, and the first of its answers."""
-    return _worded([row["src"], row["rephrase"]], str(row["answers"][0]), str(row["src"]))
+    return _worded([row["src"], row["rephrase"]], row["answers"][0], row["src"])
 
 
-def _labelled(row: Mapping[str, Any], labels: list[str] | None) -> Example:
-    """Emotion, IMDB: the label's name is the answer."""
-    label = row["label"]
-    answer = labels[label] if labels and isinstance(label, int) else str(label)
-    return _plain(f"{str(row['text']).strip()}\nLabel:", answer, str(row["text"]))
+def _prompt_answer(row: Mapping[str, Any]) -> Example:
+    """The user's data: prompt, answer, and paraphrases if any."""
+    prompts = [row["prompt"], *(row.get("paraphrases") or [])]
+    return _worded(prompts, row["answer"], row.get("content") or row["prompt"])
+
+
+def _query_response(row: Mapping[str, Any]) -> Example:
+    """MetaMath."""
+    return _plain(f"Question: {row['query']}\nAnswer:", row["response"], row["query"])
+
+
+def _question_answer(row: Mapping[str, Any]) -> Example:
+    """GSM8K: calculator annotations are removed; the solution ends with its number."""
+    answer = re.sub(r"<<.*?>>", "", str(row["answer"]))
+    return _plain(f"Question: {row['question']}\nAnswer:", answer, row["question"])
 
 
 _READERS: tuple[tuple[set[str], RowReader], ...] = (

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import UserDict, defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import lm_eval.tasks
+from lm_eval.tasks._index import TaskIndex
+from lm_eval.tasks._yaml_loader import load_yaml
 
 from broca.errors import first_line
 
@@ -37,9 +40,6 @@ def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenF
         lm-eval's entries of tasks, groups and tags by name, for `TaskManager.task_index`, and the
         files that cannot be read, which lm-eval skips silently.
     """
-    from lm_eval.tasks._index import TaskIndex
-    from lm_eval.tasks._yaml_loader import load_yaml
-
     entries: dict[str, Any] = {}
     broken: list[BrokenFile] = []
     for path in sorted(paths, key=Path.as_posix):
@@ -63,13 +63,12 @@ def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenF
 
 def _misnamed(content: dict[str, Any]) -> str:
     """Returns the error in the names of a file; empty if there is none."""
-    key = "group" if "group" in content else "task"
-    if key in content and not (isinstance(content[key], str) and content[key].strip()):
-        return f"its '{key}' is {content[key]!r}, where a name in quotes is needed"
-    tags = content.get("tag")
-    for tag in tags if isinstance(tags, list) else [tags]:
-        if tag and not isinstance(tag, str):
-            return f"its 'tag' is {tag!r}, where a name in quotes is needed"
+    key, tags = "group" if "group" in content else "task", content.get("tag") or []
+    names = [(key, content[key])] if key in content else []
+    names += [("tag", tag) for tag in (tags if isinstance(tags, list) else [tags]) if tag]
+    for key, name in names:
+        if not isinstance(name, str) or not name.strip():
+            return f"its '{key}' is {name!r}, where a name in quotes is needed"
     return ""
 
 
@@ -87,12 +86,9 @@ def _names_in(path: str | Path) -> tuple[set[str], list[str]]:
 @cache
 def _harness_files() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Returns the files of lm-eval that state a name, and those that include a file."""
-    spec = find_spec("lm_eval")  # without importing it
-    assert spec is not None, "lm-eval is a dependency"
-    assert spec.submodule_search_locations, "lm-eval is a package"
     stating: dict[str, list[str]] = defaultdict(list)
     including: dict[str, list[str]] = defaultdict(list)
-    for folder, _, names in os.walk(os.path.join(spec.submodule_search_locations[0], "tasks")):
+    for folder, _, names in os.walk(Path(lm_eval.tasks.__file__).parent):
         for name in names:
             if name.endswith(("yaml", "yml")) or "." not in name:
                 path = f"{folder}{os.sep}{name}"
@@ -123,28 +119,25 @@ def harness_entry(name: str) -> Any:
     return entries.get(name)
 
 
-def with_members(name: str, entry_of: Callable[[str], Any]) -> dict[str, Any]:
-    """Returns the entries of a name and of all that it stands for; none for unknown names."""
-    entries, names = dict[str, Any](), [name]
-    for stated in names:  # and its members, as they are found
-        entry = entry_of(stated)
-        if entry is not None:
-            entries[stated] = entry
-            names += [member for member in members_of(entry) if member not in names]
-    return entries
+class TaskEntries(UserDict[str, Any]):
+    """lm-eval's entries by name, which are looked up when lm-eval asks for them.
 
+    Args:
+        find: Returns the entry of a name; None if it has none.
+    """
 
-def members_of(entry: Any) -> list[str]:
-    """Returns the names in the `task` list of a group, or the tasks of a tag; none for a task."""
-    if entry.kind.name == "TAG":
-        return sorted(entry.tags)
-    waiting, names = [entry.cfg["task"]] if entry.kind.name == "GROUP" else [], list[str]()
-    while waiting:
-        member = waiting.pop()
-        if isinstance(member, list):
-            waiting += member
-        elif isinstance(member, dict):
-            waiting += [member.get("task"), member.get("group")]
-        elif isinstance(member, str):
-            names.append(member)
-    return names
+    def __init__(self, find: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a name has an entry."""
+        if name not in self.data and (entry := self._find(str(name))) is not None:
+            self.data[str(name)] = entry
+        return name in self.data
+
+    def __missing__(self, name: str) -> Any:
+        """Looks an entry up."""
+        if name in self:
+            return self.data[name]
+        raise KeyError(name)

@@ -10,9 +10,8 @@ from pathlib import Path
 from broca.errors import BadInput
 from broca.results.base import Result
 from broca.results.files import check_out_folder, write_beside
-from broca.results.index import entry_of, render_index
-from broca.results.pages.figure import Format, Width
-from broca.results.reading import KINDS, read
+from broca.results.pages.charts import Format, Width
+from broca.results.reading import KINDS, entry_of, read, render_index
 
 
 def report(

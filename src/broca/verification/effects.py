@@ -52,7 +52,6 @@ class EffectMatrix:
         usable: Whether the intact model can do each task; other tasks can show no damage,
             `(tasks,)`.
         capabilities: Capability that each task measures.
-        least: Smallest effect that counts.
         explained: Share of each task's variance on held-out masks that the effects explain,
             `(tasks,)`; None if components were ablated one by one, without a regression.
     """
@@ -61,7 +60,6 @@ class EffectMatrix:
     resampled: Floats
     usable: Bools
     capabilities: tuple[str, ...]
-    least: float
     explained: Floats | None = None
 
     @property
@@ -77,7 +75,7 @@ class EffectMatrix:
         """Whether each ablation significantly costs each task, without correction."""
         _, high = interval(self.effects, self.resampled)
         shown = (self.usable & self.fits)[:, None]
-        hurts: Bools = (high < 0) & (self.effects <= -self.least) & shown
+        hurts: Bools = (high < 0) & (self.effects <= -LEAST) & shown
         return hurts
 
     @property
@@ -104,7 +102,7 @@ def universal(matrix: EffectMatrix) -> list[int]:
     pooled = np.stack([matrix.effects[tasks].mean(axis=0) for tasks in rows])
     resampled = np.stack([matrix.resampled[:, tasks].mean(axis=1) for tasks in rows], axis=1)
     _, high = interval(pooled, resampled)
-    reached = (high < 0) & (pooled <= -matrix.least)
+    reached = (high < 0) & (pooled <= -LEAST)
     most = -pooled.min(axis=0)
     others = (-pooled.sum(axis=0) - most) / (len(names) - 1)
     everywhere = (
@@ -165,7 +163,7 @@ def ablate_alone(
     ]
     matrix = EffectMatrix(
         effects, resampled, np.array(usable),
-        tuple(benchmark.capability for benchmark in benchmarks), LEAST,
+        tuple(benchmark.capability for benchmark in benchmarks),
     )  # fmt: skip
     names = [components.names[column] for column in columns]
     by_component = {

@@ -319,16 +319,16 @@ def _distinct(
     size: int,
     seed: Sequence[int],
 ) -> NDArray[np.intp]:
+    """Draws until there are enough distinct sets, or no new one comes."""
     rng = np.random.default_rng(seed)
     sets: dict[tuple[int, ...], None] = {}
     failures = 0
     while len(sets) < count and failures < _PATIENCE:
         columns = draw(rng)
-        key = None if columns is None else tuple(sorted(columns))
-        if key is None or key in sets:
-            failures += 1
-        else:
-            sets[key], failures = None, 0
+        known = len(sets)
+        if columns is not None:
+            sets[tuple(sorted(columns))] = None
+        failures = 0 if len(sets) > known else failures + 1
     return np.array(list(sets), dtype=np.intp).reshape(len(sets), size)
 
 

@@ -36,7 +36,7 @@ def judge(
     members: Sequence[Member],
     failures: Sequence[TaskFailures],
     *,
-    heads: Sequence[str] = (),
+    heads: Sequence[str],
     level: float = 0.05,
 ) -> Verdict:
     """Applies the rule, first match first.
@@ -48,7 +48,7 @@ def judge(
         controls: Comparisons with random sets.
         members: Contributions of the members.
         failures: Degenerate outputs of the tasks.
-        heads: Names of the members, for the headline; those of `members` if empty.
+        heads: Names of the members, for the headline.
         level: Level of the tests.
     """
     claimed = next(drop for drop in drops if drop.role == "task")
@@ -58,7 +58,7 @@ def judge(
         f"{claimed.task} loses {_points(_interval(claimed))} (p {claimed.p:.2g}, "
         f"{claimed.items} items){_room(claimed)}"
     )
-    named = ", ".join(heads or [member.head for member in members]) or "the set"
+    named = ", ".join(heads) or "the set"
     costs = f"Ablating {named} costs {claimed.task} {_rounded(claimed.drop)}"
 
     broken = _broken(claimed.task, [drop.task for drop in others], failures)

@@ -65,15 +65,6 @@ def test_what_the_others_lose_counts_against_a_set():
     assert beliefs.values(alone)[0] == pytest.approx(0.4, abs=0.03)
 
 
-def test_errors_are_those_of_the_draws():
-    """Errors are the spread of paired draws of the task and of the others."""
-    beliefs = believing(worth, lambda mask: 0.2 * mask[5], noise=0.2)
-    sets = np.eye(COUNT, dtype=bool)[:3]
-    described = beliefs.features.of(sets)
-    drawn = (beliefs.posterior.task - beliefs.posterior.others) @ described.T
-    np.testing.assert_allclose(beliefs.errors(sets), drawn.std(axis=0))
-
-
 def test_rows_go_where_doubt_is():
     """The share of rows of other tasks is zero without them and otherwise from 0.1 to 1."""
     contrasted = believing(worth, lambda mask: 0.2 * mask[0] + 0.1 * mask[3], noise=0.2)
@@ -162,12 +153,3 @@ def test_expected_deviation_is_the_posterior_mean():
     np.testing.assert_allclose(variance, [1 / precision, prior])
     np.testing.assert_allclose(expected, [0.5 * 4 / noise / precision, 0])
     np.testing.assert_allclose(weight, [4 / noise / precision, 0])
-
-
-def test_a_regression_that_fits_leaves_no_deviations():
-    """Where all sets lose what is predicted, nothing is added and no variance either."""
-    sets = masks_of(np.random.default_rng(1), 20)
-    repeated = np.repeat(sets, 5, axis=0)
-    deviations = Deviations.of(repeated, repeated[:, 0] * 0.3, lambda masks: masks[:, 0] * 0.3)
-    for values in deviations.expected(sets):
-        assert not values.any()

@@ -75,16 +75,6 @@ def test_weak_effects_are_believed_where_many_are_real():
     assert first(0.05) > 2 * first(0.0)
 
 
-def test_idle_coefficients_are_mostly_exactly_zero():
-    """Most draws of coefficients without effect are exactly zero."""
-    rng = np.random.default_rng(3)
-    described = (rng.random((1000, 30)) < 0.2).astype(float)
-    losses = 0.5 * described[:, 4] + rng.normal(0, 0.2, 1000)
-    draws = fitted(described, losses)[0].task
-    assert (np.delete(draws, 4, axis=1) == 0).mean() > 0.8
-    assert (draws[:, 4] != 0).all()
-
-
 def test_noise_is_estimated_for_each_group():
     """Noise is estimated separately for a noisy and a quiet group of rows."""
     rng = np.random.default_rng(4)

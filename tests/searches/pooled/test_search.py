@@ -7,11 +7,9 @@ import pytest
 from task_problems import problem_of
 
 from broca import searches
-from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.results.localization import AnswerInfo
 from broca.searches import make_search
-from broca.searches.pooled.search import Outcome
 
 COUNT = 40
 
@@ -125,20 +123,6 @@ def test_budget_is_kept():
     assert 1000 < tasks.rows <= 1500
 
 
-def test_same_seed_same_answer():
-    """The seed determines effects and selection, and intervals contain their effects."""
-    first, second = (
-        Tasks(harmed_by((3, 7), 0.3), harmed_by((9,), 0.3), seed=6).solve(rows=1600)
-        for _ in range(2)
-    )
-    assert first.selected == second.selected
-    assert set(first.selected[:2]) == {3, 7}
-    np.testing.assert_array_equal(first.effects, second.effects)
-    assert (first.intervals[:, 0] <= first.effects).all()
-    assert (first.effects <= first.intervals[:, 1]).all()
-    assert first.order[: len(first.selected)] == first.selected
-
-
 @pytest.mark.long
 def test_idle_members_leave():
     """If two components do all the harm, the mean size of the selection is at most three."""
@@ -162,33 +146,6 @@ def test_works_without_other_tasks_and_without_probabilities():
     """Two components are found without other tasks, by the task's accuracy."""
     ranking = Tasks(harmed_by((1, 22), 0.35), seed=8).solve(rows=1500, continuous=False)
     assert {1, 22} <= set(ranking.selected)
-
-
-def test_bad_options_and_budgets_are_refused():
-    """The message has the required rows or the permitted values."""
-    problem = Tasks(harmed_by((1,), 0.1), harmed_by((2,), 0.1)).problem(rows=599)
-    with pytest.raises(BadInput, match="needs 600 at least"):
-        make_search("pooled", problem)
-    with pytest.raises(BadInput, match="drops from 0 to 1"):
-        make_search("pooled", Tasks(harmed_by((1,), 0.1)).problem(), least=0.0)
-    with pytest.raises(BadInput, match="contrast must be 0 or more"):
-        make_search("pooled", Tasks(harmed_by((1,), 0.1)).problem(), contrast=-1.0)
-
-
-def test_reasons_say_which_answer_and_how_many_rows_would_tell():
-    """The reason has the bound or the number of rows needed, if that number is not too large."""
-    none = np.zeros(3, dtype=bool)
-
-    def reason(answer):
-        return Outcome(answer, none, 0.03, 0.02, answer.bound or 0.3, 0.2).reason
-
-    assert reason(AnswerInfo("found")) == ""
-    assert "no set costs 0.04 or more at 95 %" in reason(AnswerInfo("nothing", 0.04))
-    assert "about 9,000 rows would" in reason(AnswerInfo("not enough rows", 0.1, 9000))
-    assert "more than 20 times as many" in reason(AnswerInfo("not enough rows", 0.5))
-    assert "cost up to 0.20 more than their components alone" in reason(
-        AnswerInfo("not enough rows")
-    )
 
 
 def test_members_that_lose_only_together_are_found():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from broca.results.reproduction import Reproduction
+from broca.results.runs import Reproduction
 from broca.studies.paper import NAMES
 from broca.studies.paper.pages import as_csv, draw, render_page, write
 
@@ -99,7 +99,7 @@ def test_points_are_the_drops(everything):
     task, general = chart.series
     assert chart.rows == tuple(row["task"] for row in shown.rows)
     for (_, point), (_, other), row in zip(task.points, general.points, shown.rows, strict=True):
-        drawn = (point.value, point.low, point.high, other.value)
+        drawn = (point.value, point.low, point.high, other)
         columns = ("drop", "drop_low", "drop_high", "general_drop")
         assert drawn == pytest.approx([100 * row[column] for column in columns])
 

@@ -1,4 +1,4 @@
-"""Charts that nobody clicks, which matplotlib draws, and the matrix of colours."""
+"""Figures, and the charts in them that nobody clicks: matplotlib's, and the matrix of colours."""
 
 from __future__ import annotations
 
@@ -9,43 +9,61 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil
-from typing import Any, Literal, Protocol
+from pathlib import Path
+from typing import Any, Literal, get_args
 
-from broca.results.pages.colours import LIGHT, level
+from markupsafe import Markup
+
+from broca.errors import BadInput, nearest
+from broca.results.base import Interval
 from broca.results.pages.drawing import (
     FONT,
-    CellMark,
+    LIGHT,
+    SERIES,
+    Cell,
     Cells,
     Drawing,
     Drawn,
     Label,
     Mark,
     colour_legend,
-    overlay,
+    level,
     shortened,
-    style,
     text_width,
 )
-from broca.results.tabular import Interval
 
-Shape = Literal["circle", "square", "diamond", "triangle", "cross", "ring"]
-SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "triangle", "cross", "ring")
-_MARKERS = dict(zip(SHAPES, "osD^xo", strict=True))
+Format = Literal["pdf", "svg", "png"]
+Width = Literal["column", "page"]
+Value = float | Interval
+
+INCHES: dict[Width, float] = {"column": 3.35, "page": 6.9}
+"""Widths of figures in two-column papers."""
+
+PIXELS: dict[Width, int] = {"column": 430, "page": 820}
+"""Widths of layouts: text of 12 pixels becomes 6.7 or 7.3 points."""
+
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 2)), (0, (5, 2, 1, 2)))
 _ROW = 24.0
 """Height of a row in pixels."""
 
 
-class Chart(Protocol):
-    """A chart of a page and of a file."""
-
-    def svg(self, *, alone: bool = False) -> str:
-        """Writes the chart as an SVG element; `alone` writes out the colours, for a file."""
-        ...
-
-    def paint(self, width: float, scale: float) -> Any:
-        """Makes a matplotlib figure; `width` in CSS pixels, `scale` in points per pixel."""
-        ...
+def style(scale: float) -> Any:
+    """Returns matplotlib's settings, for lines and texts of `scale` points per pixel."""
+    return {
+        "pdf.fonttype": 42,  # TrueType, which publishers accept
+        "svg.fonttype": "path",  # text as outlines: the file needs no font
+        "svg.hashsalt": "broca",  # the same figure is the same file
+        "font.family": "sans-serif", "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"],
+        "font.size": 12 * scale, "axes.labelsize": 12 * scale, "axes.titlesize": 13 * scale,
+        "xtick.labelsize": 11 * scale, "ytick.labelsize": 12 * scale,
+        "legend.fontsize": 12 * scale, "legend.frameon": False, "legend.handletextpad": 0.3,
+        "text.parse_math": False, "text.color": LIGHT["ink"], "axes.labelcolor": LIGHT["muted"],
+        "xtick.color": LIGHT["muted"], "ytick.color": LIGHT["line"],
+        "xtick.labelcolor": LIGHT["muted"], "ytick.labelcolor": LIGHT["ink"],
+        "axes.edgecolor": LIGHT["line"], "axes.linewidth": scale, "grid.color": LIGHT["line"],
+        "grid.linewidth": scale, "axes.axisbelow": True, "axes.spines.top": False,
+        "axes.spines.right": False, "hatch.linewidth": 0.4,
+    }  # fmt: skip
 
 
 class Plot(ABC):
@@ -89,24 +107,87 @@ class Plot(ABC):
         )
 
     def paint(self, width: float, scale: float) -> Any:
-        """Makes the figure, with as many axes side by side as fit."""
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
+        """Makes a matplotlib figure, with as many axes side by side as fit.
+
+        Args:
+            width: Width in CSS pixels.
+            scale: Points per pixel.
+        """
+        from matplotlib import figure
 
         charts = self.axes()
         across = max(1, min(len(charts), int(width // self.least)))
         rows = ceil(len(charts) / across) or 1
         tall = max((chart.height for _, chart in charts), default=100.0) + 24 * bool(charts[1:])
-        with rc_context(style(scale)):
-            inches = scale / 72
-            figure = Figure(figsize=(width * inches, rows * tall * inches), layout="constrained")
-            grid = figure.subplots(rows, across, squeeze=False).flatten()
-            for axes, (title, chart) in zip(grid, charts, strict=False):
-                axes.set_title(title, loc="left", fontweight="bold")
-                chart.plot(axes, width / across, scale)
-            for axes in grid[len(charts) :]:
-                axes.axis("off")
-        return figure
+        size = (width * scale / 72, rows * tall * scale / 72)
+        painted = figure.Figure(figsize=size, layout="constrained")
+        grid = painted.subplots(rows, across, squeeze=False).flatten()
+        for axes, (title, chart) in zip(grid, charts, strict=False):
+            axes.set_title(title, loc="left", fontweight="bold")
+            chart.plot(axes, width / across, scale)
+        for axes in grid[len(charts) :]:
+            axes.axis("off")
+        return painted
+
+
+Chart = Plot | Drawn
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its name and caption, shown on a page, in a notebook or in a file.
+
+    Attributes:
+        name: Name in files and anchors, such as `components`.
+        caption: Caption of one or two sentences.
+        chart: The chart.
+    """
+
+    name: str
+    caption: str
+    chart: Chart
+
+    def svg(self) -> str:
+        """Returns the figure as an SVG element with its colours written out."""
+        return self.chart.svg(alone=True)
+
+    def markup(self) -> Markup:
+        """Returns the figure for a page, whose colours follow the reader's colour scheme."""
+        return Markup(self.chart.svg())
+
+    def save(self, path: str | Path, *, width: Width = "page") -> Path:
+        """Writes the figure for a paper, with embedded fonts; the suffix is the format.
+
+        Args:
+            path: The file, `.pdf`, `.svg` or `.png` (300 dots per inch).
+            width: `column` (3.35 inches) or `page` (6.9 inches).
+
+        Raises:
+            BadInput: The format or the width is unknown, or the file cannot be written.
+        """
+        from matplotlib import rc_context
+
+        path = Path(path)
+        form = path.suffix.removeprefix(".")
+        for name, value, known in (("width", width, PIXELS), ("format", form, get_args(Format))):
+            if value not in known:
+                raise BadInput(
+                    f"`{name}` '{value}' is unknown{nearest(value, known)}: use {', '.join(known)}"
+                )
+        scale = 72 * INCHES[width] / PIXELS[width]
+        date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
+        try:
+            with rc_context(style(scale)):
+                figure = self.chart.paint(PIXELS[width], scale)
+                figure.savefig(path, format=form, metadata=date, dpi=300)
+        except OSError as error:
+            raise BadInput(
+                f"'{path}' cannot be written ({error.strerror}): choose another folder"
+            ) from error
+        return path
+
+    def _repr_html_(self) -> str:
+        return self.svg()
 
 
 class OneAxes(Plot):
@@ -125,38 +206,66 @@ class OneAxes(Plot):
         """Returns the plot itself."""
         return (("", self),)
 
-
-@dataclass(frozen=True)
-class Point:
-    """A value with the ends of its interval, if they are known."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    @classmethod
-    def of(cls, interval: Interval, *, scale: float = 1.0) -> Point:
-        """Makes a point from an interval, multiplied by `scale`."""
-        return cls(scale * interval.value, scale * interval.low, scale * interval.high)
+    def _name_rows(self, axes: Any, rows: Sequence[str], width: float) -> None:
+        """Names rows on the left, the first at the top."""
+        axes.set_yticks(range(len(rows)), [shortened(row, 0.4 * width, 12) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(self.axis)
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points of a series.
+    """Values with the same name, colour and symbol.
 
     Attributes:
         name: Name in the legend; an empty name is left out of the legend.
         role: Its colour.
-        points: Row and point; a row may have none or several.
-        shape: The symbol.
+        points: Place and value; the place is a number of a row, or a position on a line.
+        marker: The symbol, as in matplotlib; `ring` is an empty circle, that of intact models.
         radius: The symbol's size.
+        dash: The dashes of a line through the points; None for no line.
     """
 
     name: str
     role: str
-    points: tuple[tuple[int, Point], ...]
-    shape: Shape = "circle"
+    points: tuple[tuple[float, Value], ...]
+    marker: str = "o"
     radius: float = 4.8
+    dash: int | None = None
+
+    @classmethod
+    def line(
+        cls,
+        number: int,
+        name: str,
+        points: Sequence[tuple[float, Value]],
+        role: str = "",
+        *,
+        joined: bool = True,
+    ) -> Series:
+        """Makes the line of a number among several: lines of the same colour differ in symbol."""
+        return cls(
+            name, role or SERIES[number % len(SERIES)], tuple(points), "osD^x"[number % 5], 4.2,
+            number % len(_DASHES) if joined else None,
+        )  # fmt: skip
+
+    def plot(self, axes: Any, scale: float, *, across: bool) -> None:
+        """Draws the points with their intervals, along the horizontal axis if `across`."""
+        colour = LIGHT[self.role]
+        places = [place for place, _ in self.points]
+        values = [v.value if isinstance(v, Interval) else v for _, v in self.points]
+        known = [(place, v.low, v.high) for place, v in self.points if isinstance(v, Interval)]
+        if self.dash is not None:
+            axes.plot(places, values, color=colour, lw=1.8 * scale, ls=_DASHES[self.dash])
+        if known:
+            intervals = axes.hlines if across else axes.vlines
+            intervals(*zip(*known, strict=True), colour, lw=1.8 * scale)
+        ring = self.marker == "ring"
+        axes.plot(
+            *((values, places) if across else (places, values)), ls="none", color=colour,
+            marker="o" if ring else self.marker, mfc="none" if ring else colour, label=self.name,
+            ms=2 * self.radius * scale, mew=2 * scale * (ring or self.marker == "x"),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -186,56 +295,22 @@ class IntervalChart(OneAxes):
 
     def plot(self, axes: Any, width: float, scale: float) -> None:
         """Draws names on the left, the axis below and the legend above."""
-        if self.joined:
-            for number in range(len(self.rows)):
-                values = [p.value for s in self.series for at, p in s.points if at == number]
-                if len(values) > 1:
-                    axes.hlines(number, min(values), max(values), LIGHT["muted"], lw=2 * scale)
         for series in self.series:
-            places = [at for at, _ in series.points]
-            _points(axes, series, [p for _, p in series.points], places, scale, across=True)
-        names = [shortened(name, 0.4 * width) for name in self.rows]
-        for label, name in zip(
-            axes.set_yticks(range(len(names)), names) and axes.get_yticklabels(),
-            self.rows,
-            strict=True,
-        ):
+            series.plot(axes, scale, across=True)
+        if self.joined:
+            points = [line.get_xydata().tolist() for line in axes.lines]
+            for row in range(len(self.rows)):
+                values = [value for line in points for value, place in line if place == row]
+                if len(values) > 1:
+                    axes.hlines(
+                        row, min(values), max(values), LIGHT["muted"], lw=2 * scale, zorder=1.5
+                    )
+        self._name_rows(axes, self.rows, width)
+        for label, name in zip(axes.get_yticklabels(), self.rows, strict=True):
             label.set_fontweight("bold" if name in self.bold else "normal")
-        axes.set_ylim(len(names) - 0.5, -0.5)
         axes.axvline(0, color=LIGHT["muted"], lw=scale, zorder=0)
         axes.grid(axis="x")
-        axes.set_xlabel(self.axis)
-        _legend(axes, [series.name for series in self.series])
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line through points of increasing `x`.
-
-    Attributes:
-        name: Name in the legend.
-        x: Positions.
-        points: Values there.
-        role: Its colour.
-        number: Position among the lines, which determines symbol and dashes.
-        joined: Whether points are joined.
-    """
-
-    name: str
-    x: tuple[float, ...]
-    points: tuple[Point, ...]
-    role: str
-    number: int = 0
-    joined: bool = True
-    radius: float = 4.2
-
-    @property
-    def shape(self) -> Shape:
-        """The symbol of its points; the ring is that of intact models.
-
-        There are fewer symbols than colours, so that lines of the same colour have different ones.
-        """
-        return SHAPES[self.number % 5]
+        _explain(axes, self.series)
 
 
 @dataclass(frozen=True)
@@ -252,7 +327,7 @@ class LineChart(OneAxes):
         height: Height of the whole chart in pixels.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[Series, ...]
     across: str
     up: str
     logarithmic: bool = False
@@ -268,26 +343,21 @@ class LineChart(OneAxes):
     def plot(self, axes: Any, width: float, scale: float) -> None:
         """Draws the legend above and both axes with round numbers."""
         for line in self.lines:
-            if line.joined:
-                values = [point.value for point in line.points]
-                dash = _DASHES[line.number % len(_DASHES)]
-                axes.plot(line.x, values, color=LIGHT[line.role], lw=1.8 * scale, ls=dash)
-            _points(axes, line, line.points, line.x, scale, across=False)
+            line.plot(axes, scale, across=False)
         if self.logarithmic:
             axes.set_xscale("log")
             for which in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
                 which(lambda value, _: f"{value:,.0f}" if f"{value:.0f}"[0] in "125" else "")
         else:
-            axes.xaxis.get_major_locator().set_params(
-                integer=all(x == int(x) for line in self.lines for x in line.x)
-            )
+            whole = all(x == int(x) for line in self.lines for x, _ in line.points)
+            axes.xaxis.get_major_locator().set_params(integer=whole)
         if self.mark is not None:
             axes.axvline(self.mark, color=LIGHT["ink"], lw=1.2 * scale, ls=":")
         axes.axhline(0, color=LIGHT["muted"], lw=scale, zorder=0)
         axes.grid(axis="y")
         axes.set_xlabel(self.across)
         axes.set_ylabel(self.up)
-        _legend(axes, [line.name for line in self.lines])
+        _explain(axes, self.lines)
 
 
 @dataclass(frozen=True)
@@ -307,10 +377,8 @@ class Bars(OneAxes):
     def plot(self, axes: Any, width: float, scale: float) -> None:
         """Draws the bars, the first at the top."""
         axes.barh(range(len(self.rows)), self.values, color=LIGHT["series1"])
-        axes.set_yticks(range(len(self.rows)), [shortened(row, 0.4 * width) for row in self.rows])
-        axes.set_ylim(len(self.rows) - 0.5, -0.5)
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.set_xlabel(self.axis)
+        self._name_rows(axes, self.rows, width)
 
 
 @dataclass(frozen=True)
@@ -327,38 +395,15 @@ class Panels(Plot):
         return tuple(zip(self.titles, self.charts, strict=True))
 
 
-def _points(
-    axes: Any,
-    group: Series | Line,
-    points: Sequence[Point],
-    places: Sequence[float],
-    scale: float,
-    *,
-    across: bool,
-) -> None:
-    """Draws points with their intervals, along the horizontal axis if `across`."""
-    colour = LIGHT[group.role]
-    values = [point.value for point in points]
-    known = [(at, p) for at, p in zip(places, points, strict=True) if p.low is not None]
-    if known:
-        at, lows = [at for at, _ in known], [point.low for _, point in known]
-        (axes.hlines if across else axes.vlines)(
-            at, lows, [point.high for _, point in known], colour, lw=1.8 * scale
-        )
-    axes.plot(
-        *((values, places) if across else (places, values)), ls="none", color=colour,
-        marker=_MARKERS[group.shape], ms=2 * group.radius * scale, mew=2 * scale * (
-            group.shape in ("ring", "cross")), label=group.name,
-        mfc="none" if group.shape == "ring" else colour,
-    )  # fmt: skip
-
-
-def _legend(axes: Any, names: Sequence[str]) -> None:
+def _explain(axes: Any, series: Sequence[Series]) -> None:
     """Explains the symbols above the axes if there are several named ones."""
-    if len([name for name in names if name]) > 1:
-        axes.get_figure().legend(
-            *axes.get_legend_handles_labels(), loc="outside upper left", ncols=3
-        ) if len(axes.get_figure().axes) == 1 else axes.legend()
+    if len([line for line in series if line.name]) < 2:
+        return
+    figure = axes.get_figure()
+    if len(figure.axes) == 1:
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=3)
+    else:
+        axes.legend()
 
 
 @dataclass(frozen=True)
@@ -389,11 +434,10 @@ class Matrix(Drawn):
 
     def draw(self, width: float = 860.0) -> Drawing:
         """Lays the matrix out; column names are vertical if they do not fit side by side."""
-        longest = max((text_width(row) for row in self.rows), default=0.0)
+        longest = max((text_width(row, 12) for row in self.rows), default=0.0)
         left = min(longest + 14, 0.34 * width)
-        columns = max(1, len(self.columns))
-        pitch = min(76.0, max(3.0, (width - left - 8) / columns))
-        widest = max((text_width(name, 11) for name in self.columns), default=0.0)
+        pitch = min(76.0, max(3.0, (width - left - 8) / max(1, len(self.columns))))
+        widest = max(map(text_width, self.columns), default=0.0)
         upright = widest > pitch - 4
         top = min(widest, 150) + 12 if upright else 22.0
         gap = 1.0 if pitch < 14 else 2.0
@@ -401,32 +445,31 @@ class Matrix(Drawn):
         frames: list[Mark] = []
         for column in range(0, len(self.columns), max(1, ceil(13 / pitch)) if upright else 1):
             middle = left + pitch * (column + 0.5)
-            shown = shortened(self.columns[column], 150 if upright else pitch, 11)
-            if upright:
-                marks.append(Label(middle + 4, top - 6, shown, "muted", 11, turned=True))
-            else:
-                marks.append(Label(middle, top - 7, shown, "muted", 11, "middle"))
+            shown = shortened(self.columns[column], 150 if upright else pitch)
+            marks.append(
+                Label(middle + 4, top - 6, shown, turned=True)
+                if upright
+                else Label(middle, top - 7, shown, anchor="middle")
+            )
         for number, row in enumerate(self.rows):
             y = top + _ROW * number
-            marks.append(Label(left - 8, y + 16, shortened(row, left - 8), anchor="end"))
+            name = shortened(row, left - 8, 12)
             cells = tuple(
-                CellMark(left + pitch * column, level(value, self.span),
+                Cell(left + pitch * column, level(value, self.span),
                      framed=(number, column) in self.framed)
                 for column, value in enumerate(self.values[number])
             )  # fmt: skip
-            cells_of_row = Cells(y, pitch - gap, _ROW - 2, cells)
-            marks.append(cells_of_row)
-            frames += overlay(cells_of_row)
-            for column, text in enumerate(self.texts[number] if self.texts else ()):
-                if text and text_width(text, 11) < pitch:
-                    strong = abs(cells[column].step or 0) > 9
-                    middle = left + pitch * (column + 0.5) - gap / 2
-                    role = "paper" if strong else "ink"
-                    marks.append(Label(middle, y + 15, text, role, 11, "middle"))
-        bottom = top + _ROW * len(self.rows)
+            line = Cells(y, pitch - gap, _ROW - 2, cells)
+            marks += [Label(left - 8, y + 16, name, "ink", 12, "end"), line]
+            frames += line.overlay()
+            for cell, text in zip(cells, self.texts[number] if self.texts else (), strict=False):
+                if text and text_width(text) < pitch:
+                    role = "paper" if abs(cell.step or 0) > 9 else "ink"
+                    middle = cell.x + (pitch - gap) / 2
+                    marks.append(Label(middle, y + 15, text, role, anchor="middle"))
         unknown = any(value is None for line in self.values for value in line)
         legend, end = colour_legend(
-            self.span, self.unit, left, bottom + 10, width,
+            self.span, self.unit, left, top + _ROW * len(self.rows) + 10, width,
             framed="needed beyond the others" if self.framed else "",
             unknown="not measured" if unknown else "", meanings=self.meanings,
         )  # fmt: skip

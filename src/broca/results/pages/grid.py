@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 from broca.components import NAMINGS, Component
 from broca.errors import BadInput
-from broca.results.pages.colours import level
 from broca.results.pages.drawing import (
-    CellMark,
+    Box,
+    Cell,
     Cells,
     Drawing,
     Drawn,
     Label,
     Mark,
-    Segment,
     colour_legend,
-    overlay,
+    level,
     text_width,
 )
 
@@ -34,6 +33,9 @@ _STRIP = 560.0
 
 _LEAST, _MOST, _SINGLE = 7.0, 46.0, 72.0
 """Widths of a cell: minimum, maximum, and that of kinds of which a layer has one."""
+
+_GROUP = 3.0
+"""Width of the gap between key/value groups."""
 
 
 def counted(names: Iterable[str]) -> str:
@@ -97,48 +99,47 @@ class ComponentGrid(Drawn):
 
     def draw(self, width: float = 900.0) -> Drawing:
         """Lays the grid out: a row for each layer, a block for each kind, and a legend below."""
-        by_layer: dict[int, dict[tuple[str, int], str]] = {}
-        for name, part in self._drawn().items():
-            by_layer.setdefault(part.layer, {})[part.kind, part.index or 0] = name
-        layers = max(self.layers or 0, 1 + max(by_layer, default=0))
-        counts: dict[str, int] = {}
-        for parts in by_layer.values():
-            for kind, index in parts:
-                counts[kind] = max(counts.get(kind, 0), index + 1)
-        if "neuron" in counts:
-            counts["neuron"] = max(counts["neuron"], self.neurons or 0)
-        kinds = [kind for kind in NAMINGS if kind in counts]
+        parts = self._drawn()
         left, top = 44.0, 40.0
-        pitch, starts, right = self._columns(kinds, counts, left, width)
+        pitch, blocks = self._blocks(parts, left, width)
+        right = max((block.right for block in blocks.values()), default=left)
+        layers = max(self.layers or 0, 1 + max((p.layer for p in parts.values()), default=0))
         tall = max(_LEAST, min(30.0, pitch if layers > 32 else max(pitch, 16.0), 620 / layers))
-        marks: list[Mark] = [Label(left - 10, top - 22, "layer", "muted", 11, "end")]
-        for kind in kinds:
-            marks += self._heading(kind, counts[kind], starts[kind], pitch, top)
-        frames: list[Mark] = []
+        gap = 1.0 if min(pitch, tall) < 12 else 2.0
+        cells: dict[tuple[int, float], list[Cell]] = {}
+        for name, part in sorted(parts.items(), key=lambda entry: entry[1].index or 0):
+            block = blocks[part.kind]
+            wide = block.cell if part.kind == "neuron" else block.cell - gap
+            cells.setdefault((part.layer, wide), []).append(
+                Cell(block.x(part.index or 0), level(self.effects[name], self.full), name,
+                     framed=name in self.selected, dotted=name in self.universal)
+            )  # fmt: skip
+        marks: list[Mark] = [Label(left - 10, top - 22, "layer", anchor="end")]
+        marks += (mark for block in blocks.values() for mark in block.heading(top))
         step = _step(13 / tall)
         for layer in range(layers):
             y = top + tall * layer
             if layer % step == 0:
-                marks.append(Label(left - 10, y + tall / 2 + 4, str(layer), "muted", 11, "end"))
-            if "neuron" in starts:  # the extent of the layer, even if no neuron is drawn
-                end = starts["neuron"] + _STRIP
-                marks.append(Segment(starts["neuron"], y + tall - 2, end, y + tall - 2, "line"))
-            rows = self._row(by_layer.get(layer, {}), starts, counts, pitch, y, tall)
-            marks += rows
-            frames += [mark for row in rows for mark in overlay(row)]
+                marks.append(Label(left - 10, y + tall / 2 + 4, str(layer), anchor="end"))
+            if "neuron" in blocks:  # the extent of the layer, even if no neuron is drawn
+                marks.append(Box(blocks["neuron"].start, y + tall - 2.5, _STRIP, 1, "line"))
+        rows = [
+            Cells(top + tall * layer, wide, tall - gap, tuple(row))
+            for (layer, wide), row in sorted(cells.items(), key=lambda entry: entry[0][0])
+        ]
+        marks += [*rows, *(mark for row in rows for mark in row.overlay())]
         bottom = top + tall * layers + 12
-        unknown = any(value is None for value in self.effects.values())
-        measured = any(value is not None for value in self.effects.values())
-        width = max(right + 6, min(width, 640.0))
         if not self.legend:
-            return Drawing(max(right + 6, 200.0), bottom, (*marks, *frames), self.text)
+            return Drawing(max(right + 6, 200.0), bottom, tuple(marks), self.text)
+        known = [value is not None for value in self.effects.values()]
+        width = max(right + 6, min(width, 640.0))
         legend, end = colour_legend(
-            self.full if measured else None, self.unit, left, bottom, width,
+            self.full if any(known) else None, self.unit, left, bottom, width,
             framed=self.framed if self.selected else "",
             dotted="universal: most tasks need it" if self.universal else "",
-            unknown="not measured" if unknown else "", meanings=self.meanings,
+            unknown="" if all(known) else "not measured", meanings=self.meanings,
         )  # fmt: skip
-        return Drawing(width, end, (*marks, *frames, *legend), self.text)
+        return Drawing(width, end, (*marks, *legend), self.text)
 
     def _drawn(self) -> dict[str, Component]:
         """Returns the components by name; of very many neurons, those with the largest effects."""
@@ -149,80 +150,69 @@ class ComponentGrid(Drawn):
             del parts[name]
         return parts
 
-    def _columns(
-        self, kinds: list[str], counts: dict[str, int], left: float, width: float
-    ) -> tuple[float, dict[str, float], float]:
-        """Returns the width of a cell, the left edges of blocks, and the last right edge."""
-        gaps = 3.0 * (counts.get("head", 0) // self.group if self.group else 0)
-        fixed = sum(
-            24 + (_STRIP if kind == "neuron" else _SINGLE if NAMINGS[kind].single else 0)
-            for kind in kinds
-        )
-        cells = sum(counts[kind] for kind in kinds if not NAMINGS[kind].single and kind != "neuron")
-        pitch = (width - left - fixed - gaps) / cells if cells else _MOST
-        pitch = max(_LEAST, min(_MOST, pitch))
-        starts, x = {}, left
-        for kind in kinds:
-            starts[kind] = x
-            if kind == "neuron":
-                x += _STRIP
-            elif NAMINGS[kind].single:
-                x += _SINGLE
-            else:
-                x += pitch * counts[kind] + (gaps if kind == "head" else 0)
-            x += 24
-        return pitch, starts, x - 24
+    def _blocks(
+        self, parts: dict[str, Component], left: float, width: float
+    ) -> tuple[float, dict[str, _Block]]:
+        """Returns the width of a cell, and the block of each kind from left to right."""
+        counts: dict[str, int] = {}
+        for part in parts.values():
+            counts[part.kind] = max(counts.get(part.kind, 0), 1 + (part.index or 0))
+        if "neuron" in counts:
+            counts["neuron"] = max(counts["neuron"], self.neurons or 0)
+        fixed = {kind: _SINGLE for kind in counts if NAMINGS[kind].single}
+        fixed |= {"neuron": _STRIP} if "neuron" in counts else {}
+        gaps = _GROUP * (counts.get("head", 0) // self.group if self.group else 0)
+        many = sum(count for kind, count in counts.items() if kind not in fixed)
+        room = width - left - sum(fixed.values()) - 24 * len(counts) - gaps
+        pitch = max(_LEAST, min(_MOST, room / many if many else _MOST))
+        blocks: dict[str, _Block] = {}
+        for kind in (kind for kind in NAMINGS if kind in counts):
+            neurons = kind == "neuron"
+            blocks[kind] = _Block(
+                kind, left, counts[kind],
+                (_STRIP - 2) / max(1, counts[kind] - 1) if neurons else fixed.get(kind, pitch),
+                2.0 if neurons else fixed.get(kind, pitch), self.group if kind == "head" else None,
+            )  # fmt: skip
+            left = blocks[kind].right + 24
+        return pitch, blocks
 
-    def _x(self, kind: str, index: int, start: float, pitch: float, count: int) -> float:
-        if kind == "neuron":
-            return start + (_STRIP - 2) * index / max(1, count - 1)
-        gap = 3.0 * (index // self.group) if kind == "head" and self.group else 0.0
-        return start + pitch * index + gap
 
-    def _heading(self, kind: str, count: int, start: float, pitch: float, top: float) -> list[Mark]:
+@dataclass(frozen=True)
+class _Block:
+    """The columns of a kind of components: left edge, number, distance, and width of a cell."""
+
+    kind: str
+    start: float
+    count: int
+    pitch: float
+    cell: float
+    group: int | None
+
+    def x(self, index: int) -> float:
+        return self.start + self.pitch * index + _GROUP * (index // self.group if self.group else 0)
+
+    @property
+    def right(self) -> float:
+        return self.x(self.count - 1) + self.cell
+
+    def heading(self, top: float) -> list[Mark]:
         """Returns the kind's name, the numbers of its cells, and a bracket over each KV group."""
-        title = NAMINGS[kind].title or NAMINGS[kind].noun
-        if NAMINGS[kind].single:
-            return [Label(start + _SINGLE / 2 - 2, top - 8, title, "muted", 11, "middle")]
-        marks: list[Mark] = [Label(start, top - 22, title, "muted", 11)]
-        if kind == "neuron":
-            return [*marks, Label(start, top - 8, f"0 to {count - 1:,}", "muted", 11)]
-        shown = _step((text_width(str(count), 11) + 6) / pitch)
-        for index in range(0, count, shown):
-            x = self._x(kind, index, start, pitch, count)
-            marks.append(Label(x + pitch / 2 - 1, top - 8, str(index), "muted", 11, "middle"))
-        if kind == "head" and self.group:
-            marks[0] = Label(start, top - 22, f"head, in KV groups of {self.group}", "muted", 11)
-            for index in range(0, count, self.group):
-                first = self._x(kind, index, start, pitch, count)
-                last = self._x(kind, min(index + self.group, count) - 1, start, pitch, count)
-                marks.append(Segment(first, top - 4, last + pitch - 2, top - 4, "muted", 1.2))
+        title = NAMINGS[self.kind].title or NAMINGS[self.kind].noun
+        if NAMINGS[self.kind].single:
+            return [Label(self.start + self.cell / 2 - 2, top - 8, title, anchor="middle")]
+        if self.kind == "neuron":
+            numbers = Label(self.start, top - 8, f"0 to {self.count - 1:,}")
+            return [Label(self.start, top - 22, title), numbers]
+        title = f"head, in KV groups of {self.group}" if self.group else title
+        shown = _step((text_width(str(self.count)) + 6) / self.pitch)
+        marks: list[Mark] = [Label(self.start, top - 22, title)]
+        for index in range(0, self.count, shown):
+            middle = self.x(index) + self.pitch / 2 - 1
+            marks.append(Label(middle, top - 8, str(index), anchor="middle"))
+        for index in range(0, self.count if self.group else 0, self.group or 1):
+            end = self.x(min(index + (self.group or 1), self.count) - 1) + self.pitch - 2
+            marks.append(Box(self.x(index), top - 4.6, end - self.x(index), 1.2, "muted"))
         return marks
-
-    def _row(
-        self,
-        parts: dict[tuple[str, int], str],
-        starts: dict[str, float],
-        counts: dict[str, int],
-        pitch: float,
-        y: float,
-        tall: float,
-    ) -> list[Cells]:
-        """Returns the cells of a layer, grouped by width."""
-        gap = 1.0 if min(pitch, tall) < 12 else 2.0
-        rows: dict[float, list[CellMark]] = {}
-        for (kind, index), name in sorted(parts.items(), key=lambda part: part[0][1]):
-            wide = 2.0 if kind == "neuron" else (_SINGLE if NAMINGS[kind].single else pitch) - gap
-            rows.setdefault(wide, []).append(
-                CellMark(
-                    self._x(kind, index, starts[kind], pitch, counts[kind]),
-                    level(self.effects[name], self.full),
-                    name,
-                    framed=name in self.selected,
-                    dotted=name in self.universal,
-                )
-            )
-        return [Cells(y, wide, tall - gap, tuple(cells)) for wide, cells in rows.items()]
 
 
 def grid_of_set(
@@ -276,5 +266,5 @@ def _parsed(name: str) -> Component | None:
 
 
 def _step(least: float) -> int:
-    """Returns the smallest of 1, 2, 5, 10, ... that is not below `least`."""
+    """Returns the smallest round number that is not below `least`."""
     return next(step for step in (1, 2, 4, 8, 16, 32, 64, 128, 512, 4096) if step >= least)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broca.results.pages.figure import Figure
+from broca.results.pages.charts import Figure
 from broca.results.pages.grid import ComponentGrid, group_of
 from broca.results.pages.tables import Column, Table, component, fixed, p_value
 

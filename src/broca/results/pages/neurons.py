@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from broca.results.pages.charts import Bars, Matrix
-from broca.results.pages.figure import Figure
+from broca.results.base import tables_of
+from broca.results.pages.charts import Bars, Figure, Matrix
 from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import Column, Table, component, fixed
-from broca.results.tabular import tables_of
 
 if TYPE_CHECKING:
     from broca.results.neurons import ComparedHalves, NeuronExperiment, NeuronSet, Overlaps

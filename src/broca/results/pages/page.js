@@ -226,13 +226,13 @@
         const step = letter < 0 ? `n${-letter}` : letter ? `p${letter}` : "";
         cell.setAttribute("class", `${step}${name === current ? " here" : ""}`);
       }
-      for (const mark of all("[data-marks], [data-group=frames]", picture)) mark.remove();
+      for (const mark of all("[data-frame]", picture)) mark.remove();
       for (const name of view.framed) {
         const [y, x] = places.get(name);
         const size = getComputedStyle(cells.get(name));
         const frame = document.createElementNS(picture.namespaceURI, "rect");
         const set = { x: x - 1, y: y - 1, width: parseFloat(size.width) + 2,
-          height: parseFloat(size.height) + 2, class: "s-ink", "stroke-width": 2, "data-marks": "" };
+          height: parseFloat(size.height) + 2, class: "s-ink", "stroke-width": 2, "data-frame": name };
         for (const [key, value] of Object.entries(set)) frame.setAttribute(key, value);
         picture.append(frame);
       }

@@ -11,7 +11,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from broca.results.tabular import Interval, Lines
+from broca.results.base import Interval, Lines
 
 _LEADING_ZERO = re.compile(r"^([+-]?)0\.(?=\d+$)")
 
@@ -60,19 +60,6 @@ class Column:
 def component(value: str | Callable[[Any], Any] = "head", name: str = "component") -> Column:
     """Makes the column of most tables whose rows are components."""
     return Column(name, value, components=True)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of the page.
-
-    Attributes:
-        text: The visible text; empty if the value is unknown.
-        values: Values for CSV files and sorting, if they differ from the text.
-    """
-
-    text: str
-    values: str
 
 
 @dataclass(frozen=True)
@@ -142,15 +129,6 @@ class Table:
             if number == 0 or any(row[number] is not None for row in self.rows)
         )
 
-    @cached_property
-    def _intervals(self) -> frozenset[int]:
-        """Numbers of the columns that contain intervals."""
-        return frozenset(
-            number
-            for number in range(len(self.columns))
-            if any(isinstance(row[number], Interval) for row in self.rows)
-        )
-
     def is_words(self, number: int) -> bool:
         """Whether a column is aligned to the left, because it has words."""
         column = self.columns[number]
@@ -163,15 +141,26 @@ class Table:
     @property
     def headings(self) -> list[tuple[Column, bool, str]]:
         """Returns the columns with known values: whether they have words, and their CSV names."""
+        names = [column.name for column in self.columns]
         return [
-            (self.columns[number], self.is_words(number), _line(self._csv_names(number)))
-            for number in self.known_columns
+            (self.columns[n], self.is_words(n), _line(self._csv(n, names[n], names=True)))
+            for n in self.known_columns
         ]
 
     @property
-    def lines(self) -> list[list[Cell]]:
-        """Returns the rows that the page shows without its script."""
-        return [self._cells(row) for row in self.rows[:SHOWN]]
+    def lines(self) -> list[list[tuple[str, str]]]:
+        """Returns the rows that the page shows without its script, each cell as its text and CSV.
+
+        The CSV is empty if it is the text, or if the page has short numbers of other rows.
+        """
+        lines = []
+        for row in self.rows[:SHOWN]:
+            texts = [self.text(row, n) for n in self.known_columns]
+            exact = texts if self.hidden_rows else [
+                _line(self._csv(n, row[n])) for n in self.known_columns
+            ]  # fmt: skip
+            lines.append([(a, "" if a == b else b) for a, b in zip(texts, exact, strict=True)])
+        return lines
 
     @property
     def hidden_rows(self) -> int:
@@ -187,23 +176,14 @@ class Table:
             for row in self.rows[SHOWN:]
         )  # fmt: skip
 
-    def _cells(self, row: Sequence[Any]) -> list[Cell]:
-        cells = []
-        for number in self.known_columns:
-            text = self.text(row, number)
-            exact = "" if self.hidden_rows else _line(self._csv_values(number, row[number]))
-            cells.append(Cell(text, "" if exact == text else exact))
-        return cells
-
-    def _csv_names(self, number: int) -> list[str]:
-        name = self.columns[number].name
-        return [name, f"{name} low", f"{name} high"] if number in self._intervals else [name]
-
-    def _csv_values(self, number: int, value: Any) -> list[str]:
+    def _csv(self, number: int, value: Any, *, names: bool = False) -> list[str]:
+        """Returns a value, or the name of a column, as CSV: an interval has three columns."""
+        if not any(isinstance(row[number], Interval) for row in self.rows):
+            return ["" if value is None else str(value)]
         if isinstance(value, Interval):
             return [str(value.value), str(value.low), str(value.high)]
-        text = "" if value is None else str(value)
-        return [text, "", ""] if number in self._intervals else [text]
+        ends = [f"{value} low", f"{value} high"] if names else ["", ""]
+        return ["" if value is None else str(value), *ends]
 
 
 def _line(values: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from broca.results.pages import tables
-from broca.results.pages.colours import style_sheet
+from broca.results.pages.drawing import style_sheet
 
 if TYPE_CHECKING:
     from jinja2 import Environment

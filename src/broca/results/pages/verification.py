@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broca.results.pages.charts import IntervalChart, Line, LineChart, Point, Series
-from broca.results.pages.figure import Figure
+from broca.results.base import Interval
+from broca.results.pages.charts import Figure, IntervalChart, LineChart, Series
 from broca.results.pages.grid import grid_of_set
 from broca.results.pages.tables import (
     Column,
@@ -16,7 +16,6 @@ from broca.results.pages.tables import (
     percent,
     points,
 )
-from broca.results.tabular import Interval
 
 if TYPE_CHECKING:
     from broca.results.verification import Curve, Standing, TaskFailures, Verification
@@ -198,17 +197,16 @@ def member_grid(verification: Verification) -> Figure:
 
 def before_after(verification: Verification) -> Figure:
     """Draws the scores of every task, intact and, for a nonempty set, with the set ablated."""
-    names = tuple(line.task for line in verification.drops)
-
-    def points_of(scores: dict[str, float]) -> tuple[tuple[int, Point], ...]:
-        return tuple((row, Point(scores[name])) for row, name in enumerate(names))
-
-    series = [Series("intact", "intact", points_of(verification.baseline), "ring", 7.0)]
+    drops = verification.drops
+    series = [
+        Series("intact", "intact", tuple(enumerate(line.before for line in drops)), "ring", 7)
+    ]
     if verification.heads:
-        series.append(Series("with the set ablated", "harm", points_of(verification.after)))
+        after = tuple(enumerate(line.after for line in drops))
+        series.append(Series("with the set ablated", "harm", after))
     chart = IntervalChart(
-        names, tuple(series), "score", joined=True, bold=(verification.task,),
-        text=f"Scores of {len(names)} tasks on report items",
+        tuple(line.task for line in drops), tuple(series), "score", joined=True,
+        bold=(verification.task,), text=f"Scores of {len(drops)} tasks on report items",
     )  # fmt: skip
     return Figure("scores", "Scores on report items, which the search did not use.", chart)
 
@@ -216,15 +214,13 @@ def before_after(verification: Verification) -> Figure:
 def control_figure(verification: Verification) -> Figure:
     """Draws the drops of the random sets, and of the real set on the same items."""
     kinds = verification.controls
-    random_sets = tuple(
-        (row, Point(100 * drawn.drop)) for row, kind in enumerate(kinds) for drawn in kind.sets
-    )
-    real = tuple((row, Point(100 * kind.drop.value)) for row, kind in enumerate(kinds))
+    random_sets = [(row, 100 * drawn.drop) for row, kind in enumerate(kinds) for drawn in kind.sets]
+    real = [(row, 100 * kind.drop.value) for row, kind in enumerate(kinds)]
     chart = IntervalChart(
         tuple(f"matched by {kind.kind}" for kind in kinds),
         (
-            Series("random sets of the same size", "intact", random_sets, "ring", 4.0),
-            Series("the real set", "harm", real, "diamond", 6.0),
+            Series("random sets of the same size", "intact", tuple(random_sets), "ring", 4.0),
+            Series("the real set", "harm", tuple(real), "D", 6.0),
         ),
         "points lost on the task",
     )
@@ -238,13 +234,13 @@ def curve_figure(curve: Curve) -> Figure:
         ("the task", "harm", "drop"), ("its skill", "series1", "same_skill"),
         ("the others", "intact", "others"),
     )):  # fmt: skip
-        drops = [(point.k, getattr(point, field)) for point in curve.points]
-        drops = [(k, drop) for k, drop in drops if drop]
+        drops = [
+            (point.k, 100 * drop if point.k else 0.0)  # no component is ablated at k = 0
+            for point in curve.points
+            if (drop := getattr(point, field))
+        ]
         if drops:
-            values = tuple(
-                Point.of(drop, scale=100) if k else Point(0.0) for k, drop in drops
-            )  # no component is ablated at k = 0
-            lines.append(Line(name, tuple(float(k) for k, _ in drops), values, role, number))
+            lines.append(Series.line(number, name, drops, role))
     chart = LineChart(tuple(lines), "components ablated", "points lost", mark=float(curve.flat_at))
     caption = (
         f"Beyond k = {curve.flat_at}, no further component significantly costs more than 5 points."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from broca import searches
 from broca.errors import BadInput, UnknownName, nearest
 from broca.options import ReproduceOptions, verb
-from broca.results.reproduction import Reproduction
+from broca.results.runs import Reproduction
 from broca.runs.progress import Stages
 from broca.runs.session import open_run, open_workspace
 from broca.studies.paper import ALL, NAMES

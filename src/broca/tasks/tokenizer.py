@@ -110,22 +110,16 @@ class RequestTokenizer:
         self._max_length = max_length
         self._template_settings = dict(template_settings or {})
         self._day = day if says_date(tokenizer) else None
+        own = generation_config or GenerationConfig()
         # the model's own settings that change the text or are not supported, and its own number of
         # new tokens, which transformers prefers to a task's
-        self._own_settings = _that_matter(
-            {} if generation_config is None else vars(generation_config)
-        )
-        self._own_new_tokens = getattr(generation_config, "max_new_tokens", None)
-        self._generation = "" if generation_config is None else str(generation_config.to_dict())
-        prefix = tokenizer.bos_token_id
-        self._prefix = tokenizer.eos_token_id if prefix is None else prefix
-        self._eos = (
-            None
-            if tokenizer.eos_token_id is None
-            else tokenizer.decode(tokenizer.eos_token_id, skip_special_tokens=False)
-        )
-        self._last: tuple[str | None, list[int]] = (None, [])
+        self._own_settings, self._own_new_tokens = _that_matter(vars(own)), own.max_new_tokens
+        self._generation = str(own.to_dict())
+        prefix, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
+        self._prefix = eos if prefix is None else prefix
+        self._eos = None if eos is None else tokenizer.decode(eos, skip_special_tokens=False)
         self._prefix_text = None if self._prefix is None else tokenizer.decode(self._prefix)
+        self._last: tuple[str | None, list[int]] = (None, [])
 
     @classmethod
     def of(cls, model: GatedModel, options: TaskOptions | None = None) -> RequestTokenizer:
@@ -182,7 +176,14 @@ class RequestTokenizer:
             request = self.loglikelihood(*instance.args[:2])
             return (request,) if request.continuation else ()
         if kind == "loglikelihood_rolling":
-            return self.rolling(instance.args[0])
+            tokens = self.encode(instance.args[0])
+            if not tokens:
+                return ()
+            windows = get_rolling_token_windows(tokens, self._first(), self._max_length, 1)
+            return tuple(
+                Request("loglikelihood", tuple(before), tuple(after))
+                for before, after in map(make_disjoint_window, windows)
+            )
         raise TaskUnusable(
             f"task '{task}' asks for '{kind}': broca runs loglikelihood, "
             "loglikelihood_rolling, multiple-choice and generate_until tasks"
@@ -331,14 +332,11 @@ class RequestTokenizer:
                 starts[context] = min(start, starts.get(context, start))
         comparable = []
         for context, choice in zip(contexts, choices, strict=True):
-            place = starts.get(context, len(choice.context) + choice.cut) - choice.cut
-            place = max(1, min(place, len(choice.context)))
-            moved = (*choice.context[place:], *choice.continuation)
-            comparable.append(
-                replace(choice, context=choice.context[:place], continuation=moved)
-                if len(moved) > len(choice.continuation)
-                else choice
-            )
+            tokens = choice.context
+            place = starts.get(context, len(tokens) + choice.cut) - choice.cut
+            place = max(1, min(place, len(tokens)))
+            moved = (*tokens[place:], *choice.continuation)
+            comparable.append(replace(choice, context=tokens[:place], continuation=moved))
         return tuple(comparable)
 
     def _first(self) -> int:
@@ -357,17 +355,6 @@ class RequestTokenizer:
             tokens = self.encode(text)
             self._last = text, tokens
         return tokens
-
-    def rolling(self, text: str) -> tuple[Request, ...]:
-        """Tokenizes a text whose whole log-likelihood is requested; none for an empty text."""
-        tokens = self.encode(text)
-        if not tokens:
-            return ()
-        windows = get_rolling_token_windows(tokens, self._first(), self._max_length, 1)
-        return tuple(
-            Request("loglikelihood", tuple(context), tuple(continuation))
-            for context, continuation in map(make_disjoint_window, windows)
-        )
 
     def _generated(self, task: str, context: str, options: dict[str, Any]) -> Request:
         normal = dict(normalize_gen_kwargs(options, _DEFAULT_NEW_TOKENS))

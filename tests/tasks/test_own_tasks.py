@@ -8,8 +8,7 @@ import broca
 from broca.engine import Engine
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
-from broca.tasks.examples import ANSWER_METRICS
-from broca.tasks.in_memory import matches
+from broca.tasks.examples import ANSWER_METRICS, matches
 from broca.testing import tiny_llama, tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()

@@ -11,9 +11,8 @@ import pytest
 
 import broca
 from broca.errors import BadInput, MissingExtra
-from broca.executors.hosts import executors, open_host
+from broca.executors.hosts import ExecutorKind, executors, open_host
 from broca.executors.process import tune_process
-from broca.executors.records import ExecutorKind
 from broca.options import ExecutorOptions
 
 
