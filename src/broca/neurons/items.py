@@ -25,7 +25,6 @@ from broca.tasks import Benchmark, RequestTokenizer, Split, shipped_folder
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
-from broca.verification import roles
 
 ROWS_READ = 4
 """Number of rows of a data set that are read for each requested item."""
@@ -127,7 +126,7 @@ def with_golds(
     benchmarks = {name: benchmark.gold_alone() for name, benchmark in benchmarks.items()}
     bank, every = lay_out(benchmarks, splits, parts)
     gold = np.array([benchmark.margin(item) is not None for benchmark, item in bank], dtype=bool)
-    task, missing = next(iter(benchmarks)), dict.fromkeys(benchmarks, 0)
+    missing = dict.fromkeys(benchmarks, 0)
     places: dict[Part, dict[str, Any]] = {part: {} for part in every}
     for part, by_task in every.items():
         for name, positions in by_task.items():
@@ -143,7 +142,7 @@ def with_golds(
         for name, count in missing.items()
         if count
     )
-    return TaskSet(task, *roles(task, benchmarks), benchmarks, bank, places, notes)
+    return TaskSet(benchmarks=benchmarks, bank=bank, places=places, notes=notes)
 
 
 def examples_by_wording(

@@ -31,10 +31,6 @@ from broca.results.files import check_out_folder
 from broca.runs.progress import Stages
 from broca.tasks import Request
 
-PASSES = 3
-"""Cost in rows of an item of a training step: a backward pass takes as long as two forward
-passes."""
-
 
 @dataclass(frozen=True, eq=False)
 class ChangedPart:

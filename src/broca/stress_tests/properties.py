@@ -240,11 +240,7 @@ def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str
         return "answer-bias", (
             f"{moved}, and the source's own answer by more, {_nats(real.copying)}."
         )
-    equal = [
-        control.source
-        for control in controls
-        if control.beyond is not None and control.beyond.low <= 0
-    ]
+    equal = [shift.source for shift in controls if shift.beyond and shift.beyond.low <= 0]
     broad = [source for source in equal if source in _BROAD]
     if broad:
         return "broad-state", f"{moved}, but {broad[0]} does as much."
