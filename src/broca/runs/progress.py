@@ -58,7 +58,8 @@ class Stages:
         self.name = ""
         """The current stage."""
         self._expected = 0
-        self._done = 0.0  # rows of all plans so far
+        self.done = 0.0
+        """Rows of all plans so far."""
         self._plan = self._known = 0.0  # rows of the plan at its end, and when it began
         self._weight = 1.0  # cost of a row of the plan, in rows
         self._chunk = (0, 0)  # rows of the plan before the chunk, and in it
@@ -82,7 +83,7 @@ class Stages:
     def within_verb(self, name: str) -> Report:
         """Begins a stage in which another verb runs, and returns the report to pass to it."""
         self.enter(name)
-        before = self._done
+        before = self.done
 
         def follow(_: str, progress: Progress | None) -> None:
             if progress is not None:
@@ -93,15 +94,15 @@ class Stages:
 
     def begin(self, rows: int, *, cost: int | None = None) -> None:
         """Begins a plan of some rows; `cost` counts them where gradients make them dearer."""
-        self._known = self._done
+        self._known = self.done
         self._weight = 1.0 if not rows or cost is None else cost / rows
-        self._plan = self._done + rows * self._weight
+        self._plan = self.done + rows * self._weight
         self._chunk, self._last = (0, 0), self._clock()
 
     def at(self, done: int, rows: int, total: int) -> None:
         """Begins a chunk of `rows` after `done` of `total` rows of the plan."""
         if not self._chunk[1]:  # rows before the first chunk were known and took no time
-            self._done = self._known + done * self._weight
+            self.done = self._known + done * self._weight
         self._tokens, self._chunk_tokens = self._tokens + self._chunk_tokens, 0
         self._chunk = (done, rows)
         self._reach(self._known + done * self._weight)
@@ -114,8 +115,9 @@ class Stages:
         self._reach(self._known + (before + int(share * rows)) * self._weight)
 
     def end(self) -> None:
-        """Ends the plan."""
-        self._done = self._plan
+        """Ends the plan, of which some rows may have been known."""
+        self.done = self._plan
+        self._show()
 
     def _reach(self, done: float) -> None:
         """Counts rows up to `done`, and reports them with the time that the others take."""
@@ -123,10 +125,13 @@ class Stages:
         passed, self._last = now - self._last, now
         rows, seconds = self._speed
         weight = 0.5 ** (passed / HALF_LIFE_S)
-        self._speed = rows * weight + max(0.0, done - self._done), seconds * weight + passed
-        self._done = max(self._done, done)
+        self._speed = rows * weight + max(0.0, done - self.done), seconds * weight + passed
+        self.done = max(self.done, done)
+        self._show()
+
+    def _show(self) -> None:
         total = max(self._expected, self._plan)
         rows, seconds = self._speed
-        left = seconds / rows * (total - self._done) if rows else None
-        progress = Progress(int(self._done), int(total), self._tokens + self._chunk_tokens)
+        left = seconds / rows * (total - self.done) if rows else None
+        progress = Progress(int(self.done), int(total), self._tokens + self._chunk_tokens)
         self._report(self.name, replace(progress, seconds_left=left))

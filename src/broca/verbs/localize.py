@@ -48,6 +48,7 @@ def localize(options: LocalizeOptions) -> Localization:
         stages.expect(options.seeds * rows + proof + 2 * len(tasks.bank))
         baseline, _ = run.intact()
         searched = search.search(run, method, budget, seed=seed)
+        stages.expect(run.search_rows - rows)  # it may end early
         ranking = searched.ranking
         selected = tuple(components.names[column] for column in ranking.selected)
         if selected:
