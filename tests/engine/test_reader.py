@@ -135,7 +135,7 @@ def test_planner_reuses_layers_in_a_sweep(monkeypatch):
     assert not starts
 
 
-def test_sweep_computes_the_first_layer_s_attention_once():
+def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
     """A row of a sweep starts at its layer's output projection and repeats no attention."""
     model = GatedModel.wrap(
         tiny_llama(layers=3), tiny_tokenizer(), name="three", components="heads+mlp+layers"
@@ -146,10 +146,14 @@ def test_sweep_computes_the_first_layer_s_attention_once():
     sweep = (~np.vstack([designs.intact(count), designs.singles(count)])).astype(np.float32)
     expected, _ = run(model, requests, sweep, reuse_layers="off")
     assert model.resumption.skippable == (0, 1, 2)
-    rows = []
-    attention.register_forward_pre_hook(
-        lambda _module, _args, inputs: rows.append(len(inputs["hidden_states"])), with_kwargs=True
-    )
+    rows, forward = [], type(attention).forward
+
+    def counted(self, hidden_states, *args, **kwargs):
+        if self is attention:
+            rows.append(len(hidden_states))
+        return forward(self, hidden_states, *args, **kwargs)
+
+    monkeypatch.setattr(type(attention), "forward", counted)
     answers, _ = run(model, requests, sweep, reuse_layers="on")
     same(answers, expected)
     below = sum(component.layer == 0 for component in model.components)
