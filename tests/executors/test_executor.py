@@ -160,12 +160,6 @@ def test_donors_depend_on_mask_and_item_and_are_never_the_items_own():
     assert (drawn(plan, seed=5) != donors.ravel()).any()
 
 
-def test_rows_of_a_callers_metric_are_marked(plan):
-    """A row is marked if its task is scored by the caller's metric."""
-    mixed = [(Choices(rescored=number == 2), item(number)) for number in range(4)]
-    assert Executor(Recorder(), mixed).rescored(plan).tolist() == [True, False, True, False]
-
-
 def test_margin_is_high_where_the_answer_is_right(reference, bank, masks):
     """Correct items have margins above 0 for choices, and above -0.7 nats per token for answers."""
     plan = Plan.crossed(masks[:1], np.arange(12))
@@ -174,16 +168,6 @@ def test_margin_is_high_where_the_answer_is_right(reference, bank, masks):
     choice = np.arange(12) >= 6
     assert (margin[choice & (accuracy == 1)] > 0).all()
     assert (margin[~choice & (accuracy == 1)] > -0.7).all()  # nats per token
-
-
-def test_a_plan_s_scale_acts_like_an_ablation_of_that_scale(reference, bank, masks):
-    """A plan's scale acts like an ablation of that scale; other plans keep the run's."""
-    plan = replace(Plan.crossed(masks, np.arange(12)), scale=0.4)
-    executor = Executor(Engine(reference), bank, response="margin")
-    scaled = Executor(Engine(reference), bank, response="margin", ablation=Ablation(scale=0.4))
-    expected = scaled.run(replace(plan, scale=None)).responses
-    np.testing.assert_array_equal(executor.run(plan).responses, expected)
-    assert not np.allclose(executor.run(replace(plan, scale=None)).responses, expected)
 
 
 @pytest.mark.parametrize("response", ["margin", "probability"])

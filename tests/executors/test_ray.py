@@ -321,7 +321,7 @@ def test_errors_of_broca_come_back_from_a_worker_as_they_are():
         broken = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
         broken.model.lm_head.weight.data[3] = float("inf")
         recipe = Recipe.of(RunnerSpec(model=broken))
-        worker = Worker(replace(recipe, loading=replace(recipe.loading, device="cpu")), recipe.held)
+        worker = Worker(replace(recipe, loading=replace(recipe.loading, device="cpu")))
         assert worker.load().identity == broken.identity  # sent as an object
         zero = np.zeros(1, np.intp)
         request = Request("loglikelihood", (5, 6, 7), (8,))

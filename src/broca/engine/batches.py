@@ -12,7 +12,7 @@ from torch import Tensor
 from broca.engine.budget import Budget
 from broca.engine.stop_rule import StopRule
 from broca.errors import BadLogits
-from broca.models import ActiveGates, GatedModel, GatePoint, Replacement
+from broca.models import ActiveGates, GatedModel, GatePoint
 from broca.models.caches import continuations, left_padded
 from broca.options import EngineOptions, Switch
 from broca.tasks.items import Request
@@ -92,14 +92,9 @@ class Lane:
 
     def gates(self, masks: Tensor, work: Sequence[Work]) -> ActiveGates:
         """Returns the gates and replacements of rows; `masks` are `(masks, components)`."""
-        return self.model.gates(
-            masks[[row.mask for row in work]], replacement=self.replacement(work)
-        )
-
-    def replacement(self, work: Sequence[Work]) -> Replacement:
-        """Returns the replacements of ablated activations, `(rows, width)` each."""
         rows = [row.donor for row in work]
-        return {point: values[rows] for point, values in self.donors.items()}
+        replacement = {point: values[rows] for point, values in self.donors.items()}
+        return self.model.gates(masks[[row.mask for row in work]], replacement=replacement)
 
 
 @dataclass(frozen=True)

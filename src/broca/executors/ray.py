@@ -96,11 +96,10 @@ class Worker:
 
     Args:
         recipe: The model to load.
-        held: The transformers model and its tokenizer, if the driver sends them.
     """
 
-    def __init__(self, recipe: Recipe, held: tuple[Any, Any] | None = None) -> None:
-        self._recipe, self._held = recipe, held
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
         self._model: GatedModel
         self._engines: dict[str, Engine] = {}
 
@@ -112,10 +111,10 @@ class Worker:
         if recipe.offline:
             go_offline()
         try:
-            if self._held is None:
+            if recipe.held is None:
                 self._model = load(recipe.model, **asdict(recipe.loading))
             else:
-                model, tokenizer = self._held
+                model, tokenizer = recipe.held
                 device = recipe.loading.device or ("cuda" if torch.cuda.is_available() else "cpu")
                 self._model = GatedModel.wrap(
                     model.to(device), tokenizer, name=recipe.model,
@@ -164,10 +163,6 @@ class _Member:
     deadline: float
     loaded: Loaded | None = None
     task: _Task | None = None
-
-
-class _Lost(Exception):
-    """A worker cannot be used any more; the message gives the reason."""
 
 
 class RayPool:
@@ -274,9 +269,9 @@ class RayPool:
         Raises:
             BadInput: The model is in memory and cannot be sent to another process.
         """
-        if None not in self._shipped and self.recipe.held is not None:
+        if None not in self._shipped:
             try:
-                self._shipped[None] = self._ray.put(self.recipe.held)
+                self._shipped[None] = self._ray.put(self.recipe)
             except Exception as error:  # pickling a caller's object may raise anything
                 raise BadInput(
                     f"model '{self.recipe.model}' is in memory and cannot be sent to Ray's "
@@ -286,7 +281,7 @@ class RayPool:
         remote = self._ray.remote(Worker).options(
             num_cpus=1, num_gpus=self._gpus, max_restarts=0, scheduling_strategy="SPREAD"
         )
-        actor = remote.remote(replace(self.recipe, held=None), self._shipped.get(None))
+        actor = remote.remote(self._shipped[None])
         self._busy[actor.load.remote()] = _Member(actor, time.monotonic() + START_LIMIT_S)
 
     def give(self, task: _Task) -> None:
@@ -314,10 +309,18 @@ class RayPool:
         for ref in (*ready, *late):
             member = self._busy.pop(ref)
             task, member.task = member.task, None
+            where = "" if member.loaded is None else f" on {member.loaded.node}"
+            reply: Any = None
             try:
-                reply = self._reply(ref, member, late=ref in late)
-            except _Lost as error:
-                self.reason = str(error)
+                if ref in late:
+                    self.reason = f"a worker{where} did not answer within its limit"
+                else:
+                    reply = self._ray.get(ref)
+            except self._ray.exceptions.RayTaskError as error:
+                self.reason = f"a worker failed with {_line(error.cause)}"
+            except self._ray.exceptions.RayError as error:
+                self.reason = f"a worker{where} died ({type(error).__name__})"
+            if reply is None:
                 self._end(member)
                 self._failed_starts += task is None
                 if self._failed_starts < ATTEMPTS:
@@ -338,22 +341,6 @@ class RayPool:
                 )
             else:
                 member.loaded, self._failed_starts = reply, 0
-
-    def _reply(self, ref: Any, member: _Member, *, late: bool) -> Any:
-        """Returns the reply of a worker.
-
-        Raises:
-            _Lost: The worker died, hung, or failed in an unknown way.
-        """
-        where = "" if member.loaded is None else f" on {member.loaded.node}"
-        if late:
-            raise _Lost(f"a worker{where} did not answer within its limit")
-        try:
-            return self._ray.get(ref)
-        except self._ray.exceptions.RayTaskError as error:
-            raise _Lost(f"a worker failed with {_line(error.cause)}") from error
-        except self._ray.exceptions.RayError as error:
-            raise _Lost(f"a worker{where} died ({type(error).__name__})") from error
 
     def _end(self, member: _Member) -> None:
         if self._ray.is_initialized():
