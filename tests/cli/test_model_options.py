@@ -75,7 +75,6 @@ def test_pickled_weights_are_refused(verb, pickled, monkeypatch, tmp_path, capsy
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, words(verb, str(pickled))) == 2
     (line,) = [text for text in capsys.readouterr().err.splitlines() if text.startswith("broca: ")]
-    assert "holds only pickled weights" in line
     assert "--allow-pickle" in line
 
 
@@ -84,7 +83,7 @@ def test_lm_eval_takes_it_among_the_model_arguments(pickled, monkeypatch):
     from broca.errors import BadInput
     from broca.integrations.lm_eval import BrocaLM
 
-    with pytest.raises(BadInput, match="only pickled weights"):
+    with pytest.raises(BadInput, match="`allow_pickle`"):
         BrocaLM(pretrained=str(pickled))
     assert BrocaLM(pretrained=str(pickled), allow_pickle=True).max_length
 

@@ -221,7 +221,7 @@ def test_arguments_of_the_other_kind_of_model_are_refused(plain):
     with pytest.raises(BadInput, match="no tokenizer"):
         GatedModel.wrap(plain, None, name="tiny").generate("a")
     for arguments, options, message in [
-        ((plain,), {}, "`tokenizer` is missing"),
+        ((plain,), {}, "`tokenizer` is a NoneType"),
         ((plain, tiny_tokenizer()), {"dtype": "float16"}, "`dtype` is for models that broca loads"),
         ((plain, tiny_tokenizer()), {"offline": True}, "`offline` is for models that broca loads"),
         (("reference-small",), {"name": "mine"}, "`name` is for models in memory"),
