@@ -15,7 +15,14 @@ from torch import nn
 from transformers import AutoModelForCausalLM
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from broca.errors import BadInput, BrocaError, UnsupportedModel, first_line, is_shortage, nearest
+from broca.errors import (
+    BadInput,
+    BrocaError,
+    UnsupportedModel,
+    first_line,
+    is_shortage,
+    require_known,
+)
 from broca.models.checkpoints import Checkpoint, unwrapped, with_adapter
 from broca.models.gated import GatedModel
 from broca.models.gates import require_kinds
@@ -119,10 +126,7 @@ def _wrapped(model: Any, tokenizer: Any, name: str | None, components: str) -> G
 def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     """Loads a model in evaluation mode with frozen weights."""
     dtype = options.dtype
-    if dtype not in DTYPES:
-        raise BadInput(
-            f"`dtype` '{dtype}' is unknown{nearest(dtype, DTYPES)}: use one of {', '.join(DTYPES)}"
-        )
+    require_known("`dtype`", dtype, DTYPES, error=BadInput)
     require_kinds(options.components)
     checkpoint = Checkpoint.find(name, options, offline=offline)
     _require_decoder(checkpoint.name, checkpoint.config)
