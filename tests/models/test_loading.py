@@ -9,10 +9,7 @@ import torch
 from claims import claimed
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
-from tokenizers.models import BPE
 from transformers import (
-    AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
     BertLMHeadModel,
@@ -372,13 +369,6 @@ def test_shipped_models_are_stored_in_half_and_loaded_to_float32(dtype):
     with safe_open(shipped_model_folder("reference-small") / "model.safetensors", "pt") as file:
         assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118
     assert load("reference-small", device="cpu", dtype=dtype).dtype == "float32"
-
-
-@pytest.mark.parametrize("given", ["gpt2", AutoTokenizer, Tokenizer(BPE()), None])
-def test_what_is_no_tokenizer_of_transformers_is_refused(given):
-    """What is no tokenizer of transformers is refused in one line."""
-    with pytest.raises(BadInput, match=r"^`tokenizer` is a \w+: a model in memory needs"):
-        load(tiny_llama(), given)
 
 
 def test_a_model_without_weights_is_refused():
