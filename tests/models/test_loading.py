@@ -66,7 +66,6 @@ def test_a_folder_loads_as_it_was_written(folder, how):
         ("refrence", {"offline": True}, UnknownName, "did you mean 'reference'"),
         ("reference", {"dtype": "int3"}, BadInput, "float32, bfloat16"),
         ("reference", {"components": "headz"}, UnknownName, "did you mean 'heads'"),
-        ("reference", {"devise": "cpu"}, BadInput, "did you mean 'device'"),
         (str(Path(__file__)), {}, BadInput, "is a file"),
         ("reference", {"revision": "step1"}, BadInput, "`revision` is for models on the hub"),
         ("reference", {"device": "nonsense"}, BadInput, "`device` 'nonsense' cannot be used"),

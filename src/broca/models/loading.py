@@ -56,8 +56,15 @@ def load(
     tokenizer: Any = None,
     *,
     name: str | None = None,
+    components: str = "heads",
+    revision: str | None = None,
+    dtype: str = "auto",
+    device: str | None = None,
+    device_map: str | None = None,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    merge_adapter: bool = True,
     offline: bool = False,
-    **options: Any,
 ) -> GatedModel:
     """Loads a causal language model, or takes one in memory, and tests its gates.
 
@@ -71,9 +78,19 @@ def load(
         tokenizer: The tokenizer of a model in memory; other models have their own.
         name: Name of a model in memory; by default its source by its configuration, marked as in
             memory.
+        components: Kinds of components, such as `heads` or `heads+mlp`; see `KINDS`.
+        revision: Branch, tag or commit of a model on the hub; by default its main branch.
+        dtype: `float32`, `bfloat16`, `float16`, `stored` (as in the files), or `auto`: float32 on a
+            CPU, else bfloat16.
+        device: Device of the model; by default the first GPU if there is one, else the CPU.
+        device_map: Passed to transformers (`auto` spreads a model over devices).
+        allow_pickle: Whether weights in pickle format may be loaded if there are no others. Only
+            tensors are unpickled.
+        trust_remote_code: Whether the model's own Python files may be run if transformers has no
+            class for it. They run with all your permissions.
+        merge_adapter: Whether to merge an adapter into its base, instead of running it beside the
+            base.
         offline: Whether to make no network call; a hub model must be in the local cache.
-        options: The fields of `broca.options.ModelOptions`, such as `components="heads+mlp"` or
-            `dtype="bfloat16"`; a model in memory takes only `components`.
 
     Returns:
         The model with gates on its components; the self-test has passed.
@@ -84,20 +101,24 @@ def load(
         UnsupportedModel: The model is not a decoder, or its architecture is not covered.
         SelfTestFailed: The gates fail their self-test on this model.
     """
-    chosen = ModelOptions.of(options)
-    named, defaults = isinstance(model, str | os.PathLike), asdict(ModelOptions())
-    unused: dict[str, Any] = {"tokenizer": tokenizer, "name": name}
+    options = ModelOptions(
+        components=components, revision=revision, dtype=dtype, device=device,
+        device_map=device_map, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code,
+        merge_adapter=merge_adapter,
+    )  # fmt: skip
+    named, whose = isinstance(model, str | os.PathLike), "models in memory"
+    unused = {"tokenizer": tokenizer is not None, "name": name is not None}
     if not named:
-        unused = {key: None if value == defaults[key] else value for key, value in options.items()}
-        unused |= {"components": None, "offline": offline or None}
-    for key, value in unused.items():
-        if value is not None:
-            whose = "models in memory" if named else "models that broca loads itself"
+        defaults, whose = asdict(ModelOptions(components=components)), "models that broca loads"
+        unused = {key: value != defaults[key] for key, value in asdict(options).items()}
+        unused["offline"] = offline
+    for key, given in unused.items():
+        if given:
             raise BadInput(f"`{key}` is for {whose}: leave it out")
     if named:
-        gated = _loaded(str(model), chosen, offline=offline)
+        gated = _loaded(str(model), options, offline=offline)
     else:
-        gated = _wrapped(model, tokenizer, name, chosen.components)
+        gated = _wrapped(model, tokenizer, name, components)
     with _in_one_line(gated.name):
         require_self_test(gated)
     return gated
