@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import GenerationConfig, StoppingCriteriaList
 
 from broca.engine.batches import (
     Batch,
@@ -132,7 +133,10 @@ class Decoder:
             )
         with self._lane.gates(self._masks, [decoding]):
             generated, logits = self._model.generated(
-                tokens, ended=ended, longest=request.max_new_tokens, logits_processor=processors
+                tokens,
+                longest=request.max_new_tokens,
+                stopping_criteria=StoppingCriteriaList([ended]),
+                logits_processor=processors,
             )
         require_finite(logits[:, None], [decoding.position] * len(logits))
         self._lane.tokens += len(decoding.tokens)
@@ -251,8 +255,6 @@ class Decoder:
         Raises:
             BadInput: transformers does not accept the settings.
         """
-        from transformers import GenerationConfig
-
         model = self._model.model
         defaults = getattr(model, "generation_config", None)
         try:
