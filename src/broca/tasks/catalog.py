@@ -24,6 +24,7 @@ from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
 from broca.tasks.metrics import MetricFunction, choose_metric, score_with, scored_group
 from broca.tasks.preparation import require_locate_split
+from broca.tasks.sandbox import Isolation
 from broca.tasks.task_index import (
     TaskEntries,
     harness_entry,
@@ -86,9 +87,9 @@ class Catalog:
         *,
         allow_code: bool | Literal["unsandboxed"] = False,
     ) -> None:
-        self._isolation: Isolation | None = (
-            "bubblewrap" if allow_code is True else allow_code or None
-        )
+        self._isolation: Isolation | None = "bubblewrap" if allow_code is True else None
+        if allow_code == "unsandboxed":
+            self._isolation = allow_code
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
@@ -248,7 +249,8 @@ class Catalog:
                 tasks = [harness_task(examples, tokenizer, chat=options.chat_template)]
             chosen = chosen or next(iter(tasks[0].aggregation()))
         else:
-            tasks, group = self._loaded.pop(name, None) or self.harness_tasks(name)
+            early = name in self._loaded
+            tasks, group = self._loaded.pop(name) if early else self.harness_tasks(name)
             if chosen is None and name in PAPER_TASKS and name not in self._included:
                 chosen = PAPER_TASKS[name].metric
         if callable(chosen):
