@@ -109,7 +109,6 @@ def test_wordings_become_examples():
         ({"prompt": "p", "choices": ["a", "b"], "label": True}, "from 0 to 1, .* not True"),
         ({"prompt": "p", "choices": ["a", "b"], "label": "c"}, "not 'c'"),
         (CHOICE, "has `choices`, where those before it have `answer`"),
-        ('{"prompt": "a", "answer": "b", "more": "\\ud800"}', "`more` holds half of a pair"),
     ],
     ids=lambda value: None,
 )

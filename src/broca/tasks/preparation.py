@@ -133,11 +133,7 @@ def _requests_of(
     except BadInput as error:
         return (), str(error)
     if not all(requests) or not _has_answer(task, group):
-        return (), "their targets are empty, so that there is nothing to score"
-    if any(request.merged for (request, *_) in requests):
-        prompts = [instance.args[0] for instance in group]
-        choices = tokenizer.choices(prompts, [request for (request,) in requests])
-        requests = tuple((choice,) for choice in choices)
+        return (), "their targets have no tokens of their own, so that there is nothing to score"
     return requests, ""
 
 
