@@ -106,10 +106,3 @@ def test_task_that_executes_code_by_itself_is_refused():
         require_enclosed(Task, "bubblewrap")
     Task.UNSAFE_CODE = False
     require_enclosed(Task, None)
-
-
-def test_nothing_is_scored_ahead_where_no_task_executes_code():
-    """`run_ahead` computes no score before a task has asked for the metric."""
-    called = []
-    CodeEval().run_ahead([lambda: called.append("scored")])
-    assert not called
