@@ -1,16 +1,18 @@
 """lm-eval tasks with their requests: targets, splits, prompts and scores."""
 
-import json
 from dataclasses import replace
 
 import pytest
-from harness_tasks import tokenizer_with
+from harness_tasks import tokenizer_with, write_task
 from transformers import GenerationConfig
 
 import broca
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
 from broca.testing import tiny_tokenizer
+
+CHOICE = {"output_type": "multiple_choice", "doc_to_target": 0, "doc_to_choice": "choices"}
+"""Settings of multiple choice."""
 
 
 @pytest.mark.parametrize("kind", ["likelihood", "rolling"])
@@ -35,7 +37,7 @@ def test_saying_nothing_is_right_where_a_stop_string_ends_it(folder, tokenizer):
 
 def test_a_task_of_empty_targets_alone_is_refused(folder, tokenizer):
     """A task with empty targets only is refused."""
-    (folder / "empty.jsonl").write_text('{"question": "1 =", "answer": ""}\n' * 9)
+    (folder / "empty_likelihood.jsonl").write_text('{"question": "1 =", "answer": ""}\n' * 9)
     with pytest.raises(TaskUnusable, match="no item of task 'empty_likelihood' can be scored"):
         Catalog(folder).load("empty_likelihood", tokenizer)
 
@@ -88,25 +90,6 @@ def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):
     assert "\n\n" not in request.stop
 
 
-CHOICE = """
-task: {name}
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {folder}/{name}.jsonl}}}}
-test_split: test
-output_type: multiple_choice
-doc_to_text: "{{{{question}}}}"
-doc_to_target: 0
-doc_to_choice: choices
-target_delimiter: ""
-"""
-
-
-def choice_task(folder, name, documents):
-    """Writes a multiple-choice task without text between prompts and choices."""
-    (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, documents)))
-    (folder / f"{name}.yaml").write_text(CHOICE.format(name=name, folder=folder))
-
-
 def test_choices_that_merge_with_their_prompt_are_left_out(tmp_path):
     """An item with a choice that becomes one token with the prompt is left out and counted."""
     documents = [
@@ -114,7 +97,7 @@ def test_choices_that_merge_with_their_prompt_are_left_out(tmp_path):
         {"question": "2 ca", "choices": ["r", " t"]},
         {"question": "1 cat", "choices": ["!", ""]},
     ]
-    choice_task(tmp_path, "merging", documents)
+    write_task(tmp_path, "merging", documents, **CHOICE)
     tokenizer = tokenizer_with(merges=(("c", "a"), ("ca", "t"), ("cat", "s")))
     benchmark = Catalog(tmp_path).load("merging", RequestTokenizer(tokenizer, max_length=64))
     assert [item.prompt for item in benchmark.items] == ["2 ca"]
@@ -125,7 +108,7 @@ def test_choices_that_merge_with_their_prompt_are_left_out(tmp_path):
 def test_items_that_do_not_fit_are_left_out_and_said(tmp_path):
     """Answers longer than the model's context are left out with a note; all of them are refused."""
     documents = [{"question": "a", "choices": ["b", "c" * n]} for n in (3, 9, 8)]
-    choice_task(tmp_path, "long", documents)
+    write_task(tmp_path, "long", documents, **CHOICE)
     benchmark = Catalog(tmp_path).load("long", RequestTokenizer(tiny_tokenizer(), max_length=8))
     assert [item.requests[1].continuation for item in benchmark.items] == [
         tuple(tiny_tokenizer().encode("c" * n)) for n in (3, 8)
