@@ -23,9 +23,7 @@ def catalog(tmp_path_factory):
 def folder(tmp_path):
     """A good task, two files with errors, a task without data and three with an empty target."""
     numbered = [{"question": f"{n} =", "answer": str(n)} for n in range(10)]
-    with_empty = [
-        {**row, "answer": "" if row["answer"] == "5" else row["answer"]} for row in numbered[:9]
-    ]
+    with_empty = [*numbered[:5], {"question": "5 =", "answer": ""}, *numbered[6:9]]
     write_task(tmp_path, "good", numbered)
     write_task(tmp_path, "absent")
     write_task(tmp_path, "empty_generation", with_empty)

@@ -85,7 +85,9 @@ def test_a_copied_task_is_the_same_task(tmp_path):
         place.mkdir()
         documents = [{"question": f"{n} =", "answer": str(n)} for n in range(8)]
         metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
-        write_task(place, "own", documents, metric_list=metrics)
+        write_task(
+            place, "own", documents, metric_list=metrics, generation_kwargs={"max_gen_toks": 4}
+        )
         with (place / "own.yaml").open("a") as file:
             file.write("process_results: !function scoring.score\n")
         score = f"def score(doc, results):\n    return {{'acc': {value}}}\n"
