@@ -26,7 +26,7 @@ from broca.exports.forms import (
     write_weights,
 )
 from broca.exports.request import ExportRequest
-from broca.models import GatedModel, captured, load
+from broca.models import ActiveGates, GatedModel, captured, load
 from broca.testing import tiny_llama
 
 CPU = torch.device("cpu")
@@ -126,22 +126,8 @@ def test_mean_ablation_goes_into_the_biases(components):
         point: activation.flatten(0, 1).mean(0)[None] for point, activation in activations.items()
     }
     changed = changed_tensors(wrapped, components, means=means)
-
-    def replaced(point):
-        gates = parts.values[0, point.columns]
-
-        def of(activation):
-            ablated = gates.repeat_interleave(activation.shape[-1] // len(gates)) == 0
-            return torch.where(ablated, means[point][0], activation)
-
-        if point.place == "input":
-            return point.module.register_forward_pre_hook(lambda _m, a: (of(a[0]), *a[1:]))
-        return point.module.register_forward_hook(lambda _m, _a, output: of(output))
-
-    handles = [replaced(point) for point in parts.points]
-    reference = log_probabilities(model)
-    for handle in handles:
-        handle.remove()
+    with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
+        reference = log_probabilities(model)
     assert torch.allclose(log_probabilities(with_tensors(model, changed)), reference, atol=1e-4)
     assert not torch.allclose(log_probabilities(model), reference, atol=1e-2)
 

@@ -177,7 +177,6 @@ def changed_tensors(
     changed = scaled_tensors(model, factors)
     if not means:
         return changed
-    means_by_place = {(point.path, point.place, point.units): mean for point, mean in means.items()}
     for point, gates, name in scaled_points(model, components, scale):
         if getattr(point.module, "bias", None) is None:
             raise UnsupportedModel(
@@ -185,7 +184,7 @@ def changed_tensors(
                 f"{point.path}, which has none; use zero ablation, or ablate it while the model "
                 "runs"
             )
-        shift = means_by_place[point.path, point.place, point.units][0].float().cpu()
+        shift = means[point][0].float().cpu()
         shift = (1 - gates).repeat_interleave(len(shift) // len(gates)) * shift
         if point.place == "input":
             weight = point.module.get_parameter("weight").detach().float().cpu()
