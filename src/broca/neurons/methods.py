@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, require_known
 from broca.options import DrawOptions, MethodOptions, RuleOptions
 
 if TYPE_CHECKING:
@@ -162,11 +162,7 @@ def require_neuron_method(method: str) -> NeuronMethod:
     Raises:
         BadInput: The method does not exist.
     """
-    if method not in NEURON_METHODS:
-        raise BadInput(
-            f"`method` '{method}' is unknown{nearest(method, NEURON_METHODS)}; use "
-            f"{', '.join(NEURON_METHODS)}"
-        )
+    require_known("`method`", method, NEURON_METHODS, error=BadInput)
     return NEURON_METHODS[method]
 
 
