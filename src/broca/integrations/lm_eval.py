@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from inspect import signature
 from itertools import islice
 from typing import Any
 
@@ -20,9 +21,9 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
 from broca.engine import Ablation, Engine, EngineOptions
-from broca.errors import BadInput
+from broca.errors import BadInput, require_known
 from broca.models import GatedModel, load
-from broca.options import ModelOptions, TaskOptions
+from broca.options import ModelOptions, TaskOptions, names_of
 from broca.tasks import Generation, LogLikelihood, Output, RequestTokenizer
 
 
@@ -62,6 +63,9 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         **options: Any,
     ) -> None:
         super().__init__()
+        known = [*list(signature(BrocaLM).parameters)[:-1], *names_of(ModelOptions)]
+        for name in options:
+            require_known("`model_args`: argument", name, known, error=BadInput)
         if enable_thinking:
             raise BadInput(
                 "`model_args`: enable_thinking=True needs lm-eval's think_end_token, which broca "
@@ -72,8 +76,9 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         if str(options.get("device")).startswith("cuda") and not torch.cuda.is_available():
             del options["device"]  # lm-eval's default is cuda:0 without a GPU too
         loading = asdict(ModelOptions.of(options))
-        is_loaded = isinstance(pretrained, GatedModel)
-        self._gated = pretrained if is_loaded else load(str(pretrained), **loading)
+        if not isinstance(pretrained, GatedModel):
+            pretrained = load(str(pretrained), **loading)
+        self._gated = pretrained
         mask = self._gated.components.mask(str(ablate))
         self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())
         self._gates = Ablation(scale=float(scale)).gates(mask[None])
