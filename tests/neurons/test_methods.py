@@ -12,8 +12,7 @@ from broca.errors import BadInput
 from broca.neurons.methods import (
     NEURON_METHODS,
     choose_neurons,
-    commonality_set,
-    item_set,
+    outstanding,
     random_sets,
     standardized,
 )
@@ -36,7 +35,7 @@ def test_rule_is_mean_plus_sigma_deviations():
     values = scores(n3=30.0, n70=12.0)
     bound = values.mean() + 2.5 * values.std()
     assert (
-        item_set(values, LAYERS, RuleOptions(sigma=2.5)).tolist()
+        outstanding(values, LAYERS, RuleOptions(sigma=2.5)).tolist()
         == np.flatnonzero(values > bound).tolist()
     )
 
@@ -45,39 +44,22 @@ def test_scope_layer_judges_each_layer_by_itself():
     """A neuron that is ordinary among all neurons is selected in a quiet layer."""
     values = np.concatenate([scores()[:50] * 100, scores()[50:]])
     values[60] = 20.0
-    assert 60 not in item_set(values, LAYERS, RuleOptions(sigma=4))
-    assert 60 in item_set(values, LAYERS, RuleOptions(sigma=4, scope="layer"))
+    assert 60 not in outstanding(values, LAYERS, RuleOptions(sigma=4))
+    assert 60 in outstanding(values, LAYERS, RuleOptions(sigma=4, scope="layer"))
     for layer in (0, 1):
         standard = standardized(values, LAYERS, "layer")[layer == LAYERS]
         assert abs(standard.mean()) < 1e-9
         assert standard.std() == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("rule", "columns"),
-    [
-        ({}, [8]),
-        ({"aggregate": "vote"}, [5]),
-        ({"aggregate": "vote", "share": 0.05}, [5, 8]),
-        ({"aggregate": "vote", "count": 1}, [5]),
-    ],
-)
-def test_vote_counts_items_and_mean_weighs_them(rule, columns):
-    """A single loud item decides the mean and not the vote."""
-    items = np.stack([scores(n5=20.0) for _ in range(9)] + [scores(n8=1e4)])
-    scored, selected = commonality_set(items, LAYERS, RuleOptions(sigma=5, **rule))
-    assert selected.tolist() == columns
-    assert set(columns) <= set(np.argsort(-scored)[:2].tolist())
-
-
 def test_count_takes_the_highest():
     """The `count` highest scores are selected regardless of sigma, sorted by column."""
-    assert item_set(scores(n40=9.0, n7=8.0), LAYERS, RuleOptions(count=2)).tolist() == [7, 40]
+    assert outstanding(scores(n40=9.0, n7=8.0), LAYERS, RuleOptions(count=2)).tolist() == [7, 40]
 
 
 def test_constant_scores_select_no_neuron():
     """Constant scores select no neuron and do not divide by zero."""
-    assert not len(item_set(np.ones(100), LAYERS, RuleOptions()))
+    assert not len(outstanding(np.ones(100), LAYERS, RuleOptions()))
 
 
 @pytest.mark.parametrize("matching", ["size", "layer"])
