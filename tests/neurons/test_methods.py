@@ -1,7 +1,5 @@
 """Rules, random sets and methods select neurons by their definitions."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -30,14 +28,14 @@ def scores(**high):
     return values
 
 
-def test_rule_is_mean_plus_sigma_deviations():
-    """Exactly the neurons above mean + sigma standard deviations are selected."""
+def test_the_rule_selects_what_stands_out():
+    """Scores above mean + sigma deviations, or the `count` highest; none of constant scores."""
     values = scores(n3=30.0, n70=12.0)
     bound = values.mean() + 2.5 * values.std()
-    assert (
-        outstanding(values, LAYERS, RuleOptions(sigma=2.5)).tolist()
-        == np.flatnonzero(values > bound).tolist()
-    )
+    selected = outstanding(values, LAYERS, RuleOptions(sigma=2.5))
+    assert selected.tolist() == np.flatnonzero(values > bound).tolist()
+    assert outstanding(scores(n40=9.0, n7=8.0), LAYERS, RuleOptions(count=2)).tolist() == [7, 40]
+    assert not len(outstanding(np.ones(100), LAYERS, RuleOptions()))
 
 
 def test_scope_layer_judges_each_layer_by_itself():
@@ -50,16 +48,6 @@ def test_scope_layer_judges_each_layer_by_itself():
         standard = standardized(values, LAYERS, "layer")[layer == LAYERS]
         assert abs(standard.mean()) < 1e-9
         assert standard.std() == pytest.approx(1)
-
-
-def test_count_takes_the_highest():
-    """The `count` highest scores are selected regardless of sigma, sorted by column."""
-    assert outstanding(scores(n40=9.0, n7=8.0), LAYERS, RuleOptions(count=2)).tolist() == [7, 40]
-
-
-def test_constant_scores_select_no_neuron():
-    """Constant scores select no neuron and do not divide by zero."""
-    assert not len(outstanding(np.ones(100), LAYERS, RuleOptions()))
 
 
 @pytest.mark.parametrize("matching", ["size", "layer"])
@@ -114,20 +102,3 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
     monkeypatch.setattr(NeuronRun, "item_scores", planted)
     choice = choose_neurons(run, "letters", "activation")
     assert choice.columns.tolist() == [9]
-
-
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [("cnll", "did you mean 'cnl'"), ("activation", "`others`"), ("random", "`count`")],
-)
-def test_methods_say_what_they_lack(ask, method, message):
-    """The message names the missing or unknown option."""
-    with pytest.raises(BadInput, match=message):
-        choose_neurons(ask(letters(2)), "letters", method)
-
-
-def test_names_of_methods_are_read_without_torch():
-    """`broca neurons locate --help` does not wait for torch."""
-    code = "import sys, broca.neurons.methods; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
