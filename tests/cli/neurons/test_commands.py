@@ -26,7 +26,7 @@ def test_locate_writes_neurons_json(out):
         (["locate", "reference", "--task", "capital"], "did you mean 'capitals'"),
         (["locate", "reference", "--task", "data:none", "--fields", "x"], "--fields"),
         (["fidelity", "reference", "--task", "sorting"], "no paraphrases"),
-        (["decouple", "reference", "--pairs", "nowhere.jsonl"], "--pairs"),
+        (["decouple", "reference", "--pairs", "nowhere.jsonl"], "nowhere.jsonl.* cannot be read"),
         (["reliability", "reference", "--task", "capitals", "--factors", "a"], "--factors"),
         (["cross", "reference", "--tasks", "capitals"], "two data sets"),
         (["enhance", "reference", "--task", "capitals", "--lr", 0], "--lr"),
