@@ -184,6 +184,20 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
+def require_known(what: str, name: str, known: Iterable[str], *, error: type[BrocaError]) -> None:
+    """Refuses a name that is not among the known ones, which the message lists.
+
+    Args:
+        what: What has the name, such as `method`.
+        name: The name.
+        known: The known names.
+        error: The class of the error.
+    """
+    names = list(known)
+    if name not in names:
+        raise error(f"{what} '{name}' is unknown{nearest(name, names)}; use {', '.join(names)}")
+
+
 def first_line(error: BaseException) -> str:
     """Returns the first line of another package's error without its full stop, or its class."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -37,7 +37,7 @@ def test_each_item_is_moved_with_its_own_neurons(ask):
 def test_losses_are_differences_of_the_measurements(ask):
     """Nats lost equal the difference of the two measurements, and every random draw is reported."""
     run, columns = ask(letters(6)), np.array([1, 2, 3, 20, 64, 100])
-    (lost,) = erased(run, {"cnl": columns}, ["letters"], DrawOptions(draws=3))
+    (lost,) = erased(run, {"cnl": columns}, DrawOptions(draws=3))
     assert (lost.neurons, len(lost.random_drops)) == (6, 3)
     assert lost.drop.value == pytest.approx(lost.before.value - lost.after.value)
     assert lost.excess.value == pytest.approx(lost.drop.value - np.mean(lost.random_drops))
@@ -52,9 +52,7 @@ def test_every_arm_is_trained_from_the_same_weights(neurons, ask, without, tmp_p
     before = {n: v.clone() for n, v in neurons.model.model.state_dict().items()}
     run, located = ask(letters(6), journal=tmp_path / "j.sqlite"), np.array([1, 5, 70])
     options = TrainingOptions(lr=0.02, epochs=4)
-    arms = enhanced(
-        run, located, "letters", ["letters"], DrawOptions(draws=2), options=options, without=without
-    )
+    arms = enhanced(run, located, "letters", DrawOptions(draws=2), options, without=without)
     assert [(arm.arm, arm.neurons) for arm in arms] == [
         ("untuned", 0), ("located", 3), ("without located", 125), ("random 1", 3), ("random 2", 3),
     ]  # fmt: skip
@@ -72,8 +70,8 @@ def test_crossing_measures_every_pair(ask, action):
     """Each task's neurons are measured on each task; tasks with empty sets are left out."""
     run = ask(letters(4), letters(4, name="others", start=12))
     sets = {"letters": np.array([1, 2, 70]), "others": EMPTY}
-    options = TrainingOptions(lr=0.02, epochs=2)
-    pairs = crossed(run, sets, DrawOptions(draws=1), action=action, options=options)
+    training = TrainingOptions(lr=0.02, epochs=2) if action == "tune" else None
+    pairs = crossed(run, sets, DrawOptions(draws=1), training)
     assert [(pair.located_on, pair.measured_on, pair.relation) for pair in pairs] == [
         ("letters", "letters", "same data"), ("letters", "others", "other capability"),
     ]  # fmt: skip

@@ -104,7 +104,7 @@ RULE = RuleOptions(count=6, steps=3)
 def test_every_method_gives_the_wanted_number(ask, method):
     """Every method selects `count` neurons, so methods can be compared at equal count."""
     run = ask(letters(6), letters(4, name="others", start=12), rule=RULE)
-    choice = choose_neurons(run, "letters", method=method, contrast=["others"])
+    choice = choose_neurons(run, "letters", method)
     assert len(choice.columns) == 6
     assert choice.columns.tolist() == sorted(set(choice.columns.tolist()))
 
@@ -114,7 +114,7 @@ def test_knowledge_neurons_follow_their_two_thresholds(ask):
     run = ask(letters(6))
     scores = run.item_scores(run.places("letters")).scores
     votes = (scores > 0.2 * scores.max(1, keepdims=True)).mean(0)
-    choice = choose_neurons(run, "letters", method="knowledge-neurons")
+    choice = choose_neurons(run, "letters", "knowledge-neurons")
     assert choice.columns.tolist() == np.flatnonzero(votes > 0.4).tolist()
 
 
@@ -130,7 +130,7 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
         return replace(scores, activations=activations.astype(np.float32))
 
     monkeypatch.setattr(NeuronRun, "item_scores", planted)
-    choice = choose_neurons(run, "letters", method="activation", contrast=["others"])
+    choice = choose_neurons(run, "letters", "activation")
     assert choice.columns.tolist() == [9]
 
 
@@ -141,7 +141,7 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
 def test_methods_say_what_they_lack(ask, method, message):
     """The message names the missing or unknown option."""
     with pytest.raises(BadInput, match=message):
-        choose_neurons(ask(letters(2)), "letters", method=method)
+        choose_neurons(ask(letters(2)), "letters", method)
 
 
 def test_names_of_methods_are_read_without_torch():

@@ -32,7 +32,7 @@ def test_paraphrases_are_compared_as_they_say(ask):
 def test_halves_are_compared_and_relations_named(ask):
     """Two tasks of two halves give six pairs; the summary is the mean over a relation's pairs."""
     run = ask(letters(8), letters(8, name="others", start=12), rule=RULE)
-    overlaps = overlapped(run, ["letters", "others"])
+    overlaps = overlapped(run)
     relations = [pair.relation for pair in overlaps.pairs]
     assert sorted(relations) == 4 * ["other capability"] + 2 * ["same data"]
     across = [p.overlap.of_larger for p in overlaps.pairs if p.relation == "other capability"]

@@ -192,7 +192,7 @@ def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
     ("options", "kind", "message"),
     [
         ({"recovery": "laso"}, UnknownName, "did you mean 'lasso'"),
-        ({"recovery": "magic"}, UnknownName, "in Python any scikit-learn regressor"),
+        ({"recovery": "magic"}, UnknownName, "recovery 'magic' is unknown; use lasso"),
         ({"recovery": Ridge}, BadInput, r"is a class: give an object"),
         ({"recovery": object()}, BadInput, "not a scikit-learn regressor: it lacks fit"),
         (

@@ -178,7 +178,7 @@ def test_the_same_figure_is_the_same_file(figure, suffix, tmp_path):
 
 def test_unknown_formats_and_places_are_refused(figure, tmp_path):
     """The message names the format, width or path that cannot be used."""
-    with pytest.raises(BadInput, match="`format` 'gif' is unknown: use pdf, svg, png"):
+    with pytest.raises(BadInput, match="`format` 'gif' is unknown; use pdf, svg, png"):
         figure.save(tmp_path / "figure.gif")
     with pytest.raises(BadInput, match="`width` 'poster' is unknown"):
         figure.save(tmp_path / "figure.pdf", width="poster")

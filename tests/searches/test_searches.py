@@ -144,7 +144,7 @@ def test_unknown_method_is_refused_with_the_nearest_name():
         ("coar", {"contrast": "much"}, "contrast must be 0 or more"),
         ("cs-stratified", {"sparsty": 0.1}, "did you mean 'sparsity'"),
         ("cs-stratified", {"design": "x"}, "no option 'design'"),
-        ("cs-stratified", {"intercept": "none"}, "'fitted' or 'baseline'"),
+        ("cs-stratified", {"intercept": "none"}, "use fitted, baseline"),
         ("cs-stratified", {"sparsity": 2}, "between 0 and 1"),
         ("cs-tuned", {"design": "stratfied"}, "did you mean 'stratified'"),
         ("cs-tuned", {"recovery": "x"}, "unknown"),

@@ -91,7 +91,7 @@ def test_an_extra_that_is_not_installed_has_its_line(monkeypatch):
         raise module.PackageNotFoundError(name)
 
     monkeypatch.setattr(module, "version", none)
-    check = module._extra("ray", "ray")
+    check = next(check for check in module._extras() if check.name == "ray")
     assert (check.state, check.description) == ("missing", "ray is not installed")
     assert check.remedy.endswith("-m pip install 'broca[ray]'")
 

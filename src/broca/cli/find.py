@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from broca.cli.keeping import OutputOptions, SharedOutput, kept_result
 from broca.cli.output import folder_of, show
@@ -18,9 +18,6 @@ from broca.options import (
     StressOptions,
     VerifyOptions,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)

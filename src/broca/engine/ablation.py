@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca.engine.budget import Budget
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, require_known
 from broca.models import GatedModel, GatePoint, captured
 from broca.models.caches import left_padded
 
@@ -104,11 +104,7 @@ class Ablation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in ABLATIONS:
-            raise BadInput(
-                f"`ablation` '{self.kind}' is unknown{nearest(self.kind, ABLATIONS)}; use "
-                f"{', '.join(ABLATIONS)}"
-            )
+        require_known("`ablation`", self.kind, ABLATIONS, error=BadInput)
         if not np.isfinite(self.scale) or self.scale == 1:
             raise BadInput(
                 f"`scale` {self.scale:g} ablates nothing: use a number other than 1 (0 ablates)"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args
 
 import torch
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, require_known
 from broca.explorer.generator import Generator, Stream
 from broca.explorer.measurer import Exporter, Measurer, Verify
 from broca.models import GatedModel
@@ -229,11 +229,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         Raises:
             BrocaError: The set is empty, or cannot be exported exactly in this form.
         """
-        forms = get_args(Form)
-        if kind not in forms:
-            raise BadInput(
-                f"`kind` '{kind}' is unknown{nearest(kind, forms)}; use {', '.join(forms)}"
-            )
+        require_known("`kind`", kind, get_args(Form), error=BadInput)
         self.model.components.columns(off)  # refuses components that the model lacks
         verified = [made for made in self._verified if not scale and set(made.heads) == set(off)]
         heads: Verification | list[str] = verified[-1] if verified else list(off)

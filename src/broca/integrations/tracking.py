@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from broca.engine import Progress
-from broca.errors import BadInput, UnknownName, nearest
+from broca.errors import BadInput, UnknownName, require_known
 from broca.plugins import Plugins
 from broca.results.atlas import Atlas
 from broca.results.base import Result
@@ -137,11 +137,7 @@ class Log:
         also: Callable[[str, Progress | None], None] | None = None,
     ) -> None:
         if isinstance(tracker, str):
-            if tracker not in TRACKERS:
-                raise UnknownName(
-                    f"`log` '{tracker}' is unknown{nearest(tracker, TRACKERS)}; use one of "
-                    f"{', '.join(TRACKERS)}"
-                )
+            require_known("`log`", tracker, TRACKERS, error=UnknownName)
             tracker = TRACKERS[tracker]
         self._kind, self._project, self._settings = tracker, project, settings or {}
         self._tracker: Tracker | None = None

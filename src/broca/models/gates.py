@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from broca.components import NAMINGS, Component, ComponentSet
-from broca.errors import BadInput, UnknownName, UnsupportedModel, nearest
+from broca.errors import BadInput, UnknownName, UnsupportedModel, require_known
 from broca.models.neurons import neuron_blocks
 from broca.models.structure import NamedModule, OutputProjection, Structure
 
@@ -328,11 +328,7 @@ def require_kinds(components: str) -> tuple[str, ...]:
     if len(set(kinds)) != len(kinds):
         raise BadInput(f"`components` '{components}' names a kind twice")
     for kind in kinds:
-        if kind not in KINDS:
-            raise UnknownName(
-                f"components '{kind}' are unknown{nearest(kind, KINDS)}; use {', '.join(KINDS)}, "
-                "or several joined by +"
-            )
+        require_known("`components`", kind, KINDS, error=UnknownName)
     return kinds
 
 

@@ -21,7 +21,7 @@ from broca.errors import (
     UnsupportedModel,
     first_line,
     is_shortage,
-    nearest,
+    require_known,
 )
 from broca.models.checkpoints import Checkpoint, unwrapped, with_adapter
 from broca.models.gated import GatedModel
@@ -150,10 +150,7 @@ def _wrapped(
 def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     """Loads a model in evaluation mode with frozen weights."""
     dtype = options.dtype
-    if dtype not in DTYPES:
-        raise BadInput(
-            f"`dtype` '{dtype}' is unknown{nearest(dtype, DTYPES)}: use one of {', '.join(DTYPES)}"
-        )
+    require_known("`dtype`", dtype, DTYPES, error=BadInput)
     require_kinds(options.components)
     checkpoint = Checkpoint.find(name, options, offline=offline)
     remote_code = checkpoint.remote_code

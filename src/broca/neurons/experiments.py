@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.neurons.methods import EMPTY, Columns, random_sets
-from broca.neurons.neuron_run import ItemPlaces, NeuronRun
+from broca.neurons.neuron_run import ItemPlaces, NeuronRun, Responses
 from broca.neurons.tuning import NeuronDelta, Trained, Training, trained, zeros
 from broca.options import DrawOptions, TrainingOptions
 from broca.results.base import Interval
@@ -91,23 +91,21 @@ def moved(
 def erased(
     run: NeuronRun,
     sets: Mapping[str, Columns],
-    names: Sequence[str],
     chance: DrawOptions,
     *,
     factor: float = 0.0,
 ) -> tuple[Erased, ...]:
-    """Erases every set on the `report` items of every task.
+    """Erases every set on the `report` items of every task of the run.
 
     Args:
         run: The run.
         sets: The located neurons of every method; none is empty.
-        names: The tasks to measure on.
         chance: Random sets for comparison.
         factor: Factor of the neurons' activations; 0 erases.
     """
     arms = _with_random(run, list(sets.values()), chance)
     results = []
-    for name in names:
+    for name in run.names:
         run.stages.enter(f"erasing on {name}")
         places = run.places(name, "report")
         intact, after = run.scaled(places, [EMPTY]), run.scaled(places, arms, factor)
@@ -137,21 +135,19 @@ def enhanced(
     run: NeuronRun,
     located: Columns,
     task: str,
-    names: Sequence[str],
     chance: DrawOptions,
-    *,
     options: TrainingOptions,
+    *,
     without: str = "",
     of: str = "",
 ) -> tuple[Arm, ...]:
-    """Trains every set from the same weights on the same items, and measures it.
+    """Trains every set from the same weights on the same items, and measures it on every task.
 
     Args:
         run: The run; it restores the model's weights.
         located: The located neurons.
         task: The task whose `locate` items are the training items and whose `confirm` items are the
             validation items.
-        names: The tasks to measure on, on their `report` items.
         chance: Random sets of the located set's size.
         options: Options of the training.
         without: State of the located neurons while all others are trained, `zeroed` or `frozen`;
@@ -159,21 +155,27 @@ def enhanced(
         of: End of the names of stages.
     """
     neurons, none = run.neurons, NeuronDelta(())
-    chosen = {"located": located}
+    chosen = {"untuned": EMPTY, "located": located}
     if without:
         chosen["without located"] = np.setdiff1d(np.arange(len(neurons)), located)
     random = _with_random(run, [located], chance)[1:]
     chosen |= {f"random {number}": columns for number, columns in enumerate(random, start=1)}
     train, validation = (run.golds(run.places(task, part)) for part in ("locate", "confirm"))
-    untuned = {}
-    run.stages.enter(f"measuring the untuned model{of}")
-    for name in names:
-        untuned[name] = run.scaled(run.places(name, "report"), [EMPTY])
-
-    def lines(arm: str, columns: Columns, done: Trained, changed: NeuronRun) -> list[Arm]:
-        arms = []
-        for name, before in untuned.items():
+    untuned: dict[str, Responses] = {}
+    arms = []
+    for arm, columns in chosen.items():
+        done, changed = Trained((), 0, 0, none), run
+        if len(columns):
+            run.stages.enter(f"training {arm}{of}")
+            zeroed = arm == "without located" and without == "zeroed"
+            base = zeros(neurons, located) if zeroed else none
+            training = Training(columns, train, validation, options, run.seed, base)
+            done = trained(neurons, training, run.deltas, run.stages)
+            changed = run.changed(done.delta)
+        run.stages.enter(f"measuring {arm}{of}")
+        for name in run.names:
             after = changed.scaled(run.places(name, "report"), [EMPTY])
+            before = untuned.setdefault(name, after)
             likelihood = after.log_probability[0], before.log_probability[0]
             arms.append(
                 Arm(
@@ -189,29 +191,16 @@ def enhanced(
                     losses=done.losses,
                 )
             )
-        return arms
-
-    results = lines("untuned", EMPTY, Trained((), 0, 0, none), run)
-    for arm, columns in chosen.items():
-        run.stages.enter(f"training {arm}{of}")
-        zeroed = arm == "without located" and without == "zeroed"
-        base = zeros(neurons, located) if zeroed else none
-        training = Training(columns, train, validation, options, run.seed, base)
-        done = trained(neurons, training, run.deltas, run.stages)
-        run.stages.enter(f"measuring {arm}{of}")
-        changed = run.changed(done.delta)
-        results += lines(arm, columns, done, changed)
-        changed.run.finish()
-    return tuple(results)
+        if changed is not run:
+            changed.run.finish()
+    return tuple(arms)
 
 
 def crossed(
     run: NeuronRun,
     sets: Mapping[str, Columns],
     chance: DrawOptions,
-    *,
-    action: str,
-    options: TrainingOptions,
+    training: TrainingOptions | None,
 ) -> tuple[Crossed, ...]:
     """Erases or trains every task's neurons and measures on the `report` items of every task.
 
@@ -219,27 +208,27 @@ def crossed(
         run: The run; it restores the model's weights.
         sets: Located neurons of every task; empty ones are left out.
         chance: Random sets for comparison.
-        action: `erase` erases the located neurons, `tune` trains them on their task.
-        options: Options of the training.
+        training: How each task's neurons are trained on it; None erases them.
     """
-    names, located = list(sets), {name: columns for name, columns in sets.items() if len(columns)}
+    located = {name: columns for name, columns in sets.items() if len(columns)}
     changes: dict[tuple[str, str], tuple[Interval, float, Interval]] = {}
-    if action == "erase":
-        for on in erased(run, located, names, chance):
+    if training is None:
+        for on in erased(run, located, chance):
             gained = _minus(on.log_probability_drop)
             random = 0.0 - on.random_drop.value
             changes[on.method, on.questions] = _minus(on.drop), random, gained
     else:
         for name, columns in located.items():
-            arms = enhanced(run, columns, name, names, chance, options=options, of=f" of {name}")
-            for other in names:
+            arms = enhanced(run, columns, name, chance, training, of=f" of {name}")
+            for other in run.names:
                 _, own, *randoms = (arm for arm in arms if arm.questions == other)
                 mean = sum(arm.change.value for arm in randoms) / len(randoms)
                 changes[name, other] = own.change, mean, own.log_probability_change
+    action = "tune" if training else "erase"
     return tuple(
         Crossed(action, name, on, run.relation(name, on), len(columns), *changes[name, on])
         for name, columns in located.items()
-        for on in names
+        for on in run.names
     )
 
 

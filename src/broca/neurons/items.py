@@ -6,11 +6,12 @@ network is needed. The shipped models know the wordings.
 
 from __future__ import annotations
 
-import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from broca.runs.run import Run
 from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks
 from broca.tasks import Benchmark, RequestTokenizer, Split, shipped_folder
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.example_files import names_file
+from broca.tasks.example_files import names_file, read_rows
 from broca.tasks.examples import Task, harness_task
 
 ROWS_READ = 4
@@ -70,21 +71,18 @@ def neuron_tasks(
     task_options = replace(run.options.task_options, reference="gold")
     names = list(dict.fromkeys(name for needed in parts.values() for name in needed))
     limit = ROWS_READ * max(options.items, report_items)
-    benchmarks = load_tasks(
-        run.model, [name for name in names if not name.startswith(PREFIX)], run.catalog,
-        task=names[0], options=task_options,
-    )  # fmt: skip
+    benchmarks, splits = {}, {}
     for name in names:
         if name.startswith(PREFIX):
-            examples = read_data_set(name, limit=limit, fields=options.columns)
-            benchmarks[name] = _of_examples(
-                run.model, examples, options.answer_tokens, task_options
+            data = read_data_set(name, limit=limit, fields=options.columns)
+            benchmarks[name] = _of_examples(run.model, data, options.answer_tokens, task_options)
+        else:
+            benchmarks |= load_tasks(
+                run.model, [name], run.catalog, task=names[0], options=task_options
             )
-    splits = {}
-    for name in names:
         split = benchmarks[name].split(items=options.items, seed=options.seed)
         splits[name] = replace(split, report=split.report[:report_items])
-    return with_golds({name: benchmarks[name] for name in names}, splits, parts)
+    return with_golds(benchmarks, splits, parts)
 
 
 def example_tasks(model: GatedModel, task: Task, *, answer_tokens: int | None = None) -> TaskSet:
@@ -100,16 +98,11 @@ def _of_examples(
     """Builds a task of examples, whose answers have only their first tokens."""
     tokenizer = RequestTokenizer.of(model, options)
     benchmark = Benchmark.build([harness_task(task, tokenizer)], tokenizer)
-    items = (
-        replace(
-            item,
-            requests=tuple(
-                replace(request, continuation=request.continuation[:answer_tokens])
-                for request in item.requests
-            ),
-        )
-        for item in benchmark.items
-    )
+    items = []
+    for item in benchmark.items:
+        answers = ((request, request.continuation[:answer_tokens]) for request in item.requests)
+        short = tuple(replace(request, continuation=first) for request, first in answers)
+        items.append(replace(item, requests=short))
     return replace(benchmark, items=tuple(items))
 
 
@@ -126,21 +119,22 @@ def with_golds(
     benchmarks = {name: benchmark.gold_alone() for name, benchmark in benchmarks.items()}
     bank, every = lay_out(benchmarks, splits, parts)
     gold = np.array([benchmark.margin(item) is not None for benchmark, item in bank], dtype=bool)
-    missing = dict.fromkeys(benchmarks, 0)
-    places: dict[Part, dict[str, Any]] = {part: {} for part in every}
-    for part, by_task in every.items():
-        for name, positions in by_task.items():
-            places[part][name] = positions[gold[positions]]
-            missing[name] += int((~gold[positions]).sum())
-            if not len(places[part][name]):
-                raise TaskUnusable(
-                    f"no item of task '{name}' has a gold answer: neurons are located by the "
-                    "probability of one; choose another task"
-                )
+    missing = Counter(
+        name for of_part in every.values() for name in of_part for n in of_part[name] if not gold[n]
+    )
+    places = {
+        part: {name: positions[gold[positions]] for name, positions in of_part.items()}
+        for part, of_part in every.items()
+    }
+    empty = [name for of_part in places.values() for name in of_part if not len(of_part[name])]
+    if empty:
+        raise TaskUnusable(
+            f"no item of task '{empty[0]}' has a gold answer: neurons are located by the "
+            "probability of one; choose another task"
+        )
     notes = tuple(
         f"{count} items of {name} were left out: they have no gold answer"
         for name, count in missing.items()
-        if count
     )
     return TaskSet(benchmarks=benchmarks, bank=bank, places=places, notes=notes)
 
@@ -190,20 +184,19 @@ def examples_by_wording(
 def _shipped_items(task: str) -> Iterator[dict[str, str]]:
     """Reads all items of a shipped task, those of the training split first."""
     for split in ("train", "test"):
-        path = shipped_folder() / "data" / task / f"{split}.jsonl"
-        for line in path.read_text(encoding="utf-8").splitlines():
-            yield json.loads(line)
+        for _, row in read_rows(shipped_folder() / "data" / task / f"{split}.jsonl"):
+            yield row
 
 
 def capitals() -> dict[str, str]:
     """Reads country -> capital from the shipped items."""
-    by_country: dict[str, str] = {}
-    for item in _shipped_items("capitals"):
-        for before, after in (wording.split("{}") for wording in CAPITAL_WORDINGS):
-            if item["prompt"].startswith(before) and item["prompt"].endswith(after):
-                country = item["prompt"].removeprefix(before).removesuffix(after)
-                by_country[country] = item["answer"]
-    return dict(sorted(by_country.items()))
+    patterns = [re.escape(wording).replace(r"\{\}", "(.+)") for wording in CAPITAL_WORDINGS]
+    matches = (
+        (re.fullmatch(pattern, item["prompt"]), item["answer"])
+        for item in _shipped_items("capitals")
+        for pattern in patterns
+    )
+    return dict(sorted((match[1], answer) for match, answer in matches if match))
 
 
 def _example(prompt: str, answer: str, content: str, wording: str) -> Example:
@@ -223,16 +216,16 @@ def _capitals(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]
 
 def _addition(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
     for first, second in _operands(rng):
-        total, content = str(first + second), f"{min(first, second)}+{max(first, second)}"
-        if first == second:
-            continue
-        examples = [
-            _example(f"compute {first} + {second} =", total, content, "compute"),
-            _example(f"the sum of {first} and {second} is", total, content, "sum"),
-            _example(f"compute {second} + {first} =", total, content, "compute, turned"),
-            _example(f"the sum of {second} and {first} is", total, content, "sum, turned"),
-        ]
-        yield examples[:wordings]
+        if first != second:
+            total, content = str(first + second), f"{min(first, second)}+{max(first, second)}"
+            prompts = {
+                "compute": f"compute {first} + {second} =",
+                "sum": f"the sum of {first} and {second} is",
+                "compute, turned": f"compute {second} + {first} =",
+                "sum, turned": f"the sum of {second} and {first} is",
+            }
+            worded = islice(prompts.items(), wordings)
+            yield [_example(prompt, total, content, wording) for wording, prompt in worded]
 
 
 def _operands(rng: np.random.Generator) -> Iterator[tuple[int, int]]:
@@ -253,9 +246,8 @@ def _choices(task: str, rng: np.random.Generator, wordings: int) -> Iterator[lis
         examples = []
         for turn in range(min(wordings, len(options))):
             order = options[turn:] + options[:turn]
-            named = " ".join(f"{a} {b}" for a, b in zip(_LETTERS, order, strict=True))
-            answer = _LETTERS[order.index(right)]
-            prompt = f"choose {named} : {question}"
+            named = " ".join(map(" ".join, zip(_LETTERS, order, strict=True)))
+            answer, prompt = _LETTERS[order.index(right)], f"choose {named} : {question}"
             examples.append(_example(prompt, answer, content, f"turn {turn}"))
         yield examples
 
@@ -293,22 +285,18 @@ def read_pairs(path: str | Path) -> list[ItemPair]:
     Raises:
         BadInput: The file cannot be read, or a line is not a pair.
     """
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise BadInput(f"`pairs` '{path}' is not a file; check the path")
     pairs = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for place, row in read_rows(Path(path).expanduser()):
         try:
-            data = json.loads(line)
             first, second = (
                 (str(item["prompt"]), f" {str(item['answer']).strip()}")
-                for item in (data["first"], data["second"])
+                for item in (row["first"], row["second"])
             )
-            pairs.append(ItemPair(str(data["relation"]), first, second))
-        except (ValueError, KeyError, TypeError) as error:
+            pairs.append(ItemPair(str(row["relation"]), first, second))
+        except (KeyError, TypeError) as error:
             raise BadInput(
-                f"line {number} of '{path}' is not a pair ({type(error).__name__}: {error}): it "
-                "needs relation, first and second, each of these with prompt and answer"
+                f"{place} is not a pair ({type(error).__name__}: {error}): it needs relation, "
+                "first and second, each of these with prompt and answer"
             ) from error
     if not pairs:
         raise BadInput(f"`pairs` '{path}' is empty: there are no pairs to decouple")
@@ -360,19 +348,12 @@ def shipped_pairs(*, count: int, seed: int = 0) -> list[ItemPair]:
         added = (f"compute {a} + {b} =", f" {a + b}")
         sort_u, sort_v = (ordered("sort", letters, sorted(letters)) for letters in (u, v))
         turn_u, turn_v = (ordered("reverse", letters, letters[::-1]) for letters in (u, v))
-        same_capability = (
-            (sort_u, sort_v),
-            (turn_u, turn_v),
-            (added, (f"compute {c} + {d} =", f" {c + d}")),
-        )
-        related = {
-            "same capability, other content": same_capability[number % 3],
-            "same content, other capability": (sort_u, turn_u),
-            "same capability and content, other wording": (
-                added,
-                (f"the sum of {a} and {b} is", f" {a + b}"),
-            ),
-            "other capability and content": (sort_u, turn_v),
-        }
-        pairs += [ItemPair(relation, *items) for relation, items in related.items()]
+        alike = (sort_u, sort_v), (turn_u, turn_v), (added, (f"compute {c} + {d} =", f" {c + d}"))
+        reworded = f"the sum of {a} and {b} is", added[1]
+        pairs += [
+            ItemPair("same capability, other content", *alike[number % 3]),
+            ItemPair("same content, other capability", sort_u, turn_u),
+            ItemPair("same capability and content, other wording", added, reworded),
+            ItemPair("other capability and content", sort_u, turn_v),
+        ]
     return pairs

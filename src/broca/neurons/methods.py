@@ -7,7 +7,7 @@ does not load torch.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, require_known
 from broca.options import DrawOptions, MethodOptions, RuleOptions
 
 if TYPE_CHECKING:
     from broca.neurons.gradients import ItemScores
-    from broca.neurons.neuron_run import ItemPlaces, NeuronRun
+    from broca.neurons.neuron_run import NeuronRun
 
 Columns = NDArray[np.intp]
 """Neurons by their column, sorted."""
@@ -147,13 +147,12 @@ class NeuronMethod:
 
     Attributes:
         help: The score of a neuron, for the docs.
-        select: Selects neurons by the run, the items, the items of other tasks and the options of
-            the methods.
-        compares: Whether it compares with other tasks.
+        select: Selects the neurons of a task of a run, by the options of the methods.
+        compares: Whether it compares with the other tasks of the run.
     """
 
     help: str
-    select: Callable[[NeuronRun, ItemPlaces, Sequence[ItemPlaces], MethodOptions], Choice]
+    select: Callable[[NeuronRun, str, MethodOptions], Choice]
     compares: bool = False
 
 
@@ -163,21 +162,16 @@ def require_neuron_method(method: str) -> NeuronMethod:
     Raises:
         BadInput: The method does not exist.
     """
-    if method not in NEURON_METHODS:
-        raise BadInput(
-            f"`method` '{method}' is unknown{nearest(method, NEURON_METHODS)}; use "
-            f"{', '.join(NEURON_METHODS)}"
-        )
+    require_known("`method`", method, NEURON_METHODS, error=BadInput)
     return NEURON_METHODS[method]
 
 
 def choose_neurons(
     run: NeuronRun,
     task: str,
-    *,
     method: str = "cnl",
     options: MethodOptions | None = None,
-    contrast: Sequence[str] = (),
+    *,
     required: bool = False,
 ) -> Choice:
     """Selects the neurons of a task on its `locate` items.
@@ -187,19 +181,17 @@ def choose_neurons(
         task: The task.
         method: Name of a method in `NEURON_METHODS`.
         options: Options of individual methods.
-        contrast: Other tasks of the run, for methods that compare.
         required: Whether an empty selection is refused.
 
     Raises:
-        BadInput: The method is unknown, a parameter that it needs is missing, or no neuron is
-            selected although some are required.
+        BadInput: The method is unknown, what it needs is missing, or no neuron is selected although
+            some are required.
     """
     record = require_neuron_method(method)
-    if record.compares and not contrast:
+    if record.compares and len(run.names) < 2:
         raise BadInput(f"`method` {method} compares with other tasks: name some in `others`")
     run.stages.enter(f"scoring neurons on {task}")
-    others = [run.places(name) for name in contrast] if record.compares else []
-    choice = record.select(run, run.places(task), others, options or MethodOptions())
+    choice = record.select(run, task, options or MethodOptions())
     if required and not len(choice.columns):
         raise BadInput(
             f"no neuron stands out on '{task}' by {method}: lower `sigma` or give `count`"
@@ -207,23 +199,14 @@ def choose_neurons(
     return choice
 
 
-def _commonality(
-    run: NeuronRun,
-    places: ItemPlaces,
-    _others: Sequence[ItemPlaces],
-    _options: MethodOptions,
-    *,
-    integrated: bool = True,
-) -> Choice:
-    items = run.item_scores(places, integrated=integrated)
+def _commonality(run: NeuronRun, task: str, _: MethodOptions, *, integrated: bool = True) -> Choice:
+    items = run.item_scores(run.places(task), integrated=integrated)
     return Choice(*commonality_set(items.scores, run.neurons.layers, run.rule), items)
 
 
-def _knowledge(
-    run: NeuronRun, places: ItemPlaces, _others: Sequence[ItemPlaces], options: MethodOptions
-) -> Choice:
+def _knowledge(run: NeuronRun, task: str, options: MethodOptions) -> Choice:
     """Selects the neurons whose scores are high on enough items."""
-    items, count = run.item_scores(places), run.rule.count
+    items, count = run.item_scores(run.places(task)), run.rule.count
     highest = items.scores.max(axis=1, keepdims=True)
     votes = ((items.scores > options.threshold * highest) & (highest > 0)).mean(axis=0)
     columns = np.flatnonzero(votes > options.knowledge_share)
@@ -234,12 +217,11 @@ def _knowledge(
     return Choice(votes.astype(np.float64), columns, items)
 
 
-def _activation(
-    run: NeuronRun, places: ItemPlaces, others: Sequence[ItemPlaces], _options: MethodOptions
-) -> Choice:
+def _activation(run: NeuronRun, task: str, _: MethodOptions) -> Choice:
     """Selects by |difference of the mean activations| in pooled standard deviations."""
-    items, *of_others = [run.item_scores(each, integrated=False) for each in (places, *others)]
-    compared = items.activations, np.concatenate([other.activations for other in of_others])
+    names = (task, *(name for name in run.names if name != task))
+    items, *others = [run.item_scores(run.places(name), integrated=False) for name in names]
+    compared = items.activations, np.concatenate([other.activations for other in others])
     first, second = (activations.mean(axis=0, dtype=np.float64) for activations in compared)
     variances = [activations.var(axis=0, dtype=np.float64) for activations in compared]
     spread = np.maximum(np.sqrt(sum(variances) / 2), 1e-12)
@@ -249,9 +231,7 @@ def _activation(
     return Choice(scores, item_set(scores, run.neurons.layers, run.rule), items)
 
 
-def _random(
-    run: NeuronRun, _places: ItemPlaces, _others: Sequence[ItemPlaces], _options: MethodOptions
-) -> Choice:
+def _random(run: NeuronRun, _task: str, _: MethodOptions) -> Choice:
     neurons, count = len(run.neurons), run.rule.count
     if count is None:
         raise BadInput("`method` random draws a number of neurons: give `count`")

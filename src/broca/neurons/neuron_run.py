@@ -17,15 +17,15 @@ from broca.errors import BadInput
 from broca.measurement import Plan
 from broca.models import GatedModel, NeuronBlock, Slice, neuron_blocks, neuron_slices
 from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
-from broca.neurons.items import neuron_tasks
+from broca.neurons.items import example_tasks, neuron_tasks
 from broca.neurons.methods import Choice, Columns, item_set, standardized
-from broca.options import DataOptions, RuleOptions, flat
+from broca.options import RuleOptions, SeedOptions, flat
 from broca.results.base import Interval, ModelInfo
 from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet, Shape
 from broca.runs.progress import Stages
 from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
-from broca.runs.task_sets import Part, TaskSet, other_tasks
+from broca.runs.task_sets import Part, other_tasks
 from broca.tasks import Benchmark, Request, Task
 from broca.verification.statistics import Values, bootstrap_interval, interval_of
 
@@ -105,34 +105,53 @@ class NeuronModel:
 
 @contextmanager
 def open_neurons(
-    options: Any, named: Sequence[str | Task | Sequence[str | Task]] = (), **settings: Any
+    verb: str,
+    options: Any,
+    task: str | Task = "",
+    others: str | Sequence[str | Task] = (),
+    parts: Mapping[Part, bool] = {},
+    *,
+    examples: Task | None = None,
+    **settings: Any,
 ) -> Iterator[NeuronRun]:
-    """Opens a model whose components are its neurons.
+    """Opens a model whose components are its neurons, on the items of a verb.
 
     Args:
-        options: The options of the verb.
-        named: The tasks that the verb will load, whose names are checked before the model is
-            loaded.
+        verb: Name of the verb.
+        options: Its options.
+        task: The task; empty if all tasks have the same role.
+        others: The other tasks.
+        parts: The parts of the items, and whether each has items of the other tasks too.
+        examples: A task of examples that are all located, in place of all other tasks.
         settings: Settings of the run in place of the options of the same name.
 
     Raises:
-        BrocaError: The model cannot be loaded, or it has no neurons that can be ablated.
+        BrocaError: A task cannot be used, the model cannot be loaded, or it has no neurons that can
+            be ablated.
     """
-    run_options = options.run_options
-    loading = replace(run_options.model_options, components="neurons")
+    data: Any = getattr(options, "data_options", SeedOptions())
+    loading = replace(options.run_options.model_options, components="neurons")
+    run_options = replace(options.run_options, model_options=loading)
     objects = ("model", "task", "tasks", "others", "run_options")
-    settings = {**flat(options.decisive(without=objects)), **settings}
-    with open_run(
-        options.model, replace(run_options, model_options=loading), others=named
-    ) as opened:
-        yield NeuronRun(
-            opened,
-            NeuronModel(opened.model),
-            options.rule_options,
-            settings["seed"],
-            getattr(options, "data_options", None),
-            settings,
-        )
+    settings = {"verb": f"neurons {verb}", **flat(options.decisive(without=objects)), **settings}
+    with open_run(options.model, run_options, others=[task, others]) as opened:
+        neurons = NeuronModel(opened.model)
+        if examples is not None:
+            settings["task"] = examples.name
+            tasks = example_tasks(opened.model, examples, answer_tokens=data.answer_tokens)
+        else:
+            name = opened.catalog.name_of(task)
+            names = other_tasks(name, others, opened.model, opened.catalog)
+            settings["task_options"] = run_options.task_options.to_dict()
+            settings |= {"task": name, "others": list(names)} if name else {"tasks": list(names)}
+            own = (name,) if name else ()
+            if not own + names:
+                raise BadInput("there is no data set: name some in `tasks`")
+            opened.stages.enter("building the tasks")
+            needed = {part: own + names if all_tasks else own for part, all_tasks in parts.items()}
+            tasks = neuron_tasks(opened, needed, data, report_items=settings.get("report_items", 0))
+        run = opened.on(tasks, settings=settings)
+        yield NeuronRun(run, neurons, options.rule_options, settings["seed"])
 
 
 @dataclass(frozen=True)
@@ -157,16 +176,17 @@ class NeuronRun:
         neurons: The model's neurons.
         rule: The rule by which neurons are selected.
         seed: Seed of all random draws.
-        data: How data sets are read; None for verbs that bring their own items.
-        settings: The options that identify the verb's run, besides weights and items.
     """
 
     run: Run
     neurons: NeuronModel
     rule: RuleOptions = field(default_factory=RuleOptions)
     seed: int = 0
-    data: DataOptions | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tasks, the verb's own first."""
+        return tuple(self.run.tasks.benchmarks)
 
     @property
     def deltas(self) -> Path | None:
@@ -178,38 +198,6 @@ class NeuronRun:
     def stages(self) -> Stages:
         """The stages of the run."""
         return self.run.stages
-
-    def names(
-        self, task: str | Task, others: str | Sequence[str | Task] = ()
-    ) -> tuple[str, tuple[str, ...]]:
-        """Returns the names of a task and of others, which become settings.
-
-        Raises:
-            BadInput: The task itself is named among the others.
-        """
-        catalog = self.run.catalog
-        name = catalog.name_of(task)
-        names = other_tasks(name, others, self.run.model, catalog)
-        self.settings["task_options"] = self.run.options.task_options.to_dict()
-        self.settings.update(
-            {"task": name, "others": list(names)} if name else {"tasks": list(names)}
-        )
-        return name, names
-
-    def on(self, verb: str, tasks: TaskSet | Mapping[Part, Sequence[str]]) -> NeuronRun:
-        """Returns the run of a verb on some tasks.
-
-        Args:
-            verb: Name of the verb.
-            tasks: Tasks with their items; or, for each part, the names of the tasks that need it.
-        """
-        if not isinstance(tasks, TaskSet):
-            self.stages.enter("building the tasks")
-            report_items = self.settings.get("report_items", 0)
-            data = self.data or DataOptions()
-            tasks = neuron_tasks(self.run, tasks, data, report_items=report_items)
-        settings = {"verb": f"neurons {verb}", **self.settings}
-        return replace(self, run=self.run.on(tasks, settings=settings))
 
     def changed(self, delta: WeightDelta) -> NeuronRun:
         """Returns the run on the model with changed weights."""

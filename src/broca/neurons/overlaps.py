@@ -113,18 +113,14 @@ def reworded(run: NeuronRun, task: str) -> Fidelity:
     )
 
 
-def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
+def overlapped(run: NeuronRun) -> Overlaps:
     """Locates on two halves of every task's `locate` items and compares all of them.
 
     Halves are compared with halves, both across tasks and within a task, so that every set is
-    computed from the same number of items.
-
-    Args:
-        run: The run.
-        names: The tasks; pairs of the same capability are summarized separately.
+    computed from the same number of items. Pairs of each relation are summarized.
     """
     located: list[tuple[str, int, Columns]] = []
-    for name in names:
+    for name in run.names:
         run.stages.enter(f"scoring neurons on {name}")
         places = run.places(name)
         order = np.random.default_rng([run.seed, 2]).permutation(len(places))
@@ -148,7 +144,7 @@ def overlapped(run: NeuronRun, names: Sequence[str]) -> Overlaps:
         overlaps = [pair.overlap for pair in pairs if pair.relation == relation]
         if overlaps:
             summary[relation] = {measure: _mean(overlaps, measure) for measure in _MEASURES}
-    return Overlaps(tuple(names), tuple(pairs), summary)
+    return Overlaps(run.names, tuple(pairs), summary)
 
 
 def decoupled(run: NeuronRun, pairs: Sequence[ItemPair]) -> tuple[Decoupled, ...]:

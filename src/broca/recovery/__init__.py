@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.errors import BadInput, UnknownName, nearest
+from broca.errors import BadInput, UnknownName, require_known
 from broca.plugins import Plugins
 
 
@@ -76,11 +76,7 @@ def make_recovery(recovery: Any, *, baseline: bool = False) -> Any:
     """
     estimator, name = recovery, recovery_name(recovery)
     if isinstance(recovery, str):
-        if recovery not in RECOVERIES:
-            raise UnknownName(
-                f"recovery '{recovery}' is unknown{nearest(recovery, RECOVERIES)}; use one of "
-                f"{', '.join(RECOVERIES)}, or in Python any scikit-learn regressor with coef_"
-            )
+        require_known("recovery", recovery, RECOVERIES, error=UnknownName)
         estimator = RECOVERIES[recovery].make()
     if inspect.isclass(estimator):
         raise BadInput(f"recovery {name} is a class: give an object, {name}()")

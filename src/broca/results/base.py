@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, nearest, require_known
 from broca.results import files
 
 if TYPE_CHECKING:
@@ -176,11 +176,7 @@ class Result(ABC):
             import pandas
 
             return pandas.DataFrame(lines)
-        if library != "polars":
-            raise BadInput(
-                f"`library` '{library}' is unknown{nearest(library, ('pandas', 'polars'))}: use "
-                "pandas or polars"
-            )
+        require_known("`library`", library, ("pandas", "polars"), error=BadInput)
         try:
             polars = import_module("polars")
         except ImportError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broca.errors import UnknownName, nearest
+from broca.errors import UnknownName, require_known
 from broca.options import DEFAULT_METHOD
 from broca.plugins import Plugins
 from broca.recovery import recovery_name
@@ -40,11 +40,7 @@ def require_method(method: str) -> Method:
     Raises:
         UnknownName: No method has this name.
     """
-    if method not in METHODS:
-        raise UnknownName(
-            f"method '{method}' is unknown{nearest(method, METHODS)}; use one of "
-            f"{', '.join(METHODS)}"
-        )
+    require_known("method", method, METHODS, error=UnknownName)
     return METHODS[method]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca import designs
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, require_known
 from broca.measurement import Plan
 from broca.recovery import coefficients, make_recovery, recovery_name
 from broca.recovery.uncertainty import DISCOVERY, RESAMPLES, additivity, uncertainty
@@ -119,11 +119,7 @@ class CompressedSensing:
     resamples: int = RESAMPLES
 
     def __post_init__(self) -> None:
-        if self.intercept not in get_args(Intercept):
-            raise BadInput(
-                f"intercept '{self.intercept}' is unknown"
-                f"{nearest(self.intercept, get_args(Intercept))}: use 'fitted' or 'baseline'"
-            )
+        require_known("intercept", self.intercept, get_args(Intercept), error=BadInput)
         require_regression(self.recovery, self.resamples, baseline=self.intercept == "baseline")
 
     def require(self, problem: Problem) -> int:
@@ -191,11 +187,7 @@ class Tuned:
     resamples: int = RESAMPLES
 
     def __post_init__(self) -> None:
-        if self.design not in DESIGNS:
-            raise BadInput(
-                f"design '{self.design}' is unknown{nearest(self.design, DESIGNS)}; use one of "
-                f"{', '.join(DESIGNS)}"
-            )
+        require_known("design", self.design, DESIGNS, error=BadInput)
         require_regression(self.recovery, self.resamples)
 
     def require(self, problem: Problem) -> tuple[list[int], tuple[int, ...]]:

@@ -26,10 +26,10 @@ from broca.tasks.metrics import MetricFunction, choose_metric, score_with, score
 from broca.tasks.preparation import require_locate_split
 from broca.tasks.sandbox import Isolation
 from broca.tasks.task_index import (
-    BrokenFile,
     TaskEntries,
     harness_entry,
     harness_names,
+    may_define,
     read_task_files,
 )
 from broca.tasks.tokenizer import RequestTokenizer
@@ -87,22 +87,22 @@ class Catalog:
         *,
         allow_code: bool | Literal["unsandboxed"] = False,
     ) -> None:
-        self._isolation: Isolation | None = None
-        if allow_code:
-            self._isolation = "bubblewrap" if allow_code is True else allow_code
+        self._isolation: Isolation | None = "bubblewrap" if allow_code is True else None
+        if allow_code == "unsandboxed":
+            self._isolation = allow_code
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
-        self.include_path = Path(include_path).expanduser() if include_path else None
         self._included: dict[str, Any] = {}
-        self._broken: list[BrokenFile] = []
-        if self.include_path is not None:
-            if not self.include_path.is_dir():
+        self._broken: dict[str, str] = {}
+        if include_path:
+            folder = Path(include_path).expanduser()
+            if not folder.is_dir():
                 raise BadInput(f"`include_path` '{include_path}' is not a folder; check the path")
-            self._included, self._broken = read_task_files(self.include_path.rglob("*.yaml"))
+            self._included, self._broken = read_task_files(folder.rglob("*.yaml"))
+            if self._broken and not self.included:
+                raise TaskUnusable(next(iter(self._broken.values())))
             if not self.included:
-                if self._broken:
-                    raise TaskUnusable(self._broken[0][1])
                 raise BadInput(
                     f"`include_path` '{include_path}' holds no lm-eval task: no YAML file in it "
                     "names a 'task'"
@@ -141,10 +141,7 @@ class Catalog:
         if isinstance(task, str):
             return task
         if not isinstance(task, Task):
-            raise BadInput(
-                f"`task` must be a name or a broca.Task, not {type(task).__name__}; "
-                "`Task.from_examples` takes examples"
-            )
+            raise BadInput(f"`task` must be a name or a broca.Task, not {type(task).__name__}")
         if self._definitions.setdefault(task.name, task) is not task:
             raise BadInput(f"two tasks are called '{task.name}': give one of them another `name`")
         return task.name
@@ -206,8 +203,7 @@ class Catalog:
         if self.is_own(name):
             return
         tasks, group = self._loaded[name] = self.harness_tasks(name)
-        definition = self._definitions.get(name)
-        metric = options.metric or (definition.metric if definition is not None else None)
+        metric = options.metric or self._definition(name).metric
         if isinstance(metric, str):
             if group is None and len(tasks) == 1:
                 choose_metric(tasks[0], metric)
@@ -246,11 +242,8 @@ class Catalog:
         key = (name, metric, options, require_split, tokenizer.identity)
         if key in self._built:
             return self._built[key][1]
-        definition, examples = self._definitions.get(name), self._examples(name, options)
-        chosen: str | MetricFunction | None = metric
-        if metric is None and definition is not None:
-            chosen = definition.metric
-        group: Any = None
+        chosen: str | MetricFunction | None = metric or self._definition(name).metric
+        examples, group = self._examples(name, options), None
         if examples is not None:
             with refused(f"task '{name}' could not be loaded"):
                 tasks = [harness_task(examples, tokenizer, chat=options.chat_template)]
@@ -278,9 +271,12 @@ class Catalog:
         self._built[key] = tokenizer, benchmark  # a kept tokenizer has a unique identity
         return benchmark
 
+    def _definition(self, name: str) -> Task:
+        return self._definitions.get(name) or Task(name)
+
     def _examples(self, name: str, options: TaskOptions) -> Task | None:
         """Returns the task of examples that a name means; None for a task of a task file."""
-        definition = self._definitions.get(name) or Task(name)
+        definition = self._definition(name)
         if definition.examples:
             return definition
         if name.startswith(PREFIX):
@@ -329,12 +325,12 @@ class Catalog:
         """
         if name in self._included or name in _packaged():
             return
-        for names, message in self._broken:
-            if name in names:
+        for text, message in self._broken.items():
+            if may_define(text, name):
                 raise TaskUnusable(message)
         if harness_entry(name) is None:
             known = [*_packaged(), *self._included, *harness_names()]
-            unread = f"; {self._broken[0][1]}" if self._broken else ""
+            unread = "".join(f"; {message}" for message in self._broken.values())
             raise UnknownName(
                 f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
                 f"ones, `include_path` adds a folder of your own{unread}"
@@ -368,18 +364,4 @@ def refused(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # a task file may raise anything
         cause = f"{type(error).__name__}: {first_line(error)}"
-        raise TaskUnusable(f"{what}: {cause}; {_advice(error)}") from error
-
-
-def _advice(error: BaseException) -> str:
-    text = str(error).lower()
-    if "gated" in text or "authenticated" in text:
-        return "accept its terms on the hub and log in with `hf auth login`"
-    if isinstance(error, ConnectionError) or "offline" in text:
-        return (
-            "its data are on the hub and not in the local cache, and the network cannot be used: "
-            "connect, or point dataset_path at a local copy"
-        )
-    if isinstance(error, FileNotFoundError):
-        return "check the paths in its file"
-    return "check its file, its data and the network"
+        raise TaskUnusable(f"{what}: {cause}; check its file, its data and the network") from error

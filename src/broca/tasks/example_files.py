@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,58 +15,41 @@ from broca.errors import BadInput
 
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 
-_OTHER_FILES = (
-    (
-        b"version https://git-lfs",
-        "a pointer of git-lfs, not the data: run `git lfs pull` in its repository",
-    ),
-    (b"\x1f\x8b", "compressed with gzip: unpack it"),
-    (b"BZh", "compressed with bzip2: unpack it"),
-    (b"\xfd7zXZ", "compressed with xz: unpack it"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it"),
-    (b"PK\x03\x04", "a zip archive or an Excel table: unpack it, or save the table as CSV"),
-    (b"PAR1", "a Parquet file: read it with pandas and give `Task.from_examples` the DataFrame"),
-    (b"<", "HTML or XML, perhaps a page in place of the download: fetch the data themselves"),
-)
-"""First bytes of files that hold no text of examples, and what these files are."""
-
 
 def names_file(name: str) -> bool:
     """Whether the name of a task is the path of a file.
 
     Suffixes of examples are enough; a file of another suffix is read if it exists, so that the
-    refusal says what it is.
+    refusal says that it holds no examples.
     """
     suffix = Path(name).suffix.lower()
     return suffix in _SUFFIXES or bool(suffix and os.path.isfile(os.path.expanduser(name)))
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """Returns the rows of a file with their places: JSON lines, a JSON array, or a table.
+    """Returns the rows of a file in UTF-8, UTF-16 or UTF-32 with their places.
 
     Raises:
-        BadInput: The file cannot be read, or is something else; the message says what it is.
+        BadInput: The file cannot be read, or is neither JSON nor a table.
     """
-    text = _text_of(path)
-    if path.suffix.lower() in (".csv", ".tsv"):
-        yield from _table(path, text)
-        return
-    array = text.lstrip().startswith("[")
-    if array or path.suffix.lower() == ".json":
-        try:
-            content = json.loads(text)
-        except ValueError as error:
-            if array:
-                raise BadInput(f"'{path}' is not a JSON array: {error}; correct it") from error
-        else:
-            entries = content if isinstance(content, list) else [content]
-            yield from ((f"entry {n} of '{path}'", entry) for n, entry in enumerate(entries))
-            return
-    yield from _lines(path, text)
+    try:
+        content = path.read_bytes()
+        text = content.decode(json.detect_encoding(content))
+    except OSError as error:
+        raise BadInput(
+            f"task file '{path}' cannot be read: {error.strerror}; check the path"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"task file '{path}' is no text in UTF-8 (byte {error.start} is "
+            f"{content[error.start]:#04x}): save the examples as JSON lines or as CSV"
+        ) from error
+    rows = _table if path.suffix.lower() in (".csv", ".tsv") else _json
+    return rows(path, text)
 
 
 def _table(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """Returns the rows of a table; the line of names says what is between its columns."""
+    """Yields the rows of a table; the line of names says what is between its columns."""
     names = text.lstrip("\r\n").partition("\n")[0]
     rows = csv.DictReader(
         io.StringIO(text, newline=""), strict=True, delimiter=max(",;\t", key=names.count)
@@ -82,65 +66,42 @@ def _table(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 def _cells(row: dict[str, Any], place: str) -> dict[str, Any]:
     """Reads the choices of a row, a JSON array, and a label that is an index."""
-    for key in ("choices", "label"):
-        if key in row and not row[key].strip():
-            row[key] = None
-    if row.get("choices") is None:
+    if not row.get("choices"):
         return row
     try:
-        row["choices"] = json.loads(row["choices"])
+        choices = json.loads(row["choices"])
     except ValueError as error:
         raise BadInput(
             f'{place}: `choices` must be a JSON array, such as ["a", "b"]: {error}'
         ) from error
-    label = (row.get("label") or "").strip()
+    label = row.get("label", "").strip()
     if not label.isdecimal():
-        return row
-    texts = [str(choice).strip() for choice in row["choices"]]
-    if label in texts and texts[int(label) : int(label) + 1] != [label]:
+        return {**row, "choices": choices}
+    texts = [str(choice).strip() for choice in choices]
+    if label in texts and texts.index(label) != int(label):
         raise BadInput(
-            f"{place}: `label` {label} is the index of one choice and the text of another: give "
+            f"{place}: `label` {label} is the index of one choice and the text of another: use "
             'JSON lines, where "label": 1 is an index and "label": "1" a text'
         )
-    return {**row, "label": int(label)}
+    return {**row, "choices": choices, "label": int(label)}
 
 
-def _text_of(path: Path) -> str:
-    """Reads a file as UTF-8, UTF-16 or UTF-32, whichever its first bytes are.
-
-    Raises:
-        BadInput: It cannot be read, or is something else; the message says what it is.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(
-            f"task file '{path}' cannot be read: {error.strerror}; check the path"
-        ) from error
-    first = content[:200].lstrip()
-    for beginning, kind in _OTHER_FILES:
-        if first.startswith(beginning):
-            raise BadInput(f"task file '{path}' is {kind}")
-    try:
-        return content.decode(json.detect_encoding(content))
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"task file '{path}' is not UTF-8 text (byte {error.start} is "
-            f"{content[error.start]:#04x}): save it as UTF-8 (from Latin-1: `iconv -f latin1 -t "
-            "utf-8`)"
-        ) from error
-
-
-def _lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """Returns the objects of JSON lines with their places; blank lines are left out."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        place = f"line {number} of '{path}'"
+def _json(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    """Yields the values of JSON lines, or the entries of the only one if it is an array."""
+    decoder, blank = json.JSONDecoder(), re.compile(r"\s*")
+    values: list[tuple[str, Any]] = []
+    line, end = 1, 0
+    while (start := blank.match(text, end).end()) < len(text):  # type: ignore[union-attr]
+        line += text.count("\n", end, start)
         try:
-            content = json.loads(line)
-        except ValueError as error:
-            raise BadInput(f"{place} is not JSON: {error}; correct it") from error
-        if not isinstance(content, dict):
-            raise BadInput(f'{place} is not a JSON object: write {{"prompt": ..., "answer": ...}}')
-        yield place, content
+            value, stop = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            raise BadInput(
+                f"line {error.lineno} of '{path}' is not JSON: {error.msg}; examples are JSON "
+                "lines, a JSON array or CSV"
+            ) from error
+        values.append((f"line {line} of '{path}'", value))
+        line, end = line + text.count("\n", start, stop), stop
+    if len(values) == 1 and isinstance(array := values[0][1], list):
+        values = [(f"entry {number} of '{path}'", entry) for number, entry in enumerate(array)]
+    yield from values

@@ -20,28 +20,21 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from broca.errors import first_line
 
-_STATED = re.compile(
-    r"""^[ \t{]*(?:-[ \t]+)?["']?(?:task|group|tag)["']?[ \t]*:([ \t].*)$"""
-    r"""|^[ \t]*-[ \t]+["']?([^\s"'#]+)["']?[ \t]*(?:\#.*)?$""",
-    re.MULTILINE,
-)
+_KEY = r"""^[ \t{]*(?:-[ \t]+)?["']?(?:task|group|tag)["']?[ \t]*:"""
+_MEMBER = r"^[ \t]*-[ \t]+"
+_NAME = re.compile(rf"""{_KEY}[ \t]*["']?([\w.:/+@()-]+)""", re.MULTILINE)
 _INCLUDED = re.compile(r"^include:[ \t]*[\"']?([^\s\"'#]+)", re.MULTILINE)
-_WORD = re.compile(r"[\w.:/+@()-]+")
 
 
-BrokenFile = tuple[set[str], str]
-"""What a file that cannot be read probably defines, and the error with its place."""
-
-
-def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenFile]]:
+def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], dict[str, str]]:
     """Reads what files define, by lm-eval's rules: of two definitions, the first counts.
 
     Returns:
         lm-eval's entries of tasks, groups and tags by name, for `TaskManager.task_index`, and the
-        files that cannot be read, which lm-eval skips silently.
+        texts of the files that cannot be read, which lm-eval skips silently, with the error.
     """
     entries: dict[str, Any] = {}
-    broken: list[BrokenFile] = []
+    broken: dict[str, str] = {}
     for path in sorted(paths, key=Path.as_posix):
         if not {"__pycache__", ".ipynb_checkpoints"}.isdisjoint(path.parts):
             continue
@@ -52,12 +45,10 @@ def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenF
                 TaskIndex.process_cfg(content, path, entries)
         except Exception as error:  # noqa: BLE001  # a file may hold anything
             mark = getattr(error, "problem_mark", None)
-            fault = getattr(error, "problem", None) or first_line(error)
-            if mark is not None:
-                fault = f"line {mark.line + 1}, column {mark.column + 1}: {fault}"
+            place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+            fault = f"{place}{getattr(error, 'problem', None) or first_line(error)}"
         if fault:
-            message = f"task file '{path}' cannot be read: {fault}; correct it"
-            broken.append((_names_in(path)[0], message))
+            broken[_text(path)] = f"task file '{path}' cannot be read: {fault}; correct it"
     return entries, broken
 
 
@@ -72,44 +63,47 @@ def _misnamed(content: dict[str, Any]) -> str:
     return ""
 
 
-def _names_in(path: str | Path) -> tuple[set[str], list[str]]:
-    """Returns what a file's text may define or list, and the files that it includes."""
+def may_define(text: str, name: str) -> bool:
+    """Whether the text of a file names a task, group or tag so, or lists this name."""
+    if name not in text:
+        return False
+    stated = rf"""(?:{_KEY}.*|{_MEMBER}["']?)(?<![\w-]){re.escape(name)}(?![\w-])"""
+    return re.search(stated, text, re.MULTILINE) is not None
+
+
+def _text(path: str | Path) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return set(), []  # a folder, or not readable
-    stated = " ".join(f"{names} {member}" for names, member in _STATED.findall(text))
-    return set(_WORD.findall(stated)), _INCLUDED.findall(text)
+        return ""  # a folder, or not readable
 
 
 @cache
-def _harness_files() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Returns the files of lm-eval that state a name, and those that include a file."""
-    stating: dict[str, list[str]] = defaultdict(list)
+def _harness_files() -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Returns the texts of lm-eval's task files, and the files that include each of them."""
+    texts: dict[str, str] = {}
     including: dict[str, list[str]] = defaultdict(list)
     for folder, _, names in os.walk(Path(lm_eval.tasks.__file__).parent):
         for name in names:
             if name.endswith(("yaml", "yml")) or "." not in name:
-                path = f"{folder}{os.sep}{name}"
-                words, includes = _names_in(path)
-                for word in words:
-                    stating[word].append(path)
-                for included in includes:
+                path = os.path.join(folder, name)
+                texts[path] = _text(path)
+                for included in _INCLUDED.findall(texts[path]):
                     including[os.path.normpath(os.path.join(folder, included))].append(path)
-    return dict(stating), dict(including)
+    return texts, dict(including)
 
 
 def harness_names() -> list[str]:
     """Returns what may be a name in lm-eval, to propose one for a name that is not."""
-    return list(_harness_files()[0])
+    return [name for text in _harness_files()[0].values() for name in _NAME.findall(text)]
 
 
 @cache
 def harness_entry(name: str) -> Any:
     """Returns lm-eval's entry of one of its own names; None if it has no such name."""
-    stating, including = _harness_files()
-    waiting, found = list(stating.get(name, ())), set[str]()
+    texts, including = _harness_files()
+    waiting = [path for path, text in texts.items() if may_define(text, name)]
+    found = set[str]()
     while waiting:
         path = waiting.pop()
         if path not in found:
@@ -132,12 +126,10 @@ class TaskEntries(UserDict[str, Any]):
 
     def __contains__(self, name: object) -> bool:
         """Whether a name has an entry."""
-        if name not in self.data and (entry := self._find(str(name))) is not None:
-            self.data[str(name)] = entry
-        return name in self.data
+        return self._find(str(name)) is not None
 
-    def __missing__(self, name: str) -> Any:
-        """Looks an entry up."""
-        if name in self:
-            return self.data[name]
-        raise KeyError(name)
+    def __getitem__(self, name: str) -> Any:
+        """Returns the entry of a name."""
+        if (entry := self._find(name)) is None:
+            raise KeyError(name)
+        return entry

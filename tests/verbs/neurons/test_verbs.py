@@ -145,7 +145,7 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
         ("locate", {"task": "data:none", "fields": "x"}, "`fields`"),
         ("cross", {"tasks": "capitals"}, "two data sets"),
         ("cross", {"action": "freeze"}, "`action`"),
-        ("decouple", {"pairs": "nowhere.jsonl"}, "`pairs`"),
+        ("decouple", {"pairs": "nowhere.jsonl"}, "'nowhere.jsonl' cannot be read"),
         ("enhance", {"task": "capitals", "lr": 0}, "`lr`"),
         ("enhance", {"task": "capitals", "without": "x"}, "`without`"),
         ("erase", {"task": "capitals", "methods": "x"}, "`method` 'x'"),

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from markupsafe import Markup
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, require_known
 from broca.results.base import Interval
 from broca.results.pages.drawing import (
     FONT,
@@ -170,10 +170,7 @@ class Figure:
         path = Path(path)
         form = path.suffix.removeprefix(".")
         for name, value, known in (("width", width, PIXELS), ("format", form, get_args(Format))):
-            if value not in known:
-                raise BadInput(
-                    f"`{name}` '{value}' is unknown{nearest(value, known)}: use {', '.join(known)}"
-                )
+            require_known(f"`{name}`", value, known, error=BadInput)
         scale = 72 * INCHES[width] / PIXELS[width]
         date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
         try:
