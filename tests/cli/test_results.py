@@ -74,8 +74,8 @@ def test_only_the_result_is_on_stdout(finished_command):
 @pytest.mark.parametrize(
     ("words", "method", "options"),
     [
-        ("--method cs-stratified --option contrast=false --option sparsity=.25 --option masks=200",
-         "cs-stratified", {"contrast": False, "sparsity": 0.25, "masks": 200}),
+        ("--method cs-stratified --option contrast=false --option sparsity=.2 --option resamples=9",
+         "cs-stratified", {"contrast": False, "sparsity": 0.2, "resamples": 9}),
         ("--method cs-bernoulli --tune --rows 700", "cs-tuned", {"design": "bernoulli"}),
     ],
 )  # fmt: skip
