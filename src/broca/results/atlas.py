@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -437,7 +436,7 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
     return {table.name: table for table in tables}
 
 
-def views_of(atlas: Atlas) -> str:
+def views_of(atlas: Atlas) -> list[dict[str, Any]]:
     """Returns the views of the picture: the mean and every task, as steps of colour."""
     span, means = _span(atlas), _means(atlas)
     views: list[dict[str, Any]] = []
@@ -451,7 +450,7 @@ def views_of(atlas: Atlas) -> str:
         views.append({"name": task.name, "steps": _steps(row, span), "framed": framed})
     if views:
         views[0]["names"] = atlas.components
-    return json.dumps(views)
+    return views
 
 
 def _selected(atlas: Atlas) -> dict[str, None]:

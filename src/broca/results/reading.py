@@ -117,7 +117,7 @@ def render_index(entries: Sequence[dict[str, Any]], notes: Sequence[str] = ()) -
         entries: The lines, which `entry_of` returned.
         notes: Notes for the reader, such as files that could not be read.
     """
-    return filled("index", entries=entries, notes=notes, data=json.dumps(entries))
+    return filled("index", entries=entries, notes=notes)
 
 
 def _of_set(verification: Verification) -> dict[str, Any]:
