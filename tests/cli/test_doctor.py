@@ -27,10 +27,10 @@ def test_every_check_is_a_line_and_what_mends_it_another(checks):
     done = broca("doctor", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
+        "broca can run here; features marked -- are optional.",
         "ok  torch      2.13.0",
         "--  isolation  kernel",
         "               -> apt install bubblewrap",
-        "broca can run here; features marked -- are optional.",
     ]
 
 

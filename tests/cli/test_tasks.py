@@ -47,10 +47,10 @@ def test_paper_tasks_are_listed_with_their_metrics():
 
 
 def test_groups_of_a_folder_are_listed(tmp_path):
-    """Tasks and groups of `--include-path` are listed with their folder."""
+    """Tasks and groups of `--include-path` are listed."""
     (tmp_path / "one.yaml").write_text("task: one\ndataset_path: json\ntag: marked\n")
     (tmp_path / "all.yaml").write_text("group: all\ntask: [one]\n")
     lines = broca("tasks", "--include-path", tmp_path).stdout.splitlines()
-    assert f"one (from {tmp_path})" in lines
-    assert f"all (group from {tmp_path})" in lines
-    assert f"marked (group from {tmp_path})" in lines
+    assert "one (of the folder)" in lines
+    assert "all (group of the folder)" in lines
+    assert "marked (group of the folder)" in lines

@@ -13,7 +13,6 @@ from broca.results.atlas import AtlasTask, Selection
 from broca.results.base import Interval, ModelInfo
 from broca.results.localization import (
     AdditivityInfo,
-    AnswerInfo,
     Interaction,
     RankedComponent,
     Repeat,
@@ -399,21 +398,18 @@ def entry(result):
 
 
 def test_an_index_states_what_each_result_found():
-    """A run has its verdict, drop and rows; one that found nothing has no drop."""
+    """A run has its headline and drop; one that found nothing has no drop."""
     line = entry(samples.make_result())
-    assert (line["model"], line["task"], line["verdict"]) == ("toy", "adding", "not verified")
-    assert (line["specific"], line["rows"]) == (pytest.approx(0.95), 20900)
+    assert (line["model"], line["task"]) == ("toy", "adding")
+    assert (line["specific"], line["selected"]) == (pytest.approx(0.95), ("L1H2", "L0H0"))
+    assert line["scores"] == {"adding": (0.975, 0.015), "sorting": (1.0, 0.99)}
+    assert line["finding"] == f"{samples.make_result().headline}."
     nothing = entry(samples.make_result(selected=(), abstained=True, reason="no harm"))
-    assert (nothing["verdict"], nothing["specific"], nothing["scores"]) == (
-        "nothing found", None, {},
-    )  # fmt: skip
-    unsure = AnswerInfo("not enough rows", 0.2)
-    line = entry(samples.make_result(selected=(), abstained=True, reason="why", answer=unsure))
-    assert line["verdict"] == "not enough rows"
+    assert (nothing["specific"], nothing["scores"]) == (None, {})
     for make in (samples.make_atlas, samples.make_stress, samples.make_neurons, samples.make_refit):
         line = entry(make())
         assert (line["specific"], line["kind"]) == (None, make().kind)
-        assert line["task"]
+        assert line["finding"] == make().summary()[0]
     html = render_index(
         [entry_of(samples.make_result(), name=EVIL, page=f'x"{EVIL}', date="")], [EVIL]
     )

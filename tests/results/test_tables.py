@@ -3,6 +3,7 @@
 import pytest
 
 from broca.results.base import Interval
+from broca.results.files import plain
 from broca.results.pages.neurons import tables_from
 from broca.results.pages.tables import SHOWN, Column, Table, fixed, interval, p_value, points
 
@@ -64,7 +65,7 @@ def test_records_within_records_become_tables():
     assert first.rows == ((1, 0.5),)
     assert [row[-1] for row in second.rows] == [1, 2]
     record = {"drop": Interval(0.5, 0.25, 1), "share": 0.00015, "name": "cnl", "losses": (1.5, 2)}
-    (table,) = tables_from([record, {"name": "kn", "sure": True}], "Drops")
+    (table,) = tables_from(plain([record, {"name": "kn", "sure": True}]), "Drops")
     assert table.lines == [
         ["0.500 [0.250, 1.000]", "0.00015", "cnl", "1.5, 2", ""], ["", "", "kn", "", "yes"],
     ]  # fmt: skip

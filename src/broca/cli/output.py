@@ -87,7 +87,7 @@ def show(result: Result, path: Path | None, *, json: bool) -> None:
     screen = console()
     for part in result.terminal():
         if isinstance(part, str):
-            screen.print(part, markup=False)
+            screen.print(part, markup=False, soft_wrap=True)
         else:
             print_table(screen, part)
     if path is not None:

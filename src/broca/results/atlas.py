@@ -287,6 +287,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     def terminal(self) -> Iterator[str | Table]:
         """Yields what each task needs, what all tasks need, and the cost."""
         tables = atlas_tables(self)
+        yield f"{self.headline}."
         yield tables["tasks"].pick("task|capability|intact|variance explained")
         yield tables["selections"]
         yield tables["universal"].pick("component|mean effect|tasks hurt")
@@ -300,17 +301,9 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         )
         yield from (f"note: {note}" for note in self.notes)
         yield "This is a screen of single heads; `broca localize` tests a task's set jointly."
-        yield f"{self.cost.rows:,} rows in {self.cost.wall_s:.1f} s"
-
-    def summary(self) -> tuple[str, ...]:
-        """Returns the universal components and the size of the measurement."""
-        needed = sum(bool(line.components) for line in self.selections)
-        universal = joined_names(tuple(component.name for component in self.universal))
-        return (
-            f"{needed} of {len(self.tasks)} tasks need components beyond the others; "
-            f"universal: {universal or 'none'}",
-            f"{self.model.name}: {len(self.components)} {self.kinds}, {self.masks:,} masks, "
-            f"{self.cost.rows:,} rows, seed {self.seed}",
+        yield (
+            f"{len(self.components)} {self.kinds}, {self.masks:,} masks, seed {self.seed}: "
+            f"{self.cost.rows:,} rows in {self.cost.wall_s:.1f} s"
         )
 
     def records(self) -> list[dict[str, Any]]:
