@@ -140,7 +140,7 @@ def test_numbers_out_of_range_are_refused(reference, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rows": 599}, "`rows` 599 is too few for pooled: it needs 600"),
+        ({"rows": 599}, "`rows` 599 is too few: the method needs 600"),
         ({"options": {"least": 2.0}}, "drops from 0 to 1"),
         ({"method": "cs-fresh", "options": {"sparsity": 2}}, "between 0 and 1"),
         ({"method": "greedy", "rows": 20}, "`rows` 20 is too few"),

@@ -27,7 +27,6 @@ class Method:
         measures: The masks that it measures, for the help and the docs.
         answers: The question that it answers, for the help and the docs.
         rows: Its number of rows without a budget, for the docs.
-        usual_rows: Returns about that number for a problem.
         make: Makes its `Strategy` from options.
         source: Source of the method; empty for broca's own methods.
         response: Default response of its rows; `accuracy` is the task's own metric.
@@ -43,7 +42,6 @@ class Method:
     measures: str
     answers: str
     rows: str
-    usual_rows: Callable[[Problem], int]
     make: Callable[..., Strategy]
     source: str = ""
     response: Response = "accuracy"
@@ -89,8 +87,8 @@ class Method:
         alone = self.make(**{name: options[name] for name in options if name != "contrast"})
         return Contrasted(alone, options["contrast"]) if options["contrast"] != 0 else alone
 
-    def require(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
-        """Refuses a problem that `search` would refuse, without measuring or drawing anything.
+    def most_rows(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> int:
+        """Returns the largest number of rows that a search may measure, without measuring anything.
 
         Before it is known which items have a margin, assume that all have one.
 
@@ -105,16 +103,16 @@ class Method:
                 "set `response` to probability or margin, or use a method without them, such as "
                 "cs-stratified"
             )
-        strategy.require(problem)
-        return strategy
+        return strategy.most_rows(problem)
 
     def search(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Search[Ranking]:
         """Returns the search for the solution of a problem.
 
         Raises:
-            BadInput: As in `require`.
+            BadInput: As in `most_rows`.
         """
-        return self.require(problem, options).generate(problem)
+        self.most_rows(problem, options)
+        return self.strategy(options).generate(problem)
 
 
 @dataclass(frozen=True)
@@ -142,14 +140,15 @@ class Contrasted:
         if not isinstance(self.weight, (int, float)) or not 0 <= self.weight < float("inf"):
             raise BadInput(f"contrast must be 0 or more, not {self.weight!r}")
 
-    def require(self, problem: Problem) -> object:
-        """Refuses a problem that the method refuses with the remaining rows."""
+    def most_rows(self, problem: Problem) -> int:
+        """Returns twice the rows of the method, and those of the partners' intact responses."""
         if not problem.others:
             raise BadInput(
                 "`contrast` weighs the losses of other tasks, and there are none: name some in "
                 "`others`, or leave `contrast` out"
             )
-        return self.strategy.require(self._alone(problem))
+        alone = self.strategy.most_rows(self._alone(problem))
+        return 2 * alone + len(problem.items) + len(problem.confirm)
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Runs the method on responses from which the partners' losses are subtracted."""

@@ -8,13 +8,10 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broca.searches.pilot import Bools, Floats
+from broca.measurement import Bools, Floats, Ints
 from broca.searches.pooled.measurer import ItemUse, Losses
 from broca.searches.pooled.posterior import Evidence, Posterior
-
-Columns = NDArray[np.intp]
 
 _ENOUGH = 3
 """Minimum number of rows of a set whose mean loss contributes to the spread of deviations."""
@@ -33,11 +30,11 @@ class Features:
             masks and large masks, which lose less than the sum of their effects.
     """
 
-    columns: Columns
-    short: Columns
+    columns: Ints
+    short: Ints
 
     @cached_property
-    def pairs(self) -> tuple[Columns, Columns]:
+    def pairs(self) -> tuple[Ints, Ints]:
         """First and second members of the pairs, as positions in the short list."""
         first, second = np.triu_indices(len(self.short), 1)
         return first, second
@@ -54,7 +51,7 @@ class Features:
         ).astype(float)
 
     @property
-    def kinds(self) -> Columns:
+    def kinds(self) -> Ints:
         """The kind of each coefficient: effect 0, interaction 1, mean interaction 2."""
         return np.repeat(np.arange(3), [len(self.columns), len(self.pairs[0]), 1])
 
@@ -199,7 +196,7 @@ class Beliefs:
             evidence.append(summed)
         return evidence
 
-    def alone(self, columns: Columns) -> Bools:
+    def alone(self, columns: Ints) -> Bools:
         """Returns the sets of one component each, `(columns, components)`."""
         return np.asarray(columns[:, None] == np.arange(self.components))
 

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
-from broca.measurement import Plan, Response
-from broca.searches.pilot import Bools, Floats
+from broca.measurement import Bools, Floats, Ints, Plan, Response
 from broca.searches.problem import OtherTask, Problem, Search
 
-Items = NDArray[np.intp]
 ItemUse = Literal["items", "confirm"]
 """Items for the search, or items for its decisions."""
 
@@ -30,7 +27,7 @@ class Losses:
 
     masks: Bools
     losses: Floats
-    items: Items
+    items: Ints
 
     def joined(self, later: Losses) -> Losses:
         """Returns these rows and later ones."""
@@ -54,7 +51,7 @@ class SetDrops:
 
     task: Floats
     specific: Floats
-    items: Items
+    items: Ints
 
     def harmful(self, least: float) -> Bools:
         """Whether each set does specific harm of at least `least`, `(sets,)`."""
@@ -237,17 +234,17 @@ class LossMeasurer:
             self._add("others", "confirm", rows, others.ravel(), met)
         return SetDrops(task, specific, drawn[:items])
 
-    def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Items) -> None:
+    def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Ints) -> None:
         new, before = Losses(masks, losses, items), self.losses.get((target, part))
         self.losses[target, part] = new if before is None else before.joined(new)
 
-    def _ask(self, masks: Bools, index: Items, items: Items, part: ItemUse) -> Search[Floats]:
+    def _ask(self, masks: Bools, index: Ints, items: Ints, part: ItemUse) -> Search[Floats]:
         response: Response | None = self.response if part == "items" else "accuracy"
         plan = Plan(masks, index, items, response=response)
         self.rows += len(plan)
         return (yield plan).responses
 
-    def _next_items(self, names: list[str], pool: str) -> Items:
+    def _next_items(self, names: list[str], pool: str) -> Ints:
         """Returns the next item of each named task; all items of a task are equally frequent."""
         items = []
         for name in names:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broca.searches.pilot import Floats
+from broca.measurement import Floats, Ints
 
 _CHAINS = 32
 """Number of parallel chains."""
@@ -46,7 +45,7 @@ class Evidence:
     design_effect: float
 
     @classmethod
-    def of(cls, described: Floats, responses: Floats, items: NDArray[np.intp], mains: int) -> Self:
+    def of(cls, described: Floats, responses: Floats, items: Ints, mains: int) -> Self:
         """Computes the statistics of rows.
 
         Args:
@@ -100,7 +99,7 @@ class Posterior:
         others: Draws of those of the others' mean loss; 0 without other tasks.
     """
 
-    def __init__(self, kinds: NDArray[np.intp]) -> None:
+    def __init__(self, kinds: Ints) -> None:
         self._beyond, self._shared = _Chains(kinds), _Chains(kinds)
         self._task_noise, self._others_noise = _Noise(), _Noise()
         self.task = self.others = np.zeros((0, len(kinds)))
@@ -179,7 +178,7 @@ class _Chains:
             chains.
     """
 
-    def __init__(self, kinds: NDArray[np.intp]) -> None:
+    def __init__(self, kinds: Ints) -> None:
         self._kinds = kinds
         self.last = np.zeros((len(kinds), _CHAINS))
         number = int(kinds.max()) + 1
@@ -220,7 +219,7 @@ class _Chains:
         self.last = last
         self._draw_weights(part, rng)
 
-    def _draw_weights(self, part: NDArray[np.intp], rng: np.random.Generator) -> None:
+    def _draw_weights(self, part: Ints, rng: np.random.Generator) -> None:
         """Draws, for each kind, the frequency of no effect and of each width."""
         for kind in range(self._weights.shape[1]):
             parts = part[self._kinds == kind]
