@@ -229,9 +229,7 @@ class Tuned:
         sets = [columns for columns in dict.fromkeys(selections.values()) if columns]
         scores: dict[tuple[int, ...], float] = {(): intact}
         if sets:
-            together = np.zeros((len(sets), components), dtype=bool)
-            for mask, columns in zip(together, sets, strict=True):
-                mask[list(columns)] = True
+            together = designs.of_sets(sets, components)
             means = (yield Plan.crossed(together, items)).mask_means()
             scores |= dict(zip(sets, means, strict=True))
         # of equally harmful settings the last is used: it has the most and the largest masks

@@ -11,7 +11,7 @@ import numpy as np
 
 from broca.measurement import Bools, Floats, Ints
 from broca.searches.pooled.measurer import ItemUse, Losses
-from broca.searches.pooled.posterior import Evidence, Posterior
+from broca.searches.pooled.posterior import RowSums, Posterior
 
 _ENOUGH = 3
 """Minimum number of rows of a set whose mean loss contributes to the spread of deviations."""
@@ -150,7 +150,7 @@ class Beliefs:
         self.losses, self.components, self.k = losses, components, k
         self.cost, self.weight, self.rng = cost, weight, rng
         self.deviations = Deviations()
-        self._summed: dict[tuple[str, ItemUse], Evidence] = {}
+        self._summed: dict[tuple[str, ItemUse], RowSums] = {}
 
     def describe(self, features: Features) -> None:
         """Fits the model with these features to all rows so far.
@@ -181,7 +181,7 @@ class Beliefs:
 
     def _evidence(
         self, target: str, parts: tuple[ItemUse, ...] = ("items", "confirm")
-    ) -> list[Evidence]:
+    ) -> list[RowSums]:
         """Returns the evidence of a target's rows, for each part of the items that has rows."""
         evidence = []
         for part in parts:
@@ -191,7 +191,7 @@ class Beliefs:
             if summed is None or summed.rows != len(rows.losses):
                 described = self.features.of(rows.masks)
                 mains = len(self.features.columns)
-                summed = Evidence.of(described, rows.losses, rows.items, mains)
+                summed = RowSums.of(described, rows.losses, rows.items, mains)
                 self._summed[target, part] = summed
             evidence.append(summed)
         return evidence

@@ -26,7 +26,7 @@ _PRIOR = np.array([2.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RowSums:
     """The sufficient statistics of rows with equal noise.
 
     Attributes:
@@ -109,12 +109,12 @@ class Posterior:
         """Standard deviation of a row of the task in each group, `(groups,)`."""
         return self._task_noise.deviations
 
-    def fit(self, task: list[Evidence], others: list[Evidence], rng: np.random.Generator) -> None:
+    def fit(self, task: list[RowSums], others: list[RowSums], rng: np.random.Generator) -> None:
         """Draws coefficients given the evidence, starting at the last draws.
 
         Args:
-            task: Evidence of each group of rows of the task.
-            others: Evidence of each group of rows of the others; empty without other tasks.
+            task: RowSums of each group of rows of the task.
+            others: RowSums of each group of rows of the others; empty without other tasks.
             rng: Generator of the draws.
         """
         import scipy.linalg.blas  # noqa: F401  # only libraries that are loaded are limited
@@ -148,7 +148,7 @@ class _Noise:
     def __init__(self) -> None:
         self.deviations = np.zeros(0)
 
-    def weigh(self, evidence: list[Evidence]) -> tuple[Floats, Floats]:
+    def weigh(self, evidence: list[RowSums]) -> tuple[Floats, Floats]:
         """Sums the evidence of all groups, weighted by precision: products and moments."""
         if len(self.deviations) != len(evidence):
             spread = np.array([group.squares / group.rows for group in evidence])
@@ -158,7 +158,7 @@ class _Noise:
         gram = np.tensordot(weights, np.array([group.gram for group in evidence]), 1)
         return gram, weights @ np.array([group.moments for group in evidence])
 
-    def estimate(self, evidence: list[Evidence], coefficients: Floats) -> None:
+    def estimate(self, evidence: list[RowSums], coefficients: Floats) -> None:
         """Estimates the noise from the residuals of the chains, `(coefficients, chains)`."""
         variances = [
             np.mean([group.residual(chain) for chain in coefficients.T]) / group.rows
