@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
-from broca.searches.pooled.posterior import _PRIOR, _WIDTHS, RowSums, Posterior
+from broca.searches.pooled.posterior import _PRIOR, _WIDTHS, Posterior, RowSums
 
 
 def fitted(described, losses, items=None, *, seed=0, kinds=None, fits=1):

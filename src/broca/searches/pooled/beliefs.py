@@ -11,7 +11,7 @@ import numpy as np
 
 from broca.measurement import Bools, Floats, Ints
 from broca.searches.pooled.measurer import ItemUse, Losses
-from broca.searches.pooled.posterior import RowSums, Posterior
+from broca.searches.pooled.posterior import Posterior, RowSums
 
 _ENOUGH = 3
 """Minimum number of rows of a set whose mean loss contributes to the spread of deviations."""

@@ -113,8 +113,8 @@ class Posterior:
         """Draws coefficients given the evidence, starting at the last draws.
 
         Args:
-            task: RowSums of each group of rows of the task.
-            others: RowSums of each group of rows of the others; empty without other tasks.
+            task: Sums of each group of rows of the task.
+            others: Sums of each group of rows of the others; empty without other tasks.
             rng: Generator of the draws.
         """
         import scipy.linalg.blas  # noqa: F401  # only libraries that are loaded are limited
