@@ -7,12 +7,12 @@ import pytest
 
 PROGRAM = """
 from broca.recovery import RECOVERIES, make_recovery
-from broca.searches import METHODS, Problem, make_search, run
+from broca.searches import METHODS, Problem, run
 import numpy as np
 from broca.testing import planted_problem
 planted = planted_problem(components=20, seed=0)
 print(list(METHODS)[-1], list(RECOVERIES)[-1], METHODS["their-method"].help)
-search = make_search("their-method", Problem(20, np.arange(4), 2, None, 0), column=3)
+search = METHODS["their-method"].search(Problem(20, np.arange(4), 2, None, 0), {"column": 3})
 fitted = make_recovery("their-recovery").fit([[0], [1]], [1, 0])
 print(run(search, planted.run).selected, fitted.coef_)
 """

@@ -1,25 +1,13 @@
-"""`broca localize`: `--recovery`, `--tune`, `--option` and the printed result."""
+"""`broca localize`: `--option` and the printed result."""
 
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from results.samples import make_result
 
-from broca.cli.find import _tuned, settings_from
+from broca.cli.find import settings_from
 from broca.cli.output import show
-from broca.errors import BadInput
 from broca.results.verification import Verdict
-
-
-def test_tune_keeps_the_design_of_the_method():
-    """`--tune` selects `cs-tuned` with the method's design; other methods are refused."""
-    settings = {}
-    assert _tuned("cs-bernoulli", settings) == "cs-tuned"
-    assert settings == {"design": "bernoulli"}
-    assert _tuned("cs-tuned", {}) == "cs-tuned"
-    with pytest.raises(BadInput, match="`tune`: method 'greedy'"):
-        _tuned("greedy", {})
 
 
 def test_options_are_read_as_what_they_are():

@@ -121,7 +121,7 @@ def search(
     )  # fmt: skip
     run.stages.enter(stage or f"searching ({method})")
     found = run.search(
-        searches.make_search(method, problem, **options.options),
+        record.search(problem, options.options),
         method=method, problem=problem, response=referenced.response, options=options.options,
     )  # fmt: skip
     return Searched(referenced, problem, found)

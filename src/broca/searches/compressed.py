@@ -260,14 +260,12 @@ BERNOULLI = Method(
     answers="which heads matter together with other ablated heads",
     rows="200 masks x items",
     source="Bair et al., arXiv 2603.03335",
-    tuning={"design": "bernoulli"},
 )  # fmt: skip
 STRATIFIED = replace(
     BERNOULLI,
     name="cs-stratified",
     measures="random groups that ablate every head equally often, then a Lasso",
     make=partial(CompressedSensing, design=designs.stratified),
-    tuning={"design": "stratified"},
 )
 TUNED = Method(
     name="cs-tuned", make=Tuned,
@@ -275,5 +273,4 @@ TUNED = Method(
     answers="which heads matter together with other ablated heads, at the best setting",
     rows="about 1,600 masks x items",
     source="the search over settings of Bair et al., arXiv 2603.03335",
-    tuning={},
 )  # fmt: skip

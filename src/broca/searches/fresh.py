@@ -104,7 +104,6 @@ class FreshMasks:
         masks = np.vstack([piloted[size], masks])
         changes = np.concatenate([-lost[size].mean(axis=1), means])
         options = {
-            "rows": budget,
             "items": len(items),
             "sparsity": size / components,
             "items_per_mask": per_mask,

@@ -33,7 +33,6 @@ class Method:
         needs_gradients: Whether it needs gradients of the response.
         measures_others: Whether it measures the other tasks too, to find the components that only
             the task needs.
-        tuning: Options with which `cs-tuned` tries settings of this method; None if it has none.
         one_mask_size: Whether a regression uses only masks of the most frequent size; the others
             come from a pilot, which also tries sizes that destroy the task.
     """
@@ -47,7 +46,6 @@ class Method:
     response: Response = "accuracy"
     needs_gradients: bool = False
     measures_others: bool = False
-    tuning: Mapping[str, Any] | None = None
     one_mask_size: bool = False
 
     @property
@@ -156,7 +154,6 @@ class Contrasted:
         intact: dict[tuple[Response | None, int], float] = {}
         search = self.strategy.generate(self._alone(problem))
         measurement: Any = None
-        rows = 0
         while True:
             try:
                 plan = search.send(measurement)
@@ -176,7 +173,6 @@ class Contrasted:
                 item_index=np.concatenate([plan.item_index, np.array(paired, dtype=np.intp)]),
             )
             measured = yield joint
-            rows += len(unknown) + joint.cost
             responses, of_partners = np.split(measured.responses, 2)
             level = np.array([intact[plan.response, item] for item in paired])
             beyond = responses + self.weight * (level - of_partners)
@@ -185,10 +181,7 @@ class Contrasted:
                 first, second = np.split(measured.gradients, 2)
                 gradients = first - np.float32(self.weight) * second
             measurement = Measurement(plan, beyond, gradients)
-        options = {**ranking.options, "contrast": float(self.weight)}
-        if "rows" in options:
-            options["rows"] = rows
-        return replace(ranking, options=options)
+        return replace(ranking, options={**ranking.options, "contrast": float(self.weight)})
 
     def _alone(self, problem: Problem) -> Problem:
         """Returns the problem of the method: only the task, and its share of the rows."""

@@ -77,7 +77,7 @@ class Thompson:
             belief.mean,
             harmful(belief.mean, intervals, problem.k),
             "no component is harmful with a posterior probability of 95 %",
-            {"rows": budget, "group": group, "rounds": self.rounds},
+            {"group": group, "rounds": self.rounds},
             intervals=intervals,
         )
 

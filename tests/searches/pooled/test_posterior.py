@@ -104,15 +104,6 @@ def test_rows_that_repeat_an_item_count_for_less():
     assert unsure.mean() > 2 * sure.mean()
 
 
-def test_same_seed_same_draws():
-    """Draws of the same seed are identical."""
-    rng = np.random.default_rng(6)
-    described = (rng.random((200, 8)) < 0.3).astype(float)
-    losses = 0.2 * described[:, 1] + rng.normal(0, 0.2, 200)
-    first, second = (fitted(described, losses, seed=9)[0].task for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
 def paired(task, others, *, rows=1200, share=0.2, noise=0.3, seed=0):
     """Returns the posterior after rows of a task, and of others for the first part of the masks."""
     rng = np.random.default_rng(seed)

@@ -150,7 +150,6 @@ class Beliefs:
         self.losses, self.components, self.k = losses, components, k
         self.cost, self.weight, self.rng = cost, weight, rng
         self.deviations = Deviations()
-        self._summed: dict[tuple[str, ItemUse], RowSums] = {}
 
     def describe(self, features: Features) -> None:
         """Fits the model with these features to all rows so far.
@@ -159,13 +158,13 @@ class Beliefs:
             features: The new features of masks.
         """
         self.features = features
-        self._summed.clear()
         self.posterior = Posterior(features.kinds)
         self.fit()
 
     def fit(self) -> None:
         """Fits the model to all rows so far."""
-        self.posterior.fit(self._evidence("task"), self._evidence("others"), self.rng)
+        task, others = (self._sums(target, "items", "confirm") for target in ("task", "others"))
+        self.posterior.fit(task, others, self.rng)
         decisive = self.losses.get(("task", "confirm"))
         if decisive is not None:
             self.deviations = Deviations.of(
@@ -179,22 +178,14 @@ class Beliefs:
         """Draws of the coefficients of the worth: the task's minus the others' weighted loss."""
         return self.posterior.task - self.weight * self.posterior.others
 
-    def _evidence(
-        self, target: str, parts: tuple[ItemUse, ...] = ("items", "confirm")
-    ) -> list[RowSums]:
-        """Returns the evidence of a target's rows, for each part of the items that has rows."""
-        evidence = []
-        for part in parts:
-            rows, summed = self.losses.get((target, part)), self._summed.get((target, part))
-            if rows is None:
-                continue
-            if summed is None or summed.rows != len(rows.losses):
-                described = self.features.of(rows.masks)
-                mains = len(self.features.columns)
-                summed = RowSums.of(described, rows.losses, rows.items, mains)
-                self._summed[target, part] = summed
-            evidence.append(summed)
-        return evidence
+    def _sums(self, target: str, *parts: ItemUse) -> list[RowSums]:
+        """Returns the sums of a target's rows, for each part of the items that has rows."""
+        mains = len(self.features.columns)
+        rows = [self.losses[target, part] for part in parts if (target, part) in self.losses]
+        return [
+            RowSums.of(self.features.of(some.masks), some.losses, some.items, mains)
+            for some in rows
+        ]
 
     def alone(self, columns: Ints) -> Bools:
         """Returns the sets of one component each, `(columns, components)`."""
@@ -210,10 +201,10 @@ class Beliefs:
         described = self.features.of(self.alone(self.features.columns))
         drawn = []
         for target in ("task", "others"):
-            evidence = self._evidence(target, ("items",))
-            if evidence:
+            rows = self._sums(target, "items")
+            if rows:
                 posterior = Posterior(self.features.kinds)
-                posterior.fit(evidence, [], self.rng)
+                posterior.fit(rows, [], self.rng)
                 drawn.append(posterior.task @ described.T)
         return np.vstack([drawn[0], *(drawn[0] - self.weight * others for others in drawn[1:])])
 
@@ -249,7 +240,7 @@ class Beliefs:
         Errors decrease with the root of the rows, so that rows are divided in proportion to the
         standard errors; the ratio is at least a tenth and at most one.
         """
-        if not self._evidence("others"):
+        if ("others", "items") not in self.losses:
             return 0.0
         best = self.features.of(self.best(self.beyond.mean(axis=0), self._start())[None])
         draws = (self.posterior.task, self.posterior.others)

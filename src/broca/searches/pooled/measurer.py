@@ -121,6 +121,7 @@ class LossMeasurer:
         losses: The measured rows, of `task` or of `others`, on each part of the items. The rows of
             a part have the same noise: those of `items` measure `response`, those of `confirm` the
             tasks' own metrics.
+        intact: The intact model's responses to items of each part that was measured.
         rng: Generator of all random draws.
         response: Response of the screen; None for the task's own metric.
     """
@@ -131,7 +132,7 @@ class LossMeasurer:
         self.losses: dict[tuple[str, ItemUse], Losses] = {}
         self.rng = np.random.default_rng([problem.seed, 0xF0C5])
         self.response: Response | None = "probability" if problem.continuous else None
-        self._intact: dict[str, dict[int, float]] = {}
+        self.intact: dict[str, dict[int, float]] = {}
         self._levels: dict[str, _Level] = {}
         self._queues: dict[tuple[str, str], list[int]] = {}
         self._turn = 0
@@ -150,11 +151,6 @@ class LossMeasurer:
     def intact_level(self) -> float:
         """Mean intact response of the task."""
         return self._levels[""].mean
-
-    @property
-    def knows_confirm(self) -> bool:
-        """Whether the intact model was measured on `confirm` items."""
-        return "confirm" in self._intact
 
     def measure_intact(self, part: ItemUse, rows: int) -> Search[None]:
         """Measures the intact model on items of each task, as many of the task as of all others.
@@ -175,16 +171,12 @@ class LossMeasurer:
         items = np.concatenate(list(pools.values()))
         none = designs.intact(self.problem.components)
         responses = yield from self._ask(none, np.zeros(len(items), dtype=np.intp), items, part)
-        self._intact[part] = dict(zip(items.tolist(), responses.tolist(), strict=True))
+        self.intact[part] = dict(zip(items.tolist(), responses.tolist(), strict=True))
         if part == "items":
             self._levels = {
-                name: _Level(np.array([self._intact[part][item] for item in pool.tolist()]))
+                name: _Level(np.array([self.intact[part][item] for item in pool.tolist()]))
                 for name, pool in pools.items()
             }
-
-    def drops(self, masks: Bools) -> Search[Floats]:
-        """Measures the loss of the task for every mask on one item, `(masks,)`."""
-        return self.each_on_one(masks, 0, "items")
 
     def each_on_one(self, masks: Bools, others: int, part: ItemUse) -> Search[Floats]:
         """Measures every mask on an item of the task, and the first masks on one of another task.
@@ -201,7 +193,7 @@ class LossMeasurer:
         index = np.concatenate([np.arange(len(masks)), np.arange(others)])
         items = self._next_items(names, "items" if part == "items" else "confirmed")
         responses = yield from self._ask(masks, index, items, part)
-        expected = np.array([self._intact[part][item] for item in items.tolist()])
+        expected = np.array([self.intact[part][item] for item in items.tolist()])
         if part == "items":
             tasks = np.array(names)
             for name in dict.fromkeys(names):

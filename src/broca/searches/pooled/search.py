@@ -130,17 +130,11 @@ class Outcome:
             return ""
         if self.answer.says == "nothing":
             return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {best}"
-        needed = f"; more than {_FAR} times as many would"
-        if self.answer.rows_needed is not None:
-            needed = f"; about {self.answer.rows_needed:,} rows would"
-        elif self.answer.bound is None:
-            needed = ""
         if self.answer.bound is None:
-            best += (
-                f", but large masks cost up to {self.joint:.2f} more than their components alone, "
-                "so that a set may cost nothing in part"
-            )
-        return f"not enough rows to tell: {best}{needed}"
+            best += f", but large masks cost up to {self.joint:.2f} more than their parts"
+        if self.answer.rows_needed is not None:
+            best += f"; about {self.answer.rows_needed:,} rows would do"
+        return f"not enough rows to tell: {best}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +176,7 @@ class Pooled:
         measurer = LossMeasurer(problem, budget, self.contrast)
         yield from measurer.measure_intact("items", budget // 20)
         _, lost = yield from pilot(
-            measurer.drops,
+            lambda masks: measurer.each_on_one(masks, 0, "items"),
             problem.components,
             masks=min(MOST_MASKS, max(1, budget // 100)),
             rng=measurer.rng,
@@ -230,7 +224,7 @@ class _Search:
     def spend(self, rows: int) -> Search[Outcome]:
         """Spends rows on a screen, on rounds and on the decision."""
         measurer, before = self._measurer, self._measurer.rows
-        if not measurer.knows_confirm:
+        if "confirm" not in measurer.intact:
             yield from measurer.measure_intact("confirm", rows // 20)
         rows -= measurer.rows - before
         yield from self._screen(int(_SCREEN * rows))
@@ -286,7 +280,7 @@ class _Search:
         measurer, beliefs = self._measurer, self._beliefs
         rounds = min(_NUMBER, max(1, rows // _ROUND))
         for _ in range(rounds):
-            share = beliefs.doubt_of_others() if measurer.problem.others else 0.0
+            share = beliefs.doubt_of_others()
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
             empty = ~sets.any(axis=1)  # an empty set gives no evidence
