@@ -27,7 +27,7 @@ from broca.engine.batches import (
 )
 from broca.engine.reader import Store
 from broca.errors import BadInput, first_line
-from broca.models.caches import is_plain, join, select_rows, trim_left
+from broca.models.caches import is_plain, join, trim_left
 from broca.tasks.items import Generation
 
 LEAVE_SHARE = 1 / 8
@@ -58,7 +58,7 @@ class _Running:
         """Keeps the rows that still generate, and the positions at which one has a token."""
         rows = [row for row, lives in enumerate(self.alive) if lives]
         index = torch.tensor(rows, device=self.attention.device)
-        select_rows(self.cache, index)
+        self.cache.reorder_cache(index)
         self.gates.select(index)
         self.attention, self.newest = self.attention[index], self.newest[index]
         self.work = [self.work[row] for row in rows]

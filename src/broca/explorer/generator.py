@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from broca.engine.stop_rule import eos_tokens
 from broca.models import GatedModel
-from broca.models.caches import is_plain, join, left_padded, select_rows, trim_left
+from broca.models.caches import is_plain, join, left_padded, trim_left
 
 LIKELY = 6
 """Number of likeliest next tokens that are sent with every token."""
@@ -82,7 +82,7 @@ class _Batch:
     def keep(self, places: list[int]) -> None:
         """Keeps some rows, and the positions at which one of them has a token."""
         index = torch.tensor(places, device=self.attention.device)
-        select_rows(self.cache, index)
+        self.cache.reorder_cache(index)
         self.rows = [self.rows[place] for place in places]
         self.gates, self.attention = self.gates[index], self.attention[index]
         self.logits = self.logits[index]

@@ -24,7 +24,6 @@ from broca.models.caches import (
     continuations,
     join,
     left_padded,
-    select_rows,
     trim_left,
 )
 from broca.models.caches import is_plain as is_plain_cache
@@ -349,7 +348,7 @@ class _Test:
                     rows = [rows[at] for at in stay]
                     if stay:
                         index = torch.tensor(stay, device=attention.device)
-                        select_rows(cache, index)
+                        cache.reorder_cache(index)
                         attention = attention[index]
                         if joined is not None:
                             attention = trim_left(cache, attention)
