@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -60,20 +60,20 @@ class Origin:
         revision: Commit on the hub.
         dtype: Number format of the loaded model.
         device: Device of the loaded model.
-        copied: Copies a model in memory.
+        module: A model in memory, of which copies are loaded.
     """
 
     location: str | None
     revision: str | None
     dtype: str
     device: torch.device
-    copied: Callable[[], Any] | None = None
+    module: Any = None
 
     @classmethod
     def of(cls, model: GatedModel) -> Origin:
         """Returns the source of a model."""
         if model.source is None:
-            return cls(None, None, model.dtype, model.device, lambda: copy.deepcopy(model.model))
+            return cls(None, None, model.dtype, model.device, model.model)
         # the commit is that of the base; a folder or repository with an adapter is loaded as it is
         revision = None if model.adapter else model.revision
         return cls(location_of(model.source), revision, model.dtype, model.device)
@@ -82,8 +82,8 @@ class Origin:
         """Loads an export in a folder as its user does, in the base's format and on its device."""
         from transformers import AutoModelForCausalLM
 
-        if form != "weights" and self.copied is not None:
-            model = self.copied()
+        if form != "weights" and self.module is not None:
+            model = copy.deepcopy(self.module)
         else:
             place = (str(export), None) if form == "weights" else (self.location, self.revision)
             model = AutoModelForCausalLM.from_pretrained(
