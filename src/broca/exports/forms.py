@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from broca.components import NAMINGS
-from broca.errors import BadInput, UnsupportedModel
+from broca.errors import MissingExtra, UnsupportedModel
 from broca.exports.factors import Factors, factors_of, scaled_points, scaled_tensors
 from broca.exports.request import ExportRequest, Means
 from broca.models import GatedModel, adapted_matrix, adapter_in, captured, is_transposed
@@ -97,14 +97,12 @@ def require_peft() -> Any:
     """Returns the library PEFT.
 
     Raises:
-        BadInput: PEFT is not installed.
+        MissingExtra: PEFT is not installed.
     """
     try:
         import peft
     except ImportError as error:
-        raise BadInput(
-            "an adapter needs PEFT: install it with `pip install 'broca[export]'`"
-        ) from error
+        raise MissingExtra("an adapter needs PEFT: pip install 'broca[export]'") from error
     return peft
 
 
@@ -114,7 +112,7 @@ def write_adapter(
     """Writes an (IA)^3 adapter with some factors: its configuration and its vectors.
 
     Raises:
-        BadInput: PEFT is not installed.
+        MissingExtra: PEFT is not installed.
         UnsupportedModel: An adapter cannot express a factor.
     """
     paths = [one.path for one in factors]
