@@ -20,7 +20,6 @@ from broca.exports.forms import (
     has_parallel_mlp,
     head_list,
     require_peft,
-    with_tensors,
     write_adapter,
     write_form,
     write_weights,
@@ -128,7 +127,9 @@ def test_mean_ablation_goes_into_the_biases(components):
     changed = changed_tensors(wrapped, components, means=means)
     with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
         reference = log_probabilities(model)
-    assert torch.allclose(log_probabilities(with_tensors(model, changed)), reference, atol=1e-4)
+    biased = copy.deepcopy(model)
+    biased.load_state_dict(changed, strict=False)
+    assert torch.allclose(log_probabilities(biased), reference, atol=1e-4)
     assert not torch.allclose(log_probabilities(model), reference, atol=1e-2)
 
 

@@ -7,7 +7,6 @@ of an attention output projection, which any library with access to a module's i
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -16,7 +15,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from broca.components import NAMINGS
 from broca.errors import MissingExtra, UnsupportedModel
@@ -193,14 +192,6 @@ def changed_tensors(
     return changed
 
 
-def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> nn.Module:
-    """Returns a copy of a model with some other parameters, around the same other weights."""
-    shared = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}
-    for name, tensor in tensors.items():
-        shared[id(model.get_parameter(name))] = nn.Parameter(tensor, requires_grad=False)
-    return copy.deepcopy(model, shared)
-
-
 def write_weights(
     model: GatedModel, tensors: Mapping[str, Tensor], folder: Path, *, base: Path | None = None
 ) -> None:
@@ -214,7 +205,8 @@ def write_weights(
     """
     shards = [file.stat().st_size for file in base.glob("*.safetensors")] if base else []
     sizes = {"max_shard_size": max(shards)} if len(shards) > 1 else {}
-    with_tensors(model.model, tensors).save_pretrained(str(folder), **sizes)  # type: ignore[operator]
+    state = {**model.model.state_dict(), **tensors}
+    model.model.save_pretrained(str(folder), state_dict=state, **sizes)  # type: ignore[operator]
     if model.tokenizer is not None:
         model.tokenizer.save_pretrained(str(folder))
 
