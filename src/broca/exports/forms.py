@@ -21,7 +21,7 @@ from broca.components import NAMINGS
 from broca.errors import MissingExtra, UnsupportedModel
 from broca.exports.factors import Factors, factors_of, scaled_points, scaled_tensors
 from broca.exports.request import ExportRequest, Means
-from broca.models import GatedModel, adapted_matrix, adapter_in, captured, is_transposed
+from broca.models import GatedModel, adapted_matrix, adapter_in, is_transposed
 from broca.results.files import write_beside
 
 VECTORS = "adapter_model.safetensors"
@@ -29,7 +29,7 @@ VECTORS = "adapter_model.safetensors"
 
 SNIPPETS = {
     name: (files("broca.exports") / "snippets" / f"{name}.txt").read_text(encoding="utf-8")
-    for name in ("hooks", "transformer_lens", "nnsight", "pyvene", "mib")
+    for name in ("hooks", "transformer_lens", "nnsight", "pyvene")
 }
 """Code that uses a list of heads, by library."""
 
@@ -87,7 +87,7 @@ def write_form(
     if request.form == "adapter":
         write_adapter(factors_of(model, names, scale), folder, base=base, revision=revision)
     else:
-        content = head_list(model, names, scale, effects=request.effects)
+        content = head_list(model, names, scale)
         text = json.dumps(content, indent=1, ensure_ascii=False)
         write_beside(folder / "heads.json", f"{text}\n")
 
@@ -211,20 +211,13 @@ def write_weights(
         model.tokenizer.save_pretrained(str(folder))
 
 
-def head_list(
-    model: GatedModel,
-    components: Sequence[str],
-    scale: float,
-    *,
-    effects: Mapping[str, float] | None = None,
-) -> dict[str, Any]:
+def head_list(model: GatedModel, components: Sequence[str], scale: float) -> dict[str, Any]:
     """Returns the content of `heads.json`.
 
     Args:
         model: The model.
         components: Names of heads, KV groups (their heads) or attention layers (all heads).
         scale: Factor of their outputs.
-        effects: Effect of ablating each head, such as a ranking's; negative = the task needs it.
 
     Returns:
         Beside the model and the code for other libraries: the distinct (layer, head) pairs in
@@ -257,54 +250,5 @@ def head_list(
         "scale": scale,
         "heads": [list(pair) for pair in sorted(heads)],
         "slices": slices,
-        "mib": _mib_circuit(model, heads, effects),
         "snippets": SNIPPETS,
     }
-
-
-def _mib_circuit(
-    model: GatedModel, chosen: set[tuple[int, int]], effects: Mapping[str, float] | None
-) -> dict[str, Any]:
-    """Returns heads as a circuit of nodes, in the format of the MIB benchmark's circuit track.
-
-    The circuit contains the heads and no other heads. The input and the MLP blocks have no score,
-    which keeps them in the circuit. The score of a head is the loss of the task without it; without
-    `effects` it is 1 for the heads and 0 for the others.
-    """
-    if effects is None:
-        effects = {f"L{layer}H{head}": -1.0 for layer, head in chosen}
-    nodes: dict[str, dict[str, Any]] = {"input": {"in_graph": True}}
-    for layer in range(model.structure.layers):
-        for head in range(model.heads):
-            score = -effects.get(f"L{layer}H{head}", 0.0)
-            nodes[f"a{layer}.h{head}"] = {"in_graph": (layer, head) in chosen, "score": score}
-        nodes[f"m{layer}"] = {"in_graph": True}
-    nodes["logits"] = {"in_graph": True}
-    configuration = {
-        "n_layers": model.structure.layers,
-        "n_heads": model.heads,
-        "d_model": model.model.get_input_embeddings().embedding_dim,
-        "parallel_attn_mlp": has_parallel_mlp(model),
-    }
-    return {"cfg": configuration, "nodes": nodes, "edges": {}}
-
-
-@torch.no_grad()
-def has_parallel_mlp(model: GatedModel) -> bool:
-    """Whether MLP blocks are parallel to attention, so that they do not read its output.
-
-    This is tested on a few tokens: the output of the block must not change when the layer's
-    attention is ablated.
-    """
-    layers = {part.layer for part in model.structure.parts if part.feed_forward is not None}
-    layer = next((p.layer for p in model.structure.projections if p.layer in layers), None)
-    if layer is None:
-        return False
-    block = [point for point in model.gated_parts(f"L{layer}M").points if point.layer == layer]
-    tokens = torch.arange(3, 9, device=model.device)[None] % model.vocabulary
-    attention = torch.ones_like(tokens)
-    with model.in_use(), captured(block) as intact:
-        model.forward(tokens, attention, keep=1)
-    with model.in_use(), model.ablated(f"L{layer}A"), captured(block) as without:
-        model.forward(tokens, attention, keep=1)
-    return torch.equal(intact[block[0]], without[block[0]])
