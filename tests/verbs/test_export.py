@@ -105,21 +105,17 @@ def test_every_form_loads_as_its_card_says(kind, small, tmp_path, monkeypatch):
         assert hf.AutoTokenizer.from_pretrained(out).encode("2") == small.tokenizer.encode("2")
 
 
-def with_lora(*modules, **options):
-    """Returns PEFT's model of a random adapter on some modules of a tiny model."""
-    torch.manual_seed(0)
-    config = LoraConfig(
-        r=4, target_modules=modules, init_lora_weights=False, task_type="CAUSAL_LM", **options
-    )
-    return get_peft_model(tiny_llama(), config).eval()
-
-
 @pytest.fixture
 def adapted(tmp_path):
     """PEFT's model of an adapter that is saved in the folder `lora`, beside its base in `base`."""
     tiny_llama().save_pretrained(tmp_path / "base")
     tiny_tokenizer().save_pretrained(tmp_path / "base")
-    model = with_lora("q_proj", "o_proj", "down_proj")
+    torch.manual_seed(0)
+    config = LoraConfig(
+        r=4, target_modules=["q_proj", "o_proj", "down_proj"], init_lora_weights=False,
+        task_type="CAUSAL_LM",
+    )  # fmt: skip
+    model = get_peft_model(tiny_llama(), config).eval()
     model.peft_config["default"].base_model_name_or_path = str(tmp_path / "base")
     model.save_pretrained(tmp_path / "lora")
     return model
