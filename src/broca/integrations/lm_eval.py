@@ -165,7 +165,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         """Returns the engine's answers to every request, in one or several windows."""
         pieces = [self._tokenizer.requests(instance) for instance in requests]
         for instance, group in zip(requests, pieces, strict=True):
-            if instance.request_type == "loglikelihood" and (not group or group[0].merged):
+            if instance.request_type == "loglikelihood" and not group:
                 raise BadInput(
                     f"task '{instance.task_name}': the answer {instance.args[1]!r} has no token of "
                     f"its own after the prompt {instance.args[0][-20:]!r}, so that lm-eval's rules "
