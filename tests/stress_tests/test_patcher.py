@@ -206,15 +206,11 @@ def test_answers_are_read_while_heads_are_written(tiny):
 def test_the_key_holds_all_that_decides(tiny):
     """Observations that differ in kind, prompts, heads, tokens or writes have different keys."""
     base = AnswerLogProbs(PROMPTS, (1, 5), TOKENS, Noise(PROMPTS, 0))
-    others = [
-        replace(base, prompts=PROMPTS[::-1]),
-        replace(base, columns=(5, 1)),
-        replace(base, tokens=TOKENS[::-1]),
-        replace(base, write=Noise(PROMPTS, 1)),
-        replace(base, write=Noise(PROMPTS[::-1], 0)),
-        replace(base, write=OutputsOf(PROMPTS)),
-        HeadOutputs(PROMPTS, (1, 5)),
-    ]
+    changes = (
+        {"prompts": SOURCES}, {"columns": (5, 1)}, {"tokens": TOKENS[::-1]},
+        {"write": Noise(PROMPTS, 1)}, {"write": Noise(SOURCES, 0)}, {"write": OutputsOf(PROMPTS)},
+    )  # fmt: skip
+    others = [*(replace(base, **changed) for changed in changes), HeadOutputs(PROMPTS, (1, 5))]
     identities = {(observation.kind, observation.key) for observation in (base, *others)}
     assert len(identities) == 8
     assert pickle.loads(pickle.dumps(base)).key == base.key
