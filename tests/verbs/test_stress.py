@@ -5,7 +5,7 @@ from results.samples import make_result
 
 from broca.errors import BadInput, UnknownName
 from broca.store import Journal
-from broca.stress_tests.patcher import AnswerLogProbs, HeadOutputs, SelfPatch
+from broca.stress_tests.patcher import AnswerLogProbs, HeadOutputs
 from broca.verbs.stress import stress
 
 SORTING = ["L3H12", "L0H3", "L3H1", "L0H4"]
@@ -32,15 +32,25 @@ def test_planted_heads_transfer(sorting):
     assert sorting.self_patch == 0
     assert sorting.positive_control.low > 0
     assert sorting.probe.accuracy > 0.9 > sorting.probe.surface
-    assert all(line.rank == 1 and line.selective > 1 for line in sorting.necessity)
     assert [line.ablation for line in sorting.necessity] == ["zero", "mean", "resample"]
-    assert len(sorting.shifts) >= 6
+    for line in sorting.necessity:
+        assert (line.rank, len(line.null)) == (1, 2)
+        assert line.selective == line.drop.value - line.controls["sums"] > 1
+    assert [part.part for part in sorting.reversals] == [
+        *(f"{name} alone" for name in SORTING), "the last token", "all but the last token",
+        "4 of 64 dimensions",
+    ]  # fmt: skip
+    real, *controls = sorting.shifts
+    assert real.transfer.low > 0
+    assert all(control.beyond.low > 0 for control in controls)
+    assert [control.source for control in controls] == [
+        "the same operation, other operands", "the operation word neutralised",
+        "an unrelated family", "noise of the same norm", "random heads",
+    ]  # fmt: skip
     assert sorting.heads == tuple(SORTING)
     assert sorting.pairs == 16
     page = sorting.page()
-    assert all(
-        words in page for words in ("transfers", *(shift.source for shift in sorting.shifts))
-    )
+    assert all(words in page for words in ("transfers", *(shift.source for shift in controls)))
 
 
 def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path, monkeypatch):
@@ -60,7 +70,7 @@ def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path, monkeypa
     count, total = batches(journal)
     # self-patch; targets, 5 writes and 2 random sets; neutral prompts, intact and with 2 offsets
     assert total - measured == 1 + 1 + 5 + 2 + 3
-    for cls in (AnswerLogProbs, HeadOutputs, SelfPatch):
+    for cls in (AnswerLogProbs, HeadOutputs):
         monkeypatch.setattr(cls, "observe", None)
     assert stress(planted, heads="+".join(SORTING), journal=journal, **FEW) == sorting
     assert batches(journal) == (count, total)
