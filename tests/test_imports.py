@@ -65,11 +65,8 @@ def imports_of(file, *, of_types=True):
     """
     nodes = [ast.parse(file.read_text())]
     for node in nodes:
-        if (
-            of_types
-            or not isinstance(node, ast.If)
-            or "TYPE_CHECKING" not in ast.unparse(node.test)
-        ):
+        typed = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if of_types or not typed:
             nodes.extend(ast.iter_child_nodes(node))
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
