@@ -9,7 +9,7 @@ from typing import Any, Literal
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure, Matrix
 from broca.results.pages.drawing import level
-from broca.results.pages.grid import ComponentGrid, counted, group_of
+from broca.results.pages.grid import ComponentGrid, counted
 from broca.results.pages.tables import Column, Table, component, fixed, interval
 from broca.results.pages.template import filled
 
@@ -324,12 +324,10 @@ def mean_grid(atlas: Atlas) -> Figure:
     grid = ComponentGrid(
         _means(atlas),
         f"effect of ablating it on {atlas.response}, mean over tasks",
-        layers=atlas.model.layers,
-        group=group_of(atlas.model),
+        model=atlas.model,
         selected=tuple(_selected(atlas)),
         universal=tuple(part.name for part in atlas.universal),
         framed="a task needs it beyond the others",
-        text=f"{len(atlas.components)} components by layer",
         span=_span(atlas),
     )
     caption = "Each cell is a component of the model: layers from top to bottom."

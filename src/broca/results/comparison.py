@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure, LineChart, Series
-from broca.results.pages.grid import ComponentGrid, counted, group_of
+from broca.results.pages.grid import ComponentGrid, counted
 from broca.results.pages.tables import Column, Table, component, fixed, interval, p_value, points
 from broca.results.pages.template import filled
 
@@ -271,16 +271,13 @@ _OF_CHANGE = ("difference", "difference_low", "difference_high", "p", "q", "chan
 
 def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:
     """Draws differences of effects from the first model; changed components are framed."""
-    model = comparison.models[0].model
     grid = ComponentGrid(
         dict(zip(comparison.components, change.differences, strict=True)),
         f"difference of effects on {comparison.response} of {change.task}",
-        layers=model.layers,
-        group=group_of(model),
+        model=comparison.models[0].model,
         selected=change.changed,
         framed="changed",
         meanings=("needed more", "needed less"),
-        text=f"Differences of effects on {change.task}, {change.model} minus the first model",
     )
     caption = (
         f"Effects on {change.task} in {change.model} minus those in {comparison.models[0].label}: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broca.results.pages.charts import Figure
-from broca.results.pages.grid import ComponentGrid, group_of
+from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import Column, Table, component, fixed, p_value
 
 if TYPE_CHECKING:
@@ -16,16 +16,12 @@ _SIGNED = fixed(3, sign=True)
 
 def component_grid(result: Localization | Refit) -> Figure:
     """Draws the effect of every component; selected ones have a frame, universal ones a dot."""
-    model = getattr(result, "model", None)
     grid = ComponentGrid(
         {line.name: line.effect for line in result.ranking},
         f"estimated effect of ablating it on {result.response} in {result.task}",
-        layers=model.layers if model else None,
-        group=group_of(model) if model else None,
+        model=getattr(result, "model", None),
         selected=result.selected,
         universal=getattr(result, "universal", ()),
-        text=f"{len(result.ranking)} components by layer; selected: "
-        f"{', '.join(result.selected) or 'none'}",
     )
     caption = "Each cell is a component of the model: layers from top to bottom."
     return Figure("components", caption, grid)
