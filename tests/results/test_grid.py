@@ -12,7 +12,6 @@ from broca.results.pages.grid import (
     MOST_NEURONS,
     ComponentGrid,
     counted,
-    grid_of_set,
     noun,
 )
 
@@ -110,14 +109,12 @@ def test_the_strongest_of_many_neurons_are_drawn():
     assert "0 to 9,999" in texts(grid)
 
 
-def test_a_set_is_shown_among_heads_that_were_not_measured():
-    """All heads are drawn if the model's shape is known, and otherwise those of the set."""
-    grid = grid_of_set(model(2, 4, 2), ("L1H2",), unit="effect", effects={"L1H2": -0.4})
-    assert len(cells(grid)) == 8
-    assert sum(value is None for value in grid.effects.values()) == 7
-    assert grid.group == 2
-    set_grid = grid_of_set(ModelInfo("toy", "f"), ("L1H2", "L0M"), unit="effect")
-    assert set(cells(set_grid)) == {"L1H2", "L0M"}
+def test_a_member_lies_at_its_place_within_the_model():
+    """A model's layers and heads have room even if nothing is known of them."""
+    (drawn,) = cells(ComponentGrid({"L1H2": None}, "effect", model(3, 4, 2))).values()
+    everything = {f"L{layer}H{head}": None for layer in range(3) for head in range(4)}
+    _, cell, row = cells(ComponentGrid(everything, "effect", model(3, 4, 2)))["L1H2"]
+    assert (drawn[1].x, drawn[2].y, drawn[2].width) == (cell.x, row.y, row.width)
 
 
 def test_components_are_counted_by_kind():

@@ -201,14 +201,8 @@ class Result(ABC):
         """
         raise BadInput(f"{self.described()} has no page: use `to_frame()`")
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
-        """Returns the pages that the result changes in a folder, by name; its own is the last.
-
-        Args:
-            folder: A folder that may contain other results.
-            run: The localization that a verification or a stress test belongs to; by default the
-                one in the folder.
-        """
+    def pages(self, folder: Path) -> dict[str, str]:
+        """Returns the pages that the result changes in its folder, by name; its own is the last."""
         return {self.PAGE: self.page()} if self.PAGE else {}
 
     def concerns(self: Any, run: Any) -> bool:
@@ -232,24 +226,21 @@ class Result(ABC):
         """Name of its file in an out folder."""
         return self.FILE
 
-    def save(self, folder: str | Path, *, run: Any = None) -> tuple[Path, ...]:
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes the result and its page into a folder, by temporary files that are renamed.
 
-        The page of a verification or a stress test of a run's selection is the report of the run,
-        which is written again.
-
-        Args:
-            folder: The folder, which is created.
-            run: As for `pages`.
+        The page of a verification or a stress test of a run's selection, in the folder of the run,
+        is the report of the run, which is written again.
 
         Returns:
             The files: the result first, its page last.
 
         Raises:
-            BadInput: The folder cannot be written; its files are unchanged.
+            BadInput: The folder cannot be written.
         """
         place = files.check_out_folder(folder)
-        return _written(place, {self.file_name: files.encode(self)} | self.pages(place, run))
+        written = _written(place, {self.file_name: files.encode(self)})
+        return written + _written(place, self.pages(place))
 
     def save_page(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes only the page.
@@ -281,11 +272,6 @@ class Result(ABC):
     def described(cls) -> str:
         """Returns the kind with its article, such as `an atlas`."""
         return f"{'an' if cls.kind[0] in 'aeiou' else 'a'} {cls.kind}"
-
-    @classmethod
-    def where(cls) -> str:
-        """Returns the place of results of this kind, for messages."""
-        return f"the {cls.FILE} of an out folder" if cls.FILE else f"a file of `{cls.VERB}`"
 
     def __repr__(self) -> str:
         return "\n".join(self.summary())

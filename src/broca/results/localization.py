@@ -344,20 +344,11 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             figures=verification_figures(verification),
         )  # fmt: skip
 
-    def pages(
-        self,
-        folder: Path,
-        run: Any = None,
-        verification: Verification | None = None,
-        stress: StressTest | None = None,
-    ) -> dict[str, str]:
-        """Returns the report, with the results of later commands on the same components.
-
-        Results that are not given are read from the folder.
-        """
-        later: dict[str, Any] = {"verification": verification, "stress": stress}
+    def pages(self, folder: Path) -> dict[str, str]:
+        """Returns the report, with the results of later commands on the same components."""
+        later: dict[str, Any] = {}
         for name, kind in (("verification", Verification), ("stress", StressTest)):
-            if later[name] is None and (folder / kind.FILE).is_file():
+            if (folder / kind.FILE).is_file():
                 result = kind.read(folder)
                 later[name] = result if result.concerns(self) else None
         return {self.PAGE: self.page(**later)}

@@ -445,10 +445,10 @@ class Verification(Result, file="verification.json", page="verification.html", v
             tables=verification_tables(self), figures=verification_figures(self),
         )  # fmt: skip
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+    def pages(self, folder: Path) -> dict[str, str]:
         """Returns the report of the run whose selection was verified, else the own page."""
-        run = run or self.run_in(folder)
-        return super().pages(folder) if run is None else run.pages(folder, verification=self)
+        run = self.run_in(folder)
+        return super().pages(folder) if run is None else run.pages(folder)  # type: ignore[no-any-return]
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the verdict and the tables."""

@@ -40,7 +40,6 @@ INCHES: dict[Width, float] = {"column": 3.35, "page": 6.9}
 PIXELS: dict[Width, int] = {"column": 430, "page": 820}
 """Widths of layouts: text of 12 pixels becomes 6.7 or 7.3 points."""
 
-_DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 2)), (0, (5, 2, 1, 2)))
 _ROW = 24.0
 """Height of a row in pixels."""
 
@@ -220,7 +219,7 @@ class Series:
         points: Place and value; the place is a number of a row, or a position on a line.
         marker: The symbol, as in matplotlib; `ring` is an empty circle, that of intact models.
         radius: The symbol's size.
-        dash: The dashes of a line through the points; None for no line.
+        joined: Whether a line joins the points.
     """
 
     name: str
@@ -228,7 +227,7 @@ class Series:
     points: tuple[tuple[float, Value], ...]
     marker: str = "o"
     radius: float = 4.8
-    dash: int | None = None
+    joined: bool = False
 
     @classmethod
     def line(
@@ -243,7 +242,7 @@ class Series:
         """Makes the line of a number among several: lines of the same colour differ in symbol."""
         return cls(
             name, role or SERIES[number % len(SERIES)], tuple(points), "osD^x"[number % 5], 4.2,
-            number % len(_DASHES) if joined else None,
+            joined,
         )  # fmt: skip
 
     def plot(self, axes: Any, scale: float, *, across: bool) -> None:
@@ -252,8 +251,8 @@ class Series:
         places = [place for place, _ in self.points]
         values = [v.value if isinstance(v, Interval) else v for _, v in self.points]
         known = [(place, v.low, v.high) for place, v in self.points if isinstance(v, Interval)]
-        if self.dash is not None:
-            axes.plot(places, values, color=colour, lw=1.8 * scale, ls=_DASHES[self.dash])
+        if self.joined:
+            axes.plot(places, values, color=colour, lw=1.8 * scale)
         if known:
             intervals = axes.hlines if across else axes.vlines
             intervals(*zip(*known, strict=True), colour, lw=1.8 * scale)
@@ -275,7 +274,6 @@ class IntervalChart(OneAxes):
         axis: Quantity of the axis, with its unit.
         joined: Whether a line joins the points of a row.
         text: The text alternative.
-        bold: Rows with bold names.
     """
 
     rows: tuple[str, ...]
@@ -283,7 +281,6 @@ class IntervalChart(OneAxes):
     axis: str
     joined: bool = False
     text: str = ""
-    bold: tuple[str, ...] = ()
 
     @property
     def height(self) -> float:
@@ -303,8 +300,6 @@ class IntervalChart(OneAxes):
                         row, min(values), max(values), LIGHT["muted"], lw=2 * scale, zorder=1.5
                     )
         self._name_rows(axes, self.rows, width)
-        for label, name in zip(axes.get_yticklabels(), self.rows, strict=True):
-            label.set_fontweight("bold" if name in self.bold else "normal")
         axes.axvline(0, color=LIGHT["muted"], lw=scale, zorder=0)
         axes.grid(axis="x")
         _explain(axes, self.series)

@@ -319,8 +319,11 @@ class ComponentGrid:
         counts: dict[str, int] = {}
         for part in parts.values():
             counts[part.kind] = max(counts.get(part.kind, 0), 1 + (part.index or 0))
-        if self.model and self.model.neurons and self.model.layers and "neuron" in counts:
-            counts["neuron"] = max(counts["neuron"], self.model.neurons // self.model.layers)
+        known = {}
+        if self.model:
+            neurons = (self.model.neurons or 0) // (self.model.layers or 1)
+            known = {"head": self.model.heads or 0, "neuron": neurons}
+        counts |= {kind: max(count, known.get(kind, 0)) for kind, count in counts.items()}
         fixed = {kind: _SINGLE for kind in counts if NAMINGS[kind].single}
         fixed |= {"neuron": _STRIP} if "neuron" in counts else {}
         gaps = _GROUP * (counts.get("head", 0) // self.group if self.group else 0)
@@ -374,31 +377,6 @@ class _Block:
         for index in range(0, self.count if self.group else 0, self.group or 1):
             end = self.x(min(index + (self.group or 1), self.count) - 1) + self.pitch - 2
             drawing.boxes.append(Box(self.x(index), top - 4.6, end - self.x(index), 1.2, "muted"))
-
-
-def grid_of_set(
-    model: ModelInfo,
-    names: tuple[str, ...],
-    *,
-    unit: str,
-    effects: Mapping[str, float] | None = None,
-) -> ComponentGrid:
-    """Returns the grid of a set among all query heads of the model.
-
-    Args:
-        model: The model, whose layers and heads are drawn if the result states them.
-        names: The set, which is framed.
-        unit: Quantity of the effects.
-        effects: Known effects of members.
-    """
-    heads = all(part is not None and part.kind == "head" for part in map(_parsed, names))
-    all_effects: dict[str, float | None] = {}
-    if heads and model.layers and model.heads:
-        all_effects = {
-            f"L{layer}H{head}": None for layer in range(model.layers) for head in range(model.heads)
-        }
-    all_effects |= dict.fromkeys(names) | dict(effects or {})
-    return ComponentGrid(all_effects, unit, model=model, selected=names, framed="in the set")
 
 
 def _parsed(name: str) -> Component | None:

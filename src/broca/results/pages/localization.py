@@ -50,7 +50,6 @@ def ranking_table(result: Localization | Refit) -> Table:
 
 def localization_tables(result: Localization) -> dict[str, Table]:
     """Returns the tables of a localization by name, those of its verification excepted."""
-    columns = ("first alone", "second alone", "together", "interaction", "90 % low", "90 % high")
     tables = (
         ranking_table(result),
         Table(
@@ -74,16 +73,15 @@ def localization_tables(result: Localization) -> dict[str, Table]:
                 for name, times in result.times_selected.items()
             ),
         ),
-        Table(
+        Table.of(
             "pairs", "Pairs of components: changes of the score on confirm items",
-            (component(name="pair"), *(Column(name, show=_SIGNED) for name in columns)),
-            tuple(
-                (
-                    f"{pair.first}, {pair.second}", pair.first_effect, pair.second_effect,
-                    pair.joint_effect, pair.interaction, *pair.ci,
-                )
-                for pair in result.interactions
-            ),
+            result.interactions,
+            component(lambda pair: f"{pair.first}, {pair.second}", "pair"),
+            Column("first alone", "first_effect", _SIGNED),
+            Column("second alone", "second_effect", _SIGNED),
+            Column("together", "joint_effect", _SIGNED), Column("interaction", show=_SIGNED),
+            Column("90 % low", lambda pair: pair.ci[0], _SIGNED),
+            Column("90 % high", lambda pair: pair.ci[1], _SIGNED),
         ),
     )  # fmt: skip
     return {table.name: table for table in tables}

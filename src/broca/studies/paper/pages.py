@@ -222,7 +222,7 @@ def _radar(rows: _Rows) -> Chart:
             Series("ablated", "harm", _values(chosen, "ablated")),
         )
         tasks = tuple(_unique(chosen, "measured_on"))
-        charts.append(IntervalChart(tasks, series, "score", joined=True, bold=(name,)))
+        charts.append(IntervalChart(tasks, series, "score", joined=True))
     titles = tuple(f"without heads of {name}" for name in lists)
     return Panels(titles, tuple(charts), f"Scores without the heads of {len(lists)} tasks")
 
