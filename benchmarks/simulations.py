@@ -232,7 +232,7 @@ def _searched(
 
     start = time.perf_counter()
     try:
-        ranking = searches.run(searches.make_search(key.method, problem), execute)
+        ranking = searches.run(searches.METHODS[key.method].search(problem), execute)
     except BadInput as error:
         return SimulatedCell(key, refused=str(error)), ()
     seconds = time.perf_counter() - start

@@ -12,13 +12,13 @@ from sklearn.linear_model import (
     Ridge,
     RidgeCV,
 )
+from task_problems import searched
 
 from broca import designs
 from broca.errors import BadInput, UnknownName
-from broca.measurement import Measurement
 from broca.recovery import RECOVERIES, make_recovery
 from broca.recovery.regressions import PENALTIES, StabilitySelection, Standardized
-from broca.searches import Problem, make_search, run
+from broca.searches import METHODS, Problem
 from broca.testing import planted_problem
 
 
@@ -179,10 +179,8 @@ def test_stability_selection_fits_least_squares_on_what_was_kept():
 def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
     """A search takes the estimator, its record names it, and the estimator stays unfitted."""
     planted = planted_problem(components=30, effect=0.2, noise=0.02, seed=1)
-    search = make_search(
-        "cs-stratified", Problem(30, np.arange(10), 5, None, 0), recovery=recovery, resamples=5
-    )
-    ranking = run(search, planted.run)
+    problem = Problem(30, np.arange(10), 5, None, 0)
+    ranking, _ = searched("cs-stratified", planted.run, problem, recovery=recovery, resamples=5)
     assert set(ranking.order[:5]) == set(planted.planted)
     assert ranking.options["recovery"] == repr(recovery)
     assert not hasattr(recovery, "coef_")
@@ -193,24 +191,21 @@ def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
     [
         ({"recovery": "laso"}, UnknownName, "did you mean 'lasso'"),
         ({"recovery": "magic"}, UnknownName, "recovery 'magic' is unknown; use lasso"),
-        ({"recovery": Ridge}, BadInput, r"is a class: give an object"),
-        ({"recovery": object()}, BadInput, "not a scikit-learn regressor: it lacks fit"),
+        ({"recovery": Ridge}, BadInput, "an instance"),
+        ({"recovery": object()}, BadInput, "is no regressor: Cannot clone"),
         (
-            {"recovery": "ridge", "intercept": "baseline"}, BadInput,
-            "not compatible with intercept=baseline",
+            {"recovery": "ridge", "intercept": "baseline"}, BadInput, "use intercept=fitted",
         ),
     ],
 )  # fmt: skip
 def test_parts_that_do_not_fit_are_refused_before_work_starts(options, kind, message):
     """The message names the unsuitable part and the cause."""
     with pytest.raises(kind, match=message):
-        make_search("cs-stratified", Problem(30, np.arange(10), 5, None, 0), **options)
+        METHODS["cs-stratified"].strategy(options)
 
 
 def test_recovery_without_coefficients_is_refused():
     """A recovery without `coef_` is refused after its fit, since `coef_` exists only then."""
-    search = make_search(
-        "cs-stratified", Problem(30, np.arange(4), 5, 80, 0), recovery=KMeans(n_clusters=2)
-    )
-    with pytest.raises(BadInput, match="has no coef_"):
-        run(search, lambda plan: Measurement(plan, np.ones(len(plan))))
+    problem, recovery = Problem(30, np.arange(4), 5, 80, 0), KMeans(n_clusters=2)
+    with pytest.raises(BadInput, match="no finite coefficients"):
+        searched("cs-stratified", planted_problem(components=30).run, problem, recovery=recovery)

@@ -6,7 +6,7 @@ from claims import claimed
 
 from broca.errors import BadInput, UnknownName
 from broca.options import SearchOptions, TaskOptions
-from broca.runs.search import measured_places, method_of, problem_of, require_search
+from broca.runs.search import measured_places, method_of, problem_of, search_rows
 from broca.searches import DEFAULT_METHOD
 from broca.tasks import Catalog
 
@@ -71,7 +71,8 @@ def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, ta
 def test_what_a_method_would_refuse_is_refused_before_anything_is_measured(reference, tasks):
     """Too many components and too few rows are refused."""
     with pytest.raises(BadInput, match="`k` 97 is more than the 96 heads"):
-        require_search("one-shot", SearchOptions(k=97), reference, tasks)
+        search_rows(reference, tasks, "one-shot", SearchOptions(k=97))
     with pytest.raises(BadInput, match="`rows` 50 is too few"):
-        require_search("greedy", SearchOptions(rows=50), reference, tasks)
-    require_search("one-shot", SearchOptions(), reference, tasks)
+        search_rows(reference, tasks, "greedy", SearchOptions(rows=50))
+    items = len(tasks.places["locate"]["sorting"])
+    assert search_rows(reference, tasks, "one-shot", SearchOptions()) == 97 * items

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from searches.test_searches import solve
+from task_problems import rows_of, searched
 
-from broca import searches
 from broca.measurement import Measurement
-from broca.searches import Problem, make_search
+from broca.searches import Problem
 from broca.searches.compressed import NO_DISCOVERY, NO_EFFECT
 from broca.searches.fresh import items_per_mask
 from broca.testing import planted_problem
@@ -37,9 +37,11 @@ def test_noise_is_no_finding(method):
     for seed in range(8):
         rng = np.random.default_rng(seed)
         problem = Problem(40, np.arange(10), 5, 1200, seed)
-        ranking = searches.run(
-            make_search(method, problem, resamples=10),
+        ranking, _ = searched(
+            method,
             lambda plan, rng=rng: Measurement(plan, rng.normal(0.5, 0.2, len(plan))),
+            problem,
+            resamples=10,
         )
         assert bool(ranking.selected) != bool(ranking.reason)
         reasons += [ranking.reason] if ranking.reason else []
@@ -75,9 +77,8 @@ def test_difficulty_of_items_does_not_matter():
         return Measurement(plan, planted.run(plan).responses + hard[plan.item_index])
 
     problem = Problem(60, np.arange(50), 5, None, 0)
-    even, uneven = (
-        searches.run(make_search("cs-fresh", problem), execute)
-        for execute in (planted.run, run_uneven)
+    (even, _), (uneven, _) = (
+        searched("cs-fresh", execute, problem) for execute in (planted.run, run_uneven)
     )
     assert set(uneven.selected) == set(planted.planted)
     np.testing.assert_allclose(uneven.effects, even.effects, atol=1e-9)
@@ -96,30 +97,17 @@ def test_shared_prefixes_put_several_items_on_a_mask():
     """Masks are shared by several items within the budget, and planted components are found."""
     planted = planted_problem(components=60, effect=0.3, noise=0.3, seed=4)
     problem = Problem(60, np.arange(50), 5, 2000, 0, prefix_tokens=800, item_tokens=50)
-    spent = 0
-
-    def execute(plan):
-        nonlocal spent
-        spent += len(plan)
-        return planted.run(plan)
-
-    ranking = searches.run(make_search("cs-fresh", problem), execute)
+    ranking, plans = searched("cs-fresh", planted.run, problem)
     assert set(ranking.selected) == set(planted.planted)
     assert ranking.options["items_per_mask"] > 1
-    assert spent == 2000
+    assert rows_of(plans) == 2000
 
 
 def tuned(rows=None, **options):
     """Runs cs-tuned on a planted problem; returns ranking, plans and the problem."""
     planted = planted_problem(components=100, effect=0.15, noise=0.05, seed=1)
-    plans = []
-
-    def execute(plan):
-        plans.append(plan)
-        return planted.run(plan)
-
     problem = Problem(100, np.arange(5), 5, rows, 0)
-    return searches.run(make_search("cs-tuned", problem, **options), execute), plans, planted
+    return (*searched("cs-tuned", planted.run, problem, **options), planted)
 
 
 @pytest.mark.parametrize("design", ["stratified", "bernoulli"])
@@ -146,6 +134,6 @@ def test_tuning_keeps_the_setting_whose_selection_hurts_most(design):
 def test_a_budget_shrinks_the_numbers_of_masks_together(rows, settings):
     """The budget is not exceeded, and settings are compared while there are masks for them."""
     ranking, plans, _ = tuned(rows=rows)
-    assert sum(len(plan) for plan in plans) <= rows
+    assert rows_of(plans) <= rows
     assert ranking.options["settings"] == settings
     assert ranking.options["masks"] < 400

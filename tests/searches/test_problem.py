@@ -34,12 +34,12 @@ def test_a_search_is_a_generator_of_plans():
 def test_a_budget_pays_for_items():
     """A budget limits the number of items, and one that is too small is refused."""
     problem = Problem(4, np.arange(20), 2, 60, 0)
-    assert problem.affordable(6, method="m", fewest=4).tolist() == list(range(10))
-    assert problem.affordable(20, method="m").tolist() == [0, 1, 2]
+    assert problem.affordable(6, fewest=4).tolist() == list(range(10))
+    assert problem.affordable(20).tolist() == [0, 1, 2]
     for cost, fewest, needed in ((20, 4, 80), (61, 1, 61)):
-        with pytest.raises(BadInput, match=f"`rows` 60 is too few for m: it needs {needed}"):
-            problem.affordable(cost, method="m", fewest=fewest)
-    assert len(Problem(4, np.arange(20), 2, None, 0).affordable(20, method="m")) == 20
+        with pytest.raises(BadInput, match=f"`rows` 60 is too few: the method needs {needed}"):
+            problem.affordable(cost, fewest=fewest)
+    assert len(Problem(4, np.arange(20), 2, None, 0).affordable(20)) == 20
 
 
 def test_intervals_are_students():

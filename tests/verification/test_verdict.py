@@ -5,8 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from broca.results.base import Interval
-from broca.results.verification import Controls, ControlSet, Member, Standing, TaskDrop
+from broca.results.base import AblationInfo, Interval, ModelInfo
+from broca.results.verification import (
+    Controls,
+    ControlSet,
+    Member,
+    Standing,
+    TaskDrop,
+    Verification,
+)
 from broca.verification.verdict import judge
 
 HEADS = ["L0H1", "L2H3"]
@@ -45,15 +52,22 @@ def members(*needed):
 DROPS = [lost("adding", "task", 0.94, 0.1), *(lost(n, "other", 0.9, 0.89) for n in ("a", "b"))]
 
 
-def verdict_of(drops=DROPS, **changes):
+def verdict_of(drops=DROPS, *, off_target=None, specific=None, **changes):
     """Returns the verdict on two heads that are specific except for some changes."""
-    others = [drop.drop for drop in drops[1:]]
-    mean = sum(others) / len(others)
-    case = {
-        "off_target": interval(mean), "specific": interval(drops[0].drop - mean),
-        "controls": controls(), "members": members(True, True), "failures": (),
-    }  # fmt: skip
-    return judge(drops, **{**case, **changes}, heads=HEADS)
+    others = [drop.drop for drop in drops if drop.role == "other"]
+    fields = {"controls": controls(), "members": members(True, True), **changes}
+    if others:
+        mean = off_target or interval(np.mean(others))
+        difference = specific or interval(drops[0].drop - mean.value)
+        fields |= {"off_target_ci": (mean.low, mean.high), "off_target_drop": mean.value}
+        fields |= {"specific_ci": (difference.low, difference.high)}
+        fields |= {"specific_drop": difference.value}
+    verification = Verification(
+        model=ModelInfo("toy", "abc"), task="adding", heads=HEADS, seed=0, verdict=None,
+        ablation=AblationInfo("zero", 0.0), drops=tuple(drops),
+        **{"off_target_drop": None, "specific_drop": drops[0].drop, **fields},
+    )  # fmt: skip
+    return judge(verification)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +80,7 @@ def verdict_of(drops=DROPS, **changes):
             "not localized at head level",
         ),
         ({"drops": [lost("adding", "task", 0.7, 0.9), *DROPS[1:]]}, "not localized at head level"),
-        ({"off_target": None, "specific": None}, "inconclusive"),
+        ({"drops": DROPS[:1]}, "inconclusive"),
         ({"drops": [DROPS[0], *(lost(n, "other", 0.9, 0.4) for n in "ab")]}, "universal"),
         ({"controls": controls(7, 7)}, "not localized at head level"),
         ({"controls": controls(sets=4)}, "inconclusive"),

@@ -27,9 +27,6 @@ class MethodFlags(Options):
     recovery: str | None = None
     """Regression of the cs- methods: {recoveries}; default: the method's own."""
 
-    tune: bool = False
-    """Try several numbers of masks and sparsities as in the paper (method cs-tuned)."""
-
     option: list[str] = field(default_factory=list)
     """A setting of the method, NAME=VALUE; may be repeated."""
 
@@ -51,10 +48,7 @@ def localize(
     search, settings = options.search_options, settings_from(flags.option)
     if flags.recovery is not None:
         settings["recovery"] = flags.recovery
-    method = search.method or ("cs-stratified" if flags.recovery or flags.tune else None)
-    if flags.tune:
-        method = _tuned(str(method), settings)
-    options = replace(options, search_options=replace(search, method=method, options=settings))
+    options = replace(options, search_options=replace(search, options=settings))
     result, _ = kept_result(Localization, "localize", options, out, output)
     page = Path(out).expanduser() / result.PAGE
     show(result, page, json=output.print_options.json)
@@ -80,24 +74,6 @@ def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
             break
         settings[name.replace("-", "_")] = value
     return settings
-
-
-def _tuned(method: str, settings: dict[str, Any]) -> str:
-    """Returns the method that tunes another method, whose design goes into the settings.
-
-    Raises:
-        BadInput: The method has no settings to tune.
-    """
-    from broca.searches import require_method
-
-    tuning = require_method(method).tuning
-    if tuning is None:
-        raise BadInput(
-            f"`tune`: method '{method}' has no number of masks and sparsity to try; use "
-            "cs-stratified or cs-bernoulli, or leave `tune` out"
-        )
-    settings.update(tuning)
-    return "cs-tuned"
 
 
 def verify(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from broca.measurement import Bools, Floats, Ints
 
 Z = 1.645
 """Half-width of a 90 % interval in standard deviations."""
@@ -16,8 +17,6 @@ FEW = 4
 _LIGHT = 1.0
 _PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 _FOLDS = 5
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ class JointEffects:
 
 
 def joint_effects(
-    masks: NDArray[np.bool_], responses: Floats, *, resamples: int, rng: np.random.Generator
+    masks: Bools, responses: Floats, *, resamples: int, rng: np.random.Generator
 ) -> JointEffects:
     """Fits a ridge regression of all responses on the same masks, and on resampled masks.
 
@@ -107,7 +106,7 @@ def _ridge(matrix: Floats, y: Floats, penalty: float) -> tuple[Floats, Floats]:
     return coefficients.T, level - center @ coefficients
 
 
-def _explained(matrix: Floats, y: Floats, folds: NDArray[np.intp], penalty: float) -> Floats:
+def _explained(matrix: Floats, y: Floats, folds: Ints, penalty: float) -> Floats:
     """Returns the explained share of the variance on held-out masks for each response."""
     residuals = np.empty_like(y)
     for fold in range(_FOLDS):

@@ -11,7 +11,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
@@ -23,6 +23,8 @@ from sklearn.linear_model import (
     OrthogonalMatchingPursuitCV,
     RidgeCV,
 )
+
+from broca.measurement import Floats
 
 PENALTIES = np.logspace(-2, 4, 25)
 """Candidate penalties of ridge."""
@@ -61,12 +63,12 @@ def shipped(name: str) -> Any:
 class _Linear(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A regression with coefficients and an intercept."""
 
-    coef_: NDArray[np.float64]
+    coef_: Floats
     intercept_: float
 
-    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
+    def predict(self, masks: ArrayLike) -> Floats:
         """Predicts the response under each mask, `(masks,)`."""
-        predicted: NDArray[np.float64] = np.asarray(masks, dtype=float) @ self.coef_
+        predicted: Floats = np.asarray(masks, dtype=float) @ self.coef_
         return predicted + self.intercept_
 
 
@@ -182,7 +184,7 @@ class Thresholded(_Linear):
         return self
 
 
-def _posterior_errors(inner: Any, components: int) -> NDArray[np.float64]:
+def _posterior_errors(inner: Any, components: int) -> Floats:
     """Returns posterior standard deviations; ARD has them only for the components that it kept."""
     variances = np.diag(inner.sigma_)
     if len(variances) == components:
@@ -192,16 +194,14 @@ def _posterior_errors(inner: Any, components: int) -> NDArray[np.float64]:
     return errors
 
 
-def _ridge_errors(
-    matrix: NDArray[np.float64], residuals: NDArray[np.float64], penalty: float
-) -> NDArray[np.float64]:
+def _ridge_errors(matrix: Floats, residuals: Floats, penalty: float) -> Floats:
     """Returns the standard errors of ridge coefficients, `(components,)`."""
     centered = matrix - matrix.mean(axis=0)
     gram = centered.T @ centered
     shrunk = np.linalg.inv(gram + penalty * np.eye(len(gram)))
     freedom = max(1.0, len(matrix) - 1 - np.trace(shrunk @ gram))
     variance = residuals @ residuals / freedom
-    variances: NDArray[np.float64] = variance * np.diag(shrunk @ gram @ shrunk)
+    variances: Floats = variance * np.diag(shrunk @ gram @ shrunk)
     return np.sqrt(np.maximum(variances, 1e-300))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from broca.measurement import Bools, Floats, Ints
 from broca.recovery import coefficients
 from broca.results.localization import AdditivityInfo
 
@@ -29,11 +29,9 @@ _FOLDS = 5
 _FEWEST_TO_PREDICT = 20
 """Minimum number of masks for additivity: a fold then has four."""
 
-Floats = NDArray[np.float64]
-
 
 def uncertainty(
-    masks: NDArray[np.bool_],
+    masks: Bools,
     responses: Floats,
     recovery: Any,
     *,
@@ -109,9 +107,7 @@ def uncertainty(
     }
 
 
-def _least_squares(
-    centered: Floats, target: Floats, sure: NDArray[np.intp]
-) -> tuple[Floats, Floats, Floats]:
+def _least_squares(centered: Floats, target: Floats, sure: Ints) -> tuple[Floats, Floats, Floats]:
     """Fits least squares of the responses on each component and the sure ones.
 
     Returns:
@@ -150,7 +146,7 @@ def _least_squares(
 
 
 def additivity(
-    masks: NDArray[np.bool_], responses: Floats, recovery: Any, *, seed: int
+    masks: Bools, responses: Floats, recovery: Any, *, seed: int
 ) -> AdditivityInfo | None:
     """Predicts every mask from the masks of the other four fifths.
 

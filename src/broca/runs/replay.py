@@ -51,7 +51,8 @@ def ranking_from_journal(journal: Journal, run: JournalRun) -> Ranking:
         NotInJournal: The run was interrupted before its search ended.
     """
     problem = problem_of_run(journal, run)
-    search = searches.make_search(run.search["method"], problem, **run.search["options"])
+    method = searches.require_method(run.search["method"])
+    search = method.search(problem, run.search["options"])
     return searches.run(search, Replay(journal, run.id).run)
 
 

@@ -49,16 +49,6 @@ def written(option: Any) -> Any:
     return recovery_name(option) if hasattr(option, "get_params") else option
 
 
-def make_search(method: str, problem: Problem, **options: Any) -> Search[Ranking]:
-    """Makes the search called `method`.
-
-    Raises:
-        UnknownName: No method has this name.
-        BadInput: The method has no such option, or the budget is too small.
-    """
-    return require_method(method).search(problem, options)
-
-
 __all__ = [
     "DEFAULT_METHOD",
     "FEWEST_ROWS",
@@ -69,7 +59,6 @@ __all__ = [
     "Ranking",
     "Search",
     "Strategy",
-    "make_search",
     "require_method",
     "run",
     "written",

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan
+from broca.measurement import Floats, Ints, Measurement, Plan
 from broca.searches.method import Method
 from broca.searches.problem import (
     Problem,
@@ -30,13 +29,14 @@ class OneShot:
     Cost: (components + 1) x items rows.
     """
 
-    def require(self, problem: Problem) -> NDArray[np.intp]:
-        """Returns the items that the budget allows."""
-        return problem.affordable(problem.components + 1, method="one-shot")
+    def most_rows(self, problem: Problem) -> int:
+        """Returns a row of each item for every component and for the intact model."""
+        masks = problem.components + 1
+        return masks * len(problem.affordable(masks))
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Ranks by the change from the intact model on the same items."""
-        items = self.require(problem)
+        items = problem.affordable(problem.components + 1)
         means = (yield _alone(problem, items)).mask_means()
         effects = means[1:] - means[0]
         selected = most_negative(effects, problem.k)
@@ -54,14 +54,13 @@ class Greedy:
     the last round, which orders the ranking below the selection.
     """
 
-    def require(self, problem: Problem) -> NDArray[np.intp]:
-        """Returns the items that the budget allows."""
-        masks = 1 + sum(problem.components - chosen for chosen in range(problem.k))
-        return problem.affordable(masks, method="greedy")
+    def most_rows(self, problem: Problem) -> int:
+        """Returns a row of each item for the masks of k rounds."""
+        return _masks_of_rounds(problem) * len(problem.affordable(_masks_of_rounds(problem)))
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Ranks the selected components in their order, then the others by their last round."""
-        items = self.require(problem)
+        items = problem.affordable(_masks_of_rounds(problem))
         chosen: list[int] = []
         candidates = np.arange(problem.components)
         alone = (yield _alone(problem, items)).mask_means()
@@ -101,16 +100,17 @@ class CoAblation:
 
     leaders: int | None = None
 
-    def require(self, problem: Problem) -> tuple[NDArray[np.intp], int]:
-        """Returns the items that the budget allows, and the maximum number of leaders."""
-        most = (problem.k + 1) // 2 if self.leaders is None else self.leaders
-        if not 1 <= most <= problem.k:
+    def most_rows(self, problem: Problem) -> int:
+        """Returns two rows of each item for every component and for the intact model."""
+        if self.leaders is not None and not 1 <= self.leaders <= problem.k:
             raise BadInput(f"co-ablation takes 1 to k ({problem.k}) leaders, not {self.leaders}")
-        return problem.affordable(2 * (problem.components + 1), method="co-ablation"), most
+        masks = 2 * (problem.components + 1)
+        return masks * len(problem.affordable(masks))
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Measures every component alone, then the others together with the leaders."""
-        items, most = self.require(problem)
+        items = problem.affordable(2 * (problem.components + 1))
+        most = self.leaders or (problem.k + 1) // 2
         alone = _changes((yield _alone(problem, items)), len(items))
         effects, intervals = mean_with_interval(alone)
         leaders = harmful(effects, intervals, most)
@@ -138,16 +138,21 @@ class CoAblation:
         return Ranking.of(effects, selected, "", record, intervals=intervals, groups=groups)
 
 
-def _alone(problem: Problem, items: NDArray[np.intp]) -> Plan:
+def _masks_of_rounds(problem: Problem) -> int:
+    """Returns the number of masks of a greedy search: the intact one, and those of k rounds."""
+    return 1 + sum(problem.components - chosen for chosen in range(problem.k))
+
+
+def _alone(problem: Problem, items: Ints) -> Plan:
     """Returns the rows of the intact model, then of every component alone, on the same items."""
     masks = [designs.intact(problem.components), designs.singles(problem.components)]
     return Plan.crossed(np.vstack(masks), items)
 
 
-def _changes(measurement: Measurement, items: int) -> NDArray[np.float64]:
+def _changes(measurement: Measurement, items: int) -> Floats:
     """Returns the change of every mask from the first mask on each item, `(items, masks - 1)`."""
     table = measurement.responses.reshape(-1, items)
-    changes: NDArray[np.float64] = (table[1:] - table[0]).T
+    changes: Floats = (table[1:] - table[0]).T
     return changes
 
 
@@ -156,21 +161,18 @@ ONE_SHOT = Method(
     measures="every head alone",
     answers="which heads matter when ablated alone",
     rows="(heads + 1) x items",
-    usual_rows=lambda p: (p.components + 1) * len(p.items),
 )  # fmt: skip
 GREEDY = Method(
     name="greedy", make=Greedy,
     measures="every head together with those already selected, k times",
     answers="which head matters most after those selected",
     rows="about k x heads x items",
-    usual_rows=lambda p: p.k * p.components * len(p.items),
 )  # fmt: skip
 CO_ABLATION = Method(
     name="co-ablation", make=CoAblation,
     measures="every head alone, then together with the leaders, which reveals backups",
     answers="which heads back each other up",
     rows="2 x heads x items",
-    usual_rows=lambda p: 2 * p.components * len(p.items),
     source="conditional co-ablation (Gong et al., arXiv 2607.01940); it differs in measuring the "
     "task's response where the paper measures the distance between output distributions, and in "
     "finding its leaders itself",

@@ -16,13 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Plan, Response
+from broca.measurement import Bools, Floats, Ints, Plan, Response
 from broca.recovery.joint import JointEffects, joint_effects
-from broca.searches.pilot import Bools, Floats, pilot, spread_masks
+from broca.searches.pilot import pilot, spread_masks
 from broca.searches.problem import Search
 
 ROWS_PER_TASK = 800
@@ -51,7 +50,7 @@ class AtlasProblem:
     """
 
     components: int
-    tasks: Mapping[str, NDArray[np.intp]]
+    tasks: Mapping[str, Ints]
     rows: int
     seed: int
     continuous: bool = False

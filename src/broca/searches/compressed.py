@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput, require_known
-from broca.measurement import Plan
+from broca.measurement import Bools, Floats, Plan
 from broca.recovery import coefficients, make_recovery, recovery_name
 from broca.recovery.uncertainty import DISCOVERY, RESAMPLES, additivity, uncertainty
 from broca.searches.method import Method
@@ -46,8 +45,8 @@ def require_regression(recovery: Any, resamples: int, *, baseline: bool = False)
 
 def rank_by_regression(
     problem: Problem,
-    masks: NDArray[np.bool_],
-    responses: NDArray[np.float64],
+    masks: Bools,
+    responses: Floats,
     recovery: Any,
     options: dict[str, Any],
     *,
@@ -112,7 +111,7 @@ class CompressedSensing:
         resamples: Resamples of the masks, for intervals and frequencies; 0 leaves them out.
     """
 
-    design: Callable[..., NDArray[np.bool_]]
+    design: Callable[..., Bools]
     sparsity: float | None = None
     recovery: Any = "lasso"
     intercept: Intercept = "fitted"
@@ -122,16 +121,15 @@ class CompressedSensing:
         require_known("intercept", self.intercept, get_args(Intercept), error=BadInput)
         require_regression(self.recovery, self.resamples, baseline=self.intercept == "baseline")
 
-    def require(self, problem: Problem) -> int:
-        """Returns the number of masks that the budget allows."""
+    def most_rows(self, problem: Problem) -> int:
+        """Returns the rows of the masks that the budget allows."""
         self._masks(1, problem)  # a design refuses an impossible sparsity
         items = len(problem.items)
-        usual = (_MASKS + 1) * items
-        return problem.budget(usual, fewest=3 * items, method="compressed sensing") // items - 1
+        return problem.budget((_MASKS + 1) * items, fewest=3 * items) // items * items
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Regresses the masks' mean responses on the masks."""
-        masks = self._masks(self.require(problem), problem)
+        masks = self._masks(self.most_rows(problem) // len(problem.items) - 1, problem)
         every = np.vstack([designs.intact(problem.components), masks])
         measurement = yield Plan.crossed(every, problem.items)
         intact, *means = measurement.mask_means()
@@ -150,7 +148,7 @@ class CompressedSensing:
             resamples=self.resamples,
         )
 
-    def _masks(self, masks: int, problem: Problem) -> NDArray[np.bool_]:
+    def _masks(self, masks: int, problem: Problem) -> Bools:
         sparsity = self._share(problem)
         return self.design(masks, problem.components, sparsity=sparsity, seed=problem.seed)
 
@@ -190,23 +188,25 @@ class Tuned:
         require_known("design", self.design, DESIGNS, error=BadInput)
         require_regression(self.recovery, self.resamples)
 
-    def require(self, problem: Problem) -> tuple[list[int], tuple[int, ...]]:
+    def most_rows(self, problem: Problem) -> int:
+        """Returns the rows of the intact model, of the largest numbers of masks and selections."""
+        sizes, counts = self._settings(problem)
+        return (1 + len(sizes) * (counts[-1] + len(counts))) * len(problem.items)
+
+    def _settings(self, problem: Problem) -> tuple[list[int], tuple[int, ...]]:
         """Returns the sizes of masks, and the numbers of masks that the budget allows."""
         sizes, items = sizes_of(problem.components, SPARSITIES), len(problem.items)
-        if problem.rows is None:
-            return sizes, MASKS
-        fewest = (1 + 3 * len(sizes)) * items
-        affordable = problem.budget(problem.rows, fewest=fewest, method="cs-tuned") // items - 1
         # each number of masks has a selection of each size, which is a mask too
-        most = (affordable - len(MASKS) * len(sizes)) // len(sizes)
+        usual = (1 + len(sizes) * (MASKS[-1] + len(MASKS))) * items
+        masks = problem.budget(usual, fewest=(1 + 3 * len(sizes)) * items) // items - 1
+        most = min(MASKS[-1], masks // len(sizes) - len(MASKS))
         if most < MASKS[0]:
-            return sizes, ((affordable - len(sizes)) // len(sizes),)
-        most = min(most, MASKS[-1])
+            return sizes, (masks // len(sizes) - 1,)
         return sizes, tuple(most * step // len(MASKS) for step in range(1, len(MASKS) + 1))
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Measures all settings, then their selections, and ranks by the best setting."""
-        sizes, counts = self.require(problem)
+        sizes, counts = self._settings(problem)
         components, items = problem.components, problem.items
         (intact,) = (yield Plan.crossed(designs.intact(components), items)).mask_means()
         measured = {}
@@ -229,9 +229,7 @@ class Tuned:
         sets = [columns for columns in dict.fromkeys(selections.values()) if columns]
         scores: dict[tuple[int, ...], float] = {(): intact}
         if sets:
-            together = np.zeros((len(sets), components), dtype=bool)
-            for mask, columns in zip(together, sets, strict=True):
-                mask[list(columns)] = True
+            together = designs.of_sets(sets, components)
             means = (yield Plan.crossed(together, items)).mask_means()
             scores |= dict(zip(sets, means, strict=True))
         # of equally harmful settings the last is used: it has the most and the largest masks
@@ -261,23 +259,18 @@ BERNOULLI = Method(
     measures="random groups of heads, then a Lasso",
     answers="which heads matter together with other ablated heads",
     rows="200 masks x items",
-    usual_rows=lambda p: 201 * len(p.items),
     source="Bair et al., arXiv 2603.03335",
-    tuning={"design": "bernoulli"},
 )  # fmt: skip
 STRATIFIED = replace(
     BERNOULLI,
     name="cs-stratified",
     measures="random groups that ablate every head equally often, then a Lasso",
     make=partial(CompressedSensing, design=designs.stratified),
-    tuning={"design": "stratified"},
 )
 TUNED = Method(
     name="cs-tuned", make=Tuned,
     measures="`cs-stratified` at 16 settings; uses the setting whose heads harm most together",
     answers="which heads matter together with other ablated heads, at the best setting",
     rows="about 1,600 masks x items",
-    usual_rows=lambda p: 1600 * len(p.items),
     source="the search over settings of Bair et al., arXiv 2603.03335",
-    tuning={},
 )  # fmt: skip

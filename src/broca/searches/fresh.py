@@ -9,11 +9,11 @@ import numpy as np
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Plan, Response
+from broca.measurement import Bools, Floats, Plan, Response
 from broca.recovery.uncertainty import RESAMPLES
 from broca.searches.compressed import rank_by_regression, require_regression
 from broca.searches.method import Method
-from broca.searches.pilot import Bools, Floats, pilot, sizes_of
+from broca.searches.pilot import pilot, sizes_of
 from broca.searches.problem import Problem, Ranking, Search
 
 _ROWS = 2000
@@ -46,13 +46,13 @@ class FreshMasks:
             raise BadInput(f"the sparsity must lie between 0 and 1, not at {self.sparsity:g}")
         require_regression(self.recovery, self.resamples)
 
-    def require(self, problem: Problem) -> int:
+    def most_rows(self, problem: Problem) -> int:
         """Returns the budget in rows."""
-        return problem.budget(_ROWS, fewest=_FEWEST, method="cs-fresh")
+        return problem.budget(_ROWS, fewest=_FEWEST)
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Measures the intact model, the pilot and the fresh masks, and regresses."""
-        budget, components = self.require(problem), problem.components
+        budget, components = self.most_rows(problem), problem.components
         rng = np.random.default_rng([problem.seed, 0xF4E5])
         response: Response | None = "probability" if problem.continuous else None
         items = rng.permutation(problem.items)[: max(4, budget // 8)]
@@ -104,7 +104,6 @@ class FreshMasks:
         masks = np.vstack([piloted[size], masks])
         changes = np.concatenate([-lost[size].mean(axis=1), means])
         options = {
-            "rows": budget,
             "items": len(items),
             "sparsity": size / components,
             "items_per_mask": per_mask,
@@ -142,5 +141,4 @@ METHOD = Method(
     measures="a new random group in every row, its size from a pilot",
     answers="which heads matter together with other ablated heads, with fewer rows",
     rows="2,000",
-    usual_rows=lambda p: 2000,
 )  # fmt: skip

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Plan
+from broca.measurement import Floats, Plan
 from broca.searches.method import Method
 from broca.searches.pilot import random_masks
 from broca.searches.problem import Problem, Ranking, Search
@@ -28,8 +27,6 @@ _LIMIT = 4.0
 _TRAVEL = 2 * (_START + _LIMIT)
 """Total change of a logit by the push alone: twice the distance that closes a gate."""
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Gradient:
@@ -39,13 +36,13 @@ class Gradient:
     changes the answer only when the gate is fully closed, has no slope at the intact model.
     """
 
-    def require(self, problem: Problem) -> NDArray[np.intp]:
-        """Returns the items that the budget allows."""
-        return problem.affordable(3, method="gradient", fewest=_FEWEST_ITEMS)
+    def most_rows(self, problem: Problem) -> int:
+        """Returns a row with its gradient for every item."""
+        return 3 * len(problem.affordable(3, fewest=_FEWEST_ITEMS))
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Averages the gradients of the items' responses."""
-        items = self.require(problem)
+        items = problem.affordable(3, fewest=_FEWEST_ITEMS)
         rows = np.zeros(len(items), dtype=np.intp)
         plan = Plan(designs.intact(problem.components), rows, items, gradients=True)
         return Ranking.of_samples(
@@ -79,18 +76,17 @@ class MaskedGradient:
                 f"{self.low} and {self.high}"
             )
 
-    def require(self, problem: Problem) -> NDArray[np.intp]:
-        """Returns the item of every row that the budget allows."""
-        cost = 3 * _ROWS_PER_ITEM
-        items = problem.affordable(cost, method="gradient-masked", fewest=_FEWEST_ITEMS)
-        rows = _ROWS_PER_ITEM * len(items) if problem.rows is None else problem.rows // 3
-        # more items are worth more than more masks on the same items
-        return np.resize(problem.items, rows)
+    def most_rows(self, problem: Problem) -> int:
+        """Returns four rows with their gradients for every item, or as many as the budget has."""
+        usual = 3 * _ROWS_PER_ITEM
+        fewest = usual * min(_FEWEST_ITEMS, len(problem.items))
+        return 3 * (problem.budget(usual * len(problem.items), fewest=fewest) // 3)
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Averages the gradients of all rows."""
-        row_items = self.require(problem)
-        count = len(row_items)
+        count = self.most_rows(problem) // 3
+        # more items are worth more than more masks on the same items
+        row_items = np.resize(problem.items, count)
         rng = np.random.default_rng([problem.seed, 0x3A5C])
         sizes = np.round(rng.uniform(self.low, self.high, count) * problem.components)
         masks = random_masks(sizes, problem.components, rng)
@@ -120,14 +116,14 @@ class IntegratedGradient:
         if not isinstance(self.steps, int) or self.steps < 1:
             raise BadInput(f"gradient-integrated takes 1 step or more, not {self.steps}")
 
-    def require(self, problem: Problem) -> NDArray[np.intp]:
-        """Returns the items that the budget allows."""
-        cost = 3 * self.steps
-        return problem.affordable(cost, method="gradient-integrated", fewest=_FEWEST_ITEMS)
+    def most_rows(self, problem: Problem) -> int:
+        """Returns a row with its gradient for every item and step."""
+        each = 3 * self.steps
+        return each * len(problem.affordable(each, fewest=_FEWEST_ITEMS))
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Adds up the gradients at the points of the path."""
-        items = self.require(problem)
+        items = problem.affordable(3 * self.steps, fewest=_FEWEST_ITEMS)
         rows = np.zeros(len(items), dtype=np.intp)
         everything = np.ones((1, problem.components), dtype=bool)
         total = np.zeros((len(items), problem.components))
@@ -177,20 +173,24 @@ class LearnedGates:
                 f"{self.steps} of {self.batch}"
             )
 
-    def require(self, problem: Problem) -> tuple[int, int]:
+    def most_rows(self, problem: Problem) -> int:
+        """Returns the rows with their gradients of two trainings and of the first slopes."""
+        steps, batch = self._training(problem)
+        return 3 * (2 * steps + 1) * batch
+
+    def _training(self, problem: Problem) -> tuple[int, int]:
         """Returns the steps of each training and the rows of a step that the budget allows."""
         if problem.rows is None:
             return self.steps, self.batch
-        fewest = 3 * (2 * _FEWEST_STEPS + 1)
-        batches = problem.budget(problem.rows, fewest=fewest, method="learned-gates") // 3
-        steps = max(_FEWEST_STEPS, min(self.steps, (batches // 4 - 1) // 2))
-        return steps, batches // (2 * steps + 1)
+        rows = problem.budget(problem.rows, fewest=3 * (2 * _FEWEST_STEPS + 1)) // 3
+        steps = max(_FEWEST_STEPS, min(self.steps, (rows // 4 - 1) // 2))
+        return steps, rows // (2 * steps + 1)
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Trains the gates under both pushes."""
         from scipy.special import expit
 
-        steps, batch = self.require(problem)
+        steps, batch = self._training(problem)
         rng = np.random.default_rng([problem.seed, 0x6A7E])
         measured = 0
 
@@ -248,7 +248,6 @@ INTACT = Method(
     measures="the gradient of the gates of the intact model",
     answers="which heads change the answer to first order",
     rows="3 x items",
-    usual_rows=lambda p: 3 * len(p.items),
     source="first-order ablation saliency, as in attribution patching (Nanda 2023; Syed et al., "
     "arXiv 2310.10348) with zero in the place of the other activation",
 )  # fmt: skip
@@ -257,7 +256,6 @@ MASKED = Method(
     measures="the gradient of the gates averaged over rows with 5 to 15 % of the heads off",
     answers="which heads change the answer when others are ablated",
     rows="12 x items",
-    usual_rows=lambda p: 12 * len(p.items),
 )  # fmt: skip
 INTEGRATED = Method(
     name="gradient-integrated", make=IntegratedGradient, response="probability",
@@ -265,7 +263,6 @@ INTEGRATED = Method(
     measures="the gradient of the gates integrated while all gates close",
     answers="how the loss of all heads is shared among them",
     rows="24 x items",
-    usual_rows=lambda p: 24 * len(p.items),
     source="Sundararajan et al., arXiv 1703.01365, with gates in the place of inputs",
 )  # fmt: skip
 LEARNED_GATES = Method(
@@ -273,6 +270,5 @@ LEARNED_GATES = Method(
     measures="gates trained under a push to open and one to close",
     answers="which heads are needed, harmful or irrelevant",
     rows="2,352",
-    usual_rows=lambda p: 2352,
     source="Nam et al., arXiv 2505.13737; it differs in its binary gates and its optimizer",
 )  # fmt: skip

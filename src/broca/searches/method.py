@@ -27,14 +27,12 @@ class Method:
         measures: The masks that it measures, for the help and the docs.
         answers: The question that it answers, for the help and the docs.
         rows: Its number of rows without a budget, for the docs.
-        usual_rows: Returns about that number for a problem.
         make: Makes its `Strategy` from options.
         source: Source of the method; empty for broca's own methods.
         response: Default response of its rows; `accuracy` is the task's own metric.
         needs_gradients: Whether it needs gradients of the response.
         measures_others: Whether it measures the other tasks too, to find the components that only
             the task needs.
-        tuning: Options with which `cs-tuned` tries settings of this method; None if it has none.
         one_mask_size: Whether a regression uses only masks of the most frequent size; the others
             come from a pilot, which also tries sizes that destroy the task.
     """
@@ -43,13 +41,11 @@ class Method:
     measures: str
     answers: str
     rows: str
-    usual_rows: Callable[[Problem], int]
     make: Callable[..., Strategy]
     source: str = ""
     response: Response = "accuracy"
     needs_gradients: bool = False
     measures_others: bool = False
-    tuning: Mapping[str, Any] | None = None
     one_mask_size: bool = False
 
     @property
@@ -89,8 +85,8 @@ class Method:
         alone = self.make(**{name: options[name] for name in options if name != "contrast"})
         return Contrasted(alone, options["contrast"]) if options["contrast"] != 0 else alone
 
-    def require(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
-        """Refuses a problem that `search` would refuse, without measuring or drawing anything.
+    def most_rows(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> int:
+        """Returns the largest number of rows that a search may measure, without measuring anything.
 
         Before it is known which items have a margin, assume that all have one.
 
@@ -105,16 +101,16 @@ class Method:
                 "set `response` to probability or margin, or use a method without them, such as "
                 "cs-stratified"
             )
-        strategy.require(problem)
-        return strategy
+        return strategy.most_rows(problem)
 
     def search(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Search[Ranking]:
         """Returns the search for the solution of a problem.
 
         Raises:
-            BadInput: As in `require`.
+            BadInput: As in `most_rows`.
         """
-        return self.require(problem, options).generate(problem)
+        self.most_rows(problem, options)
+        return self.strategy(options).generate(problem)
 
 
 @dataclass(frozen=True)
@@ -142,14 +138,15 @@ class Contrasted:
         if not isinstance(self.weight, (int, float)) or not 0 <= self.weight < float("inf"):
             raise BadInput(f"contrast must be 0 or more, not {self.weight!r}")
 
-    def require(self, problem: Problem) -> object:
-        """Refuses a problem that the method refuses with the remaining rows."""
+    def most_rows(self, problem: Problem) -> int:
+        """Returns twice the rows of the method, and those of the partners' intact responses."""
         if not problem.others:
             raise BadInput(
                 "`contrast` weighs the losses of other tasks, and there are none: name some in "
                 "`others`, or leave `contrast` out"
             )
-        return self.strategy.require(self._alone(problem))
+        alone = self.strategy.most_rows(self._alone(problem))
+        return 2 * alone + len(problem.items) + len(problem.confirm)
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Runs the method on responses from which the partners' losses are subtracted."""
@@ -157,7 +154,6 @@ class Contrasted:
         intact: dict[tuple[Response | None, int], float] = {}
         search = self.strategy.generate(self._alone(problem))
         measurement: Any = None
-        rows = 0
         while True:
             try:
                 plan = search.send(measurement)
@@ -177,7 +173,6 @@ class Contrasted:
                 item_index=np.concatenate([plan.item_index, np.array(paired, dtype=np.intp)]),
             )
             measured = yield joint
-            rows += len(unknown) + joint.cost
             responses, of_partners = np.split(measured.responses, 2)
             level = np.array([intact[plan.response, item] for item in paired])
             beyond = responses + self.weight * (level - of_partners)
@@ -186,10 +181,7 @@ class Contrasted:
                 first, second = np.split(measured.gradients, 2)
                 gradients = first - np.float32(self.weight) * second
             measurement = Measurement(plan, beyond, gradients)
-        options = {**ranking.options, "contrast": float(self.weight)}
-        if "rows" in options:
-            options["rows"] = rows
-        return replace(ranking, options=options)
+        return replace(ranking, options={**ranking.options, "contrast": float(self.weight)})
 
     def _alone(self, problem: Problem) -> Problem:
         """Returns the problem of the method: only the task, and its share of the rows."""

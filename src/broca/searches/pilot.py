@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
+from broca.measurement import Bools, Floats
 from broca.searches.problem import Search
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 """Shares of the components that are tried."""

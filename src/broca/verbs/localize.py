@@ -41,7 +41,6 @@ def localize(options: LocalizeOptions) -> Localization:
         started = time.perf_counter()
         run = search.searching_run(opened, options, method, seed=seed)
         tasks, stages = run.tasks, run.stages
-        search.require_search(method, budget, run.model, tasks)
         rows = search.search_rows(run.model, tasks, method, budget)
         proof = search.proof_rows(tasks.trial(), QUICK, members=budget.k) if options.verify else 0
         stages.expect(options.seeds * rows + proof + 2 * len(tasks.bank))

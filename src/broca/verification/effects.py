@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from broca import designs
 from broca.components import ComponentSet
 from broca.errors import BadInput
-from broca.measurement import Execute, Plan
+from broca.measurement import Bools, Execute, Floats, Ints, Plan
 from broca.recovery.joint import highest, interval
 from broca.results.localization import Interaction
-from broca.verification.statistics import bootstrap_drops
+from broca.verification.evidence import Evidence, Scope
 from broca.verification.trial import Trial
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 LEAST = 0.05
 """Smallest effect that counts, in the response."""
@@ -139,35 +136,26 @@ def ablate_alone(
     """
     if not columns:
         return {}, ()
-    masks = np.zeros((1 + len(columns), len(components)), dtype=bool)
-    masks[np.arange(1, len(masks)), list(columns)] = True
+    masks = designs.of_sets([(), *([column] for column in columns)], len(components))
     measured = trial.responses(execute, masks, trial.at_most(_ITEMS))
-    effects = np.empty((len(measured), len(columns)))
-    resampled = np.empty((_RESAMPLES, *effects.shape))
-    for row, (name, responses) in enumerate(measured.items()):
-        intact, *ablated = responses
-        for column, values in enumerate(ablated):
-            # 0.0 - x, not -x: no loss is 0, not -0
-            effects[row, column] = 0.0 - trial.loss(name, intact, values)
-            resampled[:, row, column] = -bootstrap_drops(
-                intact,
-                values,
-                resamples=_RESAMPLES,
-                seed=[seed, row],
-                aggregate=trial.aggregation(name, intact),
-            )
+    evidence = Evidence(trial, Scope(resamples=_RESAMPLES, seed=seed), measured)
+    losses, draws = zip(
+        *(evidence.resampled(trial.names, row) for row in range(1, len(masks))), strict=True
+    )
     benchmarks = [trial.benchmarks[name] for name in measured]
     usable = [
         not benchmark.at_chance(before[name], items=len(trial.places[name]))
         for name, benchmark in zip(measured, benchmarks, strict=True)
     ]
     matrix = EffectMatrix(
-        effects, resampled, np.array(usable),
+        0.0 - np.transpose(losses),  # 0.0 - x, not -x: no loss is 0, not -0
+        np.ascontiguousarray(-np.transpose(draws)),
+        np.array(usable),
         tuple(benchmark.capability for benchmark in benchmarks),
-    )  # fmt: skip
+    )
     names = [components.names[column] for column in columns]
     by_component = {
-        name: dict(zip(measured, effects[:, column].tolist(), strict=True))
+        name: dict(zip(measured, matrix.effects[:, column].tolist(), strict=True))
         for column, name in enumerate(names)
     }
     return by_component, tuple(names[column] for column in universal(matrix))
@@ -194,7 +182,7 @@ def require_count(count: int, components: int) -> None:
 def pairwise(
     names: Sequence[str],
     columns: Sequence[int],
-    items: NDArray[np.intp],
+    items: Ints,
     execute: Execute,
 ) -> tuple[Interaction, ...]:
     """Measures the interactions of all pairs of some components.
@@ -214,11 +202,8 @@ def pairwise(
     if not len(columns):
         return ()
     pairs = list(combinations(range(len(columns)), 2))
-    masks = np.zeros((1 + len(columns) + len(pairs), len(names)), dtype=bool)
-    for row, column in enumerate(columns, start=1):
-        masks[row, column] = True
-    for row, (first, second) in enumerate(pairs, start=1 + len(columns)):
-        masks[row, [columns[first], columns[second]]] = True
+    sets = [(), *((column,) for column in columns), *combinations(columns, 2)]
+    masks = designs.of_sets(sets, len(names))
     responses = execute(Plan.crossed(masks, items)).responses.reshape(len(masks), -1)
     changes = responses[1:] - responses[0]  # (masks - 1, items)
     alone, together = changes[: len(columns)], changes[len(columns) :]
@@ -240,7 +225,7 @@ def pairwise(
     return tuple(sorted(interactions, key=lambda pair: -abs(pair.interaction)))
 
 
-def _interval(values: NDArray[np.float64], span: float) -> tuple[float, float]:
+def _interval(values: Floats, span: float) -> tuple[float, float]:
     """Returns the 90 % interval of a mean by Student's t.
 
     Args:

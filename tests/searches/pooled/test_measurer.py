@@ -28,7 +28,6 @@ def answered(steps, plans):
 
 
 STAGES = {
-    "drops": lambda measurer, masks, others: measurer.drops(masks),
     "crossed": lambda measurer, masks, others: measurer.crossed(masks, 4),
     "items": lambda measurer, masks, others: measurer.each_on_one(masks, others, "items"),
     "confirm": lambda measurer, masks, others: measurer.each_on_one(masks, others, "confirm"),
@@ -42,14 +41,12 @@ def test_losses_are_what_each_mask_lost_on_each_item(stage, others):
     problem = problem_of(1 + others, COMPONENTS, items=10, k=3, continuous=True)
     measurer, plans = LossMeasurer(problem, 1000, 1.0), []
     answered(measurer.measure_intact("items", 1000), plans)
-    assert not measurer.knows_confirm
     answered(measurer.measure_intact("confirm", 1000), plans)
-    assert measurer.knows_confirm
     masks = np.array([np.arange(COMPONENTS) < size for size in (1, 2, 3)])
     answered(STAGES[stage](measurer, masks, 2 if others else 0), plans)
-    part = "items" if stage in ("drops", "items") else "confirm"
+    part = "items" if stage == "items" else "confirm"
     assert {key[1] for key in measurer.losses} == {part}
-    assert (("others", part) in measurer.losses) == (others > 0 and stage != "drops")
+    assert (("others", part) in measurer.losses) == (others > 0)
     for (target, _), rows in measurer.losses.items():
         met = zip(rows.masks, rows.items, strict=True)
         expected = [lost(mask, item) for mask, item in met]

@@ -4,12 +4,10 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from task_problems import problem_of
+from task_problems import problem_of, searched
 
-from broca import searches
 from broca.measurement import Measurement
 from broca.results.localization import AnswerInfo
-from broca.searches import make_search
 
 COUNT = 40
 
@@ -45,9 +43,7 @@ class Tasks:
 
     def solve(self, *, options=None, **problem):
         """Returns the ranking of pooled."""
-        return searches.run(
-            make_search("pooled", self.problem(**problem), **(options or {})), self.run
-        )
+        return searched("pooled", self.run, self.problem(**problem), **(options or {}))[0]
 
 
 def harmed_by(columns, loss, base=0.9):
@@ -59,6 +55,7 @@ def test_small_effects_of_many_components_are_found():
     """At least four of five selected are among the ten of forty that cost 0.04 each."""
     tasks = Tasks(harmed_by(range(10), 0.04), harmed_by((20, 21), 0.1))
     ranking = tasks.solve(rows=4000)
+    assert 3900 < tasks.rows <= 4000
     assert ranking.answer == AnswerInfo("found")
     assert sum(column < 10 for column in ranking.selected) >= 4
 
@@ -116,13 +113,6 @@ def test_what_harms_all_tasks_alike_is_seldom_found():
     assert sum(findings) <= 1
 
 
-def test_budget_is_kept():
-    """A search does not exceed its budget when nothing harms the task."""
-    tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), seed=5)
-    tasks.solve(rows=1500)
-    assert 1000 < tasks.rows <= 1500
-
-
 @pytest.mark.long
 def test_idle_members_leave():
     """If two components do all the harm, the mean size of the selection is at most three."""
@@ -135,10 +125,9 @@ def test_idle_members_leave():
     assert np.mean(sizes) <= 3
 
 
-@pytest.mark.parametrize("components", [3, 300])
-def test_any_number_of_components(components):
-    """The search works with fewer components than the short list holds and with 300."""
-    tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=components, seed=7)
+def test_more_components_than_have_coefficients():
+    """The search works with 300 components."""
+    tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=300, seed=7)
     assert tasks.solve(rows=1500, k=3).selected[0] == 1
 
 

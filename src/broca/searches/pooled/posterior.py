@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broca.searches.pilot import Floats
+from broca.measurement import Floats, Ints
 
 _CHAINS = 32
 """Number of parallel chains."""
@@ -27,7 +26,7 @@ _PRIOR = np.array([2.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RowSums:
     """The sufficient statistics of rows with equal noise.
 
     Attributes:
@@ -46,7 +45,7 @@ class Evidence:
     design_effect: float
 
     @classmethod
-    def of(cls, described: Floats, responses: Floats, items: NDArray[np.intp], mains: int) -> Self:
+    def of(cls, described: Floats, responses: Floats, items: Ints, mains: int) -> Self:
         """Computes the statistics of rows.
 
         Args:
@@ -100,7 +99,7 @@ class Posterior:
         others: Draws of those of the others' mean loss; 0 without other tasks.
     """
 
-    def __init__(self, kinds: NDArray[np.intp]) -> None:
+    def __init__(self, kinds: Ints) -> None:
         self._beyond, self._shared = _Chains(kinds), _Chains(kinds)
         self._task_noise, self._others_noise = _Noise(), _Noise()
         self.task = self.others = np.zeros((0, len(kinds)))
@@ -110,12 +109,12 @@ class Posterior:
         """Standard deviation of a row of the task in each group, `(groups,)`."""
         return self._task_noise.deviations
 
-    def fit(self, task: list[Evidence], others: list[Evidence], rng: np.random.Generator) -> None:
+    def fit(self, task: list[RowSums], others: list[RowSums], rng: np.random.Generator) -> None:
         """Draws coefficients given the evidence, starting at the last draws.
 
         Args:
-            task: Evidence of each group of rows of the task.
-            others: Evidence of each group of rows of the others; empty without other tasks.
+            task: Sums of each group of rows of the task.
+            others: Sums of each group of rows of the others; empty without other tasks.
             rng: Generator of the draws.
         """
         import scipy.linalg.blas  # noqa: F401  # only libraries that are loaded are limited
@@ -149,7 +148,7 @@ class _Noise:
     def __init__(self) -> None:
         self.deviations = np.zeros(0)
 
-    def weigh(self, evidence: list[Evidence]) -> tuple[Floats, Floats]:
+    def weigh(self, evidence: list[RowSums]) -> tuple[Floats, Floats]:
         """Sums the evidence of all groups, weighted by precision: products and moments."""
         if len(self.deviations) != len(evidence):
             spread = np.array([group.squares / group.rows for group in evidence])
@@ -159,7 +158,7 @@ class _Noise:
         gram = np.tensordot(weights, np.array([group.gram for group in evidence]), 1)
         return gram, weights @ np.array([group.moments for group in evidence])
 
-    def estimate(self, evidence: list[Evidence], coefficients: Floats) -> None:
+    def estimate(self, evidence: list[RowSums], coefficients: Floats) -> None:
         """Estimates the noise from the residuals of the chains, `(coefficients, chains)`."""
         variances = [
             np.mean([group.residual(chain) for chain in coefficients.T]) / group.rows
@@ -179,7 +178,7 @@ class _Chains:
             chains.
     """
 
-    def __init__(self, kinds: NDArray[np.intp]) -> None:
+    def __init__(self, kinds: Ints) -> None:
         self._kinds = kinds
         self.last = np.zeros((len(kinds), _CHAINS))
         number = int(kinds.max()) + 1
@@ -220,7 +219,7 @@ class _Chains:
         self.last = last
         self._draw_weights(part, rng)
 
-    def _draw_weights(self, part: NDArray[np.intp], rng: np.random.Generator) -> None:
+    def _draw_weights(self, part: Ints, rng: np.random.Generator) -> None:
         """Draws, for each kind, the frequency of no effect and of each width."""
         for kind in range(self._weights.shape[1]):
             parts = part[self._kinds == kind]
