@@ -130,6 +130,8 @@ class Result(ABC):
     """Name of its file in an out folder; empty if the name depends on the result."""
     PAGE: ClassVar[str] = ""
     """Name of its page there; empty if it has no page."""
+    ROWS: ClassVar[str] = ""
+    """The list in its file whose entries are the lines of `to_frame`."""
     VERB: ClassVar[str] = ""
     """The command that writes it."""
     CLASSES: ClassVar[dict[str, type[Result]]] = {}
@@ -139,9 +141,11 @@ class Result(ABC):
     schema: int = SCHEMA
     kind: str = ""
 
-    def __init_subclass__(cls, *, verb: str, file: str = "", page: str = "") -> None:
+    def __init_subclass__(
+        cls, *, verb: str, file: str = "", page: str = "", rows: str = ""
+    ) -> None:
         super().__init_subclass__()
-        cls.VERB, cls.FILE, cls.PAGE = verb, file, page
+        cls.VERB, cls.FILE, cls.PAGE, cls.ROWS = verb, file, page, rows
         Result.CLASSES[cls.kind] = cls
 
     @abstractmethod
@@ -153,9 +157,9 @@ class Result(ABC):
         sentences = (part for part in self.terminal() if isinstance(part, str))
         return tuple(islice(sentences, _SENTENCES))
 
-    @abstractmethod
     def records(self) -> list[dict[str, Any]]:
         """Returns the lines of `to_frame`, each a mapping from columns to values."""
+        return tables(files.plain(self)).get(self.ROWS, [])
 
     def to_frame(self, table: str | None = None) -> pandas.DataFrame:
         """Returns the result as a table; docs/results.md describes its lines.
@@ -290,8 +294,9 @@ class Result(ABC):
 def tables(record: Mapping[str, Any]) -> dict[str, Lines]:
     """Returns every list of records within plain data, at any depth, by its dotted name.
 
-    A row has the values of a record; those of a record within it have dotted names. Lists within
-    rows are another table, whose rows begin with the first column of the containing row.
+    A row has the values of a record; those of a record within it have dotted names, and the ends
+    `ci` are `low` and `high`. Lists within rows are another table, whose rows begin with the first
+    column of the containing row.
     """
     by_name: dict[str, Lines] = {}
     for name, value in record.items():
@@ -321,6 +326,8 @@ def _line(record: dict[str, Any]) -> dict[str, Any]:
     for name, value in record.items():
         if isinstance(value, dict):
             line |= {f"{name}.{inner}": cell for inner, cell in _line(value).items()}
+        elif name == "ci":
+            line["low"], line["high"] = value or (None, None)
         elif not _are_records(value):
             line[name] = value
     return line
