@@ -8,10 +8,8 @@ from results import samples
 
 from broca.errors import BadInput
 from broca.results.base import Interval
-from broca.results.checks import Check
 from broca.results.files import decode, encode, plain
 from broca.results.neurons import EXPERIMENTS, NeuronExperiment
-from broca.results.runs import Repetition
 
 
 def test_cells_and_selections_of_an_atlas_by_name():
@@ -40,17 +38,6 @@ def test_a_frame_has_a_line_for_each_part():
     assert set(stress["measure"]) == {
         "necessity", "reversal", "transfer", "copying", "positive control",
     }  # fmt: skip
-
-
-def test_what_failed_is_told_apart_from_what_is_missing():
-    """A missing feature does not stop broca; a failed check does, and other effects are no copy."""
-    assert samples.make_diagnosis().can_run
-    assert not samples.make_diagnosis("broken").can_run
-    assert samples.make_scan().passed
-    assert not samples.make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)).passed
-    grades = ("identical", "equal within the tolerance", "same selection", "different")
-    assert [Repetition(grade).passed for grade in grades] == [True, True, False, False]
-    assert samples.make_list().names == ("addition", "all")
 
 
 def test_curves_follow_the_selected_components_over_the_models():
