@@ -22,7 +22,6 @@ CHART = charts.IntervalChart(
     ),
     "score <b>",
     joined=True,
-    text="some <marks>",
 )
 
 
@@ -81,10 +80,10 @@ def test_panels_stand_side_by_side_where_there_is_room():
     assert [axes.get_title(loc="left") for axes in wide.axes] == ["one", "two"]
 
 
-@pytest.mark.parametrize("chart", [CHART, charts.Panels(("a $x$",), (CHART,), "some <marks>")])
+@pytest.mark.parametrize("chart", [CHART, charts.Panels(("a $x$",), (CHART,))])
 def test_a_plot_on_a_page_follows_the_readers_colours(chart):
     """It is one element of valid XML, with text as text and without style sheets and names."""
-    page, alone = chart.svg(), chart.svg(alone=True)
+    page, alone = chart.svg("some <marks>"), chart.svg("some <marks>", alone=True)
     assert "var(--harm)" in page
     assert "#" not in re.sub(r'(href="|url\()#', "", page)
     assert LIGHT["harm"] in alone
@@ -113,10 +112,10 @@ def test_a_matrix_has_a_cell_for_every_value():
     ends = [label.get_text().partition("\n")[0] for label in scale.get_xticklabels()]
     assert ends == ["−0.25", "0", "0.25"]
     assert "unit; framed: needed beyond the others; hatched: not measured" in scale.get_xlabel()
-    page = chart.svg()
+    page = chart.svg("some <marks>")
     assert "color-mix(in srgb,var(--harm) 50%,var(--cell))" in page
     assert "var(--gain)" in page
-    assert drawing.step_colour(-LEVELS // 2) in chart.svg(alone=True)
+    assert drawing.step_colour(-LEVELS // 2) in chart.svg("some <marks>", alone=True)
 
 
 @pytest.fixture(scope="module", params=["cells", "plot"])

@@ -128,7 +128,7 @@ def test_components_are_counted_by_kind():
 def test_an_invalid_component_name_is_not_drawn():
     """Text from a file that is not a component's name is left out of the picture."""
     grid = ComponentGrid({"<b>": 1.0, "L0H0": 1.0}, "effect")
-    assert re.findall(r'data-component="([^"]*)"', grid.svg()) == ["L0H0"]
+    assert re.findall(r'data-component="([^"]*)"', grid.svg("")) == ["L0H0"]
     assert counted(["<b>"]) == "1 components"
 
 
@@ -140,8 +140,10 @@ def test_every_mark_is_an_element(alone):
     """
     effects = {"L0H0": -1.0, "L0H1": None}
     grid = ComponentGrid(effects, "<b>", selected=("L0H0",), universal=("L0H1",))
-    root = ElementTree.fromstring(grid.svg(alone=alone))
-    assert (root.attrib["aria-label"], root.attrib["role"]) == (grid.text, "img")
+    root = ElementTree.fromstring(grid.svg("The <model>.", alone=alone))
+    assert (root.attrib["aria-label"], root.attrib["role"]) == (
+        "The <model>. 2 heads by layer; selected: L0H0", "img",
+    )  # fmt: skip
     assert "Colour: <b>" in {text.text for text in root.iter(f"{SVG}text")}
     first, second = root.find(f"{SVG}g")
     assert [cell.attrib["data-component"] for cell in (first, second)] == ["L0H0", "L0H1"]

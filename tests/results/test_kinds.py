@@ -12,10 +12,9 @@ from broca.results.files import decode, encode, plain
 from broca.results.neurons import EXPERIMENTS, NeuronExperiment
 
 
-def test_cells_and_selections_of_an_atlas_by_name():
-    """Effects and selections are looked up by the names of tasks and components."""
+def test_selections_of_an_atlas_by_name():
+    """Selections are looked up by the names of tasks."""
     atlas = samples.make_atlas()
-    assert atlas.effect("sorting", "L0H1") == 0.02
     assert atlas.selected("adding") == ("L0H0",)
     assert atlas.selected("sorting") == ()
 

@@ -242,15 +242,6 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
             if [len(row) for row in getattr(self, name)] != shape:
                 raise ValueError(f"{name} is not a matrix of tasks x components")
 
-    def effect(self, task: str, component: str) -> float:
-        """Returns an effect of the matrix.
-
-        Raises:
-            KeyError: The atlas has no such task or component.
-        """
-        by_task = dict(zip((row.name for row in self.tasks), self.effects, strict=True))
-        return dict(zip(self.components, by_task[task], strict=True))[component]
-
     def selected(self, task: str) -> tuple[str, ...]:
         """Returns the names of the components that a task needs more than the other tasks do.
 
@@ -350,7 +341,6 @@ def matrix_figure(atlas: Atlas) -> Figure:
         _span(atlas),
         f"effect of ablating it on {atlas.response}",
         framed=framed,
-        text=f"Effects of {len(names)} components on {len(atlas.tasks)} tasks",
     )
     caption = (
         "Similar rows and columns are next to each other; components without a significant effect "

@@ -193,17 +193,16 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
 
     def curves(self) -> dict[tuple[str, str], tuple[Interval, ...]]:
         """Returns the effect of each selected component over the models, by task and component."""
-        place = {name: column for column, name in enumerate(self.components)}
-        curves: dict[tuple[str, str], tuple[Interval, ...]] = {}
-        for task in self.tasks:
-            lines = [line for line in self.effects if line.task == task]
-            for name in self.selected:
-                column = place[name]
-                curves[task, name] = tuple(
-                    Interval(line.effects[column], line.low[column], line.high[column])
-                    for line in lines
-                )
-        return curves
+        return {
+            (task, name): tuple(
+                Interval(line.effects[column], line.low[column], line.high[column])
+                for line in self.effects
+                if line.task == task
+            )
+            for task in self.tasks
+            for column, name in enumerate(self.components)
+            if name in self.selected
+        }
 
     @property
     def headline(self) -> str:
@@ -299,7 +298,6 @@ def curves(comparison: Comparison) -> Figure:
         lines,
         across="model, in the order given",
         up=f"effect on {comparison.response}",
-        text=f"Effects of selected components on {task} over {len(models)} models",
     )
     labels = ", ".join(f"{n} {model.label}" for n, model in enumerate(models, start=1))
     return Figure("curves", f"Effects on {task} with 95 % intervals. Models: {labels}.", chart)

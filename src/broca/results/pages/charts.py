@@ -67,11 +67,9 @@ class Plot(ABC):
     """A chart of matplotlib's own axes.
 
     Attributes:
-        text: The text alternative; by default the quantity of the axis.
         least: Minimum width of an axes in pixels; several of them stand side by side.
     """
 
-    text: str
     axis: str = ""
     least = 720.0
 
@@ -79,17 +77,22 @@ class Plot(ABC):
     def axes(self) -> Sequence[tuple[str, OneAxes]]:
         """Returns the charts of the plot with their titles."""
 
-    def svg(self, *, alone: bool = False) -> str:
-        """Writes the plot; on a page its colours follow the reader's colour scheme."""
+    def svg(self, text: str, *, alone: bool = False) -> str:
+        """Writes the plot with its text alternative.
+
+        Its colours follow the reader's colour scheme on a page, and are written out if `alone`.
+        """
         from matplotlib import rc_context
 
         with rc_context(style(1.0) | {"svg.fonttype": "none"}), io.StringIO() as file:
             figure = self.paint(self.least if len(self.axes()) == 1 else 860.0, 1.0)
             metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             figure.savefig(file, format="svg", metadata=metadata, transparent=True)
-            text = file.getvalue()
+            content = file.getvalue()
         width, height = (72 * inches for inches in figure.get_size_inches())
-        body = text[text.index("</defs>") + len("</defs>") :]  # without matplotlib's style sheet
+        body = content[
+            content.index("</defs>") + len("</defs>") :
+        ]  # without matplotlib's style sheet
         body = re.sub(r'<g id="[^"]*"', "<g", body)  # not unique on a page
         body = re.sub(r" ?font-family: [^;\"]*;?", "", body.replace("xlink:href", "href"))
         body = re.sub(r"\s*\n\s*", " ", body)
@@ -101,7 +104,7 @@ class Plot(ABC):
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
             f'width="{width:g}" height="{height:g}" role="img" '
-            f'aria-label="{escape(self.text or self.axis)}" '
+            f'aria-label="{escape(text)}" '
             f'font-family="{FONT}" stroke-linejoin="round">{body}'
         )
 
@@ -148,11 +151,11 @@ class Figure:
 
     def svg(self) -> str:
         """Returns the figure as an SVG element with its colours written out."""
-        return self.chart.svg(alone=True)
+        return self.chart.svg(self.caption, alone=True)
 
     def markup(self) -> Markup:
         """Returns the figure for a page, whose colours follow the reader's colour scheme."""
-        return Markup(self.chart.svg())
+        return Markup(self.chart.svg(self.caption))
 
     def save(self, path: str | Path, *, width: Width = "page") -> Path:
         """Writes the figure for a paper, with embedded fonts; the suffix is the format.
@@ -273,14 +276,12 @@ class IntervalChart(OneAxes):
         series: The series of points.
         axis: Quantity of the axis, with its unit.
         joined: Whether a line joins the points of a row.
-        text: The text alternative.
     """
 
     rows: tuple[str, ...]
     series: tuple[Series, ...]
     axis: str
     joined: bool = False
-    text: str = ""
 
     @property
     def height(self) -> float:
@@ -315,7 +316,6 @@ class LineChart(OneAxes):
         up: Quantity of the vertical axis.
         logarithmic: Whether the horizontal axis is logarithmic.
         mark: A position with a dotted vertical line.
-        text: The text alternative.
         height: Height of the whole chart in pixels.
     """
 
@@ -324,13 +324,7 @@ class LineChart(OneAxes):
     up: str
     logarithmic: bool = False
     mark: float | None = None
-    text: str = ""
     height: float = 330.0
-
-    @property
-    def axis(self) -> str:  # type: ignore[override]
-        """Both quantities."""
-        return f"{self.up} by {self.across}"
 
     def plot(self, axes: Any, width: float, scale: float) -> None:
         """Draws the legend above and both axes with round numbers."""
@@ -358,7 +352,6 @@ class Panels(Plot):
 
     titles: tuple[str, ...]
     charts: tuple[OneAxes, ...]
-    text: str = ""
     least: float = 300.0
 
     def axes(self) -> Sequence[tuple[str, OneAxes]]:
@@ -389,7 +382,6 @@ class Matrix(OneAxes):
         axis: Quantity of the values.
         texts: Texts in the cells; empty for none.
         framed: Row and column of framed cells.
-        text: The text alternative.
         meanings: Meanings of the lower and the upper end of the colours.
     """
 
@@ -400,7 +392,6 @@ class Matrix(OneAxes):
     axis: str
     texts: tuple[tuple[str, ...], ...] = ()
     framed: frozenset[tuple[int, int]] = frozenset()
-    text: str = ""
     meanings: tuple[str, str] = ("worse without it", "better without it")
     least = 860.0
 

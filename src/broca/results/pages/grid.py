@@ -189,20 +189,17 @@ class ComponentGrid:
             return None
         return heads // kv_heads
 
-    @property
-    def text(self) -> str:
-        """The text alternative."""
-        text = f"{counted(self.effects)} by layer"
-        return f"{text}; {self.framed}: {', '.join(self.selected)}" if self.selected else text
-
-    def svg(self, *, alone: bool = False) -> str:
+    def svg(self, text: str, *, alone: bool = False) -> str:
         """Writes an SVG element; all text is escaped.
 
         Args:
+            text: The text alternative, to which the numbers and the selection are added.
             alone: Whether to write out colours, for a file or a notebook. A page uses classes of
                 `style_sheet`, which follow the reader's colour scheme.
         """
-        return filled("grid", drawing=self.draw(), text=self.text, alone=alone)
+        selected = f"; {self.framed}: {', '.join(self.selected)}" if self.selected else ""
+        text = f"{text} {counted(self.effects)} by layer{selected}"
+        return filled("grid", drawing=self.draw(), text=text, alone=alone)
 
     def paint(self, width: float, scale: float) -> Any:
         """Makes a matplotlib figure; `width` in CSS pixels, `scale` in points per pixel."""

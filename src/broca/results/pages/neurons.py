@@ -110,7 +110,6 @@ def overlap_figure(overlaps: Overlaps) -> Figure:
             tuple("" if share is None else f"{share:.2f}" for share in row) for row in shares
         ),
         meanings=("", "in common"),
-        text=f"Overlap of the neurons of {len(names)} tasks",
     )
     caption = "Diagonal: two halves of a data set; elsewhere: halves of two sets, mean over pairs."
     return Figure("overlap", caption, chart)

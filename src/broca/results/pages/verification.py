@@ -192,7 +192,6 @@ def before_after(verification: Verification) -> Figure:
         series.append(Series("with the set ablated", "harm", after))
     chart = IntervalChart(
         tuple(line.task for line in drops), tuple(series), "score", joined=True,
-        text=f"Scores of {len(drops)} tasks on report items",
     )  # fmt: skip
     return Figure("scores", "Scores on report items, which the search did not use.", chart)
 

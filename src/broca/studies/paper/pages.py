@@ -188,7 +188,7 @@ def _by_k(rows: _Rows) -> Chart:
             if points:
                 lines.append(Series.line(number, label, points, role))
         charts.append(LineChart(tuple(lines), "heads ablated", "points lost", height=220))
-    return Panels(tuple(tasks), tuple(charts), f"Points lost on {len(tasks)} tasks by k")
+    return Panels(tuple(tasks), tuple(charts))
 
 
 def _by_head(rows: _Rows) -> Chart:
@@ -224,7 +224,7 @@ def _radar(rows: _Rows) -> Chart:
         tasks = tuple(_unique(chosen, "measured_on"))
         charts.append(IntervalChart(tasks, series, "score", joined=True))
     titles = tuple(f"without heads of {name}" for name in lists)
-    return Panels(titles, tuple(charts), f"Scores without the heads of {len(lists)} tasks")
+    return Panels(titles, tuple(charts))
 
 
 def _scores(rows: _Rows, *, label: str) -> Chart:
