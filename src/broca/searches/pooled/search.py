@@ -235,11 +235,11 @@ class _Search:
         """Measures random masks, a new mask for every row of the task, and makes the short list."""
         measurer, problem = self._measurer, self._measurer.problem
         number = int(rows / (1 + _SHARED)) if problem.others else rows
-        drawn = self._size, number, problem.components, measurer.rng
-        masks = spread_masks(*drawn, spread=_SPREAD)
+        components, rng = problem.components, measurer.rng
+        masks = spread_masks(self._size, number, components, rng, spread=_SPREAD)
         shared = round(_SHARED * number) if problem.others else 0
         yield from measurer.each_on_one(masks, shared, "items")
-        beliefs, components, screened = self._beliefs, problem.components, self._screened
+        beliefs, screened = self._beliefs, self._screened
         columns = np.arange(components)
         if components > _COLUMNS:
             centered = screened.masks - screened.masks.mean(axis=0)
