@@ -59,6 +59,20 @@ def tokenizer_with(special=(), *, eos="<eos>", merges=()):
     )  # fmt: skip
 
 
+def write_task(folder: Path, name: str, documents=None, **settings) -> None:
+    """Writes a task, by default of generations, and its documents; without them it has no data."""
+    data = folder / f"{name}.jsonl"
+    if documents is not None:
+        data.write_text("\n".join(map(json.dumps, documents)))
+    content = {
+        "task": name, "dataset_path": "json", "test_split": "test",
+        "dataset_kwargs": {"data_files": {"test": str(data)}}, "output_type": "generate_until",
+        "doc_to_text": "{{question}}", "doc_to_target": "{{answer}}", "target_delimiter": "",
+    }  # fmt: skip
+    text = yaml.safe_dump({**content, **settings}, sort_keys=False, allow_unicode=True)
+    (folder / f"{name}.yaml").write_text(text)
+
+
 def write_tasks(folder: Path) -> Path:
     """Writes tasks with 12 training and 24 test documents (10 in the task `few`)."""
     rng = random.Random(0)

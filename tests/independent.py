@@ -17,6 +17,17 @@ def zeroed_by_hand(model, heads, *, head_dim):
     return edited
 
 
+def sliced(module, start, stop, value=0):
+    """Replaces a slice of a module's input until the hook that it returns is removed."""
+
+    def replace(_module, args):
+        changed = args[0].clone()
+        changed[..., start:stop] = value
+        return (changed,)
+
+    return module.register_forward_pre_hook(replace)
+
+
 @torch.no_grad()
 def plain_loglikelihood(model, context, continuation):
     """Returns the log-likelihood of a continuation and whether every token is the most likely.

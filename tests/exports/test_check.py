@@ -11,14 +11,12 @@ from broca.errors import BadInput, SelfTestFailed
 from broca.exports.check import (
     NEW_TOKENS,
     PromptAnswers,
-    ablated_answers,
     ablated_score,
     answers,
     compare_answers,
     compare_scores,
     prompt_tokens,
 )
-from broca.models import GatedModel
 from broca.options import RunOptions, SourceOptions, TaskOptions
 from broca.runs.session import open_run
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -51,18 +49,6 @@ def test_answers_are_those_of_each_prompt_alone(prompts):
         assert torch.allclose(together.read[row], alone, atol=1e-4)
         assert torch.allclose(together.continued[row, 0], alone[-1], atol=1e-4)
         assert together.tokens[row, 0] == alone[-1].argmax()
-
-
-def test_ablated_answers_are_those_of_the_model_with_the_weights_zeroed(prompts):
-    """Ablated answers equal those of weights zeroed by hand, and the model is intact afterwards."""
-    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
-    ablated = ablated_answers(model, ["L1H2"], 0.0, prompts)
-    expected = answers(zeroed_by_hand(tiny_llama(), [(1, 2)], head_dim=8), prompts)
-    assert torch.equal(ablated.tokens, expected.tokens)
-    assert torch.allclose(ablated.continued, expected.continued, atol=1e-4)
-    intact = answers(tiny_llama(), prompts)
-    assert not torch.allclose(ablated.continued[:, 0], intact.continued[:, 0], atol=1e-4)
-    assert torch.equal(answers(model.model, prompts).tokens, intact.tokens)
 
 
 def altered(original, *, read=0.0, continued=0.0, token=None):

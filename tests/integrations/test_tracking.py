@@ -18,7 +18,7 @@ from broca.plugins import Plugins
 
 
 def test_a_run_is_begun_logged_and_ended():
-    """A run logs settings, the result's numbers, text, figure and files; an error fails it."""
+    """A run logs settings, the result's numbers, text and files; an error fails it."""
     recorder = Recorder()
     result = make_result(verification=toy_verification())
     with Log(recorder.kind, project="p", settings={"a": 1}) as log:
@@ -26,9 +26,7 @@ def test_a_run_is_begun_logged_and_ended():
     begin, numbers, (_, words, _), end = recorder.calls
     assert begin == ("begin", ("p", {"a": 1}), {})
     assert numbers == ("log", (numbers_of(result), 1), {})
-    name, summary, figure, files = words
-    assert (name, summary) == ("localization", "\n".join(result.summary()))
-    assert (figure.name, files) == ("components.png", ["file"])
+    assert words == ("localization", "\n".join(result.summary()), ["file"])
     assert end == ("end", (), {"failed": False})
     with pytest.raises(RuntimeError, match="stop"), Log(recorder.kind):
         raise RuntimeError("stop")
@@ -61,7 +59,6 @@ def test_numbers_are_those_of_the_results():
     assert numbers["specific_drop"] == verification.specific_drop
     assert numbers["selected"] == 2
     assert numbers_of(make_comparison()) == {
-        "changed/tuned/adding": 1.0,
         "score/base/adding/intact": 0.9,
         "score/base/adding/base, adding": 0.6,
     }
@@ -98,13 +95,13 @@ def test_each_library_is_called(name, monkeypatch, tmp_path):
         assert first["log_params"] == (({"a": "1"},), {})
         assert first["log_metrics"] == (({"x": 1.0},), {"step": 7})
         assert calls["log_text"][0][1] == "summary.txt"
-        assert calls["log_artifact"][0][1] == "figures"
+        assert calls["log_artifact"] == ((str(tmp_path / "result.json"), "localization"), {})
         assert calls["end_run"] == (("FAILED",), {})
         return
     options = calls["init"][1]
     assert (options["project"], options["config"]) == ("project", {"a": 1})
     assert first["log"] == (({"x": 1.0},), {"step": 7})
-    assert [*calls["log"][0][0]] == ["components"]
+    assert [*calls["log"][0][0]] == ["summary"]
     assert calls["add_file"] == ((str(tmp_path / "result.json"),), {})
     assert "log_artifact" in calls
     assert calls["finish"] == ((), {"exit_code": 1} if name == "wandb" else {})

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from independent import sliced
 from models.architectures import ARCHITECTURES, HEADS, LAYERS, VOCABULARY, make_model
 
 from broca.engine import Engine
@@ -50,56 +51,27 @@ def batch(rows=3, length=9):
     return tokens, attention
 
 
-def gated_logits(model, closed, tokens):
-    """Returns the logits of one row under a mask of component names, through broca."""
-    gates = torch.from_numpy((~model.components.mask(closed)).astype(np.float32))[None]
-    with torch.no_grad(), model.gates(gates):
-        return model.forward(tokens, torch.ones_like(tokens), keep=tokens.shape[1])[0]
-
-
-def plain_logits(model, tokens):
-    """Returns the logits of one row in plain transformers."""
-    with torch.no_grad():
-        return model(input_ids=tokens, use_cache=False).logits
-
-
-def zero_columns(model, path, start, stop):
-    """Zeroes columns start to stop of a projection in place; these are rows of a Conv1D."""
+def inputs_of(model, path):
+    """Returns the weight of a projection, `(inputs, outputs)`, as a view that can be written."""
     module = model.get_submodule(path)
-    with torch.no_grad():
-        if type(module).__name__ == "Conv1D":
-            module.weight[start:stop] = 0
-        else:
-            module.weight[:, start:stop] = 0
-
-
-def zero_heads(case, model, layer, start, stop):
-    """Zeroes heads by hand: columns of the projection, or entries before a norm."""
-    architecture = case[0]
-    if architecture.norm is None:
-        zero_columns(model, architecture.projection.format(layer), start, stop)
-        return
-
-    def zero(_module, args):
-        changed = args[0].clone()
-        changed[..., start:stop] = 0
-        return (changed,)
-
-    model.get_submodule(architecture.norm.format(layer)).register_forward_pre_hook(zero)
+    return module.weight.data if type(module).__name__ == "Conv1D" else module.weight.data.T
 
 
 def head_dim(case):
     """Returns the width of a head of the projection that the test names."""
     architecture, model = case
-    weight = model.get_submodule(architecture.projection.format(architecture.attention_layers[0]))
-    conv1d = type(weight).__name__ == "Conv1D"
-    return weight.weight.shape[0 if conv1d else 1] // HEADS
+    path = architecture.projection.format(architecture.attention_layers[0])
+    return len(inputs_of(model, path)) // HEADS
 
 
-def assert_same(gated, reference, unlike):
-    """Asserts logits equal to float32 rounding, and that the ablation changes them."""
-    torch.testing.assert_close(gated, reference, atol=2e-4, rtol=1e-4)
-    assert (reference - unlike).abs().max() > 1e-2, "the ablation changed nothing"
+def zero_heads(case, model, layer, start, stop):
+    """Zeroes heads by hand: columns of the projection, or entries before a norm, for good."""
+    architecture, width = case[0], head_dim(case)
+    if architecture.norm is None:
+        inputs_of(model, architecture.projection.format(layer))[start * width : stop * width] = 0
+    else:
+        norm = model.get_submodule(architecture.norm.format(layer))
+        sliced(norm, start * width, stop * width)
 
 
 def test_structure_is_what_the_test_knows(case):
@@ -128,8 +100,8 @@ def test_structure_is_what_the_test_knows(case):
 
 
 def test_self_test_passes(case):
-    """The self-test passes for heads, and for groups with MLP blocks."""
-    for components in ("heads", "kv-groups+mlp"):
+    """The self-test passes for heads, for groups with MLP blocks, and for heads with neurons."""
+    for components in ("heads", "kv-groups+mlp", *["heads+neurons"] * (case[0].down is not None)):
         for check in self_test(wrap(case, components)):
             assert check.passed, f"{components}: {check.name}: {check.detail}"
 
@@ -137,10 +109,10 @@ def test_self_test_passes(case):
 def test_gated_heads_equal_zeroed_columns_in_generation(case):
     """Greedy tokens of a padded batch under masks equal those of the edited copy."""
     architecture, model = case
-    width, edited = head_dim(case), copy.deepcopy(model)
+    edited = copy.deepcopy(model)
     closed = [f"L{layer}H1" for layer in architecture.attention_layers]
     for layer in architecture.attention_layers:
-        zero_heads(case, edited, layer, width, 2 * width)
+        zero_heads(case, edited, layer, 1, 2)
     tokens, attention = batch()
     prompts = [tokens[row][attention[row] == 1].tolist() for row in range(len(tokens))]
     gated = wrap(case)
@@ -161,12 +133,11 @@ def test_gated_heads_equal_zeroed_columns_in_generation(case):
 
 def ablate_by_hand(case, model, kind, layer):
     """Ablates a part of a layer in plain transformers: zeroes weights, or passes the layer."""
-    architecture, width = case[0], head_dim(case)
+    architecture = case[0]
     group = HEADS // architecture.kv_heads
     heads = {"last head": (HEADS - 1, HEADS), "kv-groups": (0, group), "attention": (0, HEADS)}
     if kind in heads:
-        start, stop = heads[kind]
-        zero_heads(case, model, layer, start * width, stop * width)
+        zero_heads(case, model, layer, *heads[kind])
     elif kind == "layers":
 
         def pass_through(_module, args, kwargs, output):
@@ -176,10 +147,9 @@ def ablate_by_hand(case, model, kind, layer):
         path = architecture.projection.split(".{}")[0]
         model.get_submodule(f"{path}.{layer}").register_forward_hook(pass_through, with_kwargs=True)
     elif kind == "experts":
-        with torch.no_grad():
-            model.get_submodule(architecture.experts.format(layer)).down_proj[2] = 0
+        model.get_submodule(architecture.experts.format(layer)).down_proj.data[2] = 0
     elif kind == "neurons":
-        zero_columns(model, architecture.down.format(layer), 0, 48)
+        inputs_of(model, architecture.down.format(layer))[:48] = 0
     elif architecture.down is not None:
         for parameter in model.get_submodule(architecture.down.format(layer)).parameters():
             torch.nn.init.zeros_(parameter)
@@ -212,8 +182,14 @@ def test_gated_components_equal_parts_ablated_by_hand(case, kind, names):
     ablate_by_hand(case, edited, kind, layer)
     tokens, _ = batch(rows=1, length=40 if kind == "experts" else 9)  # the router chooses it
     gated = wrap(case, "heads" if kind == "last head" else kind)
-    ablated = gated_logits(gated, [name.format(layer) for name in names], tokens)
-    assert_same(ablated, plain_logits(edited, tokens), plain_logits(model, tokens))
+    closed = gated.components.mask([name.format(layer) for name in names])
+    gates = torch.from_numpy(~closed).float()[None]
+    with torch.no_grad():
+        expected, intact = (plain(tokens, use_cache=False).logits for plain in (edited, model))
+        with gated.gates(gates):
+            ablated, _ = gated.forward(tokens, torch.ones_like(tokens), keep=tokens.shape[1])
+    torch.testing.assert_close(ablated, expected, atol=2e-4, rtol=1e-4)
+    assert (expected - intact).abs().max() > 1e-2, "the ablation changed nothing"
 
 
 def test_slopes_of_gates_equal_finite_differences(case):
@@ -241,9 +217,15 @@ def test_slopes_of_gates_equal_finite_differences(case):
 
 
 def test_model_runs_from_the_middle(case):
-    """A pass resumed at a layer, or at its output projection, gives the logits of a whole pass."""
+    """A pass resumed at a layer, or at its output projection, gives the logits of a whole pass.
+
+    BLOOM adds the residual stream within its attention, and BitNet mixes the heads before its
+    projection: their attention is run whole.
+    """
     model = wrap(case)
     assert model.resumption.possible
+    layers = tuple(projection.layer for projection in model.structure.projections)
+    assert model.resumption.skippable == (() if case[0].name in ("BLOOM", "BitNet") else layers)
     tokens, attention = batch()
     with torch.no_grad():
         with model.resumption.layer_inputs() as inputs, model.resumption.head_outputs() as heads:
@@ -253,16 +235,6 @@ def test_model_runs_from_the_middle(case):
                 with model.resumption.at(layer, inputs[layer], outputs):
                     part, _ = model.forward(tokens, attention, keep=1)
                 torch.testing.assert_close(part, full, atol=1e-5, rtol=1e-5)
-
-
-def test_attention_is_taken_up_where_it_ends_in_its_projection(case):
-    """Attention can be taken up at its projection, except in BLOOM and BitNet.
-
-    BLOOM adds the residual stream within its attention, BitNet mixes the heads before it.
-    """
-    model = wrap(case)
-    layers = tuple(projection.layer for projection in model.structure.projections)
-    assert model.resumption.skippable == (() if case[0].name in ("BLOOM", "BitNet") else layers)
 
 
 def table_of_hand_written():
@@ -317,7 +289,8 @@ def test_page_has_a_line_for_every_class_of_transformers(trials):
 
 QUICK = (
     "llama", "falcon_h1", "gemma3n_text", "mbart", "mamba", "mistral", "gemma3_text", "gpt_oss",
-    "gpt_neo", "bamba", "mpt", "cohere2", "bloom", "phi3", "llama4_text", "reformer",
+    "gpt_neo", "bamba", "mpt", "cohere2", "bloom", "phi3", "llama4_text", "reformer", "bart",
+    "openai-gpt",
 )  # fmt: skip
 """Kinds that `make test` tries; `make test-long` tries all."""
 

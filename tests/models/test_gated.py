@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from independent import plain_generation, zeroed_by_hand
-from models.architectures import ARCHITECTURES, make_model
+from models.architectures import BY_NAME, make_model
 from results.samples import make_result
+from transformers import AutoTokenizer
 
 import broca
 from broca.components import ComponentSet
@@ -130,10 +131,7 @@ def test_every_kind_of_component(plain):
 
 def test_experts_are_ablated():
     """A routed expert of a mixture is ablated in a batch of several rows."""
-    architecture = next(
-        architecture for architecture in ARCHITECTURES if architecture.name == "Mixtral"
-    )
-    plain = make_model(architecture)
+    plain = make_model(BY_NAME["Mixtral"])
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture")
     routed = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture", components="experts")
     tokens = torch.randint(2, 90, (3, 7), generator=torch.Generator().manual_seed(1))
@@ -221,7 +219,10 @@ def test_arguments_of_the_other_kind_of_model_are_refused(plain):
     with pytest.raises(BadInput, match="no tokenizer"):
         GatedModel.wrap(plain, None, name="tiny").generate("a")
     for arguments, options, message in [
-        ((plain,), {}, "`tokenizer` is missing"),
+        ((plain,), {}, "`tokenizer` is a NoneType"),
+        ((plain, "gpt2"), {}, "`tokenizer` is a str"),
+        ((plain, AutoTokenizer), {}, "`tokenizer` is a type"),
+        ((plain, tiny_tokenizer().backend_tokenizer), {}, "`tokenizer` is a Tokenizer"),
         ((plain, tiny_tokenizer()), {"dtype": "float16"}, "`dtype` is for models that broca loads"),
         ((plain, tiny_tokenizer()), {"offline": True}, "`offline` is for models that broca loads"),
         (("reference-small",), {"name": "mine"}, "`name` is for models in memory"),
@@ -260,24 +261,6 @@ def test_a_compiled_model_is_ablated_too(how):
             logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
         assert torch.equal(logits, ablated)
         assert (plain._compiled_call_impl is not None) == (how == "in place")
-
-
-def test_a_model_spread_by_accelerate_is_ablated_too():
-    """A model offloaded by accelerate is ablated in forward passes and generation."""
-    from accelerate import cpu_offload
-
-    tokens = torch.tensor([[3, 4, 5, 6]])
-    reference = GatedModel.wrap(tiny_llama(), None, name="tiny")
-    spread = tiny_llama()
-    cpu_offload(spread, execution_device="cpu")
-    assert spread.model.layers[0].self_attn.o_proj.weight.device.type == "meta"
-    model = GatedModel.wrap(spread, None, name="spread")
-    with torch.no_grad(), model.ablated("L0H1+L1M"), reference.ablated("L0H1+L1M"):
-        assert torch.equal(spread(tokens).logits, reference.model(tokens).logits)
-        generated = spread.generate(tokens, max_new_tokens=4, do_sample=False)
-        assert torch.equal(
-            generated, reference.model.generate(tokens, max_new_tokens=4, do_sample=False)
-        )
 
 
 def test_a_result_brings_its_selection_and_its_factor():

@@ -2,36 +2,21 @@
 
 import pytest
 import torch
-from models.architectures import ARCHITECTURES, VOCABULARY, make_model
+from models.architectures import BY_NAME, VOCABULARY, make_model
 
 from broca.errors import UnsupportedModel
-from broca.models import GatedModel, neuron_blocks, neuron_slices, self_test
+from broca.models import GatedModel, neuron_blocks, neuron_slices
 from broca.testing import tiny_tokenizer
 
-BY_NAME = {architecture.name: architecture for architecture in ARCHITECTURES}
 TOKENS = torch.randint(3, VOCABULARY, (1, 7), generator=torch.Generator().manual_seed(4))
 
 
-def wrap(architecture, components="neurons"):
-    """Returns a tiny model, and the same with gates."""
+def wrap(architecture):
+    """Returns a tiny model, and the same with gates on its neurons."""
     model = make_model(architecture)
     return model, GatedModel.wrap(
-        model, tiny_tokenizer(), name=architecture.name, components=components
+        model, tiny_tokenizer(), name=architecture.name, components="neurons"
     )
-
-
-@pytest.mark.parametrize("name", ["Llama", "GPT-2", "OPT", "BitNet", "Bamba (hybrid)"])
-def test_heads_and_neurons_are_gated_at_once(name):
-    """With heads and neurons at once the self-test passes, and heads come first."""
-    _, gated = wrap(BY_NAME[name], "heads+neurons")
-    for check in self_test(gated):
-        assert check.passed, f"{check.name}: {check.detail}"
-    kinds = [component.kind for component in gated.components]
-    assert kinds == sorted(kinds)
-    assert set(kinds) == {"head", "neuron"}
-    assert [point.units for point in gated.points if point.width == 1] == [
-        block.width for block in neuron_blocks(gated.structure)
-    ]
 
 
 def test_mixtures_of_experts_are_refused_by_name():

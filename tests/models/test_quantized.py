@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import torch
+from independent import sliced
 from torch import nn
 from transformers import AutoModelForCausalLM
 
@@ -86,9 +87,9 @@ KINDS = {
 }
 
 
-def packed(kind, model=None):
+def packed(kind):
     """Returns a model whose linear layers are stand-ins of a kind."""
-    model = model or tiny_llama()
+    model = tiny_llama()
     for layer in model.model.layers:
         for owner in (layer.self_attn, layer.mlp):
             for name, linear in list(owner.named_children()):
@@ -101,22 +102,6 @@ def logits(model):
     """Returns the logits of a few tokens."""
     with torch.no_grad():
         return model(input_ids=torch.arange(2, 12)[None]).logits
-
-
-def ablated_by_hand(model, layer, start, stop):
-    """Returns the logits with a slice of a projection's input zeroed by a hook."""
-
-    def zero(_module, args):
-        changed = args[0].clone()
-        changed[..., start:stop] = 0
-        return (changed,)
-
-    projection = model.model.layers[layer].self_attn.o_proj
-    handle = projection.register_forward_pre_hook(zero)
-    try:
-        return logits(model)
-    finally:
-        handle.remove()
 
 
 def save_as_packed_long_ago(folder):
@@ -144,7 +129,8 @@ def test_packed_weights_are_gated_and_not_zeroed(kind):
         assert torch.equal(tensor.view(torch.uint8), before[name].view(torch.uint8)), name
     with gated.ablated("L1H2"):
         ablated = logits(model)
-    torch.testing.assert_close(ablated, ablated_by_hand(model, 1, 16, 24))
+    with sliced(model.model.layers[1].self_attn.o_proj, 16, 24):
+        torch.testing.assert_close(ablated, logits(model))
     assert (ablated - logits(model)).abs().max() > 1e-3
 
 
@@ -174,7 +160,8 @@ def test_torchao_on_a_cpu(name):
     gated = load(model, tiny_tokenizer(), components="heads+mlp")
     with gated.ablated("L0H3"):
         ablated = logits(model)
-    torch.testing.assert_close(ablated, ablated_by_hand(model, 0, 24, 32))
+    with sliced(model.model.layers[0].self_attn.o_proj, 24, 32):
+        torch.testing.assert_close(ablated, logits(model))
     assert (ablated - logits(model)).abs().max() > 1e-3
 
 

@@ -3,25 +3,9 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 from independent import plain_generation, plain_loglikelihood
-from transformers import (
-    BambaConfig,
-    BambaForCausalLM,
-    Gemma3ForCausalLM,
-    Gemma3TextConfig,
-    GPTNeoConfig,
-    GPTNeoForCausalLM,
-    JambaConfig,
-    JambaForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    MptConfig,
-    MptForCausalLM,
-    Phi3Config,
-    Phi3ForCausalLM,
-)
+from transformers import AutoModelForCausalLM
 
 from broca.engine import Engine, EngineOptions
 from broca.errors import UnsupportedModel
@@ -41,57 +25,66 @@ LONG = {
 }  # fmt: skip
 
 
-def model_of(name):
-    """Returns a tiny random model of an architecture with a rule that looks at positions."""
-    without_head_dim = {key: value for key, value in SIZES.items() if key != "head_dim"}
-    configs = {
-        "mistral": lambda: MistralForCausalLM(MistralConfig(**SIZES, sliding_window=16)),
-        "gemma3": lambda: Gemma3ForCausalLM(
-            Gemma3TextConfig(**SIZES, sliding_window=16, query_pre_attn_scalar=8,
-                             layer_types=["sliding_attention", "full_attention"] * 2)
-        ),
-        "gpt-neo": lambda: GPTNeoForCausalLM(
-            GPTNeoConfig(vocab_size=258, hidden_size=32, num_layers=4, num_heads=4, window_size=16,
-                         attention_types=[[["global", "local"], 2]], max_position_embeddings=256,
-                         initializer_range=0.3, bos_token_id=0, eos_token_id=1, pad_token_id=1)
-        ),
-        "mpt": lambda: MptForCausalLM(
-            MptConfig(vocab_size=258, d_model=32, n_heads=4, n_layers=4, max_seq_len=256,
-                      initializer_range=0.3, bos_token_id=0, eos_token_id=1, pad_token_id=1)
-        ),
-        "bamba": lambda: BambaForCausalLM(
-            BambaConfig(**without_head_dim, attn_layer_indices=[1, 3], mamba_n_heads=8,
-                        mamba_d_head=8, mamba_d_state=8, mamba_n_groups=1, mamba_chunk_size=8)
-        ),
-        "jamba": lambda: JambaForCausalLM(
-            JambaConfig(**without_head_dim, attn_layer_period=2, attn_layer_offset=1,
-                        expert_layer_period=2, expert_layer_offset=1, num_experts=2,
-                        num_experts_per_tok=1, mamba_d_state=8, mamba_dt_rank=4)
-        ),
-        "phi3": lambda: Phi3ForCausalLM(
-            Phi3Config(**without_head_dim, rope_parameters=LONG,
-                       original_max_position_embeddings=40)
-        ),
-        "dynamic": lambda: LlamaForCausalLM(
-            LlamaConfig(**{**SIZES, "max_position_embeddings": 40},
-                        rope_parameters={"rope_type": "dynamic", "factor": 4.0,
-                                         "rope_theta": 10000.0})
-        ),
-    }  # fmt: skip
-    torch.manual_seed(3)
-    return configs[name]().eval()
+WITHOUT_HEAD_DIM = {key: value for key, value in SIZES.items() if key != "head_dim"}
+TOKENS = {"vocab_size": 258, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
 
-
-NOT_SHARED = {
-    "mistral": set(), "gemma3": set(), "gpt-neo": set(), "mpt": set(),
-    "bamba": {"joining"}, "jamba": {"joining", "prefixes"},
-    "phi3": {"padding", "joining", "prefixes", "layers"},
-    "dynamic": {"padding", "joining", "prefixes", "layers"},
+MODELS = {
+    "mistral": ("MistralConfig", SIZES | {"sliding_window": 16}, set()),
+    "gemma3": (
+        "Gemma3TextConfig",
+        SIZES | {"sliding_window": 16, "query_pre_attn_scalar": 8,
+                 "layer_types": ["sliding_attention", "full_attention"] * 2},
+        set(),
+    ),
+    "gpt-neo": (
+        "GPTNeoConfig",
+        TOKENS | {"hidden_size": 32, "num_layers": 4, "num_heads": 4, "window_size": 16,
+                  "attention_types": [[["global", "local"], 2]], "max_position_embeddings": 256,
+                  "initializer_range": 0.3},
+        set(),
+    ),
+    "mpt": (
+        "MptConfig",
+        TOKENS | {"d_model": 32, "n_heads": 4, "n_layers": 4, "max_seq_len": 256,
+                  "initializer_range": 0.3},
+        set(),
+    ),
+    "bamba": (
+        "BambaConfig",
+        WITHOUT_HEAD_DIM | {"attn_layer_indices": [1, 3], "mamba_n_heads": 8, "mamba_d_head": 8,
+                            "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_chunk_size": 8},
+        {"joining"},
+    ),
+    "jamba": (
+        "JambaConfig",
+        WITHOUT_HEAD_DIM | {"attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 2,
+                            "expert_layer_period": 2, "expert_layer_offset": 1,
+                            "num_experts_per_tok": 1, "mamba_d_state": 8, "mamba_dt_rank": 4},
+        {"joining", "prefixes"},
+    ),
+    "phi3": (
+        "Phi3Config",
+        WITHOUT_HEAD_DIM | {"rope_parameters": LONG, "original_max_position_embeddings": 40},
+        {"padding", "joining", "prefixes", "layers"},
+    ),
+    "dynamic": (
+        "LlamaConfig",
+        SIZES | {"max_position_embeddings": 40, "rope_parameters": {
+            "rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}},
+        {"padding", "joining", "prefixes", "layers"},
+    ),
 }  # fmt: skip
-"""What the rows of each model must not share: states and scaled positions forbid it."""
+"""Architectures with a rule that looks at positions, and what their rows must not share."""
 
 
-@pytest.fixture(scope="module", params=NOT_SHARED)
+def model_of(name):
+    """Returns a tiny random model."""
+    config, values, _ = MODELS[name]
+    torch.manual_seed(3)
+    return AutoModelForCausalLM.from_config(getattr(transformers, config)(**values)).eval()
+
+
+@pytest.fixture(scope="module", params=MODELS)
 def gated(request):
     """Each of the models with its gates."""
     model = model_of(request.param)
@@ -143,7 +136,7 @@ def test_windows_are_shared_rightly_and_scaled_positions_are_not(gated):
     """Windows and biases leave everything shared; states and scaled positions do not."""
     sharing = gated.sharing(AT_LOAD)
     missing = {way for way in WAYS if not getattr(sharing, way)}
-    assert missing - {"decoding"} == NOT_SHARED[gated.name]
+    assert missing - {"decoding"} == MODELS[gated.name][2]
 
 
 def test_a_complete_proof_holds_for_shorter_rows_and_copies():

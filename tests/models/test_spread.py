@@ -51,6 +51,10 @@ def test_it_answers_as_the_whole_model_does(spread):
             assert answer.text == reference.text
         else:
             assert answer.value == pytest.approx(reference.value, abs=1e-5)
+    tokens = torch.tensor([[3, 4, 5, 6]])
+    with torch.no_grad(), intact.ablated("L0H1+L1M"), offloaded.ablated("L0H1+L1M"):
+        assert torch.equal(offloaded.model(tokens).logits, intact.model(tokens).logits)
+        assert offloaded.generate("ab", max_new_tokens=4) == intact.generate("ab", max_new_tokens=4)
     assert projection.weight.is_meta, "its weights were left where they are"
     assert offloaded.differentiable
 

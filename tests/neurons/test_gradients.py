@@ -1,16 +1,14 @@
 """Integrated gradients equal a plain loop, are complete and do not depend on the batch size."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from models.architectures import ARCHITECTURES, make_model
 from neurons.slow import slow_scores
 
-from broca.engine import Engine
+from broca.engine import Engine, EngineOptions
 from broca.models import GatedModel, neuron_blocks
-from broca.neurons.gradients import Attributor, IntegratedGradients, ItemScores, steps_of
+from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
 from broca.tasks import Request
 from broca.testing import tiny_tokenizer
 
@@ -26,8 +24,10 @@ REQUESTS = [
 
 def attributed(model, *, alphas=None, budget=None, requests=REQUESTS):
     """Returns the attributions of the requests, in their order."""
-    attributor = Attributor(model, alphas=alphas or steps_of(STEPS), token_budget=budget)
-    scores = ItemScores.of(attributor.run(requests))
+    engine = Engine(model, EngineOptions(token_budget=budget))
+    observations = [IntegratedGradients(gold, alphas or steps_of(STEPS), 1) for gold in requests]
+    scores = ItemScores.of(IntegratedGradients.observe(engine, observations))
+    assert engine.tokens == engine.observed_tokens > 0
     return [
         ItemScores(*(part[row] for part in vars(scores).values())) for row in range(len(requests))
     ]
@@ -124,20 +124,3 @@ def test_weights_and_hooks_are_as_before(tiny):
     assert all(torch.equal(after[name], value) for name, value in before.items())
     assert not any(module._forward_pre_hooks for module in tiny.model.modules())
     assert all(parameter.grad is None for parameter in tiny.model.parameters())
-
-
-def test_observations_are_the_attributions(tiny):
-    """Vectors come in the order of the observations; keys do not contain the length."""
-    engine = Engine(tiny)
-    observations = [IntegratedGradients(gold, steps_of(STEPS), length=1) for gold in REQUESTS]
-    vectors = IntegratedGradients.observe(engine, observations)
-    scores = ItemScores.of(vectors)
-    for row, attribution in enumerate(attributed(tiny)):
-        assert vectors[row].dtype == np.float32
-        for name, values in vars(attribution).items():
-            np.testing.assert_allclose(getattr(scores, name)[row], values, atol=1e-6)
-    assert engine.tokens == engine.observed_tokens > 0
-    keys = {observation.key for observation in observations}
-    finer = IntegratedGradients(REQUESTS[0], steps_of(STEPS + 1), length=1)
-    assert len(keys | {finer.key}) == len(REQUESTS) + 1
-    assert replace(observations[0], length=9).key == observations[0].key

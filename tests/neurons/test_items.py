@@ -141,15 +141,6 @@ def test_pairs_share_what_they_say():
     assert len(pairs) == 36
 
 
-@pytest.mark.parametrize(
-    ("task", "contents", "message"), [("sorting", 5, "use capitals"), ("capitals", 1, "at least 2")]
-)
-def test_tasks_without_paraphrases_are_refused(task, contents, message):
-    """The message names the tasks with paraphrases or the limit of the count."""
-    with pytest.raises(BadInput, match=message):
-        examples_by_wording(task, contents=contents)
-
-
 def test_pairs_are_read_or_refused(tmp_path):
     """A line has a relation and two items; broken lines and empty files are refused."""
     file = tmp_path / "pairs.jsonl"

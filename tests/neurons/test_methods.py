@@ -1,7 +1,5 @@
 """Rules, random sets and methods select neurons by their definitions."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +10,7 @@ from broca.errors import BadInput
 from broca.neurons.methods import (
     NEURON_METHODS,
     choose_neurons,
-    commonality_set,
-    item_set,
+    outstanding,
     random_sets,
     standardized,
 )
@@ -31,53 +28,26 @@ def scores(**high):
     return values
 
 
-def test_rule_is_mean_plus_sigma_deviations():
-    """Exactly the neurons above mean + sigma standard deviations are selected."""
+def test_the_rule_selects_what_stands_out():
+    """Scores above mean + sigma deviations, or the `count` highest; none of constant scores."""
     values = scores(n3=30.0, n70=12.0)
     bound = values.mean() + 2.5 * values.std()
-    assert (
-        item_set(values, LAYERS, RuleOptions(sigma=2.5)).tolist()
-        == np.flatnonzero(values > bound).tolist()
-    )
+    selected = outstanding(values, LAYERS, RuleOptions(sigma=2.5))
+    assert selected.tolist() == np.flatnonzero(values > bound).tolist()
+    assert outstanding(scores(n40=9.0, n7=8.0), LAYERS, RuleOptions(count=2)).tolist() == [7, 40]
+    assert not len(outstanding(np.ones(100), LAYERS, RuleOptions()))
 
 
 def test_scope_layer_judges_each_layer_by_itself():
     """A neuron that is ordinary among all neurons is selected in a quiet layer."""
     values = np.concatenate([scores()[:50] * 100, scores()[50:]])
     values[60] = 20.0
-    assert 60 not in item_set(values, LAYERS, RuleOptions(sigma=4))
-    assert 60 in item_set(values, LAYERS, RuleOptions(sigma=4, scope="layer"))
+    assert 60 not in outstanding(values, LAYERS, RuleOptions(sigma=4))
+    assert 60 in outstanding(values, LAYERS, RuleOptions(sigma=4, scope="layer"))
     for layer in (0, 1):
         standard = standardized(values, LAYERS, "layer")[layer == LAYERS]
         assert abs(standard.mean()) < 1e-9
         assert standard.std() == pytest.approx(1)
-
-
-@pytest.mark.parametrize(
-    ("rule", "columns"),
-    [
-        ({}, [8]),
-        ({"aggregate": "vote"}, [5]),
-        ({"aggregate": "vote", "share": 0.05}, [5, 8]),
-        ({"aggregate": "vote", "count": 1}, [5]),
-    ],
-)
-def test_vote_counts_items_and_mean_weighs_them(rule, columns):
-    """A single loud item decides the mean and not the vote."""
-    items = np.stack([scores(n5=20.0) for _ in range(9)] + [scores(n8=1e4)])
-    scored, selected = commonality_set(items, LAYERS, RuleOptions(sigma=5, **rule))
-    assert selected.tolist() == columns
-    assert set(columns) <= set(np.argsort(-scored)[:2].tolist())
-
-
-def test_count_takes_the_highest():
-    """The `count` highest scores are selected regardless of sigma, sorted by column."""
-    assert item_set(scores(n40=9.0, n7=8.0), LAYERS, RuleOptions(count=2)).tolist() == [7, 40]
-
-
-def test_constant_scores_select_no_neuron():
-    """Constant scores select no neuron and do not divide by zero."""
-    assert not len(item_set(np.ones(100), LAYERS, RuleOptions()))
 
 
 @pytest.mark.parametrize("matching", ["size", "layer"])
@@ -132,20 +102,3 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
     monkeypatch.setattr(NeuronRun, "item_scores", planted)
     choice = choose_neurons(run, "letters", "activation")
     assert choice.columns.tolist() == [9]
-
-
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [("cnll", "did you mean 'cnl'"), ("activation", "`others`"), ("random", "`count`")],
-)
-def test_methods_say_what_they_lack(ask, method, message):
-    """The message names the missing or unknown option."""
-    with pytest.raises(BadInput, match=message):
-        choose_neurons(ask(letters(2)), "letters", method)
-
-
-def test_names_of_methods_are_read_without_torch():
-    """`broca neurons locate --help` does not wait for torch."""
-    code = "import sys, broca.neurons.methods; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

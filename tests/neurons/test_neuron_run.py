@@ -45,14 +45,6 @@ def test_every_row_has_its_own_set(ask):
     np.testing.assert_allclose(mixed, expected, atol=1e-5)
 
 
-def test_a_factor_that_changes_nothing_is_refused(ask):
-    """Factor 1 leaves neurons intact and is refused, as is NaN."""
-    run = ask(letters(2))
-    for factor in (1.0, float("nan")):
-        with pytest.raises(BadInput, match="other than 1"):
-            run.scaled(run.places("letters"), [COLUMNS], factor)
-
-
 def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     """A second run reads scores from the journal bit for bit; other steps are computed anew."""
     computed = []

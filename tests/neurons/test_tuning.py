@@ -1,7 +1,6 @@
 """Training changes the selected neurons' parameters alone and restores them afterwards."""
 
 import copy
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from neurons.conftest import letters
 from broca.errors import BadInput
 from broca.neurons import tuning
 from broca.neurons.methods import EMPTY
-from broca.neurons.tuning import NeuronDelta, Training, changed_parts, trained, zeros
+from broca.neurons.tuning import Training, changed_parts, trained, zeros
 from broca.options import TrainingOptions
 from broca.runs.progress import Stages, silent
 
@@ -166,29 +165,14 @@ def test_trained_weights_are_kept_and_taken_again(neurons, golds, tmp_path, monk
     """The same training reads its file with equal weights; another seed trains anew."""
     training = Training(COLUMNS, golds(4), golds(4), TrainingOptions(lr=0.01, epochs=2))
     done = train(neurons, training, tmp_path)
-    assert train(neurons, training).delta.digest == done.delta.digest
-    (file,) = tmp_path.iterdir()
-    assert file.name == f"{training.digest(neurons)}.pt"
     original, calls = tuning._train, []
     monkeypatch.setattr(tuning, "_train", lambda *args: calls.append(1) or original(*args))
     again = train(neurons, training, tmp_path)
-    assert (again.losses, again.best, again.parameters) == (
-        done.losses, done.best, done.parameters,
-    )  # fmt: skip
+    assert replace(again, delta=done.delta) == done
     assert again.delta.digest == done.delta.digest
     assert not calls
     train(neurons, replace(training, seed=1), tmp_path)
     assert len(calls) == 1
-
-
-def test_deltas_are_plain_data(neurons):
-    """A pickled delta changes the same parameters; other deltas have other digests."""
-    delta = zeros(neurons, COLUMNS)
-    copied = pickle.loads(pickle.dumps(delta))
-    assert copied.digest == delta.digest != zeros(neurons, COLUMNS[:2]).digest
-    with copied.applied(neurons.model):
-        assert all(not part.values.any() for part in changed_parts(neurons, COLUMNS))
-    assert NeuronDelta(changed_parts(neurons, COLUMNS)).digest != delta.digest
 
 
 def test_measuring_under_a_delta_is_measuring_the_changed_model(neurons, ask):

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import sys
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +10,9 @@ from simulated import toy_verification
 
 import broca
 from broca.errors import BadInput
-from broca.results.base import Interval, ModelInfo, framed, joined_names, tables
+from broca.results.base import Interval, ModelInfo, joined_names, tables
+from broca.results.checks import Check
+from broca.results.files import plain
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronExperiment
 from broca.results.reading import KINDS, read
@@ -90,44 +91,40 @@ def test_what_is_saved_is_read_again(make, tmp_path):
     assert read(renamed) == read(tmp_path) == result
 
 
-@pytest.mark.parametrize("make", MAKERS)
-def test_the_frame_of_polars_has_the_same_cells(make):
-    """Columns, rows and values of all tables equal those of pandas, and unknown values are null."""
-    pytest.importorskip("polars", reason="polars is not installed")
-    result = make()
-    frame = result.to_frame("polars")
-    assert frame.to_dicts() == result.records()
-    assert list(frame.columns) == list(result.to_frame().columns)
-    for name in result.tables:
-        assert result.to_frame("polars", table=name).height == len(result.to_frame(table=name)) > 0
+@pytest.mark.parametrize(
+    ("result", "first"),
+    [
+        (samples.make_result(), "toy without L1H2, L0H0 loses points of adding (not verified)."),
+        (samples.make_result(selected=(), abstained=True, reason="no harm"),
+         "No heads found that toy needs for adding.\nNothing was selected: no harm."),
+        (samples.make_atlas(), "1 of 2 tasks need components of their own in toy"),
+        (samples.make_stress(), "transfers: it does"),
+        (samples.make_comparison(), "1 component changed from base to tuned."),
+        (samples.make_refit(), "adding: L1H2, L0H0"),
+        (samples.make_estimate(), "1 of 2 methods can search for adding in toy"),
+        (samples.make_export(scale=0.5), "adapter of toy with L1H2, L0H0 at 0.5"),
+        (samples.make_diagnosis(), "broca can run here"),
+        (samples.make_diagnosis("broken"), "broca cannot run here"),
+        (samples.make_scan(), "every check of the self-test holds"),
+        (samples.make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)),
+         "self-test failed: gates of zero"),
+        (samples.make_neurons(), "toy: 2 of None neurons (10.00% of"),
+    ],
+)  # fmt: skip
+def test_the_verdict_comes_first(result, first):
+    """The text begins with the verdict, or with what else was found."""
+    assert repr(result).startswith(first)
 
 
-def test_other_frames_are_refused(monkeypatch):
-    """An unknown library or table is refused, and so is polars if it is not installed."""
-    with pytest.raises(BadInput, match="`library` 'arrow' is unknown: use pandas or polars"):
-        samples.make_refit().to_frame("arrow")
-    with pytest.raises(BadInput, match="has no table 'control'; did you mean 'controls'"):
-        toy_verification().to_frame(table="control")
-    monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(BadInput, match="polars is not installed"):
-        samples.make_refit().to_frame("polars")
-
-
-def test_the_verdict_comes_first():
-    """The text starts with the verdict, or else with the drop or the reason for no selection."""
+def test_the_verdict_of_a_verification_is_that_of_its_run():
+    """Both texts have the headline and the verdict with its numbers."""
     verification = toy_verification()
-    text = f"{verification.verdict.label}: {verification.verdict.text}"
-    assert repr(verification).startswith(text)
-    result = samples.make_result(verification=verification)
-    assert result.verdict is verification.verdict
-    assert repr(result).startswith(text)
-    assert repr(samples.make_result()).startswith(
-        "not verified: adding loses 96.0 points, 95.0 of them"
-    )
-    abstained = samples.make_result(selected=(), abstained=True, reason="no harm")
-    assert repr(abstained).startswith("nothing selected: no harm")
-    assert abstained.verdict is None
-    assert repr(samples.make_stress()).startswith("transfers: it does")
+    verdict = verification.verdict
+    for result in (verification, samples.make_result(verification=verification)):
+        assert result.verdict is verdict
+        assert repr(result).splitlines()[:2] == [
+            f"{verification.headline}.", f"{verdict.label}: {verdict.text}",
+        ]  # fmt: skip
 
 
 def test_selected_components_are_marked_in_the_frame():
@@ -168,9 +165,10 @@ def test_lists_of_records_are_tables():
     """Nested values become dotted columns, inner records become tables, empty lists do not."""
     inner = ({"name": "x"}, {"name": "y"})
     lines = (Line("L0H1", Interval(0.5, 0.4, 0.6), {"a": 1.0}, (1.0, 2.0), inner),)
-    by_name = tables({"lines": lines, "none": (), "within": {"lines": lines, "within": None}})
+    record = {"lines": lines, "none": (), "within": {"lines": lines, "within": None}}
+    by_name = tables(plain(record))
     assert list(by_name) == ["lines", "lines.inner", "within.lines", "within.lines.inner"]
-    assert framed(by_name["lines"]) == [
+    assert by_name["lines"] == [
         {"head": "L0H1", "drop.value": 0.5, "drop.low": 0.4, "drop.high": 0.6, "shares.a": 1.0,
          "numbers": [1.0, 2.0]}
     ]  # fmt: skip
@@ -183,6 +181,8 @@ def test_lists_of_records_are_tables():
 def test_a_verification_has_all_its_tables_as_frames():
     """The tables have the numbers of the result."""
     result = toy_verification()
+    with pytest.raises(BadInput, match="did you mean 'controls'"):
+        result.to_frame(table="control")
     assert set(result.tables) >= {
         "drops", "controls", "controls.sets", "members", "members.changes", "curve.points",
         "failures", "samples",

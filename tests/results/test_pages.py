@@ -13,7 +13,6 @@ from broca.results.atlas import AtlasTask, Selection
 from broca.results.base import Interval, ModelInfo
 from broca.results.localization import (
     AdditivityInfo,
-    AnswerInfo,
     Interaction,
     RankedComponent,
     Repeat,
@@ -21,7 +20,6 @@ from broca.results.localization import (
 from broca.results.neurons import EXPERIMENTS, ComparedHalves, LocatedNeuron, Overlap, Overlaps
 from broca.results.pages.drawing import level
 from broca.results.pages.neurons import experiment_tables, overlap_matrix
-from broca.results.pages.template import _as_data
 from broca.results.reading import entry_of, render_index
 from broca.results.verification import Sample, TaskFailures
 
@@ -90,9 +88,6 @@ def test_outputs_and_names_of_data_sets_are_escaped():
     pairs = (ComparedHalves(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
     overlap = samples.make_experiment("overlap", result=Overlaps((EVIL,), pairs, {}))
     assert shown_as_text(overlap.page())
-    text = json.dumps({"name": "</script><b>&amp;"})
-    assert "<" not in _as_data(text)  # data within a script element
-    assert json.loads(str(_as_data(text))) == json.loads(text)
 
 
 def test_the_report_shows_the_numbers():
@@ -234,7 +229,7 @@ def test_an_empty_set_has_no_ablated_scores():
     """Ablated scores of an empty set are neither drawn nor listed."""
     verification = toy_verification()
     empty = replace(verification, heads=()).page()
-    for text in ('data-csv="points lost', "with the set ablated"):
+    for text in (">points lost</th>", "with the set ablated"):
         assert text in verification.page()
         assert text not in empty
 
@@ -403,21 +398,18 @@ def entry(result):
 
 
 def test_an_index_states_what_each_result_found():
-    """A run has its verdict, drop and rows; one that found nothing has no drop."""
+    """A run has its headline and drop; one that found nothing has no drop."""
     line = entry(samples.make_result())
-    assert (line["model"], line["task"], line["verdict"]) == ("toy", "adding", "not verified")
-    assert (line["specific"], line["rows"]) == (pytest.approx(0.95), 20900)
+    assert (line["model"], line["task"]) == ("toy", "adding")
+    assert (line["specific"], line["selected"]) == (pytest.approx(0.95), ("L1H2", "L0H0"))
+    assert line["scores"] == {"adding": (0.975, 0.015), "sorting": (1.0, 0.99)}
+    assert line["finding"] == f"{samples.make_result().headline}."
     nothing = entry(samples.make_result(selected=(), abstained=True, reason="no harm"))
-    assert (nothing["verdict"], nothing["specific"], nothing["scores"]) == (
-        "nothing found", None, {},
-    )  # fmt: skip
-    unsure = AnswerInfo("not enough rows", 0.2)
-    line = entry(samples.make_result(selected=(), abstained=True, reason="why", answer=unsure))
-    assert line["verdict"] == "not enough rows"
+    assert (nothing["specific"], nothing["scores"]) == (None, {})
     for make in (samples.make_atlas, samples.make_stress, samples.make_neurons, samples.make_refit):
         line = entry(make())
         assert (line["specific"], line["kind"]) == (None, make().kind)
-        assert line["task"]
+        assert line["finding"] == make().summary()[0]
     html = render_index(
         [entry_of(samples.make_result(), name=EVIL, page=f'x"{EVIL}', date="")], [EVIL]
     )

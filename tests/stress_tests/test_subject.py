@@ -1,5 +1,7 @@
 """Families of prompts, pairs of a source and a target, and the subject drawn from them."""
 
+import json
+
 import pytest
 
 from broca.errors import BadInput
@@ -7,6 +9,7 @@ from broca.models import GatedModel
 from broca.stress_tests.subject import (
     SHIPPED,
     Family,
+    FamilyItem,
     StressSubject,
     choose_pairs,
     load_family,
@@ -23,43 +26,42 @@ def test_shipped_families_are_complete(name):
     """Every item answers every operation; the neutral word differs from the operations' words."""
     family = load_family(name)
     assert len(family.items) >= 48
-    assert all(set(answers) == set(family.operations) for _, answers in family.items)
+    assert all(set(item.answers) == set(family.operations) for item in family.items)
     assert family.neutral not in family.operations.values()
-    operand, _ = family.items[0]
+    operand = family.items[0].operand
     assert operand in family.prompt(None, operand)
     assert family.neutral in family.prompt(None, operand)
 
 
+ITEMS = [{"operand": f"n{n}", "answers": {"up": f"u{n}", "down": f"d{n}"}} for n in range(16)]
+FILE = {
+    "family": "mine", "templates": ["{operation} {operand}:", "{operand} {operation}:"],
+    "operations": {"up": "raise", "down": "lower"}, "neutral": "see", "items": ITEMS,
+}  # fmt: skip
+
+
 def test_a_family_file_is_read(tmp_path):
     """A file supplies the family's templates, words, items and answers."""
-    items = "\n".join(
-        f"  - {{operand: 'n{n}', answers: {{up: 'u{n}', down: 'd{n}'}}}}" for n in range(16)
-    )
     file = tmp_path / "mine.yaml"
-    file.write_text(
-        "family: mine\ntemplates: ['{operation} {operand}:', '{operand} {operation}:']\n"
-        f"operations: {{up: raise, down: lower}}\nneutral: see\nitems:\n{items}\n"
-    )
+    file.write_text(json.dumps(FILE))
     family = load_family(file)
     assert family.prompt("down", "n3", template=1) == "n3 lower:"
-    assert family.items[2] == ("n2", {"up": "u2", "down": "d2"})
+    assert family.items[2] == FamilyItem("n2", {"up": "u2", "down": "d2"})
 
 
 @pytest.mark.parametrize(
-    ("template", "rest", "message"),
+    ("changed", "message"),
     [
-        ("{operation} {operand}", "", "KeyError"),
-        ("{operation}", "neutral: c\nitems: []", "lacks {operation} or {operand}"),
-        (
-            "{operation} {operand}", "neutral: c\nitems: [{operand: x, answers: {a: y}}]",
-            "1 items are too few",
-        ),
+        ({"neutral": {}}, "Expected `str`"),
+        ({"templates": ["{operation}"]}, "lacks {operation} or {operand}"),
+        ({"items": ITEMS[:1]}, "of length >= 16"),
+        ({"operations": {"up": "raise", "turn": "turn"}}, "'n0' has no answer of turn"),
     ],
-)  # fmt: skip
-def test_invalid_families_are_refused(tmp_path, template, rest, message):
-    """A file without items or operand, or with too few items, is refused."""
+)
+def test_invalid_families_are_refused(tmp_path, changed, message):
+    """A file without a word, an operand or an answer, or with too few items, is refused."""
     file = tmp_path / "mine.yaml"
-    file.write_text(f"family: mine\ntemplates: ['{template}']\noperations: {{a: b}}\n{rest}\n")
+    file.write_text(json.dumps(FILE | changed))
     with pytest.raises(BadInput, match=f"cannot be used.*{message}"):
         load_family(file)
 
@@ -114,7 +116,7 @@ def test_one_operation_gives_no_pairs(planted):
 def family(operations, answer=lambda number: f"{number} x", count=20):
     """Returns a family of numbers whose operations have the given words."""
     items = tuple(
-        (f"{number}", {name: answer(number) for name in operations})
+        FamilyItem(f"{number}", {name: answer(number) for name in operations})
         for number in range(10, 10 + count)
     )
     return Family("mine", ("{operation} {operand} =",), operations, "code", items)

@@ -13,17 +13,13 @@ RIGHT, WRONG = "def f(n):\n    return n + 1", "def f(n):\n    return n - 1"
 TESTS = "assert f(1) == 2\nassert f(2) == 3"
 
 
-class CountingSandbox:
-    """A stand-in for a sandbox: programs with `n + 1` pass, and batches are recorded."""
+class ReadingSandbox:
+    """A stand-in for a sandbox: programs with `n + 1` pass."""
 
     isolation = "bubblewrap"
 
-    def __init__(self):
-        self.batches = []
-
     def run_all(self, programs):
         """Returns verdicts by the programs' text."""
-        self.batches.append(list(programs))
         return ["passed" if "n + 1" in program else "failed" for program in programs]
 
 
@@ -40,7 +36,7 @@ def test_pass_at_k_is_the_product_form_of_the_paper():
 
 def test_scores_are_means_over_problems():
     """pass@k is a mean over problems; a k above the candidates of a problem is left out."""
-    metric = CodeEval(CountingSandbox())
+    metric = CodeEval(ReadingSandbox())
     scores, results = metric.compute(
         references=[TESTS, TESTS],
         predictions=[[RIGHT, WRONG, WRONG], [WRONG, WRONG]],
@@ -50,26 +46,6 @@ def test_scores_are_means_over_problems():
     assert [outcome["passed"] for _, outcome in results[0]] == [True, False, False]
     assert [number for number, _ in results[1]] == [0, 1]
     assert results[1][0][1]["result"] == "failed"
-
-
-def test_programs_are_executed_once_and_together():
-    """`run_ahead` executes the new programs of many scores in one batch; verdicts are kept."""
-    sandbox = CountingSandbox()
-    metric = CodeEval(sandbox)
-    assert metric.outcomes(["d", "d"]) == ["failed", "failed"]
-    scores = []
-
-    def scoring(program):
-        return lambda: scores.append(metric.outcomes([program])[0])
-
-    computations = [scoring(program) for program in ("a", "b n + 1", "a", "d")]
-    metric.run_ahead(computations)
-    assert sandbox.batches == [["d"], ["a", "b n + 1"]]
-    assert scores == ["failed"]
-    for computation in computations:
-        computation()
-    assert scores[1:] == ["failed", "passed", "failed", "failed"]
-    assert len(sandbox.batches) == 2
 
 
 def test_other_metrics_are_the_genuine_ones(monkeypatch):
@@ -106,10 +82,3 @@ def test_task_that_executes_code_by_itself_is_refused():
         require_enclosed(Task, "bubblewrap")
     Task.UNSAFE_CODE = False
     require_enclosed(Task, None)
-
-
-def test_nothing_is_scored_ahead_where_no_task_executes_code():
-    """`run_ahead` computes no score before a task has asked for the metric."""
-    called = []
-    CodeEval().run_ahead([lambda: called.append("scored")])
-    assert not called

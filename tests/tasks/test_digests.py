@@ -1,8 +1,7 @@
 """Equal digests mean the same question scored in the same way."""
 
-import json
-
 import pytest
+from harness_tasks import write_task
 
 import broca
 from broca.tasks import Catalog, RequestTokenizer
@@ -81,23 +80,17 @@ def test_tokenizers_are_digested_by_what_they_do():
 def test_a_copied_task_is_the_same_task(tmp_path):
     """A task's digest depends on the code of its functions but not on its folder."""
     digests = []
-    for folder, code in (("a", "return 1.0"), ("b", "return 1.0"), ("c", "return 0.0")):
+    for folder, value in (("a", 1.0), ("b", 1.0), ("c", 0.0)):
         place = tmp_path / folder
         place.mkdir()
-        lines = [{"q": f"{n} =", "a": str(n)} for n in range(8)]
-        (place / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
-        (place / "scoring.py").write_text(
-            f"def score(doc, results):\n    {code.replace('return', 'value =')}\n"
-            "    return {'acc': value}\n"
+        documents = [{"question": f"{n} =", "answer": str(n)} for n in range(8)]
+        metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
+        write_task(
+            place, "own", documents, metric_list=metrics, generation_kwargs={"max_gen_toks": 4}
         )
-        (place / "own.yaml").write_text(
-            f"task: own\ndataset_path: json\n"
-            f"dataset_kwargs: {{data_files: {{test: {place}/data.jsonl}}}}\n"
-            "test_split: test\noutput_type: generate_until\n"
-            "doc_to_text: '{{q}}'\ndoc_to_target: '{{a}}'\n"
-            "generation_kwargs: {max_gen_toks: 4}\n"
-            "process_results: !function scoring.score\n"
-            "metric_list: [{metric: acc, aggregation: mean, higher_is_better: true}]\n"
-        )
+        with (place / "own.yaml").open("a") as file:
+            file.write("process_results: !function scoring.score\n")
+        score = f"def score(doc, results):\n    return {{'acc': {value}}}\n"
+        (place / "scoring.py").write_text(score)
         digests.append(definition_digest(Catalog(place).load("own", REQUESTS)))
     assert digests[0] == digests[1] != digests[2]

@@ -142,13 +142,3 @@ def test_system_prompt_without_a_template(tiny, folder):
     options = TaskOptions(system_prompt="brief", limit=4)
     benchmark = assert_equal(tiny, folder, "choice", results, options=options)
     assert benchmark.items[0].prompt.startswith("brief")
-
-
-def test_rolling_windows_are_several_requests(tiny, folder):
-    """A text longer than the context is split into windows that predict every token once."""
-    tokenizer = RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
-    benchmark = Catalog(folder).load("rolling", tokenizer)
-    item = max(benchmark.items, key=lambda item: len(item.requests))
-    assert len(item.requests) > 2
-    predicted = [token for request in item.requests for token in request.continuation]
-    assert predicted == tiny.tokenizer.encode(item.prompt)

@@ -1,10 +1,10 @@
 """Any task file is either a task or refused with an error of broca."""
 
 import contextlib
-import json
 
 import pytest
 import yaml
+from harness_tasks import write_task
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -50,29 +50,12 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(catalog, "harness_entry", lambda name: None)
     monkeypatch.setattr(catalog, "harness_names", list)
     monkeypatch.chdir(tmp_path)  # a task without data files looks for them here
-    documents = [{"question": f"{n} =", "answer": str(n)} for n in range(12)]
-    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    write_task(tmp_path, "good", [{"question": f"{n} =", "answer": str(n)} for n in range(12)])
     return tmp_path
 
 
-def written(folder, changes):
-    """Returns the text of a good task file with some settings replaced."""
-    content = {
-        "task": "good",
-        "dataset_path": "json",
-        "dataset_kwargs": {"data_files": {"test": str(folder / "good.jsonl")}},
-        "test_split": "test",
-        "output_type": "generate_until",
-        "doc_to_text": "{{question}}",
-        "doc_to_target": "{{answer}}",
-        "target_delimiter": "",
-    }
-    return yaml.safe_dump({**content, **changes}, allow_unicode=True)
-
-
-def read(folder, tokenizer, text):
-    """Returns the benchmark of a task file, with its items split as `localize` does."""
-    (folder / "good.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
+def read(folder, tokenizer):
+    """Returns the benchmark of the task file, with its items split as `localize` does."""
     benchmark = Catalog(folder).load("good", tokenizer)
     benchmark.split(items=3, seed=0)
     return benchmark
@@ -91,8 +74,9 @@ def test_a_changed_task_file_is_read_or_refused(folder, tokenizer, changes):
     """A good file with up to three settings replaced is a task or raises a `BrocaError`."""
     if "dataset_path" in changes:
         changes["dataset_path"] = "json"  # other names would be looked up on the hub
+    write_task(folder, "good", **changes)
     with contextlib.suppress(BrocaError):
-        assert read(folder, tokenizer, written(folder, changes)).items
+        assert read(folder, tokenizer).items
 
 
 @BOUNDED
@@ -104,13 +88,14 @@ def test_a_changed_task_file_is_read_or_refused(folder, tokenizer, changes):
 @example(text="[" * 2000)
 def test_any_text_as_a_task_file_is_refused(folder, tokenizer, text):
     """Arbitrary text and values raise a `BrocaError`."""
+    (folder / "good.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(BrocaError):
-        read(folder, tokenizer, text)
+        read(folder, tokenizer)
 
 
 def test_the_file_without_changes_is_a_task(folder, tokenizer):
     """The unchanged file is a task, so that refusals are due to the changes."""
-    assert len(read(folder, tokenizer, written(folder, {})).items) == 12
+    assert len(read(folder, tokenizer).items) == 12
 
 
 @pytest.mark.parametrize(
@@ -124,5 +109,6 @@ def test_the_file_without_changes_is_a_task(folder, tokenizer):
 )
 def test_names_that_are_no_text_are_said(folder, tokenizer, changes, message):
     """A name that YAML reads as a number, a boolean or null is refused."""
+    write_task(folder, "good", **changes)
     with pytest.raises(TaskUnusable, match=message):
-        read(folder, tokenizer, written(folder, changes))
+        read(folder, tokenizer)

@@ -4,44 +4,16 @@ from datetime import datetime
 
 import pytest
 from lm_eval.api.instance import Instance
-from lm_eval.models.huggingface import HFLM
 
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks import Catalog, RequestTokenizer, TaskOptions
-from broca.testing import tiny_llama, tiny_tokenizer
+from broca.testing import tiny_tokenizer
 
 
 def test_chat_template_of_a_tokenizer_without_one_is_refused(folder, tokenizer):
     """`chat_template` is refused for a tokenizer without a chat template."""
     with pytest.raises(Exception, match="`chat_template`: the model's tokenizer has no chat temp"):
         Catalog(folder).load("good", tokenizer, options=TaskOptions(chat_template=True))
-
-
-@pytest.fixture(scope="module")
-def harness():
-    """lm-eval's `hf` model of the tiny model, with the same tokenizer."""
-    return HFLM(pretrained=tiny_llama(), tokenizer=tiny_tokenizer(), max_length=64)
-
-
-@pytest.mark.parametrize(
-    ("context", "continuation"),
-    [
-        ("2 + 2 =", " 4"),
-        ("a trailing space ", "moves"),
-        ("two  ", "a b"),
-        ("é", "ü € x"),
-        ("", "a"),
-    ],
-)
-def test_pairs_are_cut_as_lm_eval_cuts_them(harness, tokenizer, context, continuation):
-    """Spaces at the end of a context move to the continuation; the prefix stands for nothing."""
-    request = tokenizer.loglikelihood(context, continuation)
-    if context:
-        before, after = harness._encode_pair(context, continuation)
-    else:
-        before, after = [harness.prefix_token_id], tiny_tokenizer().encode(continuation)
-    assert (list(request.context), list(request.continuation)) == (before, after)
-    assert (request.kind, request.cut) == ("loglikelihood", 0)
 
 
 def test_what_does_not_fit_is_cut_from_the_left():
@@ -72,14 +44,6 @@ def test_requests_that_cannot_be_run_are_refused(tokenizer, kind, arguments, mes
     with pytest.raises(TaskUnusable, match=message) as error:
         tokenizer.requests(instance(kind, arguments))
     assert "task 'task'" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments"), [("loglikelihood", ("a", "")), ("loglikelihood_rolling", ("",))]
-)
-def test_nothing_is_asked_of_an_empty_target(tokenizer, kind, arguments):
-    """An empty target gives no request."""
-    assert tokenizer.requests(instance(kind, arguments)) == ()
 
 
 def test_a_system_message_that_a_template_refuses_is_left_out():
@@ -131,25 +95,8 @@ def test_templates_that_show_no_content_are_refused(template, message):
     assert "\n" not in str(error.value)
 
 
-def test_variables_of_the_template_are_given_to_it():
-    """Variables reach the template and make another name."""
-    tokenizer = tiny_tokenizer()
-    tokenizer.chat_template = "{{ messages[0].content }}{% if not enable_thinking %}!{% endif %}"
-    plain, thinking = (
-        RequestTokenizer(tokenizer, max_length=8, template_settings={"enable_thinking": value})
-        for value in (False, True)
-    )
-    message = [{"role": "user", "content": "hi"}]
-    assert (plain.chat(message), thinking.chat(message)) == ("hi!", "hi")
-    assert plain.name != thinking.name
-    assert plain.identity != thinking.identity
-
-
-def test_lengths_are_those_of_the_options_up_to_the_configuration(tiny):
-    """`max_length` cuts prompts; more than the model is configured for is refused."""
-    shorter = RequestTokenizer.of(tiny, TaskOptions(max_length=4))
-    assert len(shorter.loglikelihood("0123456789", "a").context) == 4
-    assert RequestTokenizer.of(tiny).loglikelihood("0123456789", "a").cut == 0
+def test_a_length_beyond_the_configuration_is_refused(tiny):
+    """A `max_length` of more than the model is configured for is refused."""
     with pytest.raises(BadInput, match="`max_length` 257 is more than the 256 tokens"):
         RequestTokenizer.of(tiny, TaskOptions(max_length=257))
 

@@ -5,7 +5,7 @@ import pytest
 from broca.errors import BadInput, UnknownName
 from broca.results.files import encode
 from broca.store import Journal
-from broca.stress_tests.patcher import AnswerLogProbs, HeadOutputs, SelfPatch
+from broca.stress_tests.patcher import AnswerLogProbs, HeadOutputs
 from broca.verbs.stress import stress
 
 SORTING = ["L3H12", "L0H3", "L3H1", "L0H4"]
@@ -32,9 +32,21 @@ def test_planted_heads_transfer(sorting):
     assert sorting.self_patch == 0
     assert sorting.positive_control.low > 0
     assert sorting.probe.accuracy > 0.9 > sorting.probe.surface
-    assert all(line.rank == 1 and line.selective > 1 for line in sorting.necessity)
     assert [line.ablation for line in sorting.necessity] == ["zero", "mean", "resample"]
-    assert len(sorting.shifts) >= 6
+    for line in sorting.necessity:
+        assert (line.rank, len(line.null)) == (1, 2)
+        assert line.selective == line.drop.value - line.controls["sums"] > 1
+    assert [part.part for part in sorting.reversals] == [
+        *(f"{name} alone" for name in SORTING), "the last token", "all but the last token",
+        "4 of 64 dimensions",
+    ]  # fmt: skip
+    real, *controls = sorting.shifts
+    assert real.transfer.low > 0
+    assert all(control.beyond.low > 0 for control in controls)
+    assert [control.source for control in controls] == [
+        "the same operation, other operands", "the operation word neutralised",
+        "an unrelated family", "noise of the same norm", "random heads",
+    ]  # fmt: skip
     assert sorting.heads == tuple(SORTING)
     assert sorting.pairs == 16
 
@@ -58,7 +70,7 @@ def test_a_second_call_measures_nothing(planted, sorting, tmp_path, monkeypatch)
     def refuse(engine, observations):
         raise AssertionError(f"{len(observations)} observations were taken again")
 
-    for cls in (AnswerLogProbs, HeadOutputs, SelfPatch):
+    for cls in (AnswerLogProbs, HeadOutputs):
         monkeypatch.setattr(cls, "observe", refuse)
     assert stress(planted, heads="+".join(SORTING), journal=journal, **FEW) == sorting
     assert batches(journal) == before

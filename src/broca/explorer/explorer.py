@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
@@ -295,7 +294,7 @@ class Explorer(AbstractContextManager["Explorer"]):
             architecture=info.architecture,
             chats=self.chats,
             grid_figure=Figure("components", "", grid),
-            about=json.dumps(self.describe()),
+            about=self.describe(),
         )
 
     def _tokens(self, prompt: str, chat: bool) -> list[int]:

@@ -85,11 +85,9 @@ class Origin:
         if form != "weights" and self.copied is not None:
             model = self.copied()
         else:
-            place = str(export) if form == "weights" else self.location
+            place = (str(export), None) if form == "weights" else (self.location, self.revision)
             model = AutoModelForCausalLM.from_pretrained(
-                place,
-                revision=None if form == "weights" else self.revision,
-                dtype=getattr(torch, self.dtype),
+                place[0], revision=place[1], dtype=getattr(torch, self.dtype)
             ).to(self.device)
         if form == "adapter":
             with catch_warnings():

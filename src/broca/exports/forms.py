@@ -66,9 +66,13 @@ def write_form(
     """
     scale = request.ablation.scale
     if request.form == "weights":
-        plain = without_adapters(model)
-        tensors = changed_tensors(plain, names, scale, means=means)
-        write_weights(plain, tensors, folder, base=None if base is None else Path(base))
+        if any(adapted_matrix(module) is not None for module in model.model.modules()):
+            raise UnsupportedModel(
+                f"'{model.name}' has an adapter beside its weights: merge it for an export of "
+                "`kind` weights, with PEFT's `merge_and_unload`"
+            )
+        tensors = changed_tensors(model, names, scale, means=means)
+        write_weights(model, tensors, folder, base=None if base is None else Path(base))
         return
     adapter = None if base is None else adapter_in(Path(base))
     reason = model.note
@@ -115,15 +119,11 @@ def write_adapter(
     """
     paths = [one.path for one in factors]
     for one in factors:
-        if one.side == "experts":
+        if one.side == "experts" or paths.count(one.path) > 1:
             raise UnsupportedModel(
-                f"an adapter multiplies what enters or leaves a linear layer, and the experts of "
-                f"{one.path} are held in one tensor: use `kind` weights"
-            )
-        if paths.count(one.path) > 1:
-            raise UnsupportedModel(
-                f"an adapter multiplies either the input or the output of {one.path}, and neurons "
-                "with their whole MLP block need both: use `kind` weights"
+                "an adapter multiplies either the input or the output of a linear layer, which is "
+                f"not what ablates {one.path} (its experts, or neurons with their whole block): "
+                "use `kind` weights"
             )
     require_peft().IA3Config(
         base_model_name_or_path=base,
@@ -177,7 +177,6 @@ def changed_tensors(
     changed = scaled_tensors(model, factors)
     if not means:
         return changed
-    means_by_place = {(point.path, point.place, point.units): mean for point, mean in means.items()}
     for point, gates, name in scaled_points(model, components, scale):
         if getattr(point.module, "bias", None) is None:
             raise UnsupportedModel(
@@ -185,7 +184,7 @@ def changed_tensors(
                 f"{point.path}, which has none; use zero ablation, or ablate it while the model "
                 "runs"
             )
-        shift = means_by_place[point.path, point.place, point.units][0].float().cpu()
+        shift = means[point][0].float().cpu()
         shift = (1 - gates).repeat_interleave(len(shift) // len(gates)) * shift
         if point.place == "input":
             weight = point.module.get_parameter("weight").detach().float().cpu()
@@ -194,36 +193,6 @@ def changed_tensors(
         bias = changed.get(path, model.model.get_parameter(path).detach())
         changed[path] = (bias.float() + shift.to(bias.device)).to(bias.dtype)
     return changed
-
-
-@torch.no_grad()
-def without_adapters(model: GatedModel) -> GatedModel:
-    """Returns the model with its active adapters merged into a copy; itself if it has none."""
-    if not any(adapted_matrix(module) is not None for module in model.model.modules()):
-        return model
-    plain = copy.deepcopy(model.model)
-    replaced: dict[str, nn.Module] = {}
-    for path, module in list(plain.named_modules()):
-        if any(path.startswith(f"{outer}.") for outer in replaced):
-            continue
-        if hasattr(module, "modules_to_save") and module.disable_adapters:
-            replaced[path] = module.original_module
-        elif hasattr(module, "unload_and_optionally_merge_module"):
-            replaced[path] = module.unload_and_optionally_merge_module(
-                merge=not module.disable_adapters, safe_merge=False, adapter_names=None
-            )
-        elif adapted_matrix(module) is not None:
-            layers = [module]
-            while (inner := adapted_matrix(layers[0])) is not None:
-                layers.insert(0, inner)
-            for layer in layers[1:]:  # the innermost first
-                if not layer.disable_adapters:
-                    layer.merge()
-            replaced[path] = layers[0]
-    for path, module in replaced.items():
-        plain.set_submodule(path, module)
-    plain._hf_peft_config_loaded = False  # else transformers would save an adapter
-    return GatedModel.wrap(plain, model.tokenizer, name=model.name, components=model.kinds)
 
 
 def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> nn.Module:

@@ -11,7 +11,7 @@ from transformers import TrainerCallback as Base
 from broca.engine import Ablation
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import GatedModel
-from broca.options import AtlasOptions, RunOptions
+from broca.options import RunOptions
 from broca.results.atlas import Atlas
 from broca.runs.session import open_run, open_workspace
 from broca.tasks import Task
@@ -156,10 +156,8 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         """Measures an atlas; returns how many components each task needs more than the others."""
         try:
             result = atlas(
-                settings=AtlasOptions(
-                    model, tasks=[self._task, *self._others], rows=self._atlas_rows,
-                    items=self._limit, seed=self._seed, run_options=self._options,
-                )
+                model, tasks=[self._task, *self._others], rows=self._atlas_rows,
+                items=self._limit, seed=self._seed, run_options=self._options,
             )  # fmt: skip
         except NothingToLocalize:  # the model can do no task yet
             return {}

@@ -22,14 +22,7 @@ from torch import nn
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import find_adapter_config_file
 
-from broca.errors import (
-    BadInput,
-    MissingExtra,
-    UnknownName,
-    UnsupportedModel,
-    first_line,
-    nearest,
-)
+from broca.errors import BadInput, MissingExtra, UnknownName, UnsupportedModel, first_line, nearest
 from broca.models.structure import text_config
 from broca.options import OFFLINE, ModelOptions
 
@@ -37,7 +30,6 @@ SHIPPED_MODELS = ("reference", "reference-small", "planted")
 """Names of the models that are part of the package."""
 
 _ADAPTER = "adapter_config.json"
-_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 _SHARED = ("vblora_vector_bank", "prompt_encoder", ".tinylora_v.", ".unilora_theta_d.")
 """Tensors that PEFT saves once and has in every layer, or does not save."""
@@ -49,11 +41,9 @@ _SECONDS = 5.0
 @cache
 def reachable() -> bool:
     """Whether a connection to the hub can be opened; True behind a proxy, where this is unknown."""
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        return False
     if getproxies():
         return True
-    address = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    address = urlsplit(huggingface_hub.constants.ENDPOINT)
     try:
         with socket.create_connection(
             (address.hostname or "", address.port or 443), timeout=_SECONDS
@@ -66,16 +56,19 @@ def reachable() -> bool:
 def go_offline() -> None:
     """Forbids all network calls of this process; files in the local cache can still be used."""
     os.environ.update(OFFLINE)
-    reachable.cache_clear()
-    skip_retries_if_unreachable()
+    _keep_off_hub()
 
 
 def skip_retries_if_unreachable() -> None:
     """Sets the hub libraries to offline mode if there is no network; the cache works."""
-    if reachable():
-        return
+    if not huggingface_hub.constants.HF_HUB_OFFLINE and not reachable():
+        _keep_off_hub()
+
+
+def _keep_off_hub() -> None:
+    """Sets the libraries to offline mode that have already read their variables."""
     huggingface_hub.constants.HF_HUB_OFFLINE = True
-    if "datasets" in sys.modules:  # it has already read the setting
+    if "datasets" in sys.modules:
         sys.modules["datasets"].config.HF_HUB_OFFLINE = True
 
 
@@ -127,12 +120,14 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
     return _read(file, str(folder))
 
 
-def adapter_on_hub(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
-    """Returns the adapter in a hub repository; None if there is none.
-
-    Raises:
-        BadInput: The configuration cannot be read or names no base model.
-    """
+def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
+    """Returns the adapter that a name means, of a folder or on the hub; None if it means none."""
+    path = Path(name).expanduser()
+    if name in SHIPPED_MODELS or path.is_file():
+        return None
+    if path.is_dir() or not _may_be_on_hub(name):
+        return adapter_in(path)
+    skip_retries_if_unreachable()
     try:
         file = find_adapter_config_file(name, revision=revision, local_files_only=offline)
     except (OSError, ValueError):
@@ -140,23 +135,41 @@ def adapter_on_hub(name: str, *, revision: str | None, offline: bool) -> Adapter
     return None if file is None else _read(Path(file), name)
 
 
+def _adapters(name: str, *, revision: str | None, offline: bool) -> tuple[AdapterFiles, ...]:
+    """Returns the PEFT adapters that a name means, each of the model with those before it.
+
+    Raises:
+        BadInput: An adapter is its own base.
+    """
+    adapters: list[AdapterFiles] = []
+    while adapter := _adapter(name, revision=revision, offline=offline):
+        if adapter.base in (name, *(outer.base for outer in adapters)):
+            raise BadInput(
+                f"adapter '{name}' names itself as its base model: write the name or folder of its "
+                f"base into {_ADAPTER}"
+            )
+        adapters.insert(0, adapter)
+        name, revision = adapter.base, adapter.base_revision
+    return tuple(adapters)
+
+
 def _read(file: Path, place: str) -> AdapterFiles:
+    """Reads the configuration of an adapter.
+
+    Raises:
+        BadInput: It cannot be read, or names no base model.
+    """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        base, method = content["base_model_name_or_path"], str(content["peft_type"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        base, method = content["base_model_name_or_path"].strip(), str(content["peft_type"])
+        revision = content.get("revision")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(
-            f"adapter '{place}': its {_ADAPTER} cannot be read ({type(error).__name__}: {error}); "
-            "give a folder that PEFT's save_pretrained wrote"
+            f"adapter '{place}': no method and base model can be read from its {_ADAPTER} "
+            f"({type(error).__name__}: {error}); give a folder that PEFT's save_pretrained wrote"
         ) from error
-    if not isinstance(base, str) or not base.strip():
-        raise BadInput(
-            f"adapter '{place}' names no base model: write its name or folder into "
-            f"base_model_name_or_path of {_ADAPTER}"
-        )
     if not Path(base).expanduser().is_dir() and (file.parent / base).is_dir():
         base = str(file.parent / base)  # relative to the adapter
-    revision = content.get("revision")
     return AdapterFiles(place, base, None if revision is None else str(revision), method)
 
 
@@ -183,8 +196,7 @@ def with_adapter(
         import peft
     except ImportError as error:
         raise MissingExtra(
-            f"adapter '{adapter.place}' needs PEFT: install broca's extra: "
-            "pip install 'broca[export]'"
+            f"adapter '{adapter.place}' needs PEFT: pip install 'broca[export]'"
         ) from error
     try:
         adapted = peft.PeftModel.from_pretrained(base, adapter.place, **where)
@@ -203,14 +215,12 @@ def with_adapter(
         for key in report.missing_keys
         if ".default" in key and not any(shared in key for shared in _SHARED)
     ]
-    for keys, fault, relation in (
-        (missing, "lacks", "that"), (report.unexpected_keys, "holds", "beyond those that")
-    ):  # fmt: skip
+    for fault, keys in (("lacks", missing), ("has no place for", report.unexpected_keys)):
         if keys:
             raise BadInput(
-                f"adapter '{adapter.place}' {fault} {len(keys)} tensors ({', '.join(keys[:2])}) "
-                f"{relation} {_ADAPTER} and '{adapter.base}' describe: check that all its files "
-                "are there and that this is the base that it was trained on"
+                f"adapter '{adapter.place}' on '{adapter.base}' {fault} {len(keys)} tensors "
+                f"({', '.join(keys[:2])}): check that all its files are there and that this is the "
+                "base that it was trained on"
             )
     described = f"{adapter.method} adapter {adapter.place} on {adapter.base}"
     if not merge:
@@ -283,7 +293,7 @@ class Checkpoint:
         base, revision = name, options.revision
         if adapters:
             base, revision = adapters[0].base, adapters[0].base_revision
-        source = _source(base, allow_pickle=options.allow_pickle)
+        source = _source(base)
         local = isinstance(source, Path)
         if local and revision is not None and not adapters:
             raise BadInput(
@@ -331,70 +341,26 @@ def load_tokenizer(name: str) -> tuple[Any, int]:
     """
     from lm_eval.models.utils import resolve_max_length
 
-    checkpoint = Checkpoint.find(name, ModelOptions(allow_pickle=True))
+    checkpoint = Checkpoint.find(name, ModelOptions())
     try:
         tokenizer = checkpoint.tokenizer()
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(
-            f"the tokenizer of model '{name}' could not be loaded: {first_line(error)}; check "
-            "that the folder holds tokenizer.json"
+            f"the tokenizer of model '{name}' could not be loaded: {first_line(error)}"
         ) from error
     return tokenizer, int(resolve_max_length(text_config(checkpoint.config), tokenizer))
 
 
-def _adapters(name: str, *, revision: str | None, offline: bool) -> tuple[AdapterFiles, ...]:
-    """Returns the PEFT adapters that a name means, each of the model with those before it.
-
-    Raises:
-        BadInput: An adapter is its own base.
-    """
-    adapters: list[AdapterFiles] = []
-    while name not in SHIPPED_MODELS:
-        path = Path(name).expanduser()
-        if path.is_dir():
-            adapter = adapter_in(path)
-        elif path.exists() or not _may_be_on_hub(name):
-            adapter = None
-        else:
-            skip_retries_if_unreachable()
-            adapter = adapter_on_hub(name, revision=revision, offline=offline)
-        if adapter is None:
-            break
-        if adapter.base in (name, *(outer.base for outer in adapters)):
-            raise BadInput(
-                f"adapter '{name}' names itself as its base model: write the name or folder of its "
-                "base into adapter_config.json"
-            )
-        adapters.insert(0, adapter)
-        name, revision = adapter.base, adapter.base_revision
-    return tuple(adapters)
-
-
-def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
+def _source(name: str) -> Path | str:
     """Returns the local folder that `name` means, or the hub id."""
     if name in SHIPPED_MODELS:
         return shipped_model_folder(name)
     path = Path(name).expanduser()
     if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise BadInput(
-                f"folder '{name}' holds no model: config.json is missing; give the folder that "
-                "save_pretrained wrote"
-            )
         if (path / _ADAPTER).is_file():
             raise BadInput(
                 f"folder '{name}' holds a model and an adapter ({_ADAPTER}), which transformers "
                 "would put on the model: move one of them to a folder of its own"
-            )
-        if not any(any(path.glob(pattern)) for pattern in _WEIGHTS):
-            raise BadInput(
-                f"folder '{name}' holds no weights: no *.safetensors file is in it; copy the "
-                "weights there or give another folder"
-            )
-        if not allow_pickle and not any(path.glob("*.safetensors")):
-            raise BadInput(
-                f"folder '{name}' holds only pickled weights, which can run code when loaded: "
-                "convert them to safetensors (save_pretrained does), or set `allow_pickle`"
             )
         return path
     if path.exists():
@@ -430,7 +396,7 @@ def _config(name: str, source: Path | str, options: dict[str, Any]) -> Any:
                 f"model '{name}': its configuration cannot be read: {first_line(error)}"
             ) from error
         raise UnknownName(
-            f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}; it is not a shipped model "
+            f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}: it is not shipped "
             f"({', '.join(SHIPPED_MODELS)}), not a local folder, and could not be read from the "
             f"hub: {first_line(error)}"
         ) from error

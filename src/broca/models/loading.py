@@ -47,6 +47,9 @@ _OTHER_PARTS = re.compile(
 )
 """Parts of a checkpoint that a decoder of text has not: other media, drafts of tokens, values."""
 
+_LANGUAGE_MODELS = ("CausalLM", "LMHead", "ForConditionalGeneration")
+"""Parts of the names of classes with a language-model head that transformers does not list."""
+
 
 def load(
     model: str | os.PathLike[str] | nn.Module,
@@ -103,21 +106,25 @@ def load(
         device_map=device_map, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code,
         merge_adapter=merge_adapter,
     )  # fmt: skip
-    if not isinstance(model, str | os.PathLike):
-        defaults = asdict(ModelOptions(components=components))
-        changed = [key for key, value in asdict(options).items() if value != defaults[key]]
-        return _wrapped(model, tokenizer, name, components, changed + ["offline"] * offline)
-    for key, value in (("tokenizer", tokenizer), ("name", name)):
-        if value is not None:
-            raise BadInput(
-                f"`{key}` is for models in memory: '{model}' is loaded with its own; leave it out"
-            )
-    return _loaded(str(model), options, offline=offline)
+    named, whose = isinstance(model, str | os.PathLike), "models in memory"
+    unused = {"tokenizer": tokenizer is not None, "name": name is not None}
+    if not named:
+        defaults, whose = asdict(ModelOptions(components=components)), "models that broca loads"
+        unused = {key: value != defaults[key] for key, value in asdict(options).items()}
+        unused["offline"] = offline
+    for key, given in unused.items():
+        if given:
+            raise BadInput(f"`{key}` is for {whose}: leave it out")
+    if named:
+        gated = _loaded(str(model), options, offline=offline)
+    else:
+        gated = _wrapped(model, tokenizer, name, components)
+    with _in_one_line(gated.name):
+        require_self_test(gated)
+    return gated
 
 
-def _wrapped(
-    model: Any, tokenizer: Any, name: str | None, components: str, unused: list[str]
-) -> GatedModel:
+def _wrapped(model: Any, tokenizer: Any, name: str | None, components: str) -> GatedModel:
     """Returns a caller's model with gates."""
     model = unwrapped(model)
     if not isinstance(model, nn.Module) or not hasattr(model, "config"):
@@ -125,26 +132,16 @@ def _wrapped(
             f"`model` is a {type(model).__name__}: give the name of a model, a folder or a causal "
             "language model of transformers"
         )
-    if tokenizer is None:
-        raise BadInput(
-            "`tokenizer` is missing: a model in memory needs one, as its second argument"
-        )
     if isinstance(tokenizer, type) or not hasattr(tokenizer, "bos_token_id"):
         raise BadInput(
-            f"`tokenizer` is a {type(tokenizer).__name__}: give the object, such as "
-            "transformers.AutoTokenizer.from_pretrained(NAME)"
-        )
-    if unused:
-        raise BadInput(
-            f"`{unused[0]}` is for models that broca loads itself: a model in memory stays as it is"
+            f"`tokenizer` is a {type(tokenizer).__name__}: a model in memory needs that object, "
+            "such as transformers.AutoTokenizer.from_pretrained(NAME)"
         )
     architecture = type(model).__name__
     name = name or f"{getattr(model.config, 'name_or_path', '') or architecture} (in memory)"
-    _require_decoder(name, model.config, architecture=architecture)
-    with _running(name, architecture):
-        gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
-        require_self_test(gated)
-    return gated
+    _require_decoder(name, model.config, architecture)
+    with _in_one_line(name):
+        return GatedModel.wrap(model, tokenizer, name=name, components=components)
 
 
 def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
@@ -153,8 +150,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     require_known("`dtype`", dtype, DTYPES, error=BadInput)
     require_kinds(options.components)
     checkpoint = Checkpoint.find(name, options, offline=offline)
-    remote_code = checkpoint.remote_code
-    _require_decoder(checkpoint.name, checkpoint.config, remote_code=remote_code)
+    _require_decoder(checkpoint.name, checkpoint.config)
     device = _device(options.device)
     if device == "cpu":
         # grouped-query attention without copying keys for every query head; on a GPU this setting
@@ -164,7 +160,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     if dtype != "auto":
         torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
     placement = {"device_map": options.device_map} if options.device_map else {}
-    try:
+    with _in_one_line(name, reading=True):
         model, note = _pretrained(
             name,
             str(checkpoint.source),
@@ -177,62 +173,57 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         )
         described = ""
         for adapter in checkpoint.adapters:
-            where: dict[str, Any] = {"local_files_only": offline}
             last = adapter is checkpoint.adapters[-1]
-            if last and options.revision:
-                where["revision"] = options.revision
+            where = {"revision": options.revision} if last and options.revision else {}
             # two adapters beside one matrix would replace each other
             merge = options.merge_adapter or not last
-            model, described = with_adapter(model, adapter, merge=merge, **where)
+            model, described = with_adapter(
+                model, adapter, merge=merge, local_files_only=offline, **where
+            )
         tokenizer = checkpoint.tokenizer()
-    except BrocaError:
-        raise
-    except Exception as error:  # reading a checkpoint may raise anything
-        if is_shortage(error):
-            raise
-        # of a library that is missing transformers 5.0 to 5.2 raises a ValueError
-        missing = isinstance(error, ImportError) or "pip install" in str(error)
-        advice = (
-            "install what its checkpoint needs (`pip install 'broca[quantized]'` brings torchao)"
-            if missing
-            else "check that the folder holds config.json, *.safetensors (or pytorch_model*.bin, "
-            "with `allow_pickle`) and tokenizer.json"
-        )
-        raise BadInput(
-            f"model '{name}' could not be loaded: {first_line(error)}; {advice}"
-        ) from error
     packed = getattr(model, "hf_quantizer", None) is not None and model.device.type == device
     if not options.device_map and not packed:  # packed weights stay on the device of their kernels
         model = model.to(device)
     model.eval()
     model.requires_grad_(False)
-    with _running(name, type(model).__name__):
-        gated = GatedModel.wrap(
+    with _in_one_line(name):
+        return GatedModel.wrap(
             model, tokenizer, name=name, components=options.components, source=name,
-            revision=checkpoint.commit, remote_code=remote_code, adapter=described, note=note,
+            revision=checkpoint.commit, remote_code=checkpoint.remote_code, adapter=described,
+            note=note,
         )  # fmt: skip
-        require_self_test(gated)
-    return gated
 
 
 @contextmanager
-def _running(name: str, architecture: str) -> Iterator[None]:
-    """Turns any exception of a model's first run into one line.
+def _in_one_line(name: str, *, reading: bool = False) -> Iterator[None]:
+    """Turns any exception of a model's first run, or of reading its files, into one line.
 
     Raises:
+        BadInput: The files could not be read.
         UnsupportedModel: The model raised an exception.
     """
     try:
         yield
     except BrocaError:
         raise
-    except Exception as error:  # the code of a model may raise anything
+    except Exception as error:  # a checkpoint, or the code of a model, may raise anything
         if is_shortage(error):
             raise
-        raise UnsupportedModel(
-            f"'{name}' ({architecture}) cannot be run on rows of tokens, with padding and a cache "
-            f"({type(error).__name__}: {first_line(error)}): it is not a decoder, or this "
-            "transformers cannot run it"
+        if not reading:
+            raise UnsupportedModel(
+                f"'{name}' cannot be run on rows of tokens, with padding and a cache "
+                f"({type(error).__name__}: {first_line(error)}): it is not a decoder, or this "
+                "transformers cannot run it"
+            ) from error
+        advice = (
+            "check that the folder holds config.json, *.safetensors (or pytorch_model*.bin, with "
+            "`allow_pickle`) and tokenizer.json"
+        )
+        # of a library that is missing transformers 5.0 to 5.2 raises a ValueError
+        if isinstance(error, ImportError) or "pip install" in str(error):
+            advice = "install what its checkpoint needs: broca's extra `quantized` brings torchao"
+        raise BadInput(
+            f"model '{name}' could not be loaded: {first_line(error)}; {advice}"
         ) from error
 
 
@@ -258,14 +249,14 @@ def _pretrained(name: str, source: str, **options: Any) -> tuple[Any, str]:
         del model
         model, faults, _ = _read(source, key_mapping=_WRAPPERS, **options)
         note = f"the names of its tensors were saved with {wrapped} before them"
+        if model is not None:  # saving the model would put them back
+            vars(model).pop("_weight_conversions", None)
     if faults:
         raise BadInput(
             f"model '{name}' cannot be loaded as it was saved: {' and '.join(faults)}"
             f"{f' ({note})' if note else ''}; check that all its files are there and that "
             "config.json is that of these weights"
         )
-    if note:  # saving the model would put them back
-        vars(model).pop("_weight_conversions", None)
     return model, note
 
 
@@ -286,30 +277,25 @@ def _read(source: str, **options: Any) -> tuple[Any, list[str], str]:
             if not failed:
                 raise
             return None, [f"{_some(failed)} cannot be made of those in the files"], ""
-    missing = [key for key in report["missing_keys"] if not _RECOMPUTED.search(key)]
-    unknown = [
-        key
-        for key in report["unexpected_keys"]
-        if not _RECOMPUTED.search(key) and not _OTHER_PARTS.search(key)
-    ]
+    missing, unknown = (
+        [key for key in report[f"{kind}_keys"] if not _RECOMPUTED.search(key)]
+        for kind in ("missing", "unexpected")
+    )
+    unknown = [key for key in unknown if not _OTHER_PARTS.search(key)]
     other_shapes = [
         f"{key} {tuple(saved)} instead of {tuple(expected)}"
         for key, saved, expected in report["mismatched_keys"]
     ]
-    faults = [
-        f"{_some(names)} {fault}"
-        for names, fault in (
-            (missing, "missing"), (unknown, "not of this model"), (other_shapes, "of another shape")
-        )
-        if names
-    ]  # fmt: skip
-    wrappers: set[str] = set()
-    for key in unknown:
-        found = [match[0] for pattern in _WRAPPERS for match in re.finditer(pattern, key)]
-        if not found:
-            return model, faults, ""
-        wrappers.update(found)
-    return model, faults, ", ".join(f"`{wrapper.lstrip('.')}`" for wrapper in sorted(wrappers))
+    named = {
+        "missing": missing, "not of this model": unknown, "of another shape": other_shapes
+    }  # fmt: skip
+    faults = [f"{_some(names)} {fault}" for fault, names in named.items() if names]
+    found = [
+        {match[0].lstrip(".") for pattern in _WRAPPERS for match in re.finditer(pattern, key)}
+        for key in unknown
+    ]
+    wrappers = sorted(set().union(*found)) if all(found) else []
+    return model, faults, ", ".join(f"`{wrapper}`" for wrapper in wrappers)
 
 
 def _some(names: Collection[str], most: int = 3) -> str:
@@ -358,34 +344,25 @@ def _device(device: str | None) -> str:
     return device
 
 
-def _require_decoder(
-    name: str, config: Any, *, architecture: str | None = None, remote_code: bool = False
-) -> None:
+def _require_decoder(name: str, config: Any, architecture: str = "") -> None:
     """Refuses encoder-decoder and encoder-only models by name.
 
     Args:
         name: Name of the model.
         config: Its configuration.
         architecture: Class of the model if it is known, else the first that the configuration
-            names.
-        remote_code: Whether its class comes from its own files, so that transformers' lists do not
-            apply.
+            names; a model that names none is judged by what it does.
     """
-    declared = architecture or (config.architectures or [config.model_type])[0]
+    declared = architecture or (config.architectures or [""])[0]
     if getattr(config, "is_encoder_decoder", False):
         raise UnsupportedModel(
-            f"'{name}' is an encoder-decoder model ({declared}): broca localizes in decoder-only "
-            "language models"
+            f"'{name}' is an encoder-decoder model ({declared or config.model_type}): broca "
+            "localizes in decoder-only language models"
         )
     listed = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
     classes = {one for names in listed for one in ([names] if isinstance(names, str) else names)}
-    own = remote_code and "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
-    causal = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or declared in classes or own
-    words = ("CausalLM", "LMHead", "ForConditionalGeneration")
-    generates = declared in classes or any(word in declared for word in words)
-    bidirectional = not getattr(config, "is_decoder", True) and not generates
-    named = architecture or config.architectures
-    if not causal or (named and not generates) or bidirectional:
+    heads = any(word in declared for word in _LANGUAGE_MODELS)
+    if declared and declared not in classes and not heads:
         raise UnsupportedModel(
             f"'{name}' is not a causal language model ({declared}, type {config.model_type}): "
             "give a decoder-only model with a language-model head"

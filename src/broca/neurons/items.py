@@ -26,6 +26,7 @@ from broca.tasks import Benchmark, RequestTokenizer, Split, shipped_folder
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file, read_rows
 from broca.tasks.examples import Task, harness_task
+from broca.verification.trial import Places
 
 ROWS_READ = 4
 """Number of rows of a data set that are read for each requested item."""
@@ -119,13 +120,13 @@ def with_golds(
     benchmarks = {name: benchmark.gold_alone() for name, benchmark in benchmarks.items()}
     bank, every = lay_out(benchmarks, splits, parts)
     gold = np.array([benchmark.margin(item) is not None for benchmark, item in bank], dtype=bool)
-    missing = Counter(
-        name for of_part in every.values() for name in of_part for n in of_part[name] if not gold[n]
-    )
-    places = {
-        part: {name: positions[gold[positions]] for name, positions in of_part.items()}
-        for part, of_part in every.items()
-    }
+    places: dict[Part, Places] = {}
+    missing: Counter[str] = Counter()
+    for part, of_part in every.items():
+        places[part] = {name: positions[gold[positions]] for name, positions in of_part.items()}
+        missing += Counter(
+            {name: int((~gold[positions]).sum()) for name, positions in of_part.items()}
+        )
     empty = [name for of_part in places.values() for name in of_part if not len(of_part[name])]
     if empty:
         raise TaskUnusable(

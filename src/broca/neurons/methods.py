@@ -7,6 +7,7 @@ does not load torch.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -50,7 +51,9 @@ def standardized(scores: NDArray[np.floating], layers: NDArray[np.intp], scope: 
     return standard
 
 
-def item_set(scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions) -> Columns:
+def outstanding(
+    scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions
+) -> Columns:
     """Returns the neurons that stand out in a vector of scores, sorted."""
     standard = standardized(scores, layers, rule.scope)
     if rule.count is not None:
@@ -60,33 +63,6 @@ def item_set(scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleO
 
 def _highest(scores: Scores, count: int) -> Columns:
     return np.sort(np.argsort(-scores, kind="stable")[:count])
-
-
-def commonality_set(
-    scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions
-) -> tuple[Scores, Columns]:
-    """Selects the neurons that the items of a data set share.
-
-    Args:
-        scores: Scores of every item, `(items, neurons)`.
-        layers: Layer of every neuron, `(neurons,)`.
-        rule: The rule; with `vote` and a count, every item votes for that many of its highest
-            scores.
-
-    Returns:
-        The scores of the data set, mean scores or shares of votes, `(neurons,)`; and the neurons.
-    """
-    if rule.aggregate == "mean":
-        mean = np.asarray(scores.mean(axis=0), dtype=np.float64)
-        return mean, item_set(mean, layers, rule)
-    votes = np.zeros(scores.shape[1])
-    for item in scores:
-        votes[item_set(item, layers, rule)] += 1
-    votes /= len(scores)
-    if rule.count is None:
-        return votes, np.flatnonzero(votes >= rule.share)
-    columns = _highest(votes, rule.count)
-    return votes, columns[votes[columns] > 0]
 
 
 def random_sets(
@@ -105,13 +81,9 @@ def random_sets(
     """
     digest = zlib.crc32(np.sort(columns).tobytes())
     free = np.setdiff1d(np.arange(len(layers)), columns)
-    pools = [(free, len(columns))]
-    if options.matching == "layer":
-        used, counts = np.unique(layers[columns], return_counts=True)
-        pools = [
-            (free[layers[free] == layer], int(count))
-            for layer, count in zip(used, counts, strict=True)
-        ]
+    groups = layers if options.matching == "layer" else np.zeros_like(layers)
+    counts = Counter(groups[columns].tolist())
+    pools = [(free[groups[free] == group], counts[group]) for group in sorted(counts)]
     for pool, count in pools:
         if len(pool) < count:
             raise BadInput(
@@ -201,7 +173,8 @@ def choose_neurons(
 
 def _commonality(run: NeuronRun, task: str, _: MethodOptions, *, integrated: bool = True) -> Choice:
     items = run.item_scores(run.places(task), integrated=integrated)
-    return Choice(*commonality_set(items.scores, run.neurons.layers, run.rule), items)
+    mean = items.scores.mean(axis=0).astype(np.float64)
+    return Choice(mean, run.outstanding(mean), items)
 
 
 def _knowledge(run: NeuronRun, task: str, options: MethodOptions) -> Choice:
@@ -226,9 +199,7 @@ def _activation(run: NeuronRun, task: str, _: MethodOptions) -> Choice:
     variances = [activations.var(axis=0, dtype=np.float64) for activations in compared]
     spread = np.maximum(np.sqrt(sum(variances) / 2), 1e-12)
     scores = np.asarray(np.abs(first - second) / spread, dtype=np.float64)
-    if run.rule.count is not None:
-        return Choice(scores, _highest(scores, run.rule.count), items)
-    return Choice(scores, item_set(scores, run.neurons.layers, run.rule), items)
+    return Choice(scores, run.outstanding(scores), items)
 
 
 def _random(run: NeuronRun, _task: str, _: MethodOptions) -> Choice:

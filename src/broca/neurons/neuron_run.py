@@ -18,7 +18,7 @@ from broca.measurement import Plan
 from broca.models import GatedModel, NeuronBlock, Slice, neuron_blocks, neuron_slices
 from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
 from broca.neurons.items import example_tasks, neuron_tasks
-from broca.neurons.methods import Choice, Columns, item_set, standardized
+from broca.neurons.methods import Choice, Columns, outstanding, standardized
 from broca.options import RuleOptions, SeedOptions, flat
 from broca.results.base import Interval, ModelInfo
 from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet, Shape
@@ -252,8 +252,11 @@ class NeuronRun:
     def item_sets(self, task: str) -> list[Columns]:
         """Returns the neurons that stand out on each of a task's `locate` items."""
         self.stages.enter(f"scoring neurons on {task}")
-        scores = self.item_scores(self.places(task)).scores
-        return [item_set(item, self.neurons.layers, self.rule) for item in scores]
+        return [self.outstanding(item) for item in self.item_scores(self.places(task)).scores]
+
+    def outstanding(self, scores: NDArray[np.floating]) -> Columns:
+        """Returns the neurons that stand out in a vector of scores, by the rule of the run."""
+        return outstanding(scores, self.neurons.layers, self.rule)
 
     def scaled(self, places: ItemPlaces, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
         """Measures all items under every set: the tasks' metrics and the gold answers' likelihood.

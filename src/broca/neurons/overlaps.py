@@ -9,7 +9,7 @@ import numpy as np
 
 from broca.errors import BadInput
 from broca.neurons.items import PAIRS, ItemPair
-from broca.neurons.methods import Columns, commonality_set
+from broca.neurons.methods import Columns
 from broca.neurons.neuron_run import NeuronRun
 from broca.results.neurons import Agreement, ComparedHalves, Decoupled, Fidelity, Overlap, Overlaps
 
@@ -127,8 +127,7 @@ def overlapped(run: NeuronRun) -> Overlaps:
         middle = len(places) // 2
         for number, half in enumerate((order[:middle], order[middle:]), start=1):
             scores = run.item_scores(places[np.sort(half)]).scores
-            _, columns = commonality_set(scores, run.neurons.layers, run.rule)
-            located.append((name, number, columns))
+            located.append((name, number, run.outstanding(scores.mean(axis=0))))
     pairs = [
         ComparedHalves(
             f"{first}/{first_half}",

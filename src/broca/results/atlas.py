@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -288,6 +287,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     def terminal(self) -> Iterator[str | Table]:
         """Yields what each task needs, what all tasks need, and the cost."""
         tables = atlas_tables(self)
+        yield f"{self.headline}."
         yield tables["tasks"].pick("task|capability|intact|variance explained")
         yield tables["selections"]
         yield tables["universal"].pick("component|mean effect|tasks hurt")
@@ -301,17 +301,9 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         )
         yield from (f"note: {note}" for note in self.notes)
         yield "This is a screen of single heads; `broca localize` tests a task's set jointly."
-        yield f"{self.cost.rows:,} rows in {self.cost.wall_s:.1f} s"
-
-    def summary(self) -> tuple[str, ...]:
-        """Returns the universal components and the size of the measurement."""
-        needed = sum(bool(line.components) for line in self.selections)
-        universal = joined_names(tuple(component.name for component in self.universal))
-        return (
-            f"{needed} of {len(self.tasks)} tasks need components beyond the others; "
-            f"universal: {universal or 'none'}",
-            f"{self.model.name}: {len(self.components)} {self.kinds}, {self.masks:,} masks, "
-            f"{self.cost.rows:,} rows, seed {self.seed}",
+        yield (
+            f"{len(self.components)} {self.kinds}, {self.masks:,} masks, seed {self.seed}: "
+            f"{self.cost.rows:,} rows in {self.cost.wall_s:.1f} s"
         )
 
     def records(self) -> list[dict[str, Any]]:
@@ -437,7 +429,7 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
     return {table.name: table for table in tables}
 
 
-def views_of(atlas: Atlas) -> str:
+def views_of(atlas: Atlas) -> list[dict[str, Any]]:
     """Returns the views of the picture: the mean and every task, as steps of colour."""
     span, means = _span(atlas), _means(atlas)
     views: list[dict[str, Any]] = []
@@ -451,7 +443,7 @@ def views_of(atlas: Atlas) -> str:
         views.append({"name": task.name, "steps": _steps(row, span), "framed": framed})
     if views:
         views[0]["names"] = atlas.components
-    return json.dumps(views)
+    return views
 
 
 def _selected(atlas: Atlas) -> dict[str, None]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from importlib import import_module
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from broca.errors import BadInput, nearest, require_known
+from broca.errors import BadInput, require_known
 from broca.results import files
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ Lines = list[dict[str, Any]]
 SCHEMA = 2
 """Version of the layout of all files."""
 
+
+_SENTENCES = 5
+"""Maximum number of sentences of a summary."""
 
 _LINES = 12
 """Number of rows that a notebook shows; `to_frame()` has all."""
@@ -142,51 +145,39 @@ class Result(ABC):
         Result.CLASSES[cls.kind] = cls
 
     @abstractmethod
+    def terminal(self) -> Iterable[str | Table]:
+        """Returns the sentences and tables that a terminal shows; the first has the verdict."""
+
     def summary(self) -> tuple[str, ...]:
-        """Returns at most five lines that begin with the verdict in words."""
+        """Returns the first sentences of `terminal`, at most five."""
+        sentences = (part for part in self.terminal() if isinstance(part, str))
+        return tuple(islice(sentences, _SENTENCES))
 
     @abstractmethod
     def records(self) -> list[dict[str, Any]]:
         """Returns the lines of `to_frame`, each a mapping from columns to values."""
 
-    @overload
-    def to_frame(
-        self, library: Literal["pandas"] = "pandas", *, table: str | None = None
-    ) -> pandas.DataFrame: ...
-    @overload
-    def to_frame(self, library: Literal["polars"], *, table: str | None = None) -> Any: ...
-    def to_frame(self, library: str = "pandas", *, table: str | None = None) -> Any:
+    def to_frame(self, table: str | None = None) -> pandas.DataFrame:
         """Returns the result as a table; docs/results.md describes its lines.
 
         Args:
-            library: `pandas`, or `polars` if it is installed.
             table: Name of another table of the result, such as `controls`.
 
         Raises:
-            BadInput: The library is unknown, polars is not installed, or the result has no such
-                table.
+            BadInput: The result has no such table.
         """
-        if table is not None and table not in self.tables:
-            raise BadInput(
-                f"{self.described()} has no table '{table}'{nearest(table, self.tables)}; use "
-                f"one of {', '.join(self.tables) or 'none'}"
-            )
-        lines = self.records() if table is None else framed(tables(self)[table])
-        if library == "pandas":
-            import pandas
+        import pandas
 
-            return pandas.DataFrame(lines)
-        require_known("`library`", library, ("pandas", "polars"), error=BadInput)
-        try:
-            polars = import_module("polars")
-        except ImportError as error:
-            raise BadInput("polars is not installed: `pip install polars`") from error
-        return polars.DataFrame(lines, infer_schema_length=None)
+        if table is None:
+            return pandas.DataFrame(self.records())
+        by_name = tables(files.plain(self))
+        require_known("`table`", table, by_name, error=BadInput)
+        return pandas.DataFrame(by_name[table])
 
     @property
     def tables(self) -> tuple[str, ...]:
         """Returns the names of the tables of `to_frame` that have lines."""
-        return tuple(tables(self))
+        return tuple(tables(files.plain(self)))
 
     def figures(self) -> tuple[Figure, ...]:
         """Returns all figures, the main figure first; some kinds have none."""
@@ -201,10 +192,6 @@ class Result(ABC):
         if not (figures := self.figures()):
             raise BadInput(f"{self.described()} has no figure: use `to_frame()`")
         return figures[0]
-
-    def terminal(self) -> Iterable[str | Table]:
-        """Returns the lines and tables that a terminal shows."""
-        return self.summary()
 
     def page(self) -> str:
         """Renders the result as a self-contained HTML page, in which all text is escaped.
@@ -314,67 +301,39 @@ class Result(ABC):
         return f"<div><p><b>{first}</b><br>{'<br>'.join(others)}</p>{body}</div>"
 
 
-def tables(holder: Any) -> dict[str, Lines]:
-    """Returns every list of records within a record, at any depth, by its dotted name.
+def tables(record: Mapping[str, Any]) -> dict[str, Lines]:
+    """Returns every list of records within plain data, at any depth, by its dotted name.
 
-    A record is a data class or a mapping. A row has its values; those of a record within it have
-    dotted names, and intervals stay whole. Lists within rows are another table, whose rows begin
-    with the first column of the containing row.
+    A row has the values of a record; those of a record within it have dotted names. Lists within
+    rows are another table, whose rows begin with the first column of the containing row.
     """
     by_name: dict[str, Lines] = {}
-    for name, value in _parts(holder):
-        if _is_record(value):
+    for name, value in record.items():
+        if isinstance(value, dict):
             by_name |= {f"{name}.{inner}": lines for inner, lines in tables(value).items()}
         elif _are_records(value):
             by_name |= tables_of(name, value)
     return by_name
 
 
-def tables_of(name: str, records: Sequence[Any]) -> dict[str, Lines]:
+def tables_of(name: str, records: Sequence[dict[str, Any]]) -> dict[str, Lines]:
     """Returns records as a table with a name, and the lists within them as further tables."""
     by_name: dict[str, Lines] = {name: [_line(record) for record in records]}
     for record, line in zip(records, by_name[name], strict=True):
-        first = [(f"{name}.{column}", value) for column, value in line.items()][:1]
+        first = {f"{name}.{column}": value for column, value in list(line.items())[:1]}
         for inner, lines in tables(record).items():
-            rows = by_name.setdefault(f"{name}.{inner}", [])
-            rows += [{**dict(first), **values} for values in lines]
+            by_name.setdefault(f"{name}.{inner}", []).extend(first | row for row in lines)
     return by_name
 
 
-def framed(lines: Lines) -> Lines:
-    """Returns rows of plain values: an interval becomes three columns."""
-    return [
-        {
-            f"{name}{end}": part
-            for name, value in line.items()
-            for end, part in (
-                ((f".{end}", part) for end, part in files.plain(value).items())
-                if isinstance(value, Interval)
-                else (("", files.plain(value)),)
-            )
-        }
-        for line in lines
-    ]
-
-
-def _parts(record: Any) -> list[tuple[str, Any]]:
-    if isinstance(record, Mapping):
-        return list(record.items())
-    return [(part.name, getattr(record, part.name)) for part in fields(record)]
-
-
-def _is_record(value: Any) -> bool:
-    return isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, Interval))
-
-
 def _are_records(value: Any) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(map(_is_record, value))
+    return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
 
 
-def _line(record: Any) -> dict[str, Any]:
+def _line(record: dict[str, Any]) -> dict[str, Any]:
     line: dict[str, Any] = {}
-    for name, value in _parts(record):
-        if _is_record(value):
+    for name, value in record.items():
+        if isinstance(value, dict):
             line |= {f"{name}.{inner}": cell for inner, cell in _line(value).items()}
         elif not _are_records(value):
             line[name] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
@@ -233,57 +234,39 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         )  # fmt: skip
 
     def terminal(self) -> Iterator[str | Table]:
-        """Yields the most significant differences, scores, carried selections and the summary."""
+        """Yields the most significant differences, scores and carried selections."""
+        yield f"{self.headline}."
+        for line in self.differences:
+            if line.changed:
+                yield f"changed on {line.task} in {line.model}: {joined_names(line.changed)}"
         yield from (difference_table(self, _SHOWN), score_table(self), carry_table(self))
-        yield from self.summary()
-        yield from (f"note: {note}" for note in self.notes)
-
-    def summary(self) -> tuple[str, ...]:
-        """Returns the changed components and the carried selections."""
-        lines = [
-            f"{len(line.changed)} of {len(self.components)} components changed on {line.task} from "
-            f"{self.models[0].label} to {line.model}"
-            + (f": {joined_names(line.changed)}" if line.changed else "")
-            for line in self.differences[:2]
-        ]
-        words = {"yes": "carry", "in part": "carry in part", "no": "do not carry"}
-        lines += [
-            f"{line.selection} {words.get(line.carried, 'may or may not carry')} {line.task} in "
-            f"{line.model} (drop {100 * line.drop.value:.1f} points)"
-            for line in self.carries[:2]
-        ]
-        lines.append(
+        yield (
             f"{len(self.models)} models, {len(self.tasks)} task{'s' * (len(self.tasks) != 1)}, "
-            f"{self.rows:,} rows for each, "
-            f"seed {self.seed}"
+            f"{self.rows:,} rows for each, seed {self.seed}"
         )
-        return tuple(lines)
+        yield from (f"note: {note}" for note in self.notes)
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, model and task."""
-        lines = []
         changes = {(line.model, line.task): line for line in self.differences}
+        lines = []
         for line in self.effects:
-            change = changes.get((line.model, line.task))
-            for column, name in enumerate(self.components):
-                record: dict[str, Any] = {
-                    "component": name, "model": line.model, "task": line.task,
-                    "effect": line.effects[column], "low": line.low[column],
-                    "high": line.high[column],
-                }  # fmt: skip
-                of_change = ("difference", "difference_low", "difference_high", "p", "q", "changed")
-                record |= dict.fromkeys(of_change)
-                if change is not None:
-                    record |= {
-                        "difference": change.differences[column],
-                        "difference_low": change.low[column],
-                        "difference_high": change.high[column],
-                        "p": change.p[column],
-                        "q": change.q[column],
-                        "changed": name in change.changed,
-                    }
-                lines.append(record)
+            of_change: Any = repeat((None,) * len(_OF_CHANGE))
+            if change := changes.get((line.model, line.task)):
+                changed = [name in change.changed for name in self.components]
+                columns = (change.differences, change.low, change.high, change.p, change.q, changed)
+                of_change = zip(*columns, strict=True)
+            for name, effect, low, high, cells in zip(
+                self.components, line.effects, line.low, line.high, of_change, strict=False
+            ):
+                lines.append({
+                    "component": name, "model": line.model, "task": line.task, "effect": effect,
+                    "low": low, "high": high, **dict(zip(_OF_CHANGE, cells, strict=True)),
+                })  # fmt: skip
         return lines
+
+
+_OF_CHANGE = ("difference", "difference_low", "difference_high", "p", "q", "changed")
 
 
 def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:

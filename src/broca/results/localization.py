@@ -307,25 +307,6 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         ]
         return sum(shares) / len(shares) if shares else None
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the verdict, the selection and the search."""
-        if self.abstained:
-            first = f"nothing selected: {self.reason}"
-        elif self.verdict is None:
-            drop, specific = self.verification.drop, self.verification.specific_drop
-            first = (
-                f"not verified: {self.task} loses {100 * drop:.1f} points, "
-                f"{100 * specific:.1f} of them specific"
-            )
-        else:
-            first = f"{self.verdict.label}: {self.verdict.text}"
-        return (
-            first,
-            f"{self.model.name}, {self.task}: {joined_names(self.selected) or 'no components'}",
-            f"{self.search.method}, {self.cost.rows:,} rows, seed {self.search.seed}, "
-            f"{len(self.ranking)} components ranked",
-        )
-
     @property
     def headline(self) -> str:
         """The answer, or the verdict of its verification, as a page and a terminal begin."""
@@ -414,7 +395,10 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             )
             yield f"set apart, as the others need them too: {', '.join(shared)}"
         yield from (f"note: {note}" for note in self.notes)
-        yield f"{self.cost.rows:,} rows of search in {self.cost.wall_s:.1f} s"
+        yield (
+            f"{self.search.method}, seed {self.search.seed}: {self.cost.rows:,} rows of search in "
+            f"{self.cost.wall_s:.1f} s"
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, in the order of the ranking."""
@@ -476,26 +460,15 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
     additivity: AdditivityInfo | None
     notes: tuple[str, ...] = ()
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the new selection and the size of the data."""
-        return (
-            f"{self.task}: {joined_names(self.selected) or f'nothing selected: {self.reason}'}",
-            f"{self.recovery} on {self.masks:,} masks of {self.method}, {self.rows:,} rows",
-        )
-
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, in the order of the ranking."""
         return ranking_records(self.ranking, self.selected)
 
     def terminal(self) -> Iterator[str | Table]:
-        """Yields the first components of the ranking, and the selection."""
+        """Yields the selection, and the first components of the ranking."""
+        yield f"{self.task}: {joined_names(self.selected) or f'nothing selected: {self.reason}'}"
+        yield f"{self.recovery} on {self.masks:,} masks of {self.method}, {self.rows:,} rows"
         yield ranking_table(self).pick(most=max(_RANKED_SHOWN, len(self.selected)))
-        yield self.summary()[1]
-        yield (
-            f"selected for {self.task}: {', '.join(self.selected)}"
-            if self.selected
-            else f"No heads selected: {self.reason}."
-        )
         if self.additivity is not None:
             yield self.additivity.says
         yield from (f"note: {note}" for note in self.notes)

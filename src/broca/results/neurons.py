@@ -8,7 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from broca.results.base import Interval, ModelInfo, Result, joined_names, tables
+from broca.results.base import Interval, ModelInfo, Result
 from broca.results.files import plain, restored
 from broca.results.pages.charts import Figure
 from broca.results.pages.neurons import (
@@ -79,15 +79,6 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
     share_of_neurons: float
     share_of_parameters: float
     notes: tuple[str, ...] = ()
-
-    def summary(self) -> tuple[str, ...]:
-        """Returns the number of selected neurons, the first of them, and the method."""
-        names = joined_names(tuple(neuron.name for neuron in self.selected))
-        return (
-            f"{len(self.selected)} neurons of {self.task} in {self.model.name} "
-            f"({self.share_of_neurons:.2%} of all): {names or 'none'}",
-            f"{self.method}, {self.items} items",
-        )
 
     def figures(self) -> tuple[Figure, ...]:
         """Returns its figures: the neurons within the model, and their number by layer."""
@@ -430,11 +421,6 @@ class NeuronExperiment(Result, Generic[Shape], verb="broca neurons"):
         """Name of its file, that of the verb."""
         return f"{self.verb}.json"
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the experiment, its model, and the number of lines of its largest table."""
-        lines = max(map(len, tables(self).values()), default=0)
-        return (f"{self.command} of {self.model.name}: {lines} line{'s' * (lines != 1)}",)
-
     def figures(self) -> tuple[Figure, ...]:
         """Returns the matrix of `overlap`; other experiments have no figure."""
         result: Any = self.result
@@ -450,6 +436,7 @@ class NeuronExperiment(Result, Generic[Shape], verb="broca neurons"):
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields its tables; of `overlap` the means, and where its matrix is."""
+        yield f"{self.command} of {self.model.name}"
         tables = experiment_tables(self)
         yield from (table.pick(_COLUMNS.get(self.verb, "")) for table in tables[:1])
         if self.verb == "overlap":

@@ -89,24 +89,14 @@ def entry_of(result: Result, *, name: str, page: str, date: str) -> dict[str, An
     entry: dict[str, Any] = {
         "name": name, "page": page, "kind": result.kind, "date": date,
         "model": getattr(getattr(result, "model", None), "name", ""),
-        "task": str(getattr(result, "task", "")), "verdict": "", "specific": None, "rows": None,
-        "selected": (), "scores": {},
+        "task": str(getattr(result, "task", "")), "finding": result.summary()[0],
+        "specific": None, "selected": (), "scores": {},
     }  # fmt: skip
-    if isinstance(result, Localization):
-        entry |= _of_set(result.verification)
-        entry["rows"] = result.cost.rows + result.cost.verification_rows
-        if result.abstained:
-            unsure = result.answer is not None and result.answer.says == "not enough rows"
-            verdict = "not enough rows" if unsure else "nothing found"
-            entry |= {"verdict": verdict, "specific": None, "scores": {}}
-    elif isinstance(result, Verification):
-        entry |= {"rows": result.rows, **_of_set(result)}
-    elif isinstance(result, Atlas):
-        entry |= {"task": f"{len(result.tasks)} tasks", "rows": result.cost.rows}
-    elif isinstance(result, StressTest):
-        entry |= {"task": result.family, "verdict": result.verdict, "selected": result.heads}
-    elif isinstance(result, NeuronSet):
-        entry["verdict"] = f"{len(result.selected)} neurons"
+    verification = getattr(result, "verification", result)
+    if isinstance(verification, Verification) and verification.heads:
+        entry["specific"] = verification.specific_drop
+        entry["selected"] = verification.heads
+        entry["scores"] = {line.task: (line.before, line.after) for line in verification.drops}
     return entry
 
 
@@ -117,17 +107,4 @@ def render_index(entries: Sequence[dict[str, Any]], notes: Sequence[str] = ()) -
         entries: The lines, which `entry_of` returned.
         notes: Notes for the reader, such as files that could not be read.
     """
-    return filled("index", entries=entries, notes=notes, data=json.dumps(entries))
-
-
-def _of_set(verification: Verification) -> dict[str, Any]:
-    verdict = verification.verdict
-    return {
-        "verdict": verdict.label if verdict else "not verified",
-        "specific": verification.specific_drop,
-        "selected": verification.heads,
-        "scores": {
-            name: (before, verification.after[name])
-            for name, before in verification.baseline.items()
-        },
-    }
+    return filled("index", entries=entries, notes=notes)

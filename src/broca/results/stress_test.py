@@ -132,14 +132,6 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
         """The set that was tested."""
         return self.heads
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the verdict, the set and the size of the test."""
-        return (
-            f"{self.verdict}: {self.text}",
-            f"{self.model.name}, family {self.family}: {joined_names(self.heads)}",
-            f"{self.pairs} pairs, seed {self.seed}",
-        )
-
     def figures(self) -> tuple[Figure, ...]:
         """Returns its figures: transfer, necessity."""
         return tuple(stress_figures(self).values())
@@ -159,7 +151,9 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
         return report | super().pages(folder)
 
     def terminal(self) -> Iterator[str | Table]:
-        """Yields the tables, then the verdict."""
+        """Yields the verdict, then the tables."""
+        yield f"{self.verdict}: {self.text}"
+        yield f"{self.model.name}, family {self.family}: {joined_names(self.heads)}"
         yield from stress_tables(self).values()
         if self.probe is not None:
             yield (
@@ -167,7 +161,7 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
                 f"{self.probe.surface:.2f}, chance {self.probe.chance:.2f})"
             )
         yield f"positive control {interval(self.positive_control)} nats"
-        yield f"{self.verdict}: {self.text}"
+        yield f"{self.pairs} pairs, seed {self.seed}"
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each interval: necessity, then reversal, then transfer."""

@@ -463,18 +463,7 @@ class Verification(Result, file="verification.json", page="verification.html", v
         if self.curve is not None:
             yield curve_table(self.curve)
         yield from (tables[name] for name in ("ablations", "crossings", "failures"))
-        yield f"{self.rows:,} rows"
-
-    def summary(self) -> tuple[str, ...]:
-        """Returns the verdict, the claim and the size of the measurement."""
-        return (
-            "no verdict: no statistics were requested"
-            if self.verdict is None
-            else f"{self.verdict.label}: {self.verdict.text}",
-            f"{self.model.name}, {self.task}: {joined_names(self.heads) or 'no components'}",
-            f"{self.ablation.kind} ablation, {len(self.drops)} tasks, {self.rows:,} rows, "
-            f"seed {self.seed}",
-        )
+        yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each task: its scores, its drop and their statistics."""

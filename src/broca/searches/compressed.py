@@ -242,7 +242,7 @@ class Tuned:
             "design": self.design,
             "settings": len(selections),
             "selections": len(sets),
-            "joint_drop": intact - scores[selections[best]],
+            "joint_drop": float(intact - scores[selections[best]]),
         }
         return rank_by_regression(
             problem,

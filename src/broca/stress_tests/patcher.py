@@ -324,14 +324,3 @@ class HeadOutputs(_Reading):
 
     def _read(self, patcher: Patcher) -> Tensor:
         return patcher.heads_of(patcher.state(self.prompts), self.columns)[:, -1].flatten()
-
-
-@dataclass(frozen=True)
-class SelfPatch(_Reading):
-    """The largest change of any log-probability when intact outputs are written into themselves."""
-
-    kind: ClassVar[str] = "self-patch"
-
-    def _read(self, patcher: Patcher) -> Tensor:
-        patched = patcher.log_probs(self.prompts, self.columns, patcher.state(self.prompts))
-        return (patched - patcher.log_probs(self.prompts)).abs().nan_to_num().amax(1)

@@ -22,7 +22,6 @@ from broca.stress_tests.patcher import (
     OutputsOf,
     Prompts,
     RestoredPart,
-    SelfPatch,
     Write,
 )
 from broca.stress_tests.subject import PromptPair, StressSubject, TokenizedFamily
@@ -140,8 +139,9 @@ def self_patch(observe: Observe, subject: StressSubject) -> float:
     Raises:
         SelfTestFailed: The change is not zero.
     """
-    (changes,) = observe([SelfPatch(_targets(subject), subject.columns)])
-    largest = float(changes.max())
+    targets = _targets(subject)
+    (changes,) = _changes(observe, subject, targets, [(subject.columns, OutputsOf(targets))])
+    largest = float(np.abs(changes).max())
     if largest != 0:
         raise SelfTestFailed(
             f"writing a prompt's own outputs into it changes a log-probability by {largest:.2g}:"

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import yaml
 
@@ -26,8 +28,14 @@ _FEWEST_PAIRS = 8
 _DRAWS_PER_PAIR = 200
 
 
-@dataclass(frozen=True)
-class Family:
+class FamilyItem(msgspec.Struct, frozen=True):
+    """An operand with the answer of every operation."""
+
+    operand: str
+    answers: dict[str, str]
+
+
+class Family(msgspec.Struct, frozen=True):
     """Prompts that differ only in their operation.
 
     Attributes:
@@ -39,12 +47,20 @@ class Family:
         tasks: Tasks of the family; a run's heads are tested on a family of its own task.
     """
 
-    name: str
-    templates: tuple[str, ...]
-    operations: dict[str, str]
+    name: str = msgspec.field(name="family")
+    templates: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    operations: Annotated[dict[str, str], msgspec.Meta(min_length=1)]
     neutral: str
-    items: tuple[tuple[str, dict[str, str]], ...]
+    items: Annotated[tuple[FamilyItem, ...], msgspec.Meta(min_length=_FEWEST_OPERANDS)]
     tasks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for template in self.templates:
+            if "{operation}" not in template or "{operand}" not in template:
+                raise ValueError(f"template '{template}' lacks {{operation}} or {{operand}}")
+        for item in self.items:
+            if missing := self.operations.keys() - item.answers:
+                raise ValueError(f"'{item.operand}' has no answer of {min(missing)}")
 
     def require_task(self, task: str) -> None:
         """Refuses a run whose task is not in `tasks`.
@@ -82,27 +98,12 @@ def load_family(name: str | Path) -> Family:
                 f"{', '.join(SHIPPED)}, or give a YAML file (docs/stress.md)"
             )
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        operations = {str(key): str(word) for key, word in data["operations"].items()}
-        templates = tuple(map(str, data["templates"]))
-        if not templates or not operations:
-            raise ValueError("no templates or no operations")
-        for template in templates:
-            if "{operation}" not in template or "{operand}" not in template:
-                raise ValueError(f"template '{template}' lacks {{operation}} or {{operand}}")
-        items = tuple(
-            (str(item["operand"]), {key: str(item["answers"][key]) for key in operations})
-            for item in data["items"]
-        )
-        if len(items) < _FEWEST_OPERANDS:
-            raise ValueError(f"{len(items)} items are too few: give at least {_FEWEST_OPERANDS}")
-        tasks = tuple(map(str, data.get("tasks") or ()))
-        neutral = str(data["neutral"])
-        return Family(str(data["family"]), templates, operations, neutral, items, tasks)
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        texts = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+        return msgspec.convert(texts, Family)
+    except (yaml.YAMLError, msgspec.ValidationError) as error:
         raise BadInput(
-            f"family '{name}' cannot be used ({type(error).__name__}: {first_line(error)}): it "
-            "needs family, templates, operations, neutral and items (docs/stress.md)"
+            f"family '{name}' cannot be used ({first_line(error)}): it needs family, templates, "
+            "operations, neutral and items (docs/stress.md)"
         ) from error
 
 
@@ -194,10 +195,10 @@ def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
         BadInput: Too few operands remain, because the operations' words differ in length.
     """
     operands = []
-    for number, (text, answers) in enumerate(family.items):
+    for number, item in enumerate(family.items):
         template = number % len(family.templates)
         texts = {
-            operation: family.prompt(operation, text, template=template)
+            operation: family.prompt(operation, item.operand, template=template)
             for operation in (*family.operations, None)
         }
         prompts = {
@@ -205,13 +206,12 @@ def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
         }
         first_tokens = {
             operation: tokenizer.encode(f"{texts[operation]} {answer}")[len(prompts[operation])]
-            for operation, answer in answers.items()
+            for operation, answer in item.answers.items()
         }
         operands.append(Operand(prompts, first_tokens, template))
     lengths = [{len(prompt) for prompt in operand.prompts.values()} for operand in operands]
-    counted = Counter(len(prompt) for operand in operands for prompt in operand.prompts.values())
-    usual = {counted.most_common(1)[0][0]}
-    fitting = [operand for operand, own in zip(operands, lengths, strict=True) if own == usual]
+    usual, _ = Counter(chain.from_iterable(lengths)).most_common(1)[0]
+    fitting = [operand for operand, own in zip(operands, lengths, strict=True) if own == {usual}]
     if len(fitting) < _FEWEST_OPERANDS:
         raise BadInput(
             f"only {len(fitting)} operands of family '{family.name}' give prompts of one length in "

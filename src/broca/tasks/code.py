@@ -76,22 +76,26 @@ class CodeEval:
             for candidates, tests in zip(predictions, references, strict=True)
         ]
         self.outcomes(list(chain(*programs)))  # all problems at once
-        results: dict[int, list[tuple[int, dict[str, Any]]]] = {}
-        rates: dict[str, list[float]] = {}
-        for problem, several in enumerate(programs):
-            outcomes = self.outcomes(several)
-            results[problem] = [
+        outcomes = [self.outcomes(several) for several in programs]
+        results = {
+            problem: [
                 (number, {
                     "task_id": problem, "passed": outcome == "passed", "result": outcome,
                     "completion_id": number,
                 })
-                for number, outcome in enumerate(outcomes)
-            ]  # fmt: skip
-            for size in k:
-                if all(len(candidates) >= size for candidates in programs):
-                    rate = pass_at_k(len(outcomes), outcomes.count("passed"), size)
-                    rates.setdefault(f"pass@{size}", []).append(rate)
-        return {name: fmean(several) for name, several in rates.items()}, results
+                for number, outcome in enumerate(several)
+            ]
+            for problem, several in enumerate(outcomes)
+        }  # fmt: skip
+        fewest = min(map(len, outcomes), default=0)
+        rates = {
+            f"pass@{size}": fmean(
+                pass_at_k(len(several), several.count("passed"), size) for several in outcomes
+            )
+            for size in k
+            if size <= fewest
+        }
+        return rates, results
 
     def outcomes(self, programs: Sequence[str]) -> list[ProgramOutcome]:
         """Executes those programs that were not executed before, several at once."""
@@ -135,46 +139,12 @@ _metric = CodeEval()
 run_code_ahead = _metric.run_ahead
 
 
-class _Evaluate(ModuleType):
-    """Stands for the package `evaluate` in modules that are read within `code_tasks`.
-
-    It has broca's metric, and imports the package, which takes seconds, only for something else.
-    """
-
-    def __init__(self, isolation: Isolation | None, what: str) -> None:
-        super().__init__("evaluate")
-        self._isolation, self._what = isolation, what
-        self._package = sys.modules.get("evaluate")
-
-    def load(self, path: str, *args: Any, **kwargs: Any) -> Any:
-        """Returns broca's `code_eval`, if code may be executed, or another metric."""
-        if path != "code_eval":
-            return self.__getattr__("load")(path, *args, **kwargs)
-        if self._isolation is None:
-            raise BadInput(_REFUSAL.format(task=self._what))
-        _metric.enter(self._isolation)
-        return _metric
-
-    def __getattr__(self, name: str) -> Any:
-        if self._package is None:
-            stands_here = sys.modules.get("evaluate") is self
-            if stands_here:
-                del sys.modules["evaluate"]
-            self._package = import_module("evaluate")
-            if stands_here:
-                sys.modules["evaluate"] = self
-        return getattr(self._package, name)
-
-    def leave(self) -> None:
-        """Makes `import evaluate` find the package again."""
-        del sys.modules["evaluate"]
-        if self._package is not None:
-            sys.modules["evaluate"] = self._package
-
-
 @contextmanager
 def code_tasks(isolation: Isolation | None, *, what: str = "this task") -> Iterator[None]:
     """Lets tasks that are read within this context use broca's `code_eval`.
+
+    Their modules import a stand-in for the package `evaluate`, which has broca's metric and imports
+    the package, which takes seconds, only for something else.
 
     Args:
         isolation: The isolation of the programs; None if none may be executed.
@@ -184,11 +154,34 @@ def code_tasks(isolation: Isolation | None, *, what: str = "this task") -> Itera
         BadInput: A task needs the metric, and code may not be executed or cannot be isolated on
             this machine.
     """
-    stand_in = sys.modules["evaluate"] = _Evaluate(isolation, what)
+    stand_in = ModuleType("evaluate")
+    known = {"evaluate": sys.modules["evaluate"]} if "evaluate" in sys.modules else {}
+
+    def package(name: str) -> Any:
+        if not known:
+            within = sys.modules.get("evaluate") is stand_in
+            if within:
+                del sys.modules["evaluate"]
+            known["evaluate"] = import_module("evaluate")
+            if within:
+                sys.modules["evaluate"] = stand_in
+        return getattr(known["evaluate"], name)
+
+    def load(path: str, *args: Any, **kwargs: Any) -> Any:
+        if path != "code_eval":
+            return package("load")(path, *args, **kwargs)
+        if isolation is None:
+            raise BadInput(_REFUSAL.format(task=what))
+        _metric.enter(isolation)
+        return _metric
+
+    vars(stand_in).update(load=load, __getattr__=package)
+    sys.modules["evaluate"] = stand_in
     try:
         yield
     finally:
-        stand_in.leave()
+        del sys.modules["evaluate"]
+        sys.modules.update(known)
 
 
 _REFUSAL = (

@@ -59,31 +59,9 @@ def _table(path: Path, text: str) -> Iterator[tuple[str, Any]]:
             place = f"line {rows.line_num} of '{path}'"
             if None in row or None in row.values():
                 raise BadInput(f"{place} has another number of fields than the line of names")
-            yield place, _cells(row, place)
+            yield place, row
     except csv.Error as error:
         raise BadInput(f"line {rows.line_num} of '{path}' is not CSV: {error}") from error
-
-
-def _cells(row: dict[str, Any], place: str) -> dict[str, Any]:
-    """Reads the choices of a row, a JSON array, and a label that is an index."""
-    if not row.get("choices"):
-        return row
-    try:
-        choices = json.loads(row["choices"])
-    except ValueError as error:
-        raise BadInput(
-            f'{place}: `choices` must be a JSON array, such as ["a", "b"]: {error}'
-        ) from error
-    label = row.get("label", "").strip()
-    if not label.isdecimal():
-        return {**row, "choices": choices}
-    texts = [str(choice).strip() for choice in choices]
-    if label in texts and texts.index(label) != int(label):
-        raise BadInput(
-            f"{place}: `label` {label} is the index of one choice and the text of another: use "
-            'JSON lines, where "label": 1 is an index and "label": "1" a text'
-        )
-    return {**row, "choices": choices, "label": int(label)}
 
 
 def _json(path: Path, text: str) -> Iterator[tuple[str, Any]]:

@@ -34,8 +34,6 @@ class Request:
         max_new_tokens: Maximum number of tokens of a generation.
         cut: Number of tokens that were removed from the left of the prompt to fit the model's
             context.
-        merged: Whether the continuation begins with the last token of the prompt, because it has
-            none of its own.
         settings: Settings of a generation other than stop strings and length, as JSON: those of
             transformers that change the most likely token, such as `repetition_penalty`.
     """
@@ -46,7 +44,6 @@ class Request:
     stop: tuple[str, ...] = ()
     max_new_tokens: int = 0
     cut: int = 0
-    merged: bool = False
     settings: str = ""
 
     @property

@@ -200,8 +200,8 @@ def scored_group(
 ) -> tuple[Any, str]:
     """Returns the lm-eval group whose `aggregate` scores some tasks, and the metric of all of them.
 
-    A tag, or a group without an aggregation, is scored by the mean over its items (lm-eval reports
-    no number for these).
+    A tag, or a group that does not aggregate the metric, is scored by the mean over its items
+    (lm-eval reports no number for these).
 
     Args:
         name: Name of the group.
@@ -211,39 +211,27 @@ def scored_group(
             default of the first task, or else the first that all tasks have.
 
     Raises:
-        TaskUnusable: The group does not aggregate this metric, or its tasks have none in common.
+        TaskUnusable: The first task has no such metric, or the tasks have none in common.
     """
     stated = list(group.aggregate_metric_list or []) if group is not None else []
     metric_name, filter_name = _split(metric)
-    if stated:
-        aggregated = [config.metric for config in stated]
-        metric_name = metric_name or aggregated[0]
-        if metric_name not in aggregated:
+    if not metric_name and stated:
+        metric_name = stated[0].metric
+    if not metric_name:
+        several = [metric_names(task) for task in tasks]
+        first = [choose_metric(tasks[0], None).name, *several[0]]
+        common = [chosen for chosen in first if all(chosen in names for names in several)]
+        if not common:
             raise TaskUnusable(
-                f"group '{name}' has no metric '{metric_name}'{nearest(metric_name, aggregated)}: "
-                f"choose one of {', '.join(aggregated)}"
+                f"the tasks of '{name}' have no metric in common: name one of them instead "
+                f"({', '.join(task.task_name for task in tasks[:5])})"
             )
-        used = stated[aggregated.index(metric_name)]
-        if used.filter_list:
-            filter_name = filter_name or used.filter_list[0]
-            if filter_name not in used.filter_list:
-                raise TaskUnusable(
-                    f"group '{name}' aggregates '{metric_name}' after "
-                    f"{', '.join(used.filter_list)}, not after '{filter_name}': choose one of them"
-                )
-    else:
-        if not metric_name:
-            several = [metric_names(task) for task in tasks]
-            first = [choose_metric(tasks[0], None).name, *several[0]]
-            common = [chosen for chosen in first if all(chosen in names for names in several)]
-            if not common:
-                raise TaskUnusable(
-                    f"the tasks of '{name}' have no metric in common: name one of them instead "
-                    f"({', '.join(task.task_name for task in tasks[:5])})"
-                )
-            metric_name = common[0]
-        used = AggMetricConfig(metric=metric_name)
-    chosen = choose_metric(tasks[0], f"{metric_name},{filter_name}" if filter_name else metric_name)
+        metric_name = common[0]
+    unstated = AggMetricConfig(metric=metric_name)
+    used = next((config for config in stated if config.metric == metric_name), unstated)
+    if not filter_name and used.filter_list:
+        filter_name = used.filter_list[0]
+    chosen = choose_metric(tasks[0], f"{metric_name},{filter_name}")
     if group is None:
         group = Group(name)
         for task in tasks:

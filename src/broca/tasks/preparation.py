@@ -13,6 +13,7 @@ import copy
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def prepare(
     documents: list[Document] = []
     reasons: Counter[str] = Counter()
     for split, place, is_located, group in groups:
-        requests, reason = _requests_of(task, group, tokenizer)
+        requests, reason = _requests_of(group, tokenizer)
         if reason:
             reasons[reason] += 1
         else:
@@ -123,7 +124,7 @@ def prepare(
 
 
 def _requests_of(
-    task: Any, group: Sequence[Instance], tokenizer: RequestTokenizer
+    group: Sequence[Instance], tokenizer: RequestTokenizer
 ) -> tuple[tuple[tuple[Request, ...], ...], str]:
     """Returns the requests of a document, and why they cannot be scored; empty if they can."""
     try:
@@ -132,26 +133,9 @@ def _requests_of(
         raise
     except BadInput as error:
         return (), str(error)
-    if not all(requests) or not _has_answer(task, group):
-        return (), "their targets are empty, so that there is nothing to score"
-    if any(request.merged for (request, *_) in requests):
-        prompts = [instance.args[0] for instance in group]
-        choices = tokenizer.choices(prompts, [request for (request,) in requests])
-        requests = tuple((choice,) for choice in choices)
+    if not all(requests):
+        return (), "their targets have no tokens of their own, so that there is nothing to score"
     return requests, ""
-
-
-def _has_answer(task: Any, group: Sequence[Instance]) -> bool:
-    """Whether a document has an answer that a model can give.
-
-    An empty target is possible if a stop string can end the generation at once.
-    """
-    if task.OUTPUT_TYPE != "generate_until" or callable(task.config.process_results):
-        return True
-    if any(group[0].args[1].get("until") or ()):
-        return True
-    target = task.doc_to_target(group[0].doc)
-    return not isinstance(target, str) or bool(target.strip())
 
 
 def _built(
@@ -186,9 +170,8 @@ def _splits(task: Any, locate_split: str | None) -> tuple[str | None, str | None
     scored = config.test_split or config.validation_split
     if locate_split is None:
         return scored, None
-    official = {"train": config.training_split, "training": config.training_split}
-    official |= {"validation": config.validation_split, "test": config.test_split}
-    name = official.get(locate_split) or locate_split
+    kind = "training" if locate_split == "train" else locate_split
+    name = getattr(config, f"{kind}_split", None) or locate_split
     dataset = getattr(task, "dataset", None) or {}
     return scored, name if name in dataset and name != scored else None
 
@@ -215,17 +198,12 @@ def _on_split(task: Any, split: str, excluded: frozenset[str]) -> tuple[Any, lis
     if task.config.process_docs is not None:
         documents = task.config.process_docs(documents)
     order = np.random.default_rng(zlib.crc32(task.task_name.encode())).permutation(len(documents))
-    chosen: list[int] = []
-    for position in order:
-        if len(chosen) == _MOST_LOCATE_DOCUMENTS:
-            break
-        if _document_key(task, documents[int(position)]) not in excluded:
-            chosen.append(int(position))
+    free = (p for p in order.tolist() if _document_key(task, documents[p]) not in excluded)
+    chosen = sorted(islice(free, _MOST_LOCATE_DOCUMENTS))
     twin = copy.copy(task)
     twin._config = copy.copy(task._config)
     twin._config.process_docs = None
     twin._config.test_split = split
-    chosen.sort()
     twin.dataset = {split: [documents[position] for position in chosen]}
     return twin, chosen
 

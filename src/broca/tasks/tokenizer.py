@@ -11,9 +11,8 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +118,7 @@ class RequestTokenizer:
         self._prefix = eos if prefix is None else prefix
         self._eos = None if eos is None else tokenizer.decode(eos, skip_special_tokens=False)
         self._prefix_text = None if self._prefix is None else tokenizer.decode(self._prefix)
-        self._last: tuple[str | None, list[int]] = (None, [])
+        self._context = lru_cache(1)(self.encode)  # once for all choices that follow it
 
     @classmethod
     def of(cls, model: GatedModel, options: TaskOptions | None = None) -> RequestTokenizer:
@@ -235,28 +234,18 @@ class RequestTokenizer:
         Raises:
             BadInput: The template leaves out every content.
         """
-        as_text = self._shows_contents(parts=False)
-        if as_text or self._shows_contents(parts=True):
-            return not as_text
-        if as_text is None:  # it refuses a message alone, for a reason that `chat` will give
+        texts = [{"role": "user", "content": text} for text in ("one", "two")]
+        try:
+            for messages in (texts, list(map(_in_parts, texts))):
+                one, two = (self._rendered([m], add_generation_prompt=True) for m in messages)
+                if one != two:
+                    return messages is not texts
+        except _TEMPLATE_FAULTS:  # it refuses a message alone, for a reason that `chat` will give
             return False
         raise BadInput(
             "the chat template of the tokenizer leaves out what the user says, so that all prompts "
             "are the same: correct the template, or leave out `chat_template`"
         )
-
-    def _shows_contents(self, *, parts: bool) -> bool | None:
-        """Whether different contents give different prompts; None if the template refuses them."""
-
-        def prompt(text: str) -> str:
-            message = {"role": "user", "content": text}
-            accepted = _in_parts(message) if parts else message
-            return self._rendered([accepted], add_generation_prompt=True)
-
-        try:
-            return prompt("one") != prompt("two")
-        except _TEMPLATE_FAULTS:
-            return None
 
     def require_chat_template(self) -> None:
         """Refuses a tokenizer without a chat template.
@@ -280,28 +269,19 @@ class RequestTokenizer:
     def loglikelihood(self, context: str, continuation: str) -> Request:
         """Tokenizes a context and the continuation whose log-likelihood is requested.
 
-        If the continuation merges into the last token of the context, so that nothing is left of
-        it, it begins with this token.
-
         Raises:
             BadInput: The continuation does not fit the model's context, or nothing can stand
                 before it.
         """
-        merged = False
         if context == "":
-            tokens = self.encode(continuation, special=False)
-            before, after = [], tokens
+            before, after = [], self.encode(continuation, special=False)
         else:
             trailing = len(context) - len(context.rstrip())
             if trailing:
                 context, continuation = context[:-trailing], context[-trailing:] + continuation
             tokens = self.encode(context + continuation)
-            before = self._context(context)
+            before = list(self._context(context))
             after = tokens[len(before) :]
-            if not after and tokens != before:
-                pairs = enumerate(zip(tokens, before, strict=False))
-                start = next((place for place, (new, old) in pairs if new != old), len(tokens))
-                before, after, merged = tokens[:start], tokens[start:], start < len(tokens)
         if not before and after:
             if after[0] == self._prefix:
                 before, after = after[:1], after[1:]
@@ -314,30 +294,7 @@ class RequestTokenizer:
             )
         # the model reads all tokens but the last: max_length + 1 of them fit
         cut = max(0, len(before) + len(after) - (self._max_length + 1))
-        return Request("loglikelihood", tuple(before[cut:]), tuple(after), cut=cut, merged=merged)
-
-    def choices(self, contexts: Sequence[str], choices: Sequence[Request]) -> tuple[Request, ...]:
-        """Makes the choices of a prompt comparable where one has merged with the prompt.
-
-        All choices of this prompt then begin with the same token of it.
-
-        Args:
-            contexts: Prompt of every choice.
-            choices: The choices.
-        """
-        starts: dict[str, int] = {}
-        for context, choice in zip(contexts, choices, strict=True):
-            if choice.merged:
-                start = len(choice.context) + choice.cut
-                starts[context] = min(start, starts.get(context, start))
-        comparable = []
-        for context, choice in zip(contexts, choices, strict=True):
-            tokens = choice.context
-            place = starts.get(context, len(tokens) + choice.cut) - choice.cut
-            place = max(1, min(place, len(tokens)))
-            moved = (*tokens[place:], *choice.continuation)
-            comparable.append(replace(choice, context=tokens[:place], continuation=moved))
-        return tuple(comparable)
+        return Request("loglikelihood", tuple(before[cut:]), tuple(after), cut=cut)
 
     def _first(self) -> int:
         """Returns the token that stands before a text without a context."""
@@ -347,14 +304,6 @@ class RequestTokenizer:
                 "that could stand before the answer: write a prompt"
             )
         return int(self._prefix)
-
-    def _context(self, text: str) -> list[int]:
-        """Tokenizes a context once for all choices that follow it."""
-        last, tokens = self._last
-        if text != last:
-            tokens = self.encode(text)
-            self._last = text, tokens
-        return tokens
 
     def _generated(self, task: str, context: str, options: dict[str, Any]) -> Request:
         normal = dict(normalize_gen_kwargs(options, _DEFAULT_NEW_TOKENS))

@@ -142,6 +142,8 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
     [
         ("locate", {"task": "capitals", "scope": "head"}, "`scope`"),
         ("locate", {"task": "capitals", "method": "cln"}, "did you mean 'cnl'"),
+        ("locate", {"task": "capitals", "method": "random"}, "`count`"),
+        ("locate", {"task": "capitals", "method": "activation", "others": ""}, "`others`"),
         ("locate", {"task": "data:none", "fields": "x"}, "`fields`"),
         ("cross", {"tasks": "capitals"}, "two data sets"),
         ("cross", {"action": "freeze"}, "`action`"),
@@ -150,9 +152,12 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
         ("enhance", {"task": "capitals", "without": "x"}, "`without`"),
         ("erase", {"task": "capitals", "methods": "x"}, "`method` 'x'"),
         ("erase", {"task": "capitals", "matching": "x"}, "`matching`"),
-        ("fidelity", {"task": "sorting"}, "no paraphrases"),
+        ("fidelity", {"task": "sorting"}, "no paraphrases: use capitals"),
+        ("fidelity", {"task": "capitals", "contents": 1}, "at least 2"),
         ("overlap", {"tasks": ""}, "`tasks`"),
         ("reliability", {"task": "capitals", "factors": "a"}, "`factors`"),
+        ("reliability", {"task": "capitals", "factors": "1", **FEW, "count": 4}, "other than 1"),
+        ("reliability", {"task": "capitals", "factors": [float("nan")], **FEW, "count": 4}, "nan"),
         ("reliability", {"task": "capitals", "draws": 0}, "`draws`"),
     ],
 )

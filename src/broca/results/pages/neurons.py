@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from broca.results.base import tables_of
+from broca.results.files import plain
 from broca.results.pages.charts import Bars, Figure, Matrix
 from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import Column, Table, component, fixed
@@ -59,8 +60,8 @@ def experiment_tables(experiment: NeuronExperiment[Any]) -> list[Table]:
     """Returns the tables of an experiment: its records, and each list of records in them."""
     result = experiment.result
     if experiment.verb == "overlap":
-        return [*overlap_summary(result), *tables_from(result.pairs, "Pairs of halves")]
-    records = result if isinstance(result, tuple) else (result,)
+        return [*overlap_summary(result), *tables_from(plain(result.pairs), "Pairs of halves")]
+    records = plain(result if isinstance(result, tuple) else [result])
     tables = tables_from(records, _CAPTIONS[experiment.verb])
     if experiment.verb != "cross":
         return tables
@@ -85,7 +86,9 @@ def overlap_summary(overlaps: Overlaps) -> list[Table]:
     return tables_from(records, "Overlap of halves of data sets, mean over pairs", "summary")
 
 
-def tables_from(records: Sequence[Any], caption: str, name: str = "result") -> list[Table]:
+def tables_from(
+    records: Sequence[dict[str, Any]], caption: str, name: str = "result"
+) -> list[Table]:
     """Returns records as a table, and each list of records within them as another."""
     return [
         Table.of_lines(

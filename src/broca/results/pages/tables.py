@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -13,10 +11,10 @@ from typing import Any
 
 from broca.results.base import Interval, Lines
 
-_LEADING_ZERO = re.compile(r"^([+-]?)0\.(?=\d+$)")
-
 SHOWN = 40
 """Number of rows that a page shows at once; its script has the others."""
+
+_LEADING_ZERO = re.compile(r"(?m)((?:^|\t)[+-]?)0\.")
 
 
 def shown(value: Any) -> str:
@@ -101,7 +99,8 @@ class Table:
 
     @classmethod
     def of_lines(cls, name: str, caption: str, lines: Lines) -> Table:
-        """Makes a table of rows of values by column."""
+        """Makes a table of rows of values by column; an interval is one value."""
+        lines = [_with_intervals(line) for line in lines]
         names = list(dict.fromkeys(column for line in lines for column in line))
         columns = tuple(Column(column.replace("_", " ")) for column in names)
         return cls(name, caption, columns, tuple(tuple(map(line.get, names)) for line in lines))
@@ -115,13 +114,8 @@ class Table:
         rows = tuple(tuple(row[number] for number in numbers) for row in self.rows[:most])
         return replace(self, columns=tuple(self.columns[n] for n in numbers), rows=rows)
 
-    @property
-    def by(self) -> int | None:
-        """Number of the shown column that names components; None if there is none."""
-        return next((n for n, column in enumerate(self.columns) if column.components), None)
-
     @cached_property
-    def known_columns(self) -> tuple[int, ...]:
+    def _known(self) -> tuple[int, ...]:
         """Numbers of the columns with known values; the first is always shown."""
         return tuple(
             number
@@ -129,68 +123,47 @@ class Table:
             if number == 0 or any(row[number] is not None for row in self.rows)
         )
 
-    def is_words(self, number: int) -> bool:
-        """Whether a column is aligned to the left, because it has words."""
-        column = self.columns[number]
-        return column.components or any(isinstance(row[number], str | bool) for row in self.rows)
-
-    def text(self, row: Sequence[Any], number: int) -> str:
-        """Returns a cell's text; empty if its value is unknown."""
-        return "" if row[number] is None else self.columns[number].show(row[number])
-
-    @property
-    def headings(self) -> list[tuple[Column, bool, str]]:
-        """Returns the columns with known values: whether they have words, and their CSV names."""
-        names = [column.name for column in self.columns]
+    @cached_property
+    def headings(self) -> list[tuple[Column, bool]]:
+        """Returns the columns with known values, and whether words align them to the left."""
         return [
-            (self.columns[n], self.is_words(n), _line(self._csv(n, names[n], names=True)))
-            for n in self.known_columns
+            (column, column.components or any(isinstance(row[n], str | bool) for row in self.rows))
+            for n, column in ((n, self.columns[n]) for n in self._known)
         ]
 
     @property
-    def lines(self) -> list[list[tuple[str, str]]]:
-        """Returns the rows that the page shows without its script, each cell as its text and CSV.
+    def by(self) -> int | None:
+        """Number of the shown column that names components; None if there is none."""
+        return next((n for n, (column, _) in enumerate(self.headings) if column.components), None)
 
-        The CSV is empty if it is the text, or if the page has short numbers of other rows.
-        """
-        lines = []
-        for row in self.rows[:SHOWN]:
-            texts = [self.text(row, n) for n in self.known_columns]
-            exact = texts if self.hidden_rows else [
-                _line(self._csv(n, row[n])) for n in self.known_columns
-            ]  # fmt: skip
-            lines.append([(a, "" if a == b else b) for a, b in zip(texts, exact, strict=True)])
-        return lines
-
-    @property
-    def hidden_rows(self) -> int:
-        """Number of rows that the page shows only with its script."""
-        return max(0, len(self.rows) - SHOWN)
+    @cached_property
+    def lines(self) -> list[list[str]]:
+        """Returns the texts of the rows in these columns; unknown values are empty."""
+        return [
+            ["" if row[n] is None else self.columns[n].show(row[n]) for n in self._known]
+            for row in self.rows
+        ]
 
     @property
     def hidden(self) -> str:
-        """Returns these rows as CSV with short numbers, such as `-.5`, which the script formats."""
-        return "\n".join(
-            _line([_LEADING_ZERO.sub(r"\1.", self.text(row, n).replace("−", "-"))
-                   for n in self.known_columns])
-            for row in self.rows[SHOWN:]
-        )  # fmt: skip
+        """Returns the rows that a page shows only with its script: lines of cells, with tabs.
 
-    def _csv(self, number: int, value: Any, *, names: bool = False) -> list[str]:
-        """Returns a value, or the name of a column, as CSV: an interval has three columns."""
-        if not any(isinstance(row[number], Interval) for row in self.rows):
-            return ["" if value is None else str(value)]
-        if isinstance(value, Interval):
-            return [str(value.value), str(value.low), str(value.high)]
-        ends = [f"{value} low", f"{value} high"] if names else ["", ""]
-        return ["" if value is None else str(value), *ends]
+        Numbers are short, such as `-.5`: a large model has ten thousand rows.
+        """
+        lines = ("\t".join(" ".join(cell.split()) for cell in line) for line in self.lines[SHOWN:])
+        return _LEADING_ZERO.sub(r"\1.", "\n".join(lines).replace("−", "-"))
 
 
-def _line(values: Sequence[str]) -> str:
-    """Returns a line of CSV."""
-    file = io.StringIO()
-    csv.writer(file, lineterminator="").writerow(values)
-    return file.getvalue()
+def _with_intervals(line: dict[str, Any]) -> dict[str, Any]:
+    """Returns a row whose columns `x.value`, `x.low` and `x.high` are one column."""
+    joined = {}
+    for name, value in line.items():
+        stem, _, end = name.rpartition(".")
+        if f"{stem}.low" not in line:
+            joined[name] = value
+        elif end == "value":
+            joined[stem] = Interval(value, line[f"{stem}.low"], line[f"{stem}.high"])
+    return joined
 
 
 def fixed(

@@ -59,8 +59,9 @@ def _environment(package: str) -> Environment:
     )
     environment.filters |= {
         "points": tables.points, "count": tables.shown, "interval": tables.interval,
-        "p": tables.p_value, "stated": _stated, "as_data": _as_data,
+        "p": tables.p_value, "stated": _stated,
     }  # fmt: skip
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 
 
@@ -71,8 +72,3 @@ def _stated(settings: Mapping[str, Any]) -> list[str]:
         for name, value in settings.items()
         if value is not None and value not in ("", [], (), {})
     ]
-
-
-def _as_data(text: str) -> Markup:
-    """Escapes text within a script element of data, so that it cannot end the element."""
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c"))

@@ -1,14 +1,15 @@
 """Options become flags: positions, lists, switches, help and refusals."""
 
-import sys
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any
 
 import pytest
+from cli.running import names, printed
 from cyclopts import CycloptsError
 
 from broca.cli.commands import flags_of, make_app
 from broca.cli.help import SHIPPED
+from broca.cli.wording import duration, in_flags
 from broca.engine.ablation import ABLATIONS
 from broca.errors import BadInput
 from broca.executors.hosts import executors
@@ -17,6 +18,8 @@ from broca.models.gates import KINDS
 from broca.options import AblationOptions, Options, SearchOptions
 from broca.options.base import ON
 from broca.options.verbs import POSITION, WORDS
+from broca.searches import METHODS
+from broca.studies.paper import NAMES
 
 
 @dataclass(frozen=True)
@@ -84,22 +87,18 @@ def run(app, *words):
 
 
 def test_a_command_gets_its_groups(app):
-    """A command gets its option classes with the given fields, else with their defaults."""
+    """Given fields replace defaults; of a repeated flag that is no list the last value counts."""
     run(app, "draw", "house", "--k", "7", "--color", "blue", "--no-filled", "--scale", "-0.5")
     run(app, "draw", "--plain", "--option", "a=1", "tree", "--option", "b")
+    run(app, "draw", "bush", "--k", "7", "--k=8", "--color", "", "--color", "--k")
     assert calls == [
         DrawOptions(
             "house", color="blue", filled=False, search_options=SearchOptions(k=7),
             ablation_options=AblationOptions(scale=-0.5),
         ),
         DrawOptions("tree", plain=True, option=["a=1", "b"]),
+        DrawOptions("bush", color="--k", search_options=SearchOptions(k=8)),
     ]  # fmt: skip
-
-
-def test_the_last_of_repeated_flags_counts(app):
-    """The last value of a repeated flag replaces the earlier ones, as in other programs."""
-    run(app, "draw", "house", "--k", "7", "--k=8", "--color", "", "--color", "--k")
-    assert (calls[0].color, calls[0].search_options.k) == ("--k", 8)
 
 
 def test_a_list_takes_all_words(app):
@@ -152,9 +151,7 @@ def test_help_shows_what_matters_first(app, capsys, monkeypatch):
 
 def test_defaults_are_right_where_pydantic_is_imported(app):
     """Once pydantic is imported, cyclopts validates defaults; a default of None is valid."""
-    pydantic = pytest.importorskip("pydantic")
-
-    assert pydantic is sys.modules["pydantic"]
+    pytest.importorskip("pydantic")
     run(app, "draw", "circle")
     assert calls[0].search_options.rows is None
 
@@ -167,3 +164,31 @@ def test_help_names_the_records_that_exist():
         "executors": tuple(executors()),
         "trackers": tuple(TRACKERS),
     } == SHIPPED
+    for command, listed in (("localize", METHODS), ("reproduce", NAMES)):
+        unwrapped = "".join(printed(command, "--help").split())  # a line may end after a hyphen
+        assert all(name in unwrapped for name in listed)
+
+
+@pytest.mark.parametrize("command", names())
+def test_every_command_has_help(command):
+    """The help of a command gives exit code 0 and names the command."""
+    assert command in printed(*command.split(), "--help")
+
+
+def test_parameters_become_flags():
+    """Parameters of the command in backticks become flags; all other words stay."""
+    flags = {"rows": "--rows", "include_path": "--include-path"}
+    text = "`rows` 12 is too few; set `include_path`; rows, `broca tasks` and `versions` stay"
+    assert in_flags(text, flags) == (
+        "--rows 12 is too few; set --include-path; rows, `broca tasks` and `versions` stay"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.44, "0.4 s"), (12.3, "12 s"), (59.6, "1 min 0 s"), (200, "3 min 20 s"),
+     (7500, "2 h 5 min")],
+)  # fmt: skip
+def test_durations_have_at_most_two_units(seconds, text):
+    """A duration has at most two units, and a decimal only below ten seconds."""
+    assert duration(seconds) == text

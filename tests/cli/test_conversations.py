@@ -1,13 +1,33 @@
-"""`broca explore` prints the page's address and serves until Ctrl+C."""
+"""`broca chat` over standard input and output, and the page of `broca explore`."""
 
+import io
 import os
 import signal
 import subprocess
 import sys
 from urllib.request import urlopen
 
+from cli.running import printed
 
-def test_the_page_is_served_until_ctrl_c():
+
+def test_a_conversation_has_both_voices(monkeypatch):
+    """Every answer begins with its voice; `--side-by-side` prints the answers in columns."""
+    lines = ("2 + 2 =", "/scale 0.5", "/wrong", "/one", "2 + 2 =")
+    chat = ("chat", "reference-small", "--heads", "L0H1", "--max-new-tokens", 4)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+    text = printed(*chat).splitlines()
+    assert text[0] == "L0H1 ablated; /help lists the commands, /quit ends"
+    voices = [line.split("]")[0] for line in text if line.startswith("[")]
+    assert voices == ["[intact", "[ablated", "[ablated"]
+    assert "L0H1 scaled by 0.5" in text
+    assert any(line.startswith("/wrong is unknown") for line in text)
+    monkeypatch.setattr("sys.stdin", io.StringIO("2 + 2 =\n"))
+    text = printed(*chat, "--side-by-side").splitlines()
+    (title,) = [line for line in text if "intact" in line]
+    assert "ablated" in title
+
+
+def test_a_page_is_served_until_ctrl_c():
     """The printed address serves the page, and Ctrl+C ends the command with exit code 0."""
     command = [sys.executable, "-m", "broca", "explore", "reference-small", "--port", "0",
                "--token", "secret", "--plain"]  # fmt: skip
