@@ -123,8 +123,9 @@ class Contrasted:
     Pairs are the same under all masks, so that differences between items cancel as without a
     contrast.
 
-    The budget covers both: the method has half of the rows that remain after the partners' intact
-    responses.
+    The budget covers both: the method has half of the rows that remain after as many intact
+    responses as the task has items. Partners are those of the `locate` items, the only items that
+    the method sees.
 
     Attributes:
         strategy: The method with its options.
@@ -184,7 +185,7 @@ class Contrasted:
         """Returns the problem of the method: only the task, and its share of the rows."""
         rows = problem.rows
         if rows is not None:
-            rows = max(0, rows - len(problem.items)) // 2
+            rows = max(0, rows - len(problem.items) - len(problem.confirm)) // 2
         return replace(problem, others=(), confirm=problem.confirm[:0], rows=rows)
 
 
