@@ -49,20 +49,18 @@ def test_published_pairs_are_drawn_too(answers, tmp_path):
         for n in range(40)
     )
     source.write_text(text)
-    tasks = tmp_path / "tasks"
-    tasks.mkdir()
-    (tasks / "pairs.yaml").write_text(
+    (tmp_path / "pairs.yaml").write_text(
         f"task: pairs\ndataset_kwargs:\n  data_files:\n    train: {json.dumps(str(source))}\n"
         "output_type: multiple_choice\n"
     )
-    entry = answers.ZooModel("m", "report", tmp_path, ("pairs",), tasks)
+    entry = answers.ZooModel("m", "report", tmp_path, ("pairs",), tmp_path)
     extended, permuted = answers.with_permuted(entry, tmp_path / "copied")
     assert permuted == ("pairs_permuted",)
     written = (extended.include_path / "pairs_permuted.yaml").read_text()
     assert "task: pairs_permuted\n" in written
     assert str(source) not in written
-    lines = (extended.include_path / "pairs_permuted.jsonl").read_text().splitlines()
-    assert 5 < sum(json.loads(line)["sentence_good"].startswith("bad") for line in lines) < 35
+    drawn = (extended.include_path / "pairs_permuted.jsonl").read_text()
+    assert 5 < drawn.count('"sentence_good": "bad') < 35
     assert source.read_text() == text
 
 

@@ -1,7 +1,5 @@
 """The GPU benchmark runs from end to end on a tiny model."""
 
-import json
-
 import pytest
 
 
@@ -23,19 +21,6 @@ def test_every_part_is_measured(script, capsys):
     assert all(value > 0 for value in report.figures.values())
     out = capsys.readouterr().out
     assert out.count("\n| ") == len(expected)
-
-
-def test_a_shape_that_does_not_fit_is_named(script, capsys, monkeypatch):
-    """A shape that exceeds the memory has a note; stdout holds only JSON."""
-    gpu = script("gpu")
-
-    def too_large(*_):
-        raise gpu.torch.OutOfMemoryError("no memory")
-
-    monkeypatch.setattr(gpu, "random_model", too_large)
-    gpu.main(["--device", "cpu", "--shape", "tiny", "--json"])
-    (report,) = json.loads(capsys.readouterr().out)
-    assert report["notes"] == ["does not fit the memory of the device"]
 
 
 def test_operations_are_those_of_weights_that_tokens_meet(script):

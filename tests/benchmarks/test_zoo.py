@@ -52,43 +52,24 @@ def test_a_model_loads_and_has_the_stated_scores(zoo, workspace, name):
     assert dict(zip(entry.tasks, scores, strict=True)) == pytest.approx(stated)
 
 
-def test_half_is_for_developing_and_all_is_small(zoo):
-    """Both roles have half of the models; a file has at most 4 MB, the zoo at most 16 MB."""
-    assert [model.name for model in zoo.models()] == NAMES
-    halves = [len(list(zoo.models(role))) for role in ("develop", "report")]
-    assert min(halves) >= len(NAMES) // 2 > 0
-    sizes = [path.stat().st_size for path in ZOO.rglob("*") if path.is_file()]
-    assert max(sizes) <= 4e6
-    assert sum(sizes) <= 16e6
-
-
-def test_tasks_are_not_the_shipped_ones(zoo, workspace):
-    """No task of the zoo is a shipped task, on which methods were tuned."""
-    shipped = set(workspace.catalog(SourceOptions()).shipped)
-    assert all(not shipped & set(entry.tasks) for entry in zoo.models())
-
-
 def test_real_models_are_read_where_they_lie(zoo, tmp_path):
     """The task files name the data by path; a missing model is refused by name."""
-    source = tmp_path / "source"
+    source, tasks = tmp_path / "source", tmp_path / "tasks"
     with pytest.raises(FileNotFoundError, match=zoo.REAL_MODEL):
-        next(zoo.real_models(source, tmp_path / "tasks"))
+        next(zoo.real_models(source, tasks))
     (source / "models" / zoo.REAL_MODEL).mkdir(parents=True)
     (source / "blimp").mkdir()
     pair = json.dumps({"sentence_good": "a dog runs", "sentence_bad": "a dog run"})
-    for tasks in zoo.REAL_TASKS.values():
-        for task in tasks:
-            (source / "blimp" / f"{task}.jsonl").write_text(f"{pair}\n")
-    develop, report = zoo.real_models(source, tmp_path / "tasks")
-    assert (develop.role, report.role) == ("develop", "report")
+    for task in sum(zoo.REAL_TASKS.values(), ()):
+        (source / "blimp" / f"{task}.jsonl").write_text(f"{pair}\n")
+    develop, report = zoo.real_models(source, tasks)
     assert not set(develop.tasks) & set(report.tasks)
     for entry in (develop, report):
         assert entry.folder == source / "models" / zoo.REAL_MODEL
         for task in entry.tasks:
             text = (entry.include_path / f"{task}.yaml").read_text()
             assert str(source / "blimp" / f"{task}.jsonl") in text
-    assert zoo.report_models(source, tmp_path / "tasks") == [report, *zoo.models("report")]
-    assert zoo.report_models(None, tmp_path / "tasks") == list(zoo.models("report"))
+    assert zoo.report_models(source, tasks) == [report, *zoo.models("report")]
 
 
 class KnownLosses:
@@ -120,27 +101,6 @@ def test_searches_find_a_pair_that_only_works_together(ceilings):
     assert pair in ceilings.exhaustive(bench, 2)[0]
     assert any(pair <= members for members in ceilings.forward(bench, 0))
     assert ceilings.best(bench, 0, {pair, frozenset(), frozenset({7})}, 8, 1) == [pair]
-
-
-def test_ceilings_are_of_models_and_tasks_of_the_zoo(zoo):
-    """Every set belongs to a task of its model and has at most five heads; its drops add up.
-
-    The models are those of the zoo and the published one with each role's paradigms.
-    """
-    content = json.loads((ZOO / "ceilings.json").read_text())
-    tasks = {entry.name: (entry.role, entry.tasks) for entry in zoo.models()}
-    for role, names in zoo.REAL_TASKS.items():
-        tasks[f"{zoo.REAL_MODEL}-{role}"] = (role, names)
-    assert set(content) == set(tasks)
-    for name, results in content.items():
-        role, names = tasks[name]
-        assert results["role"] == role
-        assert set(results["effects"]) == set(names)
-        for task, ceiling in results.get("ceilings", {}).items():
-            assert task in names
-            assert len(ceiling["heads"]) <= 5
-            difference = ceiling["drop"] - ceiling["off_target_drop"]
-            assert ceiling["specific_drop"] == pytest.approx(difference, abs=0.0011)
 
 
 def test_the_readme_has_the_tables_of_the_kept_sets(ceilings, tmp_path):
