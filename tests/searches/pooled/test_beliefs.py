@@ -91,15 +91,6 @@ def test_bound_holds_for_the_best_set():
     assert np.mean(excess) < 0.25
 
 
-def test_proposals_have_at_most_k_members_and_differ():
-    """Proposals from an uncertain posterior have at most k members and several different sets."""
-    beliefs = believing(lambda mask: 0.05 * mask[:6].sum(), rows=60, noise=0.3)
-    sets = beliefs.propose(30)
-    assert sets.shape == (30, COUNT)
-    assert sets.sum(axis=1).max() <= 3
-    assert len(np.unique(sets, axis=0)) > 5
-
-
 def test_rows_of_a_set_correct_what_the_regression_says():
     """A set of which no part loses anything is worth what its own rows lost."""
     rng = np.random.default_rng(0)

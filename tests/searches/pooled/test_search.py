@@ -113,18 +113,6 @@ def test_what_harms_all_tasks_alike_is_seldom_found():
     assert sum(findings) <= 1
 
 
-@pytest.mark.long
-def test_idle_members_leave():
-    """If two components do all the harm, the mean size of the selection is at most three."""
-    sizes = [
-        len(
-            Tasks(harmed_by((3, 7), 0.3), harmed_by((9,), 0.3), seed=seed).solve(rows=3000).selected
-        )
-        for seed in range(4)
-    ]
-    assert np.mean(sizes) <= 3
-
-
 def test_more_components_than_have_coefficients():
     """The search works with 300 components."""
     tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=300, seed=7)
