@@ -188,7 +188,7 @@ def _by_k(rows: _Rows) -> Chart:
             if points:
                 lines.append(Series.line(number, label, points, role))
         charts.append(LineChart(tuple(lines), "heads ablated", "points lost", height=220))
-    return Panels(tuple(tasks), tuple(charts), f"Points lost on {len(tasks)} tasks by k")
+    return Panels(tuple(tasks), tuple(charts))
 
 
 def _by_head(rows: _Rows) -> Chart:
