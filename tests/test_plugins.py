@@ -72,10 +72,8 @@ def python(folder, program):
 
 def test_methods_and_recoveries_of_another_package_come_last(tmp_path):
     """They take options, run and fit like broca's."""
-    package(
-        tmp_path,
-        "[broca.searches]\nm = theirs:METHOD\n[broca.recoveries]\nr = theirs:RECOVERY\n",
-    )
+    entries = "[broca.searches]\nm = theirs:METHOD\n[broca.recoveries]\nr = theirs:RECOVERY\n"
+    package(tmp_path, entries)
     assert python(tmp_path, PROGRAM).splitlines() == [
         "their-method their-recovery Nothing: which column is set.",
         "(3,) [0.]",
@@ -113,6 +111,7 @@ def test_names_come_without_heavy_libraries(tmp_path):
     printed = python(
         tmp_path,
         "from broca.searches import METHODS\nfrom broca.recovery import RECOVERIES\n"
+        "import broca.neurons.methods\n"
         "print(METHODS['pooled'].help[:6], *list(RECOVERIES)[:2])\n"
         "print([name for name in ('sklearn', 'scipy', 'torch', 'pandas') if name in sys.modules])",
     )

@@ -25,7 +25,6 @@ REFUSED = [
     (f"{ADDITION} --others addition", "not a control of itself"),
     (f"{ADDITION} --others sortin", "did you mean 'sorting'"),
     (f"{ADDITION} --method gredy", "did you mean 'greedy'"),
-    (f"{ADDITION} --method greedy --tune", "--tune: method 'greedy'"),
     (f"{ADDITION} --option masks", "NAME=VALUE"),
     (f"{ADDITION} --method cs-fresh --option sparsty=1", "did you mean 'sparsity'"),
     (f"{ADDITION} --metric acc", "no metric 'acc'"),

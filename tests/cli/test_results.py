@@ -76,11 +76,12 @@ def test_only_the_result_is_on_stdout(finished_command):
     [
         ("--method cs-stratified --option contrast=false --option sparsity=.2 --option resamples=9",
          "cs-stratified", {"contrast": False, "sparsity": 0.2, "resamples": 9}),
-        ("--method cs-bernoulli --tune --rows 700", "cs-tuned", {"design": "bernoulli"}),
+        ("--method cs-tuned --option design=bernoulli --rows 700",
+         "cs-tuned", {"design": "bernoulli"}),
     ],
 )  # fmt: skip
 def test_options_of_a_method_are_read_as_what_they_are(tmp_path, words, method, options):
-    """Numbers, booleans and words are options; `--tune` keeps the design of the method."""
+    """Numbers, booleans and words are options."""
     few = ("--others", "", "--items", 6, "--limit", 40, "--no-verify", "--out", tmp_path)
     printed("localize", "reference-small", "--task", "capitals", *few, *words.split())
     given = json.loads((tmp_path / "reproduce.json").read_text())["options"]["search_options"]

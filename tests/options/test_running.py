@@ -4,13 +4,18 @@ import pytest
 
 from broca.errors import BadInput
 from broca.options import (
+    DataOptions,
     EngineOptions,
     ExecutorOptions,
     JournalOptions,
+    RuleOptions,
     RunOptions,
     SearchOptions,
     TaskOptions,
+    TrainingOptions,
 )
+
+TEMPLATE = {"chat_template": True}
 
 
 @pytest.mark.parametrize(
@@ -21,18 +26,32 @@ from broca.options import (
         (TaskOptions, {"limit": 2.5}, "`limit` must be"),
         (TaskOptions, {"metric": " "}, "`metric` is empty"),
         (TaskOptions, {"reference": "golden"}, "`reference` 'golden' is unknown"),
-        (SearchOptions, {"k": 0}, "`k` must be at least 1, not 0"),
+        (TaskOptions, {"max_length": 1}, "`max_length` must be at least 2, not 1"),
+        (TaskOptions, {"gen_kwargs": "max_gen_tok=3"}, "did you mean 'max_gen_toks'"),
+        (TaskOptions, {"gen_kwargs": "max_gen_toks=0"}, "a number of tokens, not '0'"),
+        (TaskOptions, {"gen_kwargs": "max_gen_toks=many"}, "a number of tokens, not 'many'"),
+        (TaskOptions, {"gen_kwargs": "max_gen_toks"}, "is not of the form NAME=VALUE"),
+        (TaskOptions, {"gen_kwargs": "{max_gen_toks: 3"}, "is not JSON"),
+        (TaskOptions, {"gen_kwargs": {"until": 3}}, "a text or a list of texts, not 3"),
+        (TaskOptions, {"gen_kwargs": "temperature=0.7"}, "requests sampling"),
+        (TaskOptions, {"gen_kwargs": "num_beams=2"}, "broca decodes greedily"),
+        (TaskOptions, {"chat_template_kwargs": "a=1"}, "not used: add `chat_template`"),
+        (TaskOptions, TEMPLATE | {"chat_template_kwargs": "a"}, "`chat_template_kwargs` 'a' is"),
+        (TaskOptions, {"chat_template_date": "2026-03-01"}, "not used: add `chat_template`"),
+        (TaskOptions, TEMPLATE | {"chat_template_date": "1 March"}, "must be YYYY-MM-DD"),
+        (TaskOptions, TEMPLATE | {"chat_template_date": 20260301}, "must be YYYY-MM-DD"),
         (SearchOptions, {"rows": 0}, "`rows` must be at least 1"),
-        (SearchOptions, {"items": -3}, "`items` must be at least 1"),
         (SearchOptions, {"response": "x"}, "`response` 'x' is unknown: use accuracy, margin, prob"),
         (EngineOptions, {"share_prefixes": "yes"}, "`share_prefixes` 'yes' is unknown"),
-        (EngineOptions, {"reuse_layers": ""}, "`reuse_layers` '' is unknown"),
         (EngineOptions, {"token_budget": 0}, "`token_budget` must be at least 1"),
-        (EngineOptions, {"lanes": 0}, "`lanes` must be at least 1"),
         (ExecutorOptions, {"executor": "ray", "workers": 0}, "`workers` must be at least 1"),
         (ExecutorOptions, {"executor": "ray", "gpus_per_worker": 1.5}, "`gpus_per_worker` must"),
         (ExecutorOptions, {"batch_limit": 0}, "`batch_limit` must be above 0"),
         (JournalOptions, {"keep_outputs": 2}, "`keep_outputs` must be at most 1"),
+        (DataOptions, {"fields": "prompt"}, "`fields` 'prompt' is not of the form"),
+        (DataOptions, {"fields": "prompt= "}, "is not of the form"),
+        (TrainingOptions, {"lr": 0.0}, "`lr` must be above 0, not 0"),
+        (RuleOptions, {"steps": 0}, "`steps`"),
     ],
 )
 def test_values_that_mean_nothing_are_refused(cls, values, message):
@@ -44,10 +63,8 @@ def test_values_that_mean_nothing_are_refused(cls, values, message):
 def test_only_what_differs_is_recorded():
     """`to_dict` holds the values that differ from the defaults, and functions by their names."""
     assert TaskOptions().to_dict() == {}
-    assert TaskOptions(limit=0.5, chat_template=True).to_dict() == {
-        "limit": 0.5,
-        "chat_template": True,
-    }
+    given = {"limit": 0.5, "chat_template": True}
+    assert TaskOptions(**given).to_dict() == given
     recorded = TaskOptions(reference=test_only_what_differs_is_recorded).to_dict()["reference"]
     assert recorded.endswith(":test_only_what_differs_is_recorded")
 
@@ -68,27 +85,6 @@ def test_settings_of_generations_are_read_in_every_form(settings):
     assert options == TaskOptions(gen_kwargs=options.gen_kwargs)
     assert options.to_dict() == {"gen_kwargs": '{"max_gen_toks": 64, "until": ["Q:"]}'}
     assert hash(options) == hash(TaskOptions(gen_kwargs=settings))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ("max_gen_tok=3", "'max_gen_tok' is unknown; did you mean 'max_gen_toks'"),
-        ("max_gen_toks=0", "must be a number of tokens, not '0'"),
-        ("max_gen_toks=many", "must be a number of tokens, not 'many'"),
-        ("max_gen_toks", "is not of the form NAME=VALUE"),
-        ("{max_gen_toks: 3", "is not JSON"),
-        ({"until": 3}, "until must be a text or a list of texts, not 3"),
-        ("do_sample=true", "requests sampling"),
-        ("temperature=0.7", "requests sampling"),
-        ("num_beams=2", "num_beams=2 is not applied: broca decodes greedily"),
-        ("num_beam=1", "'num_beam' is unknown"),
-    ],
-)
-def test_settings_of_generations_are_refused(settings, message):
-    """Unknown settings, values of another type and sampling are refused."""
-    with pytest.raises(BadInput, match=message):
-        TaskOptions(gen_kwargs=settings)
 
 
 def test_settings_of_transformers_are_read_as_values():
@@ -116,21 +112,10 @@ def test_variables_of_the_chat_template_are_read_in_every_form(settings):
     )
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"chat_template_kwargs": "a=1"}, "which is not used: add `chat_template`"),
-        ({"chat_template_kwargs": "a", "chat_template": True}, "`chat_template_kwargs` 'a' is not"),
-        ({"max_length": 1}, "`max_length` must be at least 2, not 1"),
-        ({"chat_template_date": "2026-03-01"}, "which is not used: add `chat_template`"),
-        ({"chat_template_date": "1 March", "chat_template": True}, "must be YYYY-MM-DD"),
-        ({"chat_template_date": 20260301, "chat_template": True}, "must be YYYY-MM-DD"),
-    ],
-)
-def test_settings_of_prompts_are_refused(values, message):
-    """Variables without a template, without a value, and a length without room are refused."""
-    with pytest.raises(BadInput, match=message):
-        TaskOptions(**values)
+def test_columns_of_data_sets_are_read():
+    """`fields` gives the column of each part of an example."""
+    columns = {"prompt": "question", "answer": "target"}
+    assert DataOptions(fields="prompt=question, answer = target").columns == columns
 
 
 def test_options_within_a_workspace_measure_there():

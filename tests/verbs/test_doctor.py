@@ -84,20 +84,9 @@ def test_a_model_that_does_not_load_is_fatal_and_a_missing_sandbox_is_not(monkey
     assert not diagnosis.can_run
 
 
-def test_an_extra_that_is_not_installed_has_its_line(monkeypatch):
-    """The remedy is a pip command with the extra."""
-
-    def none(name):
-        raise module.PackageNotFoundError(name)
-
-    monkeypatch.setattr(module, "version", none)
-    check = next(check for check in module._extras() if check.name == "ray")
-    assert (check.state, check.description) == ("missing", "ray is not installed")
-    assert check.remedy.endswith("-m pip install 'broca[ray]'")
-
-
-def test_an_extra_names_each_of_its_packages_once(monkeypatch):
-    """Each package is listed once although requirements differ between versions of Python."""
+@pytest.mark.parametrize("installed", [True, False])
+def test_an_extra_names_each_of_its_packages_once(monkeypatch, installed):
+    """Requirements may differ between versions of Python; a missing extra has a pip command."""
     lines = [
         "numpy>=1.26",
         "numpy>=1.27; python_version >= '3.9'",
@@ -108,11 +97,19 @@ def test_an_extra_names_each_of_its_packages_once(monkeypatch):
     extras = Message()
     for extra in ("ray", "dev"):
         extras["Provides-Extra"] = extra
+
+    def version(name):
+        if not installed:
+            raise module.PackageNotFoundError(name)
+        return "2.50"
+
     monkeypatch.setattr(module, "requires", lambda name: lines)
     monkeypatch.setattr(module, "metadata", lambda name: extras)
-    monkeypatch.setattr(module, "version", lambda package: "2.50")
-    checks = [(check.name, check.description) for check in module._extras()]
-    assert checks == [("ray", "ray 2.50")]
+    monkeypatch.setattr(module, "version", version)
+    (check,) = module._extras()
+    assert check.name == "ray"
+    assert check.description == ("ray 2.50" if installed else "ray is not installed")
+    assert installed or check.remedy.endswith("-m pip install 'broca[ray]'")
 
 
 def test_memory_is_told_where_there_is_no_proc(monkeypatch):

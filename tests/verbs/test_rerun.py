@@ -59,27 +59,18 @@ def test_a_killed_repetition_from_scratch_goes_on(copied, monkeypatch):
     """A repetition keeps its rows in a journal of the folder until it ends, not in the run's."""
     monkeypatch.setattr(run, "NOMINAL_S", 0.0)  # many commits
     of_run, scratch = copied / "journal.sqlite", copied / SCRATCH
-    before = of_run.read_bytes()
+    before, write, written, counts = of_run.read_bytes(), Journal.write, [], []
     killed_in_batch(lambda: rerun(copied, from_scratch=True), 3)
     assert totals(scratch)["batches"] == 2
-    added = []
-    monkeypatch.setattr(Journal, "write", counted(Journal.write, added))
-    assert rerun(copied, from_scratch=True) == Repetition("identical")
-    assert of_run.read_bytes() == before
-    assert list(copied.glob(f"{SCRATCH}*")) == []
-    first = len(added)
-    assert rerun(copied, from_scratch=True).passed
-    assert len(added) - first == first + 2  # everything again, and no more than that
-
-
-def counted(function, calls):
-    """Returns the function, which notes each of its calls."""
-
-    def noted(*words, **keywords):
-        calls.append(words)
-        return function(*words, **keywords)
-
-    return noted
+    monkeypatch.setattr(
+        Journal, "write", lambda journal, **batch: written.append(1) or write(journal, **batch)
+    )
+    for _ in range(2):
+        assert rerun(copied, from_scratch=True) == Repetition("identical")
+        assert of_run.read_bytes() == before
+        assert list(copied.glob(f"{SCRATCH}*")) == []
+        counts.append(len(written))
+    assert counts[1] == 2 * counts[0] + 2  # everything again, and no more than that
 
 
 def test_a_repetition_is_kept_in_a_given_journal(finished, tmp_path):

@@ -282,14 +282,7 @@ class Catalog:
         if name.startswith(PREFIX):
             limit = options.limit or 0
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
-        if not names_file(name):
-            return None
-        return Task.from_examples(
-            name,
-            until=definition.until,
-            max_new_tokens=definition.max_new_tokens,
-            capability=definition.capability,
-        )
+        return Task.from_examples(name) if names_file(name) else None
 
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
         """Loads lm-eval's objects: the tasks that a name means, and their group if any.
