@@ -206,7 +206,7 @@ def write_weights(
     shards = [file.stat().st_size for file in base.glob("*.safetensors")] if base else []
     sizes = {"max_shard_size": max(shards)} if len(shards) > 1 else {}
     state = {**model.model.state_dict(), **tensors}
-    model.model.save_pretrained(str(folder), state_dict=state, **sizes)  # type: ignore[operator]
+    model.model.save_pretrained(str(folder), state_dict=state, **sizes)
     if model.tokenizer is not None:
         model.tokenizer.save_pretrained(str(folder))
 

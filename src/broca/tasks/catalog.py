@@ -78,7 +78,8 @@ class Catalog:
             `unsandboxed` for resource limits only.
 
     Raises:
-        BadInput: The folder does not exist or holds no task.
+        BadInput: The folder does not exist.
+        TaskUnusable: The folder holds no task, or none that can be read.
     """
 
     def __init__(
@@ -100,13 +101,9 @@ class Catalog:
             if not folder.is_dir():
                 raise BadInput(f"`include_path` '{include_path}' is not a folder; check the path")
             self._included, self._broken = read_task_files(folder.rglob("*.yaml"))
-            if self._broken and not self.included:
-                raise TaskUnusable(next(iter(self._broken.values())))
             if not self.included:
-                raise BadInput(
-                    f"`include_path` '{include_path}' holds no lm-eval task: no YAML file in it "
-                    "names a 'task'"
-                )
+                nothing = f"`include_path` '{include_path}' holds no lm-eval task in a YAML file"
+                raise TaskUnusable(next(iter(self._broken.values()), nothing))
 
     @property
     def shipped(self) -> tuple[str, ...]:
