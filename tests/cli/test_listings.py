@@ -33,11 +33,8 @@ def test_tasks_of_a_folder_are_listed(tmp_path):
     (tmp_path / "one.yaml").write_text("task: one\ndataset_path: json\ntag: marked\n")
     (tmp_path / "all.yaml").write_text("group: all\ntask: [one]\n")
     lines = printed("tasks", "--include-path", tmp_path).splitlines()
-    assert {
-        "one (of the folder)",
-        "all (group of the folder)",
-        "marked (group of the folder)",
-    } <= set(lines)
+    listed = {"one (of the folder)", "all (group of the folder)", "marked (group of the folder)"}
+    assert listed <= set(lines)
 
 
 def test_a_task_is_shown_as_it_is_asked():
