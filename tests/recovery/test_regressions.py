@@ -17,7 +17,7 @@ from task_problems import searched
 from broca import designs
 from broca.errors import BadInput, UnknownName
 from broca.recovery import RECOVERIES, make_recovery
-from broca.recovery.regressions import PENALTIES, StabilitySelection, Standardized
+from broca.recovery.regressions import PENALTIES, StabilitySelection
 from broca.searches import METHODS, Problem
 from broca.testing import planted_problem
 
@@ -121,17 +121,6 @@ def test_non_positive_lasso_is_optimal_for_the_penalty_that_it_chose():
     active = fitted.coef_ < 0
     assert (pull <= alpha * (1 + 1e-3)).all()
     np.testing.assert_allclose(pull[active], alpha, rtol=2e-2)
-
-
-def test_too_few_masks_have_no_effects():
-    """The intercept is the mean, and the given regression stays unfitted."""
-    inner = Ridge()
-    drawn, responses = np.random.default_rng(1).random((9, 6)) < 0.5, np.linspace(0, 1, 9)
-    fitted = Standardized(inner).fit(drawn, responses)
-    assert fitted.inner_ is None
-    assert not fitted.coef_.any()
-    assert fitted.predict(drawn) == pytest.approx(np.full(9, 0.5))
-    assert not hasattr(inner, "coef_")
 
 
 def test_ridge_keeps_what_exceeds_the_threshold():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from effect_matrices import effects_of, matrix
+from effect_matrices import matrix
 from simulated import COMPONENTS, SimulatedModel, SimulatedTask
 
 from broca.errors import BadInput
@@ -15,24 +15,6 @@ from broca.verification.effects import ablate_alone, pairwise, require_count, un
 
 CAPABILITIES = {"adding": "sums", "sorting": "words", "rhyming": "words", "facts": "facts"}
 EVERYONE, SUMS = "L0H1", "L3H4"
-
-
-def test_universal_hurts_most_tasks():
-    """Four harmed tasks of five make a component universal; small or uncertain effects do not.
-
-    Only usable tasks count, and one capability has nothing universal.
-    """
-    cells = {(task, 0): -0.3 for task in (0, 1, 2, 3)} | {(task, 1): -0.9 for task in (2, 3)}
-    cells |= {(task, 2): -0.04 for task in range(5)} | {(task, 3): -0.1 for task in range(5)}
-    assert universal(matrix(effects_of(cells))) == [0, 3]
-    assert universal(matrix(effects_of(cells), spread=0.1)) == [0]
-    everywhere = np.full((5, 3), -0.3)
-    assert universal(matrix(everywhere, capabilities=("sums",) * 5)) == []
-    assert universal(matrix(everywhere, usable=[True, True, False, False, False])) == []
-    cells = {(0, 0): -0.3, (2, 0): -0.3, (3, 1): -0.3, (4, 1): -0.3, (0, 1): -0.3}
-    measured = matrix(effects_of(cells), usable=[True, False, True, False, True])
-    assert universal(measured) == [0, 1]
-    assert not measured.hurts[[1, 3]].any()
 
 
 def test_rule_by_hand_on_random_matrices():
@@ -111,12 +93,6 @@ def test_universal_is_what_most_tasks_need():
     """Only a head that most tasks need is universal; with one usable capability none is."""
     assert alone_in_model(SUMS, EVERYONE)[0][1] == (EVERYONE,)
     assert alone_in_model(EVERYONE, before={"adding": 0.1, "facts": 0.1})[0][1] == ()
-
-
-def test_nothing_to_ask_about_measures_nothing():
-    """Without heads no row is measured."""
-    shared, setup = alone_in_model()
-    assert (shared, setup.model.rows) == (({}, ()), 0)
 
 
 NAMES = ("L0H0", "L0H1", "L0H2", "L0H3")
