@@ -13,17 +13,9 @@ from broca.comparisons.subjects import (
     tasks_of,
 )
 from broca.errors import BadInput
-from broca.models import GatedModel
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
-@pytest.fixture(scope="module")
-def model():
-    """A tiny model."""
-    return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
-
-
-def test_subjects_are_names_models_results_and_folders(model, tmp_path):
+def test_subjects_are_names_models_results_and_folders(tiny, tmp_path):
     """A result brings its model, weights, task, selection and seed; its folder stands for it.
 
     A folder of a checkpoint is known by its `config.json`; other results are refused.
@@ -35,14 +27,14 @@ def test_subjects_are_names_models_results_and_folders(model, tmp_path):
         selections=((result.task, result.selected),), seed=result.search.seed,
     )  # fmt: skip
     result.save(tmp_path / "run")
-    model.model.save_pretrained(tmp_path / "model")
+    tiny.model.save_pretrained(tmp_path / "model")
     checkpoint = str(tmp_path / "model")
     for given, expected in (
         (result, subject),
         (tmp_path / "run", subject),
         (replace(result, selected=()), replace(subject, selections=())),
         ("some/model", ComparedSubject("some/model", "some/model")),
-        (model, ComparedSubject("tiny", model)),
+        (tiny, ComparedSubject("tiny", tiny)),
         (tmp_path / "model", ComparedSubject(checkpoint, checkpoint)),
     ):
         assert ComparedSubject.of(given) == expected
@@ -51,9 +43,9 @@ def test_subjects_are_names_models_results_and_folders(model, tmp_path):
         ComparedSubject.of(tmp_path / "verification")
 
 
-def test_labels_differ(model):
+def test_labels_differ(tiny):
     """Repeated names are numbered, and revisions are named."""
-    labels = [subject.label for subject in subjects_of([model, model, "other", model])]
+    labels = [subject.label for subject in subjects_of([tiny, tiny, "other", tiny])]
     assert labels == ["tiny", "tiny (2)", "other", "tiny (3)"]
     subjects = subjects_of(["some/model"], ["a", "b"])
     assert [subject.label for subject in subjects] == ["some/model@a", "some/model@b"]
@@ -75,12 +67,12 @@ def test_a_comparison_needs_two_subjects(count, revisions, message):
         subjects_of(["some/model"] * count, revisions)
 
 
-def test_other_weights_than_those_of_the_result_are_refused(model):
+def test_other_weights_than_those_of_the_result_are_refused(tiny):
     """A model is refused if its fingerprint is not that of the result."""
-    ComparedSubject("tiny", model).require_weights(model)
-    ComparedSubject("tiny", model, fingerprint=model.fingerprint).require_weights(model)
+    ComparedSubject("tiny", tiny).require_weights(tiny)
+    ComparedSubject("tiny", tiny, fingerprint=tiny.fingerprint).require_weights(tiny)
     with pytest.raises(BadInput, match="are not those of the result 'tiny'"):
-        ComparedSubject("tiny", model, fingerprint="0" * 32).require_weights(model)
+        ComparedSubject("tiny", tiny, fingerprint="0" * 32).require_weights(tiny)
 
 
 A, B = (ComparedSubject(name, name) for name in "ab")

@@ -7,6 +7,7 @@ import pytest
 from simulated import COMPONENTS, SimulatedModel, SimulatedTask, five_tasks
 
 from broca.engine import Ablation
+from broca.measurement import Plan
 from broca.results.base import ModelInfo
 from broca.verification import Trial, plain_verification
 

@@ -1,11 +1,9 @@
 """The files of a reproduction: JSON, CSV and a page with its figures."""
 
 import csv
-import importlib.util
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,6 @@ from broca.results.runs import Reproduction
 from broca.studies.paper import NAMES
 from broca.studies.paper.pages import draw, render_page, write
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "paper_figures.py"
 SETTINGS = {"method": "m", "k": 5, "items": 1, "limit": 9, "seed": 0, "keep_universal": False}
 DRAWN = ("table2", "table3", "table4", "table6", "table7", "figure1", "figure2", "figure4", "gqa")
 
@@ -83,17 +80,3 @@ def test_a_heatmap_shows_what_is_lost_without_each_head():
     assert chart.span == 100
     assert draw(Reproduction("table7", ("m",), (intact,), {})) == []
     assert draw(Reproduction("table9", ("m",), ({"model": "m", "task": "a"},), {})) == []
-
-
-def test_the_pictures_of_the_docs_are_drawn_from_the_files(everything, tmp_path):
-    """The script draws each figure, byte-identical when drawn again; none from an empty folder."""
-    spec = importlib.util.spec_from_file_location("paper_figures", SCRIPT)
-    pictures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pictures)
-    assert pictures.draw(tmp_path, tmp_path) == []
-    write(list(everything.values()), tmp_path)
-    paths = pictures.draw(tmp_path, tmp_path)
-    assert [path.name for path in paths] == [f"figure{number}.png" for number in (1, 2, 3, 4)]
-    first = [path.read_bytes() for path in paths]
-    assert all(content.startswith(b"\x89PNG") for content in first)
-    assert [path.read_bytes() for path in pictures.draw(tmp_path, tmp_path)] == first
