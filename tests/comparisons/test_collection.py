@@ -25,41 +25,37 @@ ROWS, ITEMS = 80, 12
 SELECTIONS = (ComparedSelection("given", None, None, ("L0H1",)),)
 
 
-def tiny(seed, layers=2):
+def tiny(seed):
     """Returns a tiny model."""
-    return GatedModel.wrap(
-        tiny_llama(seed=seed, layers=layers), tiny_tokenizer(), name=f"tiny{seed}"
-    )
+    return GatedModel.wrap(tiny_llama(seed=seed), tiny_tokenizer(), name=f"tiny{seed}")
 
 
-def choices(count):
-    """Returns a task of two choices with `count` items."""
-    return Task.from_examples(
-        [
-            {"prompt": f"{number} is", "choices": [" even", " odd"], "label": number % 2}
-            for number in range(count)
-        ],
-        name="parity",
-    )
+PARITY = Task.from_examples(
+    [
+        {"prompt": f"{number} is", "choices": [" even", " odd"], "label": number % 2}
+        for number in range(60)
+    ],
+    name="parity",
+)
 
 
 @contextmanager
-def run_on(model, task, items=ITEMS, stages=None):
-    """Yields a run on some items of a task."""
+def run_on(model, items=ITEMS, stages=None):
+    """Yields a run on some items of the task."""
     catalog = Catalog()
-    benchmarks = load_tasks(model, [catalog.name_of(task)], catalog)
+    benchmarks = load_tasks(model, [catalog.name_of(PARITY)], catalog)
     with Workspace(None) as space:
         tasks = split_tasks(benchmarks, items=items, seed=0, limit=20)
         yield Run(model, tasks, space, settings={"test": "collection"}, stages=stages or Stages())
 
 
-def collect(models, task, stages=None):
+def collect(*models, stages=None):
     """Returns a collection of models that are measured one after the other."""
     subjects = [ComparedSubject(model.name, model, revision=f"of {model.name}") for model in models]
     collection = Collection(subjects, SELECTIONS, ROWS, seed=3)
     for model in models:
         collection.require_components(model.components.names, model.name)
-        with run_on(model, task, stages=stages) as run:
+        with run_on(model, stages=stages) as run:
             collection.measure(run, model.name)
     return collection
 
@@ -67,14 +63,14 @@ def collect(models, task, stages=None):
 @pytest.fixture(scope="module")
 def collection():
     """A collection of two models of one architecture."""
-    return collect([tiny(0), tiny(1)], choices(60))
+    return collect(tiny(0), tiny(1))
 
 
 def test_progress_is_that_of_all_models():
     """A single bar counts the rows of both models and never goes back."""
     reports = []
     stages = Stages(lambda stage, progress: reports.append((stage, progress)))
-    collect([tiny(0), tiny(1)], choices(60), stages=stages)
+    collect(tiny(0), tiny(1), stages=stages)
     under = [progress for stage, progress in reports if progress and "random masks" in stage]
     done = [progress.done for progress in under]
     assert done == sorted(done)
@@ -109,9 +105,9 @@ def test_effects_and_differences_are_those_of_one_regression(collection):
 def test_a_model_with_fewer_items_is_refused():
     """A model that lacks items of the rows is refused."""
     model = tiny(0)
-    collection = collect([model], choices(60))
+    collection = collect(model)
     with (
-        run_on(model, choices(60), items=6) as run,
+        run_on(model, items=6) as run,
         pytest.raises(BadInput, match="has 6 items for 'second' and more for the first model"),
     ):
         collection.measure(run, "second")

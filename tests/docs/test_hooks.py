@@ -127,12 +127,3 @@ def test_calls_in_notebooks_fit_the_functions(name):
     for call in calls:
         names = inspect.signature(eval(ast.unparse(call.func))).parameters
         assert {word.arg for word in call.keywords if word.arg} <= set(names), ast.unparse(call)
-
-
-def test_a_notebook_becomes_a_page():
-    """Text and HTML output are copied, and code becomes a block of Python."""
-    pytest.importorskip("nbformat")
-    page = hooks.notebook_page(hooks.DOCS / "tutorial" / "first-run.ipynb", execute=False)
-    assert page.startswith("# A first run")
-    assert "```python\nimport broca" in page
-    assert '<div class="output">' in page
