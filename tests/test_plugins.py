@@ -111,6 +111,7 @@ def test_names_come_without_heavy_libraries(tmp_path):
     printed = python(
         tmp_path,
         "from broca.searches import METHODS\nfrom broca.recovery import RECOVERIES\n"
+        "import broca.neurons.methods\n"
         "print(METHODS['pooled'].help[:6], *list(RECOVERIES)[:2])\n"
         "print([name for name in ('sklearn', 'scipy', 'torch', 'pandas') if name in sys.modules])",
     )

@@ -38,7 +38,7 @@ def test_lists_of_one_model_are_found():
     of_model = published_lists("llama-3.1-8b")
     assert of_model == tuple(entry for entry in published_lists() if entry.model == "llama-3.1-8b")
     assert 0 < len(of_model) < len(published_lists())
-    with pytest.raises(UnknownName, match=r"`model` 'llama-3.1' has no published lists.*did you"):
+    with pytest.raises(UnknownName, match=r"`model` 'llama-3.1' is unknown.*did you"):
         published_lists("llama-3.1")
 
 

@@ -90,31 +90,34 @@ def test_other_weights_than_those_of_the_result_are_refused(model):
         ComparedSubject("tiny", model, fingerprint="0" * 32).require_weights(model)
 
 
-def test_tasks_and_seed_are_those_given_else_those_of_the_results():
+A, B = (ComparedSubject(name, name) for name in "ab")
+ONE, OTHER = replace(A, tasks=("sorting",)), replace(B, tasks=("capitals",))
+ATLAS = replace(A, tasks=("capitals", "sorting", "addition"))
+
+
+@pytest.mark.parametrize(
+    ("subjects", "given", "tasks"),
+    [
+        ([ONE, OTHER, ONE], (), ("sorting", "capitals")),
+        ([ONE, OTHER], "addition,addition,sorting", ("addition", "sorting")),
+        ([ATLAS, replace(B, tasks=("addition", "capitals"))], (), ("capitals", "addition")),
+        ([A, B], (), None),
+        ([ATLAS, replace(B, tasks=("negation", "words"))], (), None),
+    ],
+)
+def test_tasks_are_those_given_else_those_of_the_results(subjects, given, tasks):
     """Every task comes once, in the order of the first subject; of atlases what all have."""
-    first, second = (
-        ComparedSubject("a", "a", tasks=("sorting",)),
-        ComparedSubject("b", "b", tasks=("capitals",)),
-    )
-    assert tasks_of([first, second, first]) == ("sorting", "capitals")
-    seeded = replace(second, seed=7)
-    assert [seed_of(pair, None) for pair in ([first, seeded], [first, second])] == [7, 0]
-    assert seed_of([seeded], 0) == 0
-    assert tasks_of([first, second], "addition,addition,sorting") == ("addition", "sorting")
-    atlases = [
-        ComparedSubject("a", "a", tasks=("capitals", "sorting", "addition")),
-        ComparedSubject("b", "b", tasks=("addition", "capitals")),
-    ]
-    assert tasks_of(atlases) == ("capitals", "addition")
-    with pytest.raises(BadInput, match="no task is named"):
-        tasks_of([ComparedSubject("a", "a"), ComparedSubject("b", "b")])
-    with pytest.raises(BadInput, match="no task is named"):
-        tasks_of(
-            [
-                replace(atlases[0], tasks=("sorting", "addition")),
-                replace(atlases[1], tasks=("capitals", "negation")),
-            ]
-        )
+    if tasks is None:
+        with pytest.raises(BadInput, match="no task is named"):
+            tasks_of(subjects, given)
+    else:
+        assert tasks_of(subjects, given) == tasks
+
+
+def test_the_seed_is_that_given_else_that_of_the_first_result():
+    """Without a result that has a seed it is 0."""
+    seeded = replace(B, seed=7)
+    assert [seed_of([A, seeded], None), seed_of([A, B], None), seed_of([seeded], 0)] == [7, 0, 0]
 
 
 def test_selections_are_the_results_and_what_the_caller_named():

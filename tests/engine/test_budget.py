@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from broca.engine import budget
-from broca.engine.budget import SAFETY, Budget
+from broca.engine.budget import Budget
 from broca.errors import OutOfMemory
 
 
@@ -14,11 +13,6 @@ def test_cached_tokens_count_less_on_a_cpu(tiny):
     """A cached token takes memory but little time, so it counts less than a token that is read."""
     budget = Budget(tiny, 100)
     assert 1 < budget.rows(10, cached=160) < budget.rows(10)
-
-
-def short():
-    """Runs out of memory like a GPU."""
-    raise torch.OutOfMemoryError("no memory")
 
 
 def test_batches_fill_the_budget_and_shrink_with_it(tiny):
@@ -29,7 +23,7 @@ def test_batches_fill_the_budget_and_shrink_with_it(tiny):
         tried.append(batch)
         with budget.attempt(len(batch)):
             if len(tried) == 2:
-                short()
+                raise torch.OutOfMemoryError("no memory")
             done += batch
             del lengths[: len(batch)]
     assert tried == [[50, 40], [20] * 3 + [10] * 2, [20, 20], [20, 10], [10, 10]]
@@ -37,25 +31,18 @@ def test_batches_fill_the_budget_and_shrink_with_it(tiny):
     assert budget.tokens == 50
 
 
-def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
-    """A first budget is 80 % of the free memory; after a shortage a new budget starts at half."""
-    monkeypatch.setattr(budget, "_shares", {})
+def test_budget_from_memory_leaves_a_safety(tiny, monkeypatch):
+    """A first budget is 80 % of the free memory."""
     gpu = SimpleNamespace(
         device=torch.device("cuda", 3), model=tiny.model, dtype="float32", structure=tiny.structure
     )
     free = 2**30
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 4 * free))
-    before = Budget(gpu, None)
     config = tiny.model.config
     projections = tiny.structure.projections
     keys_values = sum(2 * layer.kv_heads * layer.head_dim * 4 for layer in projections)
     token = keys_values + 6 * 4 * 4 * config.hidden_size + 4 * config.vocab_size // 16
-    assert before.tokens == pytest.approx(0.8 * free / token, rel=0.01)
-
-    with before.attempt(2):
-        short()
-    assert Budget(gpu, None).tokens == pytest.approx(before.tokens, rel=0.01)
-    assert budget.share_of(torch.device("cuda", 0)) == 1 - SAFETY
+    assert Budget(gpu, None).tokens == pytest.approx(0.8 * free / token, rel=0.01)
 
 
 def test_a_cpu_without_memory_halves_the_budget(tiny):

@@ -35,9 +35,9 @@ def test_generations_equal_zeroed_weights(tiny, gates, monkeypatch, share, budge
     """
     if share is None:
         monkeypatch.setattr(decoder.Decoder, "_runs_with_others", lambda *_: False)
-    joined, take_in = [], decoder._Running.take_in
+    joined, take_in = [], decoder.Running.take_in
     monkeypatch.setattr(
-        decoder._Running, "take_in", lambda self, new: joined.append(new) or take_in(self, new)
+        decoder.Running, "take_in", lambda self, new: joined.append(new) or take_in(self, new)
     )
     rng = np.random.default_rng(7)
     kinds = [

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from engine.shared_work import run, same
 from independent import plain_loglikelihood, zeroed_by_hand
 
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
 from broca.errors import BadInput, BadLogits
 from broca.models import GatedModel
-from broca.tasks import Generation, LogLikelihood, Request
+from broca.tasks import LogLikelihood, Request
 from broca.tasks.items import Margin
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -40,35 +41,22 @@ def prompts(count, *, seed=0):
     return [tuple(int(t) for t in rng.integers(2, 258, rng.integers(1, 30))) for _ in range(count)]
 
 
-def crossed(requests):
-    """Returns every request under every mask, and the index of each one's mask."""
-    index = np.repeat(np.arange(len(MASKS)), len(requests))
-    return list(requests) * len(MASKS), index
-
-
-def loglikelihood_requests():
-    """Returns requests with continuations of one to four tokens."""
-    continuations = [(5,), (9, 200), (7, 7, 7), (2, 3, 4, 5)]
-    return [
-        Request("loglikelihood", context, continuations[number % 4])
-        for number, context in enumerate(prompts(9))
-    ]
-
-
-def generation_requests(limit=4):
-    """Returns generations without stop strings, of `limit` tokens and more, each longer by one."""
-    return [
-        Request("generate_until", context, max_new_tokens=limit + number)
-        for number, context in enumerate(prompts(9, seed=1))
-    ]
+REQUESTS = [
+    Request("loglikelihood", context, [(5,), (9, 200), (7, 7, 7), (2, 3, 4, 5)][number % 4])
+    for number, context in enumerate(prompts(9))
+]
+GENERATIONS = [
+    Request("generate_until", context, max_new_tokens=4 + number)
+    for number, context in enumerate(prompts(9, seed=1))
+]
 
 
 @pytest.mark.parametrize("budget", [1, 40, 100_000])
 def test_loglikelihoods_equal_zeroed_weights(tiny, bare, gates, budget):
     """Log-likelihoods and greedy flags equal those of zeroed weights, whatever the batch size."""
-    requests, index = crossed(loglikelihood_requests())
-    answers = Engine(tiny, EngineOptions(token_budget=budget)).run(requests, gates, index)
-    for request, mask, answer in zip(requests, index, answers, strict=True):
+    answers, _ = run(tiny, REQUESTS, gates, token_budget=budget)
+    for number, answer in enumerate(answers):
+        mask, request = number // len(REQUESTS), REQUESTS[number % len(REQUESTS)]
         edited = zeroed_by_hand(bare, MASKS[mask], head_dim=HEAD_DIM)
         value, greedy = plain_loglikelihood(edited, request.context, request.continuation)
         assert isinstance(answer, LogLikelihood)
@@ -93,7 +81,7 @@ def test_infinite_logits_stop_the_run():
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
     model.model.lm_head.weight.data[3] = float("inf")
     gates, index = np.ones((1, 8), dtype=np.float32), np.zeros(1, dtype=int)
-    for requests in (loglikelihood_requests()[:1], generation_requests()[:1]):
+    for requests in (REQUESTS[:1], GENERATIONS[:1]):
         with pytest.raises(BadLogits, match="NaN or infinite logits for request 0"):
             Engine(model).run(requests, gates, index)
 
@@ -101,9 +89,9 @@ def test_infinite_logits_stop_the_run():
 def test_progress_counts_every_request(tiny, gates):
     """Progress never decreases, and the last report counts every request as done."""
     reports = []
-    requests, index = crossed(loglikelihood_requests() + generation_requests())
+    requests = [*REQUESTS, *GENERATIONS]
     Engine(tiny, EngineOptions(token_budget=100), on_progress=reports.append).run(
-        requests, gates, index
+        requests, gates, np.arange(len(requests)) % len(gates)
     )
     assert reports[-1].done == reports[-1].total == len(requests)
     assert [p.done for p in reports] == sorted(p.done for p in reports)
@@ -153,11 +141,6 @@ def work(count=90, masks=6, components=8, *, seed=0, singles=False):
     return requests, gates, rng.integers(0, masks, count)
 
 
-def values(outputs):
-    """Returns generations as texts and log-likelihoods as numbers."""
-    return [output.text if isinstance(output, Generation) else output.value for output in outputs]
-
-
 @pytest.mark.parametrize("lanes", [2, 3])
 @pytest.mark.parametrize("singles", [False, True])
 def test_lanes_answer_as_one(tiny, lanes, singles):
@@ -167,8 +150,7 @@ def test_lanes_answer_as_one(tiny, lanes, singles):
     engine = Engine(tiny, EngineOptions(lanes=lanes, token_budget=200))
     several = engine.run(requests, gates, index)
     assert len(engine._lanes) == lanes
-    for expected, answer in zip(values(single), values(several), strict=True):
-        assert answer == expected if isinstance(answer, str) else abs(answer - expected) < 1e-4
+    same(several, single)
 
 
 def test_donors_reach_the_modules_of_copies(tiny):
@@ -177,16 +159,13 @@ def test_donors_reach_the_modules_of_copies(tiny):
     donors = donor_activations(
         tiny, [request.context for request in requests[:5]], Ablation("mean")
     )
-    run = [
+    one, two = (
         Engine(tiny, EngineOptions(lanes=lanes), donors=donors).run(requests, gates, index)
         for lanes in (1, 2)
-    ]
+    )
     zero = Engine(tiny, EngineOptions(lanes=1)).run(requests, gates, index)
-    numbers = [
-        [value for value in values(outputs) if not isinstance(value, str)] for outputs in run
-    ]
-    np.testing.assert_allclose(numbers[0], numbers[1], atol=1e-4)
-    assert values(zero) != values(run[0])
+    same(two, one)
+    assert zero != one
 
 
 def test_an_error_in_a_lane_reaches_the_caller_and_threads_are_as_before(tiny, monkeypatch):

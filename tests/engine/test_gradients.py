@@ -75,16 +75,9 @@ def test_margins_equal_plain_transformers(tiny):
         else:
             expected = values[2] - np.log(np.exp(np.delete(values, 2)).sum())
         assert margins[row] == pytest.approx(expected, abs=1e-4)
-
-
-def test_margins_of_answers_equal_differentiated_ones(tiny):
-    """A margin from forward passes alone equals the one that `differentiate` returns."""
-    gates = np.ones((1, 8), dtype=np.float32)
-    for margin in (CHOICE, ANSWER):
-        index = np.zeros(len(margin.requests), dtype=int)
+        index = np.full(len(margin.requests), row // 2)
         answers = Engine(tiny).run(margin.requests, gates, index)
-        (expected,), _ = differentiated(Engine(tiny), [margin], gates, np.zeros(1, dtype=int))
-        assert margin.of_answers(answers) == pytest.approx(expected, abs=1e-5)
+        assert margin.of_answers(answers) == pytest.approx(expected, abs=1e-4)
 
 
 def test_weights_stay_frozen_and_untouched(tiny):

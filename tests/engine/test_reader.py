@@ -9,12 +9,12 @@ from engine.shared_work import PREAMBLE, five_masks, heads, run, same
 from independent import plain_loglikelihood, zeroed_by_hand
 
 from broca import designs
-from broca.engine.batches import Work, prefix_groups, require_finite
+from broca.engine.batches import Work, require_finite
 from broca.engine.reader import target_log_probabilities
 from broca.errors import BadLogits
 from broca.models import GatedModel
 from broca.models.resumption import Resumption
-from broca.tasks import Request
+from broca.tasks import LogLikelihood, Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
 READ = Request("loglikelihood", ())
@@ -24,6 +24,17 @@ READ = Request("loglikelihood", ())
 def gates():
     """Five masks of 8 heads."""
     return five_masks()
+
+
+@pytest.fixture(scope="module")
+def expected(gates):
+    """Log-likelihoods of the requests in plain transformers, on weights zeroed by hand."""
+    edited = [zeroed_by_hand(tiny_llama(), heads(gates, mask), head_dim=8) for mask in range(5)]
+    return [
+        LogLikelihood(*plain_loglikelihood(model, request.context, request.continuation))
+        for model in edited
+        for request in few_shot(6, "read")
+    ]
 
 
 def few_shot(count, kind):
@@ -42,19 +53,26 @@ def few_shot(count, kind):
     return requests
 
 
-@pytest.mark.parametrize("kind", ["generate", "read"])
 @pytest.mark.parametrize(
-    ("budget", "share"), [(70, "on"), (300, "on"), (100_000, "on"), (None, "auto")]
+    ("options", "read"),
+    [
+        ({"share_prefixes": "on", "reuse_layers": "off", "token_budget": 70}, 0.6),
+        ({"share_prefixes": "on", "reuse_layers": "off", "token_budget": 300}, 0.6),
+        ({"share_prefixes": "on", "reuse_layers": "off"}, 0.6),
+        ({"reuse_layers": "off"}, 0.6),
+        ({"reuse_layers": "on", "token_budget": 40}, 1),
+        ({"reuse_layers": "on"}, 1),
+        ({"share_prefixes": "on", "reuse_layers": "on"}, 1),
+    ],
+    ids=str,
 )
-def test_shared_prefixes_change_no_answer(tiny, gates, kind, budget, share):
-    """A preamble that is read once for each mask gives the answers of reading it for every row."""
-    requests = few_shot(6, kind)
-    expected, plain = run(tiny, requests, gates, share_prefixes="off", reuse_layers="off")
-    answers, engine = run(
-        tiny, requests, gates, share_prefixes=share, reuse_layers="off", token_budget=budget
-    )
+def test_shared_work_changes_no_answer(tiny, gates, expected, options, read):
+    """Prefixes that are read once, and lower layers that are run once, give every row's answer."""
+    requests = few_shot(6, "read")
+    answers, engine = run(tiny, requests, gates, **options)
     same(answers, expected)
-    assert engine.tokens < 0.6 * plain.tokens
+    alone = sum(len(request.context) + len(request.continuation) - 1 for request in requests)
+    assert engine.tokens <= read * alone * len(gates)
 
 
 def test_planner_shares_the_context_of_choices(tiny, gates):
@@ -65,15 +83,6 @@ def test_planner_shares_the_context_of_choices(tiny, gates):
     answers, auto = run(tiny, requests, gates, reuse_layers="off")
     same(answers, expected)
     assert auto.tokens < 0.4 * plain.tokens
-
-
-@pytest.mark.parametrize("budget", [40, 100_000])
-def test_reused_layers_change_no_answer(tiny, gates, budget):
-    """Hidden states of the intact model below the first ablated layer give the same answers."""
-    requests = few_shot(5, "read")
-    expected, _ = run(tiny, requests, gates, share_prefixes="off", reuse_layers="off")
-    answers, _ = run(tiny, requests, gates, reuse_layers="on", token_budget=budget)
-    same(answers, expected)
 
 
 @pytest.mark.parametrize("kind", ["generate", "read"])
@@ -96,18 +105,6 @@ def test_memory_shortage_loses_nothing(tiny, gates, monkeypatch, kind, options):
     answers, engine = run(tiny, requests, gates, token_budget=1000, **options)
     same(answers, expected)
     assert engine.token_budget < 1000
-
-
-def test_likelihoods_with_everything_shared_equal_zeroed_weights(tiny, gates):
-    """Sharing both prefixes and layers gives the log-likelihoods of zeroed weights."""
-    requests = few_shot(3, "read")
-    answers, _ = run(tiny, requests, gates, share_prefixes="on", reuse_layers="on")
-    bare = tiny_llama()
-    for number, answer in enumerate(answers):
-        request, mask = requests[number % 9], number // 9
-        edited = zeroed_by_hand(bare, heads(gates, mask), head_dim=8)
-        value, _ = plain_loglikelihood(edited, request.context, request.continuation)
-        assert answer.value == pytest.approx(value, abs=1e-4)
 
 
 def test_planner_reuses_layers_in_a_sweep(monkeypatch):
@@ -198,22 +195,3 @@ def test_one_bad_value_is_found_and_its_request_named(value, position):
     with pytest.raises(BadLogits, match="request 20") as error:
         require_finite(logits, [10, 20, 30])
     assert error.value.row == 20
-
-
-def test_groups_hold_every_row_once(tiny):
-    """Every row is in one group or alone, and its prefix leaves at least one logit to compute."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for number in range(60):
-        tail = tuple(int(t) for t in rng.integers(0, 5, rng.integers(1, 6)))
-        tokens = (*PREAMBLE[: int(rng.integers(0, 50))], *tail)
-        rows.append(Work(int(rng.integers(3)), number % 2, tokens, READ, [(number, (1,))]))
-    for switch in ("auto", "on", "off"):
-        groups, alone = prefix_groups(tiny, rows, switch)
-        placed = [row for group in groups for row in group.members] + alone
-        assert sorted(map(id, placed)) == sorted(map(id, rows))
-        for group in groups:
-            assert len({(row.mask, row.donor) for row in group.members}) == 1
-            for row in group.members:
-                assert row.tokens[: len(group.prefix)] == group.prefix
-                assert len(group.prefix) < len(row.tokens)

@@ -58,16 +58,13 @@ def test_stop_string_may_end_in_a_space_that_decoders_strip():
     assert [rule.ended([2, 3, 1][:length], ("b ",), 99) for length in (1, 2, 3)] == [0, 0, 1]
 
 
-def test_end_of_sequence_token_ends(rule):
-    """The end-of-sequence token ends a generation without any stop string."""
-    assert rule.ended([40, 41, 1], (), 99)
-    assert not rule.ended([40, 41], (), 99)
-
-
-def test_limit_ends(rule):
-    """A generation ends when it has `limit` tokens, and not before."""
-    assert rule.ended([40, 41, 42], (), 3)
-    assert not rule.ended([40, 41], (), 3)
+@pytest.mark.parametrize(
+    ("tokens", "limit", "ends"),
+    [([40, 41, 1], 99, True), ([40, 41], 99, False), ([40, 41, 42], 3, True), ([40, 41], 3, False)],
+)
+def test_an_end_of_sequence_or_the_limit_ends(rule, tokens, limit, ends):
+    """Without stop strings, the end-of-sequence token and the limit alone end a generation."""
+    assert rule.ended(tokens, (), limit) == ends
 
 
 def test_text_is_cut_at_the_first_stop_string(rule):

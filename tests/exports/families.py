@@ -10,16 +10,14 @@ from dataclasses import dataclass, replace
 
 import torch
 import transformers as hf
-from models.architectures import ARCHITECTURES, HEADS, LAYERS, make_model
+from models.architectures import BY_NAME, HEADS, LAYERS, make_model
 
 from broca.models import GatedModel
-
-_BY_NAME = {architecture.name: architecture for architecture in ARCHITECTURES}
 
 
 def gated(name):
     """Returns a tiny gated model of an architecture in the tests' list."""
-    return GatedModel.wrap(make_model(_BY_NAME[name]), None, name=name)
+    return GatedModel.wrap(make_model(BY_NAME[name]), None, name=name)
 
 
 @dataclass(frozen=True)
@@ -44,20 +42,11 @@ class Family:
         return f"L0H1+L0H2+L{LAYERS - 1}H0{mlp}"
 
 
-def _family(what, name):
-    architecture = _BY_NAME[name]
+def _family(what, name, **changes):
+    architecture = replace(BY_NAME[name], changes=changes or BY_NAME[name].changes)
     return Family(
         what, lambda: make_model(architecture), architecture.projection, architecture.down
     )
-
-
-def _tied():
-    def config():
-        changed = _BY_NAME["Llama"].config()
-        changed.tie_word_embeddings = True
-        return changed
-
-    return make_model(replace(_BY_NAME["Llama"], config=config))
 
 
 def _vision_language():
@@ -87,7 +76,7 @@ FAMILIES = (
     _family("mixture of experts", "Qwen3-MoE"),
     _family("latent attention", "DeepSeek-V3"),
     _family("parallel MLP", "GPT-NeoX / Pythia"),
-    replace(_family("tied weights", "Llama"), make=_tied),
+    _family("tied weights", "Llama", tie_word_embeddings=True),
     Family(
         "vision-language", _vision_language,
         "model.language_model.layers.{}.self_attn.o_proj",

@@ -17,10 +17,8 @@ from broca.exports.forms import (
     SNIPPETS,
     VECTORS,
     changed_tensors,
-    has_parallel_mlp,
     head_list,
     require_peft,
-    with_tensors,
     write_adapter,
     write_form,
     write_weights,
@@ -128,7 +126,9 @@ def test_mean_ablation_goes_into_the_biases(components):
     changed = changed_tensors(wrapped, components, means=means)
     with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
         reference = log_probabilities(model)
-    assert torch.allclose(log_probabilities(with_tensors(model, changed)), reference, atol=1e-4)
+    biased = copy.deepcopy(model)
+    biased.load_state_dict(changed, strict=False)
+    assert torch.allclose(log_probabilities(biased), reference, atol=1e-4)
     assert not torch.allclose(log_probabilities(model), reference, atol=1e-2)
 
 
@@ -162,7 +162,7 @@ def test_the_hooks_can_be_removed(tiny, tmp_path, monkeypatch):
     for text in SNIPPETS.values():
         assert "heads.json" in text
         compile(text, "snippet", "exec")
-    assert set(SNIPPETS) == {"hooks", "transformer_lens", "nnsight", "pyvene", "mib"}
+    assert set(SNIPPETS) == {"hooks", "transformer_lens", "nnsight", "pyvene"}
     (tmp_path / "heads.json").write_text(json.dumps(head_list(tiny, ["L0H2"], 0.5)))
     monkeypatch.chdir(tmp_path)
     lines, model = {}, copy.deepcopy(tiny.model)
@@ -173,27 +173,3 @@ def test_the_hooks_can_be_removed(tiny, tmp_path, monkeypatch):
     for handle in handles:
         handle.remove()
     assert torch.equal(log_probabilities(model), intact)
-
-
-def test_the_circuit_is_at_the_level_of_nodes(tiny):
-    """The circuit's head scores are negated effects; MLP blocks and the input have no score."""
-    circuit = head_list(tiny, ["L1H2"], 0.0, effects={"L1H2": -0.4, "L0H0": 0.1})["mib"]
-    assert circuit["cfg"] == {
-        "n_layers": 2, "n_heads": 4, "d_model": 32, "parallel_attn_mlp": False,
-    }  # fmt: skip
-    nodes = circuit["nodes"]
-    assert nodes["a1.h2"] == {"in_graph": True, "score": 0.4}
-    assert nodes["a0.h0"] == {"in_graph": False, "score": -0.1}
-    assert nodes["m0"] == nodes["input"] == nodes["logits"] == {"in_graph": True}
-    assert len(nodes) == 1 + 2 * (4 + 1) + 1
-    plain = head_list(tiny, ["L1H2"], 0.0)["mib"]["nodes"]
-    assert (plain["a1.h2"]["score"], plain["a0.h0"]["score"]) == (1.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "parallel"),
-    [("Llama", False), ("GPT-2", False), ("Cohere", True), ("GPT-J", True), ("Phi", True)],
-)
-def test_parallel_blocks_are_told_by_what_they_read(name, parallel):
-    """A parallel MLP block is recognized by the input it reads, whatever the model's class."""
-    assert has_parallel_mlp(gated(name)) == parallel

@@ -31,7 +31,7 @@ def result():
 
 
 def test_a_result_stands_for_its_model_and_components(result, tmp_path):
-    """A result or its folder gives the model, components, ablation and effects.
+    """A result or its folder gives the model, components and ablation.
 
     A verification in the folder is used if it is of the same selection.
     """
@@ -40,7 +40,6 @@ def test_a_result_stands_for_its_model_and_components(result, tmp_path):
         request = ExportRequest.of(target, None, "adapter", None)
         assert (request.model, request.components) == (result.model.name, result.selected)
         assert request.ablation == result.ablation
-    assert request.effects == {line.name: line.effect for line in result.ranking}
     assert request.checked_task(None) == result.task
     for heads, seed in ((result.selected, 77), (("L0H1",), result.verification.seed)):
         replace(result.verification, seed=77, heads=heads).save(tmp_path)
@@ -52,7 +51,7 @@ def test_named_components_of_a_model_are_zeroed_or_scaled(model):
     """Named components are zeroed or scaled without a result; an empty name is refused."""
     request = ExportRequest.of(model, "L1H2+L0H1+L1H2", "adapter", None)
     assert request.ablation == AblationInfo("zero", 0.0)
-    assert (request.result, request.effects) == (None, None)
+    assert request.result is None
     assert request.names(model) == ("L1H2", "L0H1")
     assert ExportRequest.of(model, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
     with pytest.raises(BadInput, match="no components are named"):

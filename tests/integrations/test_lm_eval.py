@@ -130,20 +130,6 @@ def test_entry_point_names_the_class():
     assert getattr(import_module(module), name) is BrocaLM
 
 
-def test_chat_template_is_the_tokenizers(tmp_path):
-    """The tokenizer's chat template is used on request, and another template changes the name."""
-    model = BrocaLM(pretrained="reference", device="cpu")
-    assert model.chat_template() == ""
-    with pytest.raises(BadInput, match="no chat template"):
-        model.chat_template(True)
-    model.tokenizer.chat_template = "{{ messages[0]['content'] }}!"
-    assert model.chat_template(True) == "{{ messages[0]['content'] }}!"
-    assert model.apply_chat_template([{"role": "user", "content": "hi"}]) == "hi!"
-    before = model.tokenizer_name
-    model.tokenizer.chat_template = "{{ messages[0]['content'] }}?"
-    assert model.tokenizer_name != before
-
-
 def test_shipped_tasks_are_named_by_their_folder():
     """The folder that the documentation gives as `--include_path` holds the shipped tasks."""
     names = TaskManager(include_path=str(shipped_folder()), include_defaults=False).all_subtasks

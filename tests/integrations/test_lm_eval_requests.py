@@ -8,7 +8,7 @@ from independent import plain_generation, plain_loglikelihood
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
 
-from broca.errors import BadInput, TaskUnusable
+from broca.errors import BadInput
 from broca.integrations.lm_eval import BrocaLM
 from broca.testing import tiny_llama
 
@@ -137,39 +137,30 @@ def test_stop_strings_are_searched_where_lm_eval_searches_them(pair, emitted):
         assert generated(broca, PROMPTS[:1], until=until) == generated(hf, PROMPTS[:1], until=until)
 
 
-@pytest.mark.parametrize("place", ["task", "model"])
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"num_beams": 2}, {"guidance_scale": 1.5}, {"stop_strings": ["a"]},
-        {"num_return_sequences": 2}, {"encoder_repetition_penalty": 1.2}, {"max_time": 0.5},
-    ],
-    ids=lambda settings: "+".join(settings),
+NOT_APPLIED = (
+    {"num_beams": 2}, {"guidance_scale": 1.5}, {"stop_strings": ["a"]},
+    {"num_return_sequences": 2}, {"encoder_repetition_penalty": 1.2}, {"max_time": 0.5},
 )  # fmt: skip
-def test_settings_that_are_not_applied_are_refused_by_name(pair, settings, place):
-    """Beams and other settings that are not greedy decoding are refused by their name."""
-    _, broca = pair(tokenizer_with(), **(settings if place == "model" else {}))
-    (name,) = settings
-    where = "generation_kwargs" if place == "task" else "the model's generation_config"
-    with pytest.raises(TaskUnusable, match=f"'task' cannot be generated with {name}=.*{where}"):
-        generated(broca, **(settings if place == "task" else {}))
+REFUSED = [
+    *(
+        ({place: settings}, f"cannot be generated with {next(iter(settings))}=.*{where}")
+        for settings in NOT_APPLIED
+        for place, where in (("task", "generation_kwargs"), ("model", "generation_config"))
+    ),
+    ({"task": {"num_beam": 2}}, "does not take: num_beam=2"),
+    ({"task": {"eos_token_id": 5}}, "does not take: eos_token_id=5"),
+    ({"task": {"max_length": 3}}, "a prompt has 13: use `max_gen_toks`"),
+    ({"task": {"repetition_penalty": -1}}, "not accepted by transformers: .*strictly positive"),
+    ({"task": {"bad_words_ids": 7}}, "not accepted by transformers"),
+]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"num_beam": 2}, "does not take: num_beam=2"),
-        ({"eos_token_id": 5}, "does not take: eos_token_id=5"),
-        ({"max_length": 3}, "a prompt has 13: use `max_gen_toks`"),
-        ({"repetition_penalty": -1}, "not accepted by transformers: .*strictly positive"),
-        ({"bad_words_ids": 7}, "not accepted by transformers"),
-    ],
-)
-def test_settings_that_transformers_refuses_are_one_line(pair, settings, message):
-    """A setting that transformers does not know or accept is refused in one line."""
-    _, broca = pair(tokenizer_with())
+@pytest.mark.parametrize(("case", "message"), REFUSED)
+def test_settings_that_are_not_greedy_or_not_known_are_refused(pair, case, message):
+    """Beams and other settings that are not greedy decoding, or are wrong, are one line."""
+    _, broca = pair(tokenizer_with(), **case.get("model", {}))
     with pytest.raises(BadInput, match=message) as error:
-        generated(broca, PROMPTS[:1], **settings)
+        generated(broca, PROMPTS[:1], **case.get("task", {}))
     assert "\n" not in str(error.value)
 
 
@@ -231,6 +222,8 @@ def test_variables_of_the_chat_template_equal_hf(pair):
     hf, broca = pair(tokenizer, arguments=arguments)
     messages = [{"role": "user", "content": "hi"}]
     assert broca.apply_chat_template(messages) == hf.apply_chat_template(messages) == "hi<none>calm"
+    assert broca.chat_template(True) == tokenizer.chat_template
+    assert broca.chat_template() == ""
     _, plain = pair(tokenizer)
     assert plain.apply_chat_template(messages) == "hi"
     assert plain.tokenizer_name != broca.tokenizer_name

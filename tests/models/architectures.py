@@ -44,7 +44,6 @@ class Architecture:
         down: Path of the last projection of layer {}'s MLP block; None for routed experts.
         experts: Path of layer {}'s routed experts; None if it has none.
         attention_layers: Layers that have attention heads; all by default.
-        remark: Remark in the documentation.
         kv_heads: Number of key/value heads.
         norm: Path of layer {}'s norm over all heads before the projection; None if it has none.
     """
@@ -57,14 +56,12 @@ class Architecture:
     down: str | None = _DOWN
     experts: str | None = None
     attention_layers: tuple[int, ...] = tuple(range(LAYERS))
-    remark: str = ""
     kv_heads: int = KV_HEADS
     norm: str | None = None
 
 
 _MIXTURE = {"down": None, "experts": "model.layers.{}.mlp.experts"}
 _MOE = {"num_experts": 4, "num_experts_per_tok": 2}
-_NORM_AFTER = "a norm follows the projection; the heads are cut before both"
 _OF_GPT = {
     "sizes": _GPT, "projection": "transformer.h.{}.attn.c_proj",
     "down": "transformer.h.{}.mlp.c_proj",
@@ -74,49 +71,37 @@ _OF_FALCON = {
     "down": "transformer.h.{}.mlp.dense_4h_to_h",
 }  # fmt: skip
 _HYBRID = {"attention_layers": (1,), "down": "model.layers.{}.feed_forward.down_proj"}
-_MAMBA = "Mamba layers have no heads and are listed as not covered"
 
 ARCHITECTURES = (
     Architecture("Llama", "LlamaConfig"),
     Architecture("Mistral", "MistralConfig"),
     Architecture("Qwen2", "Qwen2Config"),
-    Architecture(
-        "Qwen3", "Qwen3Config", {"head_dim": 24}, remark="head_dim differs from hidden / heads"
-    ),
-    Architecture("Gemma 2", "Gemma2Config", {"head_dim": 16}, remark=_NORM_AFTER),
-    Architecture(
-        "Gemma 3 (text)", "Gemma3TextConfig", {"head_dim": 16, "sliding_window": 16},
-        remark=_NORM_AFTER,
-    ),
+    Architecture("Qwen3", "Qwen3Config", {"head_dim": 24}),
+    Architecture("Gemma 2", "Gemma2Config", {"head_dim": 16}),
+    Architecture("Gemma 3 (text)", "Gemma3TextConfig", {"head_dim": 16, "sliding_window": 16}),
     Architecture(
         "Phi", "PhiConfig", projection="model.layers.{}.self_attn.dense",
         down="model.layers.{}.mlp.fc2",
     ),
-    Architecture("Phi-3", "Phi3Config", remark="fused QKV"),
-    Architecture("OLMo 2", "Olmo2Config", remark=_NORM_AFTER),
+    Architecture("Phi-3", "Phi3Config"),
+    Architecture("OLMo 2", "Olmo2Config"),
     Architecture("StableLM", "StableLmConfig"),
-    Architecture("Cohere", "CohereConfig", remark="parallel MLP"),
+    Architecture("Cohere", "CohereConfig"),
     Architecture("Granite", "GraniteConfig"),
     Architecture("StarCoder2", "Starcoder2Config", down="model.layers.{}.mlp.c_proj"),
     Architecture("SmolLM3", "SmolLM3Config"),
-    Architecture("GLM", "GlmConfig", {"head_dim": 16}, remark="fused MLP"),
+    Architecture("GLM", "GlmConfig", {"head_dim": 16}),
     Architecture("Nemotron", "NemotronConfig"),
     Architecture("EXAONE 4", "Exaone4Config", {"sliding_window": 16}),
+    Architecture("BitNet", "BitNetConfig", norm="model.layers.{}.self_attn.attn_sub_norm"),
+    Architecture("GPT-2", "GPT2Config", kv_heads=HEADS, **_OF_GPT),
     Architecture(
-        "BitNet", "BitNetConfig", norm="model.layers.{}.self_attn.attn_sub_norm",
-        remark="a norm mixes the heads before the projection: they are gated at its input",
-    ),
-    Architecture(
-        "GPT-2", "GPT2Config", kv_heads=HEADS, remark="Conv1D: weights are transposed", **_OF_GPT
-    ),
-    Architecture(
-        "GPT-NeoX / Pythia", "GPTNeoXConfig", sizes=_NEOX, kv_heads=HEADS, remark="parallel MLP",
-        projection="gpt_neox.layers.{}.attention.dense",
-        down="gpt_neox.layers.{}.mlp.dense_4h_to_h",
+        "GPT-NeoX", "GPTNeoXConfig", {}, _NEOX, "gpt_neox.layers.{}.attention.dense",
+        "gpt_neox.layers.{}.mlp.dense_4h_to_h", kv_heads=HEADS,
     ),
     Architecture(
         "GPT-J", "GPTJConfig", {"rotary_dim": 8}, _GPT, "transformer.h.{}.attn.out_proj",
-        "transformer.h.{}.mlp.fc_out", kv_heads=HEADS, remark="parallel MLP",
+        "transformer.h.{}.mlp.fc_out", kv_heads=HEADS,
     ),
     Architecture(
         "OPT", "OPTConfig", {"ffn_dim": 96, "word_embed_proj_dim": HIDDEN, "init_std": 0.2},
@@ -125,36 +110,26 @@ ARCHITECTURES = (
     ),
     Architecture(
         "BLOOM", "BloomConfig", {"n_layer": LAYERS, "n_head": HEADS}, kv_heads=HEADS,
-        remark="ALiBi positions", **_OF_FALCON | {"sizes": {"hidden_size": HIDDEN}},
+        **_OF_FALCON | {"sizes": {"hidden_size": HIDDEN}},
     ),
-    Architecture(
-        "Falcon (old decoder)", "FalconConfig", kv_heads=1,
-        remark="multi-query attention, parallel MLP", **_OF_FALCON,
-    ),
+    Architecture("Falcon (old decoder)", "FalconConfig", kv_heads=1, **_OF_FALCON),
     Architecture(
         "Falcon (new decoder)", "FalconConfig",
-        {"new_decoder_architecture": True, "num_kv_heads": KV_HEADS}, remark="parallel MLP",
-        **_OF_FALCON,
+        {"new_decoder_architecture": True, "num_kv_heads": KV_HEADS}, **_OF_FALCON,
     ),
     Architecture(
         "MPT", "MptConfig", {"initializer_range": 0.02},
         {"d_model": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS, "max_seq_len": 128},
         "transformer.blocks.{}.attn.out_proj", "transformer.blocks.{}.ffn.down_proj",
-        kv_heads=HEADS, remark="ALiBi positions",
+        kv_heads=HEADS,
     ),
-    Architecture(
-        "GPT-BigCode / StarCoder", "GPTBigCodeConfig", kv_heads=1, remark="multi-query attention",
-        **_OF_GPT,
-    ),
-    Architecture(
-        "Mixtral", "MixtralConfig", {"num_local_experts": 4}, remark="mixture of experts",
-        **_MIXTURE,
-    ),
+    Architecture("GPT-BigCode", "GPTBigCodeConfig", kv_heads=1, **_OF_GPT),
+    Architecture("Mixtral", "MixtralConfig", {"num_local_experts": 4}, **_MIXTURE),
     Architecture(
         "Qwen3-MoE", "Qwen3MoeConfig", _MOE | {"moe_intermediate_size": 32, "head_dim": 16},
-        remark="mixture of experts", **_MIXTURE,
+        **_MIXTURE,
     ),
-    Architecture("OLMoE", "OlmoeConfig", _MOE, remark="mixture of experts", **_MIXTURE),
+    Architecture("OLMoE", "OlmoeConfig", _MOE, **_MIXTURE),
     Architecture(
         "DeepSeek-V3", "DeepseekV3Config",
         {
@@ -163,36 +138,34 @@ ARCHITECTURES = (
             "v_head_dim": 12, "qk_nope_head_dim": 16, "moe_intermediate_size": 32,
             "first_k_dense_replace": 0,
         },
-        kv_heads=HEADS, remark="latent attention: the width of a head is that of its values",
-        **_MIXTURE,
+        kv_heads=HEADS, **_MIXTURE,
     ),
     Architecture(
-        "Bamba (hybrid)", "BambaConfig",
+        "Bamba", "BambaConfig",
         {
             "attn_layer_indices": [1], "mamba_n_heads": 8, "mamba_d_head": 16,
             "mamba_chunk_size": 8, "mamba_d_state": 8,
         },
-        remark=_MAMBA, **_HYBRID,
+        **_HYBRID,
     ),
     Architecture(
-        "Qwen3-Next (hybrid)", "Qwen3NextConfig",
+        "Qwen3-Next", "Qwen3NextConfig",
         _MOE | {
             "head_dim": 16, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 32,
             "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8,
             "linear_value_head_dim": 8,
             "layer_types": ["linear_attention", "full_attention", "linear_attention"],
         },
-        attention_layers=(1,),
-        remark="gated attention; linear-attention layers are listed as not covered", **_MIXTURE,
+        attention_layers=(1,), **_MIXTURE,
     ),
     Architecture(
-        "Jamba (hybrid)", "JambaConfig",
+        "Jamba", "JambaConfig",
         {
             "attn_layer_period": 3, "attn_layer_offset": 1, "num_experts": 1,
             "num_experts_per_tok": 1, "use_mamba_kernels": False, "mamba_d_state": 8,
             "mamba_dt_rank": 8,
         },
-        remark=_MAMBA, **_HYBRID,
+        **_HYBRID,
     ),
 )  # fmt: skip
 

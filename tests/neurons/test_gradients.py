@@ -78,20 +78,20 @@ def test_scores_are_complete(tiny):
 
 
 @pytest.mark.parametrize("budget", [1, 64, 100_000])
-def test_batch_size_changes_nothing(tiny, budget):
-    """Every token budget gives the same scores up to floating-point noise."""
-    batched = attributed(tiny, budget=budget)
-    for attribution, expected in zip(batched, attributed(tiny), strict=True):
-        np.testing.assert_allclose(attribution.scores, expected.scores, atol=1e-7)
-        assert attribution.probability == pytest.approx(expected.probability)
-
-
-def test_without_kept_keys_the_scores_are_the_same(tiny, monkeypatch):
-    """If the cache cannot be cut, the whole context is run for every row with the same scores."""
-    with_keys = attributed(tiny)
-    monkeypatch.setattr("broca.neurons.gradients.is_plain", lambda cache: False)
-    for attribution, expected in zip(attributed(tiny), with_keys, strict=True):
-        np.testing.assert_allclose(attribution.scores, expected.scores, atol=1e-6)
+@pytest.mark.parametrize("keeps", [True, False])
+def test_batches_and_kept_keys_change_nothing(tiny, budget, keeps, monkeypatch):
+    """Scores are equal in every batch, and where keys cannot be kept; the model stays the same."""
+    before = {name: value.clone() for name, value in tiny.model.state_dict().items()}
+    expected = attributed(tiny)
+    if not keeps:
+        monkeypatch.setattr("broca.neurons.gradients.is_plain", lambda cache: False)
+    for attribution, whole in zip(attributed(tiny, budget=budget), expected, strict=True):
+        np.testing.assert_allclose(attribution.scores, whole.scores, atol=1e-6)
+        assert attribution.probability == pytest.approx(whole.probability)
+    after = tiny.model.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+    assert not any(module._forward_pre_hooks for module in tiny.model.modules())
+    assert all(parameter.grad is None for parameter in tiny.model.parameters())
 
 
 def test_single_step_is_gradient_times_activation(tiny):
@@ -114,13 +114,3 @@ def test_single_step_is_gradient_times_activation(tiny):
     )
     both_ends = torch.cat([by_path[path] for path in paths]).numpy()
     np.testing.assert_allclose((attribution.scores + empty.scores) / 2, both_ends, atol=1e-7)
-
-
-def test_weights_and_hooks_are_as_before(tiny):
-    """Attribution leaves no hook and no gradient in the model and does not change its weights."""
-    before = {name: value.clone() for name, value in tiny.model.state_dict().items()}
-    attributed(tiny)
-    after = tiny.model.state_dict()
-    assert all(torch.equal(after[name], value) for name, value in before.items())
-    assert not any(module._forward_pre_hooks for module in tiny.model.modules())
-    assert all(parameter.grad is None for parameter in tiny.model.parameters())

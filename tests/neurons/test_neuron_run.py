@@ -71,16 +71,9 @@ def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     assert sum(computed) == 6 + 6 + 6
 
 
-def test_intervals_hold_the_mean_and_shrink(ask):
-    """The interval agrees with the normal interval; values that are not known are left out."""
-    values = np.random.default_rng(0).normal(1, 2, 400)
+def test_values_that_are_not_known_are_left_out(ask):
+    """The mean is that of the known values, and unknown if there are none."""
     run = ask(letters(2))
-    interval = run.mean(values)
-    half = 1.96 * values.std() / 20
-    assert interval == run.mean(values)
-    assert interval.value == pytest.approx(values.mean())
-    assert interval.low == pytest.approx(values.mean() - half, abs=0.05)
-    assert interval.high == pytest.approx(values.mean() + half, abs=0.05)
     assert run.mean([1.0, None, float("nan"), 3.0]).value == 2
     assert np.isnan(run.mean([]).low)
 

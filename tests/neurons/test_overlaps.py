@@ -25,7 +25,7 @@ def test_paraphrases_are_compared_as_they_say(ask):
     assert fidelity.agreements[0].iou.value == pytest.approx(np.mean(same))
     assert (fidelity.contents, fidelity.set_size, fidelity.empty) == (4, 6, 0)
     plain = tuple({"prompt": prompt, "answer": " x"} for prompt in "ab")
-    with pytest.raises(BadInput, match="no paraphrases"):
+    with pytest.raises(BadInput, match="too few paraphrases"):
         reworded(ask(replace(letters(), examples=plain)), "letters")
 
 

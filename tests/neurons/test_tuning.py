@@ -41,6 +41,22 @@ def belongs(name, shape):
     return chosen
 
 
+@pytest.fixture(autouse=True)
+def before(neurons):
+    """The weights before a test, which must be those after it, without gradients."""
+    weights = list(neurons.model.model.parameters())
+    intact, trainable = snapshot(neurons), [weight.requires_grad for weight in weights]
+    yield intact
+    assert same(neurons, intact)
+    assert [weight.requires_grad for weight in weights] == trainable
+    assert all(weight.grad is None for weight in weights)
+
+
+def same(neurons, weights):
+    """Whether the model has these weights, bit for bit."""
+    return all(torch.equal(value, weights[name]) for name, value in snapshot(neurons).items())
+
+
 @pytest.fixture
 def golds(ask):
     """Returns a function that gives the gold answers of `count` examples."""
@@ -52,28 +68,39 @@ def golds(ask):
     return make
 
 
-def test_only_the_neurons_parameters_change_to_the_bit(neurons, golds):
-    """Under the delta all other parameters are bitwise equal; without it all parameters are."""
-    before = snapshot(neurons)
-    trainable = [weight.requires_grad for weight in neurons.model.model.parameters()]
+def test_only_the_neurons_parameters_change_to_the_bit(neurons, golds, before):
+    """Under the delta all other parameters are bitwise equal."""
     options = TrainingOptions(lr=0.01, epochs=3, patience=3)
     done = train(neurons, Training(COLUMNS, golds(8), golds(8), options))
     assert done.best > 0
     assert done.losses[done.best] < done.losses[0]
     assert done.parameters == 4 * 3 * 32
-    after = snapshot(neurons)
-    assert all(torch.equal(after[name], before[name]) for name in before)
+    assert same(neurons, before)
     with done.delta.applied(neurons.model):
         for name, value in snapshot(neurons).items():
             chosen = belongs(name, value.shape)
             assert torch.equal(value[~chosen], before[name][~chosen]), name
             if chosen.any():
                 assert (value[chosen] != before[name][chosen]).float().mean() > 0.9
-    after = snapshot(neurons)
-    assert all(torch.equal(after[name], before[name]) for name in before)
-    weights = list(neurons.model.model.parameters())
-    assert [weight.requires_grad for weight in weights] == trainable
-    assert all(weight.grad is None for weight in weights)
+
+
+def test_weights_are_put_back_after_an_error(neurons, golds, before, monkeypatch):
+    """Weights are restored when training fails and when work under a delta fails."""
+    delta = zeros(neurons, COLUMNS)
+    with pytest.raises(RuntimeError, match="on purpose"), delta.applied(neurons.model):
+        raise RuntimeError("on purpose")
+    assert same(neurons, before)
+    original = tuning._loss
+
+    def failing(model, answers):
+        if torch.is_grad_enabled():
+            raise RuntimeError("on purpose")
+        return original(model, answers)
+
+    monkeypatch.setattr(tuning, "_loss", failing)
+    options = TrainingOptions(lr=0.01, epochs=2)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        train(neurons, Training(COLUMNS, golds(4), golds(4), options, base=delta))
 
 
 def test_training_equals_adam_with_masked_gradients(neurons, golds):
@@ -106,9 +133,8 @@ def test_training_equals_adam_with_masked_gradients(neurons, golds):
             assert close.float().mean() > 0.98, name
 
 
-def test_weights_that_do_not_help_are_not_kept(neurons, golds):
+def test_weights_that_do_not_help_are_not_kept(neurons, golds, before):
     """Training stops early and keeps the initial weights if the validation loss only rises."""
-    before = snapshot(neurons)
     likely = []
     for gold in golds(4):
         with torch.no_grad():
@@ -119,34 +145,12 @@ def test_weights_that_do_not_help_are_not_kept(neurons, golds):
     assert done.best == 0
     assert len(done.losses) == 3
     with done.delta.applied(neurons.model):
-        assert all(torch.equal(value, before[n]) for n, value in snapshot(neurons).items())
+        assert same(neurons, before)
 
 
-def test_weights_are_put_back_after_an_error(neurons, golds, monkeypatch):
-    """Weights are restored when training fails and when work under a delta fails."""
-    before = snapshot(neurons)
-    delta = zeros(neurons, COLUMNS)
-    with pytest.raises(RuntimeError, match="on purpose"), delta.applied(neurons.model):
-        raise RuntimeError("on purpose")
-    assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
-    original, calls = tuning._loss_over, []
-
-    def failing(*arguments):
-        calls.append(1)
-        if len(calls) == 2:
-            raise RuntimeError("on purpose")
-        return original(*arguments)
-
-    monkeypatch.setattr(tuning, "_loss_over", failing)
-    options = TrainingOptions(lr=0.01, epochs=2)
-    with pytest.raises(RuntimeError, match="on purpose"):
-        train(neurons, Training(COLUMNS, golds(4), golds(4), options, base=delta))
-    assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
-
-
-def test_zeroed_neurons_stay_zero_while_others_are_trained(neurons, golds):
-    """Training under zeroed neurons changes the others alone, and all weights are restored."""
-    before, zeroed = snapshot(neurons), zeros(neurons, COLUMNS)
+def test_zeroed_neurons_stay_zero_while_others_are_trained(neurons, golds, before):
+    """Training under zeroed neurons changes the others alone."""
+    zeroed = zeros(neurons, COLUMNS)
     with zeroed.applied(neurons.model):
         for name, value in snapshot(neurons).items():
             chosen = belongs(name, value.shape)
@@ -158,7 +162,6 @@ def test_zeroed_neurons_stay_zero_while_others_are_trained(neurons, golds):
     with done.delta.applied(neurons.model):
         assert all(not part.values.any() for part in changed_parts(neurons, COLUMNS))
         assert all(part.values.any() for part in changed_parts(neurons, others))
-    assert all(torch.equal(value, before[name]) for name, value in snapshot(neurons).items())
 
 
 def test_trained_weights_are_kept_and_taken_again(neurons, golds, tmp_path, monkeypatch):

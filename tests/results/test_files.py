@@ -10,10 +10,8 @@ from results.samples import make_atlas, make_result
 from simulated import toy_verification
 
 from broca.errors import BadInput
-from broca.results.base import SCHEMA
 from broca.results.files import check_out_folder, decode, encode, plain, restored, write_beside
 from broca.results.localization import Localization
-from broca.results.runs import RunFolderRecord
 
 
 @dataclass(frozen=True)
@@ -79,12 +77,12 @@ def test_what_is_of_another_shape_is_refused(data, message):
     ],
 )
 def test_a_damaged_result_is_refused(make, damage):
-    """A missing, surplus or wrong part is refused in a line that names the kind and its file."""
+    """A missing, surplus or wrong part is refused in a line that names the kind and its command."""
     result = make()
     data = json.loads(encode(result))
     damage(data)
     for text in (json.dumps(data), "[1]", "", "null", "{}"):
-        with pytest.raises(BadInput, match=f"not {result.described()} of broca.*{result.FILE}"):
+        with pytest.raises(BadInput, match=f"not {result.described()} of broca.*{result.VERB}"):
             decode(type(result), text)
 
 
@@ -96,23 +94,6 @@ def test_another_schema_is_refused(tmp_path):
     (tmp_path / "result.json").write_bytes(b"\xff\xfe")
     with pytest.raises(BadInput, match="cannot be read"):
         Localization.read(tmp_path)
-
-
-RECORD = RunFolderRecord(
-    verb="localize", command="broca localize reference --task addition",
-    options={"task": "addition", "others": ["sorting"], "seed": 0}, journal="journal.sqlite",
-    versions={"broca": "1"}, machine={"cores": 2},
-)  # fmt: skip
-
-
-def test_the_record_of_a_run_is_read_as_it_was_written():
-    """It has the version of the layout; without a field it is refused and its run not resumed."""
-    data = json.loads(encode(RECORD))
-    assert (data["schema"], data["digests"]) == (SCHEMA, {})
-    assert restored(data, RunFolderRecord) == RECORD
-    for field in ("command", "options", "journal", "machine"):
-        with pytest.raises(ValueError, match=field):
-            restored({key: value for key, value in data.items() if key != field}, RunFolderRecord)
 
 
 def test_text_replaces_what_was_there(tmp_path):

@@ -14,26 +14,6 @@ from broca.results.localization import AnswerInfo, Repeat
 from broca.results.verification import Verdict, VerdictLabel
 
 
-def test_schema_2_has_the_promised_fields():
-    """The file has the fields on which outside scripts rely."""
-    data = json.loads(encode(make_result()))
-    assert data["schema"] == 2
-    assert {
-        "broca", "schema", "model", "task", "others", "search", "cost", "baseline", "ranking",
-        "selected", "abstained", "reason", "verification",
-    } <= set(data)  # fmt: skip
-    assert set(data["model"]) == {
-        "name", "fingerprint", "architecture", "layers", "heads", "kv_heads", "dtype", "neurons",
-        "parameters", "revision", "remote_code", "adapter",
-    }  # fmt: skip
-    assert {"method", "options", "seed", "response"} == set(data["search"])
-    assert {"rows", "tokens", "wall_s"} <= set(data["cost"])
-    assert set(data["ranking"][0]) == {
-        "name", "layer", "head", "effect", "ci", "frequency", "p_value", "q_value",
-    }  # fmt: skip
-    assert {"drops", "off_target_drop", "specific_drop"} <= set(data["verification"])
-
-
 def test_repeats_say_how_stable_a_selection_is():
     """A result has the number of selections of each component and their mean overlap."""
     repeats = (

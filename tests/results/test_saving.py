@@ -6,8 +6,6 @@ import pytest
 
 import broca
 from broca.results.files import encode
-from broca.results.localization import Localization
-from broca.results.stress_test import StressTest
 from broca.verbs.stress import stress
 from broca.verbs.verify import verify
 from broca.verification import Scope
@@ -25,19 +23,6 @@ def result(planted):
 def stressed(planted, result):
     """A stress test of the selected components."""
     return stress(planted, heads=result, pairs=16, sets=1)
-
-
-def test_a_stress_test_is_summed_up_and_linked(result, stressed, tmp_path):
-    """The report shows the verdict and a link; without `stress.json` it has no such section."""
-    data, page = result.save(tmp_path)
-    assert (data.name, page.name) == ("result.json", "report.html")
-    assert Localization.read(tmp_path) == result
-    assert "Stress test" not in page.read_text()
-    (tmp_path / "stress.json").write_text(encode(stressed))
-    assert StressTest.read(tmp_path / "stress.json") == stressed
-    html = result.save(tmp_path)[1].read_text()
-    assert f"Stress test: {stressed.verdict}" in html
-    assert '<a href="stress.html">' in html
 
 
 def test_what_is_of_other_heads_or_weights_does_not_count(result, stressed, tmp_path):
@@ -72,10 +57,12 @@ def test_files_of_another_kind_are_refused(result, tmp_path):
 
 def test_later_results_write_the_report_again(result, stressed, tmp_path):
     """A result saved in its run's folder rewrites the report; elsewhere it has its own page."""
-    result.save(tmp_path / "run")
+    report = result.save(tmp_path / "run")[1]
+    assert "Stress test" not in report.read_text()
     files = stressed.save(tmp_path / "run")
     assert [file.name for file in files] == ["stress.json", "report.html", "stress.html"]
-    assert "Stress test" in (tmp_path / "run" / "report.html").read_text()
+    assert f"Stress test: {stressed.verdict}" in report.read_text()
+    assert '<a href="stress.html">' in report.read_text()
     files = result.verification.save(tmp_path / "run")
     assert [file.name for file in files] == ["verification.json", "report.html"]
     assert [file.name for file in stressed.save(tmp_path / "alone")] == [
@@ -87,14 +74,13 @@ def test_later_results_write_the_report_again(result, stressed, tmp_path):
 
 
 def test_a_later_result_of_other_heads_leaves_the_report(result, stressed, tmp_path):
-    """Another selection gets its own page; a given run has precedence over the folder's run."""
+    """Another selection gets its own page."""
     result.save(tmp_path)
     report = (tmp_path / "report.html").read_text()
     verification = replace(result.verification, heads=("L0H0",))
     assert verification.save(tmp_path)[1].name == "verification.html"
     replace(stressed, heads=("L0H0",)).save(tmp_path)
     assert (tmp_path / "report.html").read_text() == report
-    assert verification.save(tmp_path, run=result)[1].name == "report.html"
 
 
 def test_a_folder_that_cannot_be_written_is_refused(result, tmp_path):

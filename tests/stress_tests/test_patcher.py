@@ -203,32 +203,14 @@ def test_answers_are_read_while_heads_are_written(tiny):
     assert torch.equal(torch.from_numpy(outputs), expected.flatten())
 
 
-def test_company_changes_no_vector(tiny):
-    """Observations that are measured together equal the same observations measured alone."""
-    observations = [
-        AnswerLogProbs(PROMPTS, columns, TOKENS, write)
-        for columns in ((1,), (2, 6))
-        for write in (Ablated(), Ablated("resample", 1), Noise(PROMPTS[::-1], 3))
-    ]
-    observations.insert(4, AnswerLogProbs(PROMPTS, (), TOKENS))
-    together = observer(tiny)(observations)
-    alone = [observer(tiny)([observation])[0] for observation in observations]
-    for first, second in zip(together, alone, strict=True):
-        assert np.array_equal(first, second)
-
-
 def test_the_key_holds_all_that_decides(tiny):
     """Observations that differ in kind, prompts, heads, tokens or writes have different keys."""
     base = AnswerLogProbs(PROMPTS, (1, 5), TOKENS, Noise(PROMPTS, 0))
-    others = [
-        replace(base, prompts=PROMPTS[::-1]),
-        replace(base, columns=(5, 1)),
-        replace(base, tokens=TOKENS[::-1]),
-        replace(base, write=Noise(PROMPTS, 1)),
-        replace(base, write=Noise(PROMPTS[::-1], 0)),
-        replace(base, write=OutputsOf(PROMPTS)),
-        HeadOutputs(PROMPTS, (1, 5)),
-    ]
+    changes = (
+        {"prompts": SOURCES}, {"columns": (5, 1)}, {"tokens": TOKENS[::-1]},
+        {"write": Noise(PROMPTS, 1)}, {"write": Noise(SOURCES, 0)}, {"write": OutputsOf(PROMPTS)},
+    )  # fmt: skip
+    others = [*(replace(base, **changed) for changed in changes), HeadOutputs(PROMPTS, (1, 5))]
     identities = {(observation.kind, observation.key) for observation in (base, *others)}
     assert len(identities) == 8
     assert pickle.loads(pickle.dumps(base)).key == base.key

@@ -1,106 +1,63 @@
-"""Tasks of examples, which lm-eval asks and scores, against plain transformers."""
+"""Tasks of examples, which lm-eval asks and scores."""
 
-import numpy as np
 import pytest
-from harness_tasks import answers, write_tasks
-from independent import plain_generation, plain_loglikelihood
+from harness_tasks import write_tasks
 
 import broca
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
 from broca.tasks.examples import ANSWER_METRICS, matches
-from broca.testing import tiny_llama, tiny_tokenizer
+from broca.testing import tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()
 REQUESTS = RequestTokenizer(TOKENIZER, max_length=256)
-PROMPTS = [f"{number} and {number} =" for number in range(12)]
 
 
-def answered(model, benchmark):
-    """Returns the scores and outputs of all items on the intact model."""
-    outputs = answers(model, benchmark)
-    pairs = zip(benchmark.items, outputs, strict=True)
-    return [benchmark.score(item, answered) for item, answered in pairs], outputs
+def score(benchmark, *texts):
+    """Returns the scores of the generations of the first items."""
+    pairs = zip(benchmark.items, texts, strict=False)
+    return [benchmark.score(item, [Generation(text, 1)]) for item, text in pairs]
 
 
-@pytest.fixture(scope="module")
-def plain():
-    """A model of random weights."""
-    return tiny_llama()
+def test_answers_are_compared_stripped():
+    """An answer is right up to white space around it, and the score is the mean."""
+    rows = [(f"{number} and {number} =", f" {number}\n") for number in range(4)]
+    benchmark = Catalog().load(broca.Task.from_examples(rows), REQUESTS)
+    assert [(item.prompt, item.target) for item in benchmark.items] == rows
+    scores = score(benchmark, "0", " 1 ", "2, so", "4")
+    assert scores == [1, 1, 0, 0]
+    assert benchmark.aggregate(scores) == 0.5
 
 
-@pytest.fixture(scope="module")
-def continuations(plain):
-    """The greedy continuations of every prompt by plain transformers."""
-    return [
-        TOKENIZER.decode(plain_generation(plain, TOKENIZER.encode(prompt), new_tokens=9))
-        for prompt in PROMPTS
-    ]
-
-
-def test_answers_are_compared_stripped_with_what_greedy_decoding_says(plain, tiny, continuations):
-    """Outputs are plain greedy text; an answer is right up to white space around it."""
-    # every third answer is right up to white space around it; the others have extra text
-    rights = [
-        f" {text.strip()}\n" if number % 3 == 0 else f"{text}, so"
-        for number, text in enumerate(continuations)
-    ]
-    task = broca.Task.from_examples(zip(PROMPTS, rights, strict=True), max_new_tokens=9)
-    benchmark = Catalog().load(task, REQUESTS)
-    assert [item.prompt for item in benchmark.items] == PROMPTS
-    assert [item.target for item in benchmark.items] == rights
-    scores, outputs = answered(tiny, benchmark)
-    assert [output.text for (output,) in outputs] == continuations
-    pairs = zip(rights, continuations, strict=True)
-    assert scores == [float(answer.strip() == text.strip()) for answer, text in pairs]
-    assert 0 < sum(scores) < 12
-    assert benchmark.aggregate(scores) == np.mean(scores)
-
-
-def test_generations_end_at_until(tiny, continuations):
+def test_generations_end_at_until_or_after_the_longest_answer():
     """Generations end at `until`; the default length is the longest answer's plus 8 tokens."""
-    stop = continuations[0][2]
-    rights = [" four", " the longest answer"] * 6
-    task = broca.Task.from_examples(zip(PROMPTS, rights, strict=True), until=stop)
-    benchmark = Catalog().load(task, REQUESTS)
-    (request,) = benchmark.items[0].requests
-    assert request.stop == (stop, "<eos>")
-    assert request.max_new_tokens == len(TOKENIZER.encode(" the longest answer")) + 8
-    _, outputs = answered(tiny, benchmark)
-    assert outputs[0][0].text == continuations[0][:2]
+    rows = [("4 =", " four"), ("5 =", " the longest answer")]
+    for settings, stop, length in (
+        ({"until": "x"}, ("x", "<eos>"), len(TOKENIZER.encode(" the longest answer")) + 8),
+        ({"max_new_tokens": 9}, ("<eos>",), 9),
+    ):
+        benchmark = Catalog().load(broca.Task.from_examples(rows, **settings), REQUESTS)
+        (request,) = benchmark.items[0].requests
+        assert (request.stop, request.max_new_tokens) == (stop, length)
 
 
-def test_choices_are_compared_by_likelihood(plain, tiny):
-    """`acc` and `acc_norm` of choices equal plain transformers', joined without a delimiter."""
+def test_choices_are_compared_by_likelihood():
+    """Choices follow the prompt without a delimiter; `acc_norm` divides by their letters."""
     choices = [" no", " a rather long choice", "x"]
-    rows = [{"prompt": prompt, "choices": choices, "label": 1} for prompt in PROMPTS]
-    task = broca.Task.from_examples(rows, name="choices")
-    values = np.array(
-        [
-            [
-                plain_loglikelihood(plain, TOKENIZER.encode(prompt), TOKENIZER.encode(choice))[0]
-                for choice in choices
-            ]
-            for prompt in PROMPTS
-        ]
-    )
-    catalog = Catalog()
+    rows = [{"prompt": "say", "choices": choices, "label": 1}] * 8
+    task, catalog = broca.Task.from_examples(rows, name="choices"), Catalog()
     benchmark = catalog.load(task, REQUESTS)
     assert (benchmark.metric, benchmark.chance) == ("acc", pytest.approx(1 / 3))
-    assert answered(tiny, benchmark)[0] == (values.argmax(1) == 1).astype(float).tolist()
-    normed = catalog.load(task, REQUESTS, metric="acc_norm")
-    lengths = np.array([len(choice) for choice in choices])
-    expected = ((values / lengths).argmax(1) == 1).astype(float).tolist()
-    assert answered(tiny, normed)[0] == expected
-    assert expected != answered(tiny, benchmark)[0]
+    item = benchmark.items[0]
+    assert item.requests == tuple(REQUESTS.loglikelihood("say", choice) for choice in choices)
+    outputs = [LogLikelihood(value, False) for value in (-3.0, -9.0, -4.0)]
+    assert benchmark.score(item, outputs) == 0
+    assert catalog.load(task, REQUESTS, metric="acc_norm").score(item, outputs) == 1
 
 
-def test_a_function_scores_outputs(tiny, continuations):
+def test_a_function_scores_outputs():
     """A metric function gets output and answer, or output and the whole `document`."""
-    rows = [
-        {"prompt": prompt, "answer": text[:4], "weight": number / 10}
-        for number, (prompt, text) in enumerate(zip(PROMPTS, continuations, strict=True))
-    ]
+    rows = [{"prompt": f"{n} =", "answer": "abcd"[: n + 1], "weight": n / 10} for n in range(4)]
 
     def overlap(output, answer):
         return len(set(output) & set(answer)) / len(set(answer))
@@ -109,14 +66,13 @@ def test_a_function_scores_outputs(tiny, continuations):
         return document["weight"] if output.startswith(document["answer"]) else -1
 
     for function, expected in [
-        (overlap, [1.0] * 12),
-        (weighted, [row["weight"] for row in rows]),
-        (lambda output, answer: len(output) > 100, [0.0] * 12),
+        (overlap, [1, 1, 2 / 3, 2 / 4]),
+        (weighted, [0, 0.1, -1, -1]),
+        (lambda output, answer: len(output) > 100, [0] * 4),
     ]:
-        task = broca.Task.from_examples(rows, metric=function, max_new_tokens=9)
-        benchmark = Catalog().load(task, REQUESTS)
+        benchmark = Catalog().load(broca.Task.from_examples(rows, metric=function), REQUESTS)
         assert benchmark.rescored
-        assert answered(tiny, benchmark)[0] == expected
+        assert score(benchmark, *["ab"] * 4) == pytest.approx(expected)
     assert benchmark.metric == "lambda"
     assert not Catalog().load(broca.Task.from_examples(rows), REQUESTS).rescored
 
@@ -135,7 +91,7 @@ def test_a_function_scores_choices_and_a_task_of_a_file(tmp_path):
     catalog = Catalog(write_tasks(tmp_path))
     benchmark = catalog.load(broca.Task("generation", metric=joined), REQUESTS)
     assert (benchmark.metric, benchmark.rescored) == ("joined", True)
-    assert int(benchmark.score(benchmark.items[0], [Generation("the whole text", 3)])) == 14
+    assert int(*score(benchmark, "the whole text")) == 14
     with pytest.raises(TaskUnusable, match="loglikelihood_rolling, which gives a function"):
         catalog.load(broca.Task("rolling", metric=joined), REQUESTS)
 
@@ -153,7 +109,7 @@ def test_a_function_that_fails_or_gives_no_number_is_named(function, message):
     task = broca.Task.from_examples([("p", "a")] * 8, metric=function)
     benchmark = Catalog().load(task, REQUESTS)
     with pytest.raises(TaskUnusable, match=message):
-        benchmark.score(benchmark.items[0], [Generation("x", 1)])
+        score(benchmark, "x")
 
 
 @pytest.mark.parametrize("until", ["\n", ()])
@@ -163,8 +119,8 @@ def test_an_empty_answer_is_right_for_a_model_that_says_nothing_more(until):
     benchmark = Catalog().load(task, REQUESTS)
     assert [item.target for item in benchmark.items] == ["1", "", "2"]
     assert all(item.requests[0].stop for item in benchmark.items)
-    scores = [benchmark.score(benchmark.items[1], (Generation(text, 1),)) for text in ("", "x")]
-    assert scores == [1, 0]
+    assert score(benchmark, "1", "", "") == [1, 1, 0]
+    assert score(benchmark, "1", "x") == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +205,7 @@ def test_choices_and_answers_are_turns_of_a_chat_template():
     assert tuple(first.context) + tuple(first.continuation) == tokens(start) + tokens("0")
     assert tuple(second.context) + tuple(second.continuation) == tokens(start) + tokens("x")
     said = load(SUMS)
-    assert said.score(said.items[0], [Generation("0", 1)]) == 1
+    assert score(said, "0") == [1]
     (forced,) = said.margin(said.items[0]).requests
     assert tuple(forced.context) + tuple(forced.continuation) == tokens(start) + tokens("0")
     for several, solved in ((True, "<user>{}\n<assistant>{}\n<user>"), (False, "<user>{} {}\n\n")):

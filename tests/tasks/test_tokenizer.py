@@ -1,4 +1,4 @@
-"""Requests in tokens, against lm-eval's own model."""
+"""Requests in tokens, chat templates and refusals."""
 
 from datetime import datetime
 
@@ -46,35 +46,42 @@ def test_requests_that_cannot_be_run_are_refused(tokenizer, kind, arguments, mes
     assert "task 'task'" in str(error.value)
 
 
+def chatting(template, **settings):
+    """Returns a tokenizer of requests with a chat template."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = template
+    return RequestTokenizer(tokenizer, max_length=64, **settings)
+
+
+USER = {"role": "user", "content": "hi"}
+CONVERSATION = [{"role": "system", "content": "be"}, USER]
+
+
 def test_a_system_message_that_a_template_refuses_is_left_out():
     """A refused system message is left out; a template that refuses more is reported."""
-    refusing = tiny_tokenizer()
-    refusing.chat_template = (
+    tokenizer = chatting(
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
         "{% elif m.content == 'no' %}{{ raise_exception('no such thing') }}{% endif %}"
         "<{{ m.content }}>{% endfor %}"
     )
-    tokenizer = RequestTokenizer(refusing, max_length=64)
-    system, user = {"role": "system", "content": "be"}, {"role": "user", "content": "hi"}
-    assert tokenizer.chat([system, user]) == "<hi>"
+    assert tokenizer.chat(CONVERSATION) == "<hi>"
     with pytest.raises(BadInput, match="refuses the prompt: no such thing; leave out `chat_temp"):
         tokenizer.chat([{"role": "user", "content": "no"}])
 
 
-PARTS = (
-    "{% for m in messages %}<{{ m['role'] }}>{% for part in m['content'] %}"
-    "{% if part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}{% endfor %}"
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}"
+        "{% endfor %}",
+        "{{ m.content[0].text + '' }}",
+    ],
+    ids=["leaves texts out", "refuses texts"],
 )
-
-
-@pytest.mark.parametrize("template", [PARTS, PARTS.replace("['text'] }}", "['text'] + '' }}")])
-def test_templates_that_iterate_contents_get_parts(template):
-    """A template that iterates contents, and shows nothing of a text, gets a list of parts."""
-    iterating = tiny_tokenizer()
-    iterating.chat_template = template
-    tokenizer = RequestTokenizer(iterating, max_length=64)
-    messages = [{"role": "system", "content": "be"}, {"role": "user", "content": "hi"}]
-    assert tokenizer.chat(messages) == "<system>be<user>hi"
+def test_templates_of_parts_get_parts(shown):
+    """A template that leaves out or refuses a text as content gets a list of parts."""
+    tokenizer = chatting(f"{{% for m in messages %}}<{{{{ m.role }}}}>{shown}{{% endfor %}}")
+    assert tokenizer.chat(CONVERSATION) == "<system>be<user>hi"
 
 
 @pytest.mark.parametrize(
@@ -88,10 +95,8 @@ def test_templates_that_iterate_contents_get_parts(template):
 )
 def test_templates_that_show_no_content_are_refused(template, message):
     """A template that leaves out the prompt, or fails on it, is one line."""
-    faulty = tiny_tokenizer()
-    faulty.chat_template = template
     with pytest.raises(BadInput, match=message) as error:
-        RequestTokenizer(faulty, max_length=64).chat([{"role": "user", "content": "hi"}])
+        chatting(template).chat([USER])
     assert "\n" not in str(error.value)
 
 
@@ -103,15 +108,12 @@ def test_a_length_beyond_the_configuration_is_refused(tiny):
 
 def test_a_chat_template_says_the_given_date():
     """`strftime_now` formats the given day, and today without one; names tell them apart."""
-    chat = tiny_tokenizer()
-    chat.chat_template = (
+    template = (
         "{% set form = '%d %b %Y, %H:%M' %}{{ strftime_now(form) }}|{{ messages[-1]['content'] }}"
     )
-    message = [{"role": "user", "content": "a"}]
-    pinned, later, today = (
-        RequestTokenizer(chat, max_length=64, day=day) for day in ("2024-02-29", "2024-03-01", None)
-    )
-    assert pinned.chat(message) == "29 Feb 2024, 00:00|a"
-    assert later.chat(message) == "01 Mar 2024, 00:00|a"
-    assert today.chat(message).startswith(datetime.now().strftime("%d %b %Y"))
+    days = ("2024-02-29", "2024-03-01", None)
+    pinned, later, today = (chatting(template, day=day) for day in days)
+    assert pinned.chat([USER]) == "29 Feb 2024, 00:00|hi"
+    assert later.chat([USER]) == "01 Mar 2024, 00:00|hi"
+    assert today.chat([USER]).startswith(datetime.now().strftime("%d %b %Y"))
     assert len({pinned.name, later.name, today.name}) == 3

@@ -18,21 +18,21 @@ EVERYONE, SUMS = "L0H1", "L3H4"
 
 
 def test_universal_hurts_most_tasks():
-    """Four harmed tasks of five make a component universal; small or uncertain effects do not."""
+    """Four harmed tasks of five make a component universal; small or uncertain effects do not.
+
+    Only usable tasks count, and one capability has nothing universal.
+    """
     cells = {(task, 0): -0.3 for task in (0, 1, 2, 3)} | {(task, 1): -0.9 for task in (2, 3)}
     cells |= {(task, 2): -0.04 for task in range(5)} | {(task, 3): -0.1 for task in range(5)}
-    measured = matrix(effects_of(cells))
-    assert universal(measured) == [0, 3]
-    unsure = matrix(effects_of(cells), spread=0.1)
-    assert universal(unsure) == [0]
-
-
-def test_one_capability_has_nothing_universal():
-    """A matrix with one usable capability has no universal component."""
-    effects = np.full((5, 3), -0.3)
-    assert universal(matrix(effects, capabilities=("sums",) * 5)) == []
-    usable = [True, True, False, False, False]
-    assert universal(matrix(effects, usable=usable)) == []
+    assert universal(matrix(effects_of(cells))) == [0, 3]
+    assert universal(matrix(effects_of(cells), spread=0.1)) == [0]
+    everywhere = np.full((5, 3), -0.3)
+    assert universal(matrix(everywhere, capabilities=("sums",) * 5)) == []
+    assert universal(matrix(everywhere, usable=[True, True, False, False, False])) == []
+    cells = {(0, 0): -0.3, (2, 0): -0.3, (3, 1): -0.3, (4, 1): -0.3, (0, 1): -0.3}
+    measured = matrix(effects_of(cells), usable=[True, False, True, False, True])
+    assert universal(measured) == [0, 1]
+    assert not measured.hurts[[1, 3]].any()
 
 
 def test_rule_by_hand_on_random_matrices():
@@ -56,14 +56,6 @@ def test_rule_by_hand_on_random_matrices():
         assert set(universal(measured)) == expected
         universal_count += len(expected)
     assert 20 < universal_count < 200
-
-
-def test_tasks_that_cannot_be_done_do_not_count():
-    """Only usable tasks count for the majority."""
-    cells = {(0, 0): -0.3, (2, 0): -0.3, (3, 1): -0.3, (4, 1): -0.3, (0, 1): -0.3}
-    measured = matrix(effects_of(cells), usable=[True, False, True, False, True])
-    assert universal(measured) == [0, 1]
-    assert not measured.hurts[[1, 3]].any()
 
 
 @dataclass(frozen=True)

@@ -68,54 +68,50 @@ def test_loops_are_told_from_answers(text, loops):
     assert repeats(text) is loops
 
 
-def test_one_answer_to_different_prompts_is_constant():
-    """A constant output is on half of the items, and exceeds the intact model's by a quarter."""
-    before = texts("a", "b", "c", "d", "e", "f")
-    after = texts("z", "z", "z", "z", "e", "f")
-    intact, ablated = modes(before, after)
-    assert (intact["constant"], ablated["constant"]) == (0, 4 / 6)
-    favourite = texts("z", "z", "z", "a", "b", "c")
-    assert modes(favourite, after)[1]["constant"] == 0
-
-
-def test_the_same_choice_everywhere_is_constant():
-    """Choosing the same text on every item is constant, whatever its likelihood."""
-    before = choices((-1, -2), (-2, -1), (-1, -3), (-4, -1))
-    after = choices((-1, -2), (-1, -5), (-2, -3), (-3, -9))
-    assert modes(before, after, items(*[letters()] * 4))[1]["constant"] == 1
-
-
-def test_sentences_have_no_place_to_prefer():
-    """Choosing the first of two sentences is not constant where the sentences differ by item."""
-    before = choices((-1, -2), (-2, -1), (-2, -1), (-4, -1), (-4, -1))
-    after = choices(*[(-1, -2)] * 5)
-    examined = items(*[sentences(number) for number in range(5)])
-    assert modes(before, after, examined)[1]["constant"] == 0
-
-
-def test_right_answers_are_never_constant_or_empty():
-    """Right answers are neither constant nor empty, also where all are the same."""
-    right = np.array([1.0, 1.0, 0.0, 0.0])
-    assert modes(texts("a", "b"), texts(" \n", "b"))[1]["empty"] == 0.5
-    before = texts("a", "b", "c", "d")
-    assert modes(before, texts("no", "no", "no", "no"), right=right)[1]["constant"] == 0.5
-    assert modes(before, texts("", "", "", "d"), right=right)[1]["empty"] == 0.25
+LETTERS = items(*[letters()] * 4)
+SENTENCES = items(*[sentences(number) for number in range(5)])
 
 
 @pytest.mark.parametrize(
-    ("examined", "before", "after"),
+    ("mode", "examined", "before", "after", "right", "share"),
     [
-        (None, ((-1.0, -2.0), (-2.0, -1.0)), ((-5.0, -6.0), (-6.0, -7.0))),
+        # on half of the items
+        ("constant", None, texts(*"abcdef"), texts(*"zzzzef"), None, 4 / 6),
+        # not beyond the intact model's favourite
+        ("constant", None, texts(*"zzzabc"), texts(*"zzzzef"), None, 0),
+        # right answers are not constant
+        ("constant", None, texts(*"abcd"), texts(*"zzzz"), (1, 1, 0, 0), 0.5),
+        # the same choice everywhere
         (
-            items(sentences(1), sentences(2)),
-            ((-30.0, -32.0), (-30.0, -32.0)), ((-37.7, -39.7), (-41.0, -43.0)),
+            "constant", LETTERS, choices((-1, -2), (-2, -1), (-1, -3), (-4, -1)),
+            choices((-1, -2), (-1, -5), (-2, -3), (-3, -9)), None, 1,
+        ),
+        # sentences have no place to prefer
+        (
+            "constant", SENTENCES, choices((-1, -2), (-2, -1), (-2, -1), (-4, -1), (-4, -1)),
+            choices(*[(-1, -2)] * 5), None, 0,
+        ),
+        # white space
+        ("empty", None, texts("a", "b"), texts(" \n", "b"), None, 0.5),
+        # right answers are not empty
+        ("empty", None, texts(*"abcd"), texts("", "", "", "d"), (1, 1, 0, 0), 0.25),
+        # a hundredth of the probability
+        (
+            "collapse", None, choices((-1.0, -2.0), (-2.0, -1.0)),
+            choices((-5.0, -6.0), (-6.0, -7.0)), None, 0.5,
+        ),
+        # 1 nat a token of sentences
+        (
+            "collapse", items(sentences(1), sentences(2)),
+            choices((-30.0, -32.0), (-30.0, -32.0)), choices((-37.7, -39.7), (-41.0, -43.0)),
+            None, 0.5,
         ),
     ],
-    ids=["a hundredth", "1 nat a token of sentences"],
 )  # fmt: skip
-def test_choices_that_lose_their_probability_together_collapse(examined, before, after):
-    """Of two items one keeps just enough of its probability, and the other too little."""
-    assert modes(choices(*before), choices(*after), examined)[1]["collapse"] == 0.5
+def test_modes_of_failure(mode, examined, before, after, right, share):
+    """The mode has this share of the items; intact outputs of the table have none."""
+    intact, ablated = modes(before, after, examined, right)
+    assert (intact[mode], ablated[mode]) == (0, share)
 
 
 def test_excess_counts_what_was_not_degenerate_before():

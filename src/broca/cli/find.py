@@ -95,7 +95,7 @@ def verify(
     if run is not None:
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
     folder = folder_of(out, options.target if run else None)
-    result, files = kept_result(Verification, "verify", options, folder, output, run=run)
+    result, files = kept_result(Verification, "verify", options, folder, output)
     show(result, files[-1], json=output.print_options.json)
 
 
@@ -115,7 +115,7 @@ def stress(
     if run is not None:
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
     folder = folder_of(out, options.target if run else None)
-    result, files = kept_result(StressTest, "stress", options, folder, output, run=run)
+    result, files = kept_result(StressTest, "stress", options, folder, output)
     show(result, files[-1], json=output.print_options.json)
 
 

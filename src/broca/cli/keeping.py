@@ -18,7 +18,6 @@ from broca.options.base import HIDDEN, shown_as
 
 if TYPE_CHECKING:
     from broca.results.base import Result
-    from broca.results.localization import Localization
 
 R = TypeVar("R", bound="Result")
 
@@ -69,8 +68,6 @@ def kept_result(
     options: Any,
     folder: str | Path,
     output: OutputOptions,
-    *,
-    run: Localization | None = None,
 ) -> tuple[R, tuple[Path, ...]]:
     """Returns the result of a verb from its out folder, or runs the verb and keeps it there.
 
@@ -82,7 +79,6 @@ def kept_result(
         options: The options of the verb.
         folder: The out folder.
         output: Whether a run that is already there is replaced, and where this run is logged.
-        run: The localization that a verification or a stress test belongs to.
 
     Returns:
         The result and its files, the result's own first.
@@ -121,7 +117,7 @@ def kept_result(
             within = replace(options.run_options.within(workspace), on_progress=log)
             within = replace(options, run_options=within)
             result = _unchanged(found.__wrapped__(within), place)  # it takes options, not keywords
-            files = result.save(place, run=run)
+            files = result.save(place)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)
     return result, files

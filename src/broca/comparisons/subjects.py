@@ -63,23 +63,15 @@ class ComparedSubject:
         if isinstance(compared, GatedModel):
             return cls(compared.name, compared)
         if isinstance(compared, Localization):
-            tasks: tuple[str, ...] = (compared.task,)
-            selections: tuple[tuple[str, tuple[str, ...]], ...] = ()
-            if compared.selected:
-                selections = ((compared.task, compared.selected),)
-            seed = compared.search.seed
+            sets, seed = {compared.task: compared.selected}, compared.search.seed
         else:
-            tasks = tuple(task.name for task in compared.tasks)
-            selections = tuple(
-                (selection.task, tuple(component.name for component in selection.components))
-                for selection in compared.selections
-                if selection.components
-            )
+            sets = {task.name: compared.selected(task.name) for task in compared.tasks}
             seed = compared.seed
         model = compared.model
         return cls(
-            model.name, model.name, model.revision, model.fingerprint, tasks, selections, seed
-        )
+            model.name, model.name, model.revision, model.fingerprint, tuple(sets),
+            tuple((task, names) for task, names in sets.items() if names), seed,
+        )  # fmt: skip
 
     def require_weights(self, model: GatedModel) -> None:
         """Refuses weights that are not those of the result.

@@ -56,6 +56,38 @@ class Work:
         return max(len(target) for _, target in self.targets)
 
 
+def work_of(
+    requests: Sequence[Sequence[Request]], masks: Sequence[int], donors: Sequence[int]
+) -> tuple[list[Work], list[Work]]:
+    """Sorts the requests of rows into readings and decodings, and numbers them in their order.
+
+    Requests that read the same tokens under the same gates and donors share a reading.
+
+    Args:
+        requests: The requests of every row.
+        masks: Row of the gates of every row.
+        donors: Row of the donors of every row.
+    """
+    readings: dict[tuple[int, int, tuple[int, ...]], Work] = {}
+    decodings: list[Work] = []
+    tokens_of: dict[int, tuple[int, ...]] = {}  # the same request occurs under many masks
+    position = 0
+    for of_row, mask, donor in zip(requests, masks, donors, strict=True):
+        for request in of_row:
+            if request.kind == "loglikelihood":
+                tokens = tokens_of.get(id(request))
+                if tokens is None:
+                    tokens = tokens_of[id(request)] = (*request.context, *request.continuation)[:-1]
+                reading = readings.get((mask, donor, tokens))
+                if reading is None:
+                    reading = readings[mask, donor, tokens] = Work(mask, donor, tokens, request, [])
+                reading.targets.append((position, request.continuation))
+            else:
+                decodings.append(Work(mask, donor, request.context, request, [(position, (0,))]))
+            position += 1
+    return list(readings.values()), decodings
+
+
 def longest_first(work: Sequence[Work]) -> list[Work]:
     """Returns the work by decreasing length: batches have little padding, memory peaks early."""
     return sorted(work, key=lambda row: row.length, reverse=True)

@@ -24,17 +24,12 @@ SAFETY = 0.2
 
 RowT = TypeVar("RowT")
 
-_shares: dict[torch.device, float] = {}
-"""For each device on which memory ran out in this process: the share of the free memory that
-batches use since then."""
-
 
 class Budget:
     """The token budget of an engine.
 
     The initial budget uses the estimated free memory except a share of `SAFETY`. If memory runs
-    out, the budget is halved, and so is the share of memory of later engines of this process on the
-    same device.
+    out, the budget is halved.
 
     Args:
         model: The model, for its size and device.
@@ -43,7 +38,6 @@ class Budget:
 
     def __init__(self, model: GatedModel, tokens: int | None) -> None:
         self._model = model
-        self._device = model.device
         self.tokens = tokens or _from_memory(model)
         """Current maximum number of tokens of a batch."""
         self._cached = 1.0 if model.device.type == "cuda" else _CPU_CACHED_TOKEN
@@ -105,12 +99,6 @@ class Budget:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
             self.tokens = max(1, self.tokens // 2)
-            _shares[self._device] = share_of(self._device) / 2
-
-
-def share_of(device: torch.device) -> float:
-    """Returns the share of a device's free memory that a batch uses."""
-    return _shares.get(device, 1 - SAFETY)
 
 
 def _from_memory(model: GatedModel) -> int:
@@ -130,6 +118,4 @@ def _from_memory(model: GatedModel) -> int:
     keys_values = sum(2 * layer.kv_heads * layer.head_dim * size for layer in projections)
     widest = max(int(getattr(config, "intermediate_size", 0) or 0), 4 * int(config.hidden_size))
     logits = 4 * int(config.vocab_size) // 16  # one position in many is kept
-    return max(
-        1024, int(share_of(model.device) * free / (keys_values + 6 * widest * size + logits))
-    )
+    return max(1024, int((1 - SAFETY) * free / (keys_values + 6 * widest * size + logits)))

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from broca.engine.batches import Lane, Work
+from broca.engine.batches import Lane, Work, work_of
 from broca.engine.decoder import Decoder
 from broca.engine.reader import Reader, Store, differentiate
 from broca.engine.stop_rule import StopRule, eos_tokens
@@ -186,6 +186,7 @@ class Engine:
         masks = torch.from_numpy(np.ascontiguousarray(job.gates, dtype=np.float32))
         row_of = [row for row, requests in enumerate(job.requests) for _ in requests]
         outputs: list[Output | None] = [None] * len(row_of)
+        indices = job.gate_index.tolist(), job.donor_index.tolist()
         start, done, one_at_a_time = self.tokens, 0, Lock()
 
         def store(results: Sequence[tuple[int, Output]]) -> None:
@@ -205,11 +206,10 @@ class Engine:
                     vectors = type(job.observations[0]).observe(self, job.observations)
                     return Answers(job.number, self.tokens - start, vectors=tuple(vectors))
                 if job.margins:
-                    indices = job.gate_index.tolist(), job.donor_index.tolist()
                     rows = list(zip(job.margins, *indices, strict=True))
                     answer = differentiate(self._lanes[0], masks, rows)
                     return Answers(job.number, self.tokens - start, (), *answer)
-                readings, decodings = work_of(job)
+                readings, decodings = work_of(job.requests, *indices)
                 lengths = [work.length for work in (*readings, *decodings)]
                 self.model.sharing(max(lengths, default=1))  # proved here, not in a lane
                 if self._most_lanes > 1 and len(lengths) >= _WORTH:
@@ -304,33 +304,6 @@ class RunnerSpec:
             delta=self.delta,
             on_progress=self.on_progress,
         )
-
-
-def work_of(job: Job) -> tuple[list[Work], list[Work]]:
-    """Sorts the requests of a job into readings and decodings.
-
-    Requests that read the same tokens under the same gates and donors share a reading.
-    """
-    readings: dict[tuple[int, int, tuple[int, ...]], Work] = {}
-    decodings: list[Work] = []
-    tokens_of: dict[int, tuple[int, ...]] = {}  # the same request occurs under many masks
-    position = 0
-    for requests, mask, donor in zip(
-        job.requests, job.gate_index.tolist(), job.donor_index.tolist(), strict=True
-    ):
-        for request in requests:
-            if request.kind == "loglikelihood":
-                tokens = tokens_of.get(id(request))
-                if tokens is None:
-                    tokens = tokens_of[id(request)] = (*request.context, *request.continuation)[:-1]
-                reading = readings.get((mask, donor, tokens))
-                if reading is None:
-                    reading = readings[mask, donor, tokens] = Work(mask, donor, tokens, request, [])
-                reading.targets.append((position, request.continuation))
-            else:
-                decodings.append(Work(mask, donor, request.context, request, [(position, (0,))]))
-            position += 1
-    return list(readings.values()), decodings
 
 
 def _shares(work: Sequence[Work], number: int) -> list[list[Work]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from broca.engine.batches import (
     prefix_groups,
     require_finite,
     shared_batches,
+    work_of,
 )
 from broca.models.caches import left_padded
 from broca.tasks.items import LogLikelihood, Margin, Output
@@ -264,16 +266,12 @@ def _differentiated(
     lane: Lane, masks: Tensor, rows: Sequence[MarginRow]
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Computes the margins and gradients of rows that fit memory together."""
-    readings: dict[tuple[int, tuple[int, ...]], Work] = {}
-    for row, (margin, _, donor) in enumerate(rows):
-        for number, request in enumerate(margin.requests):
-            read = (*request.context, *request.continuation)[:-1]
-            reading = readings.setdefault((row, read), Work(row, donor, read, request, []))
-            reading.targets.append((number, request.continuation))
-    work = longest_first(list(readings.values()))
+    requests = [margin.requests for margin, _, _ in rows]
+    readings, _ = work_of(requests, range(len(rows)), [donor for _, _, donor in rows])
+    work = longest_first(readings)
     leaf = masks[[mask for _, mask, _ in rows]].to(lane.model.device)
     leaf.requires_grad_()
-    totals: list[list[Tensor]] = [[leaf.new_empty(0)] * len(m.requests) for m, _, _ in rows]
+    totals = [leaf.new_empty(0)] * sum(map(len, requests))
     start = 0
     while start < len(work):
         together = lane.budget.padded_together([reading.length for reading in work[start:]])
@@ -284,12 +282,13 @@ def _differentiated(
         require_finite(logits.detach(), [reading.mask for reading in chunk])
         likely = iter(target_log_probabilities(chunk, logits)[0].sum(-1))
         for reading in chunk:
-            for number, _ in reading.targets:
-                totals[reading.mask][number] = next(likely)
+            for position, _ in reading.targets:
+                totals[position] = next(likely)
         start += together
     lane.tokens += sum(reading.length for reading in work)
+    of_row = iter(totals)
     margins = torch.stack(
-        [margin.of(torch.stack(total)) for (margin, _, _), total in zip(rows, totals, strict=True)]
+        [margin.of(torch.stack([*islice(of_row, len(margin.requests))])) for margin, _, _ in rows]
     )
     (gradient,) = torch.autograd.grad(margins.sum(), leaf)
     return margins.detach().double().cpu().numpy(), gradient.float().cpu().numpy()

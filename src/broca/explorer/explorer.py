@@ -22,7 +22,7 @@ from broca.results.export import Form
 from broca.results.files import check_out_folder
 from broca.results.localization import Localization
 from broca.results.pages.charts import Figure
-from broca.results.pages.grid import ComponentGrid, counted, group_of
+from broca.results.pages.grid import ComponentGrid, counted
 from broca.results.pages.template import filled
 from broca.results.reading import read
 from broca.results.verification import Verification
@@ -283,8 +283,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         info = model_info(self.model)
         grid = ComponentGrid(
             dict.fromkeys(self.model.components.names) | dict(self.subject.effects),
-            self.subject.unit, layers=info.layers, group=group_of(info), legend=False,
-            text=f"Components of {self.subject.shown_name} by layer",
+            self.subject.unit, model=info, legend=False,
         )  # fmt: skip
         return filled(
             "explorer",

@@ -7,7 +7,6 @@ of an attention output projection, which any library with access to a module's i
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -16,13 +15,13 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from broca.components import NAMINGS
-from broca.errors import BadInput, UnsupportedModel
+from broca.errors import MissingExtra, UnsupportedModel
 from broca.exports.factors import Factors, factors_of, scaled_points, scaled_tensors
 from broca.exports.request import ExportRequest, Means
-from broca.models import GatedModel, adapted_matrix, adapter_in, captured, is_transposed
+from broca.models import GatedModel, adapted_matrix, adapter_in, is_transposed
 from broca.results.files import write_beside
 
 VECTORS = "adapter_model.safetensors"
@@ -30,7 +29,7 @@ VECTORS = "adapter_model.safetensors"
 
 SNIPPETS = {
     name: (files("broca.exports") / "snippets" / f"{name}.txt").read_text(encoding="utf-8")
-    for name in ("hooks", "transformer_lens", "nnsight", "pyvene", "mib")
+    for name in ("hooks", "transformer_lens", "nnsight", "pyvene")
 }
 """Code that uses a list of heads, by library."""
 
@@ -88,7 +87,7 @@ def write_form(
     if request.form == "adapter":
         write_adapter(factors_of(model, names, scale), folder, base=base, revision=revision)
     else:
-        content = head_list(model, names, scale, effects=request.effects)
+        content = head_list(model, names, scale)
         text = json.dumps(content, indent=1, ensure_ascii=False)
         write_beside(folder / "heads.json", f"{text}\n")
 
@@ -97,14 +96,12 @@ def require_peft() -> Any:
     """Returns the library PEFT.
 
     Raises:
-        BadInput: PEFT is not installed.
+        MissingExtra: PEFT is not installed.
     """
     try:
         import peft
     except ImportError as error:
-        raise BadInput(
-            "an adapter needs PEFT: install it with `pip install 'broca[export]'`"
-        ) from error
+        raise MissingExtra("an adapter needs PEFT: pip install 'broca[export]'") from error
     return peft
 
 
@@ -114,7 +111,7 @@ def write_adapter(
     """Writes an (IA)^3 adapter with some factors: its configuration and its vectors.
 
     Raises:
-        BadInput: PEFT is not installed.
+        MissingExtra: PEFT is not installed.
         UnsupportedModel: An adapter cannot express a factor.
     """
     paths = [one.path for one in factors]
@@ -195,14 +192,6 @@ def changed_tensors(
     return changed
 
 
-def with_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> nn.Module:
-    """Returns a copy of a model with some other parameters, around the same other weights."""
-    shared = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}
-    for name, tensor in tensors.items():
-        shared[id(model.get_parameter(name))] = nn.Parameter(tensor, requires_grad=False)
-    return copy.deepcopy(model, shared)
-
-
 def write_weights(
     model: GatedModel, tensors: Mapping[str, Tensor], folder: Path, *, base: Path | None = None
 ) -> None:
@@ -216,25 +205,19 @@ def write_weights(
     """
     shards = [file.stat().st_size for file in base.glob("*.safetensors")] if base else []
     sizes = {"max_shard_size": max(shards)} if len(shards) > 1 else {}
-    with_tensors(model.model, tensors).save_pretrained(str(folder), **sizes)  # type: ignore[operator]
+    state = {**model.model.state_dict(), **tensors}
+    model.model.save_pretrained(str(folder), state_dict=state, **sizes)
     if model.tokenizer is not None:
         model.tokenizer.save_pretrained(str(folder))
 
 
-def head_list(
-    model: GatedModel,
-    components: Sequence[str],
-    scale: float,
-    *,
-    effects: Mapping[str, float] | None = None,
-) -> dict[str, Any]:
+def head_list(model: GatedModel, components: Sequence[str], scale: float) -> dict[str, Any]:
     """Returns the content of `heads.json`.
 
     Args:
         model: The model.
         components: Names of heads, KV groups (their heads) or attention layers (all heads).
         scale: Factor of their outputs.
-        effects: Effect of ablating each head, such as a ranking's; negative = the task needs it.
 
     Returns:
         Beside the model and the code for other libraries: the distinct (layer, head) pairs in
@@ -267,54 +250,5 @@ def head_list(
         "scale": scale,
         "heads": [list(pair) for pair in sorted(heads)],
         "slices": slices,
-        "mib": _mib_circuit(model, heads, effects),
         "snippets": SNIPPETS,
     }
-
-
-def _mib_circuit(
-    model: GatedModel, chosen: set[tuple[int, int]], effects: Mapping[str, float] | None
-) -> dict[str, Any]:
-    """Returns heads as a circuit of nodes, in the format of the MIB benchmark's circuit track.
-
-    The circuit contains the heads and no other heads. The input and the MLP blocks have no score,
-    which keeps them in the circuit. The score of a head is the loss of the task without it; without
-    `effects` it is 1 for the heads and 0 for the others.
-    """
-    if effects is None:
-        effects = {f"L{layer}H{head}": -1.0 for layer, head in chosen}
-    nodes: dict[str, dict[str, Any]] = {"input": {"in_graph": True}}
-    for layer in range(model.structure.layers):
-        for head in range(model.heads):
-            score = -effects.get(f"L{layer}H{head}", 0.0)
-            nodes[f"a{layer}.h{head}"] = {"in_graph": (layer, head) in chosen, "score": score}
-        nodes[f"m{layer}"] = {"in_graph": True}
-    nodes["logits"] = {"in_graph": True}
-    configuration = {
-        "n_layers": model.structure.layers,
-        "n_heads": model.heads,
-        "d_model": model.model.get_input_embeddings().embedding_dim,
-        "parallel_attn_mlp": has_parallel_mlp(model),
-    }
-    return {"cfg": configuration, "nodes": nodes, "edges": {}}
-
-
-@torch.no_grad()
-def has_parallel_mlp(model: GatedModel) -> bool:
-    """Whether MLP blocks are parallel to attention, so that they do not read its output.
-
-    This is tested on a few tokens: the output of the block must not change when the layer's
-    attention is ablated.
-    """
-    layers = {part.layer for part in model.structure.parts if part.feed_forward is not None}
-    layer = next((p.layer for p in model.structure.projections if p.layer in layers), None)
-    if layer is None:
-        return False
-    block = [point for point in model.gated_parts(f"L{layer}M").points if point.layer == layer]
-    tokens = torch.arange(3, 9, device=model.device)[None] % model.vocabulary
-    attention = torch.ones_like(tokens)
-    with model.in_use(), captured(block) as intact:
-        model.forward(tokens, attention, keep=1)
-    with model.in_use(), model.ablated(f"L{layer}A"), captured(block) as without:
-        model.forward(tokens, attention, keep=1)
-    return torch.equal(intact[block[0]], without[block[0]])

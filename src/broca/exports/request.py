@@ -79,13 +79,6 @@ class ExportRequest:
         """Name from which the model is loaded; None for a model in memory."""
         return self.model.source if isinstance(self.model, GatedModel) else self.model
 
-    @property
-    def effects(self) -> dict[str, float] | None:
-        """Effects of all components if the result ranks them."""
-        if not isinstance(self.result, Localization):
-            return None
-        return {line.name: line.effect for line in self.result.ranking}
-
     def names(self, model: GatedModel) -> tuple[str, ...]:
         """Returns the distinct names of the components.
 

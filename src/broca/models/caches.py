@@ -137,7 +137,7 @@ def continuations(
             slots = max(kept)
         else:
             past = cache if number == len(chunks) - 1 else copy.deepcopy(cache)
-            select_rows(past, torch.tensor(groups, device=device))
+            past.reorder_cache(torch.tensor(groups, device=device))
             slots = max(prefixes)
         padding = slots - torch.tensor(kept, device=device)[:, None]
         present = (torch.arange(slots, device=device) >= padding).to(attention)
@@ -155,13 +155,8 @@ def _cut(cache: Any, rows: list[int], lengths: list[int], kept: list[int]) -> An
     """
     width = max(kept)
     blocks = [(key, len(list(run))) for key, run in groupby(zip(rows, lengths, kept, strict=True))]
-    uniform = len(set(zip(lengths, kept, strict=True))) == 1
 
     def cut(_layer: int, tensor: Tensor) -> Tensor:
-        if uniform:
-            start = tensor.shape[2] - lengths[0]
-            index = torch.tensor(rows, device=tensor.device)
-            return tensor[:, :, start : start + width].index_select(0, index)
         pieces = []
         for (row, length, count), repeats in blocks:
             start = tensor.shape[2] - length
@@ -181,11 +176,6 @@ def _changed(cache: Any, change: Callable[[int, Tensor], Tensor]) -> Any:
         if isinstance(layer.keys, Tensor):
             layer.keys, layer.values = change(number, layer.keys), change(number, layer.values)
     return new_cache
-
-
-def select_rows(cache: Any, rows: Tensor) -> None:
-    """Keeps `rows` of a cache, in that order; a row may be named more than once."""
-    cache.reorder_cache(rows)
 
 
 def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:

@@ -209,7 +209,7 @@ def with_adapter(
             f"adapter '{adapter.place}' could not be put on '{adapter.base}': {first_line(error)}; "
             "check that this is the base that it was trained on"
         ) from error
-    require_no_prompt(adapted, adapter.place)
+    inner = unwrapped(adapted)
     missing = [
         key
         for key in report.missing_keys
@@ -224,7 +224,7 @@ def with_adapter(
             )
     described = f"{adapter.method} adapter {adapter.place} on {adapter.base}"
     if not merge:
-        return adapted.get_base_model(), f"{described}, not merged"
+        return inner, f"{described}, not merged"
     try:
         merged: nn.Module = adapted.merge_and_unload()
     except (NotImplementedError, ValueError, RuntimeError, AttributeError) as error:
@@ -245,22 +245,13 @@ def unwrapped(model: Any) -> Any:
     inner = getattr(model, "get_base_model", None)
     if inner is None or not hasattr(model, "peft_config"):
         return model
-    require_no_prompt(model, type(model).__name__)
-    return inner()
-
-
-def require_no_prompt(model: Any, name: str) -> None:
-    """Refuses adapters that work by tokens put before the prompt.
-
-    Raises:
-        UnsupportedModel: The adapter of a `PeftModel` adds tokens to the prompt.
-    """
-    for config in model.peft_config.values():
+    for name, config in model.peft_config.items():
         if getattr(config, "is_prompt_learning", False):
             raise UnsupportedModel(
                 f"adapter '{name}' ({config.peft_type.value}) puts learned tokens before the "
                 "prompt: broca takes adapters that change weights, such as LoRA and IA3"
             )
+    return inner()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import inspect
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import GenerationConfig, StoppingCriteriaList
+from transformers import GenerationConfig
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput
@@ -117,7 +117,6 @@ class GatedModel:
     points: tuple[GatePoint, ...] = field(repr=False)
     _usage: Usage = field(repr=False)
     _own_cache: Any = field(repr=False)
-    _chosen: dict[str, tuple[ComponentSet, tuple[GatePoint, ...]]] = field(repr=False)
     source: str | None = None
     revision: str | None = field(repr=False, default=None)
     remote_code: bool = field(repr=False, default=False)
@@ -152,9 +151,8 @@ class GatedModel:
             own_cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
         chosen = choose(structure, components, architecture=type(model).__name__)
         return cls(
-            name, model, tokenizer, structure, components, *chosen, usage, own_cache,
-            {components: chosen}, **origin,
-        )  # fmt: skip
+            name, model, tokenizer, structure, components, *chosen, usage, own_cache, **origin
+        )
 
     def copy(self) -> GatedModel:
         """Returns a copy of the modules around the same weights, with its own hooks.
@@ -233,10 +231,9 @@ class GatedModel:
         """
         if not math.isfinite(scale):
             raise BadInput(f"`scale` must be a finite number, not {scale}")
-        named, kinds = _listed(components), self.kinds
-        if named and (kinds := kinds_of(named)) not in self._chosen:
-            self._chosen[kinds] = choose(self.structure, kinds, architecture=self.architecture)
-        known, points = self._chosen[kinds]
+        named, known, points = _listed(components), self.components, self.points
+        if named and (kinds := kinds_of(named)) != self.kinds:
+            known, points = choose(self.structure, kinds, architecture=self.architecture)
         values = torch.ones(1, len(known), device=self.device)
         values[:, known.columns([component.name for component in named])] = scale
         return GatedParts(tuple(named), known, points if named else (), values)
@@ -280,49 +277,34 @@ class GatedModel:
         )
         prompt = list(tokenizer.encode(text)) or [end if first is None else first]
         if prompt == [None]:
-            raise BadInput(
-                "`text` is empty, and the tokenizer has no token to begin with: give some text"
-            )
+            raise BadInput("`text` is empty, and the tokenizer has no token to begin with")
+        self.require_embedded(prompt)
         padding = end if padding is None else padding
         options = {"pad_token_id": padding, "tokenizer": tokenizer, **options}
-        self.require_embedded(prompt)
         tokens = torch.tensor([prompt], device=self.device)
-        sampling = _OF_SAMPLING if options.get("do_sample") else ()
-        with self.in_use(), torch.no_grad(), greedy(self.model, keep=sampling):
-            output = self.model.generate(
-                input_ids=tokens,
-                attention_mask=torch.ones_like(tokens),
-                max_new_tokens=max_new_tokens,
-                **options,
-            )
-        return str(tokenizer.decode(output[0, len(prompt) :], skip_special_tokens=True))
+        with self.in_use(), torch.no_grad():
+            new, _ = self.generated(tokens, longest=max_new_tokens, **options)
+        return str(tokenizer.decode(new, skip_special_tokens=True))
 
     def generated(
-        self,
-        tokens: Tensor,
-        *,
-        longest: int,
-        ended: Callable[..., Tensor] | None = None,
-        **settings: Any,
+        self, tokens: Tensor, *, longest: int, **settings: Any
     ) -> tuple[list[int], Tensor]:
-        """Continues one row greedily with transformers' own loop, under the active gates.
+        """Continues one row with transformers' own loop, under the active gates.
 
         Args:
             tokens: The prompt, `(1, tokens)`.
             longest: Maximum number of new tokens.
-            ended: A stopping criterion of transformers.
-            settings: Further settings of `generate`.
+            settings: Further settings of `generate`; by default it is greedy.
 
         Returns:
             The new tokens, and their logits before any processing, `(new, vocabulary)`.
         """
         self._reset_rotary_scaling()
-        with greedy(self.model):
+        with greedy(self.model, keep=_OF_SAMPLING if settings.get("do_sample") else ()):
             output = self.model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
                 max_new_tokens=longest,
-                stopping_criteria=StoppingCriteriaList([] if ended is None else [ended]),
                 output_logits=True,
                 return_dict_in_generate=True,
                 **settings,

@@ -118,18 +118,17 @@ def _slices(model: nn.Module, block: NeuronBlock, names: dict[nn.Module, str]) -
     weight = down.get_parameter("weight")
     slices = [Slice(f"{block.part.path}.weight", weight, 0 if is_transposed(down) else 1, columns)]
     written = _writers(model, block)
-    if not written:
+    layouts = {
+        module: layout
+        for module, rows in written.items()
+        if (layout := _layout(rows, block.width, widths(module)[1])) is not None
+    }
+    if not written or len(layouts) < len(written):
         raise UnsupportedModel(
-            f"every neuron of {block.part.path} is written by more than two rows of weights "
-            "(a norm lies between?): their parameters cannot be told apart"
+            f"the parameters of the neurons of {block.part.path} cannot be told apart: more than "
+            "two rows of weights write each (a norm lies between?), or their order is not covered"
         )
-    for module, rows in written.items():
-        layout = _layout(rows, block.width, widths(module)[1])
-        if layout is None:
-            raise UnsupportedModel(
-                f"{names[module]} writes the neurons of {block.part.path} in an order that is not "
-                "covered: their parameters cannot be told apart"
-            )
+    for module, layout in layouts.items():
         path = names[module]
         dim = 1 if is_transposed(module) else 0
         slices.append(Slice(f"{path}.weight", module.get_parameter("weight"), dim, layout))
@@ -187,15 +186,9 @@ def _layout(rows: dict[int, Tensor], width: int, outputs: int) -> Tensor | None:
     within the layout; positions within only one of two layouts distinguish them.
     """
     numbers = torch.arange(width)
-    layouts = (
-        [numbers[:, None]]
-        if outputs == width
-        else [
-            torch.stack([numbers, numbers + width], dim=1),
-            torch.stack([2 * numbers, 2 * numbers + 1], dim=1),
-        ]
-    )
-    for layout in layouts:
+    halves = torch.stack([numbers, numbers + width], dim=1)
+    pairs = torch.stack([2 * numbers, 2 * numbers + 1], dim=1)
+    for layout in [numbers[:, None]] if outputs == width else [halves, pairs]:
         if all(set(touched.tolist()) <= set(layout[n].tolist()) for n, touched in rows.items()):
             return layout
     return None

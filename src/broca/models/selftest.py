@@ -22,7 +22,13 @@ from torch import Tensor, nn
 from broca.errors import BadInput, SelfTestFailed
 from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
-from broca.models.sharing import WAYS, load_length, log_probabilities, tolerance_of
+from broca.models.sharing import (
+    WAYS,
+    largest_difference,
+    load_length,
+    log_probabilities,
+    tolerance_of,
+)
 from broca.models.structure import (
     adapted_matrix,
     is_plain,
@@ -108,14 +114,13 @@ def _masks(model: GatedModel, rows: int) -> Tensor:
 
 
 def _agree(model: GatedModel, measured: Tensor, reference: Tensor) -> tuple[bool, str]:
-    # logits of -inf, as of padded vocabulary, are equal and say nothing of the others
-    unequal = (measured != reference) & ~(measured.isneginf() & reference.isneginf())
-    difference = float(torch.where(unequal, (measured - reference).abs(), 0.0).max())
+    difference = largest_difference(measured, reference)
+    # those of -inf, as of padded vocabulary, say nothing of the others
     spread = float(reference[reference.isfinite()].std()) + 1e-12
-    tolerance = tolerance_of(model)
-    finite = not bool((measured.isnan() | measured.isposinf()).any())
-    detail = f"largest difference {difference:.2g}, tolerance {tolerance * max(spread, 1.0):.2g}"
-    return finite and difference <= tolerance * max(spread, 1.0), detail
+    allowed = tolerance_of(model) * max(spread, 1.0)
+    sound = not bool((measured.isnan() | measured.isposinf()).any())
+    detail = f"largest difference {difference:.2g}, tolerance {allowed:.2g}"
+    return sound and difference <= allowed, detail
 
 
 def _ones_are_exact(model: GatedModel) -> tuple[bool, str]:

@@ -24,7 +24,6 @@ from broca.models.caches import (
     continuations,
     join,
     left_padded,
-    select_rows,
     trim_left,
 )
 from broca.models.caches import is_plain as is_plain_cache
@@ -149,7 +148,7 @@ def prove(model: GatedModel, length: int) -> Sharing | None:
     results: dict[str, bool] = {}
     details: dict[str, str] = {}
 
-    def ask(name: str, check: Callable[[], dict[int, Tensor]]) -> None:
+    def ask(name: str, check: Callable[[], Pairs]) -> None:
         if not results.get("padding", True):
             results[name], details[name] = False, "not without padding"
             return
@@ -185,6 +184,10 @@ def tolerance_of(model: GatedModel) -> float:
 def _holds_plain_weights(module: nn.Module) -> bool:
     weight = getattr(adapted_matrix(module) or module, "weight", None)
     return isinstance(weight, Tensor) and (is_plain(weight) or weight.is_meta)
+
+
+Pairs = Sequence[tuple[Tensor, Tensor]]
+"""Measured log-probabilities, `(positions, vocabulary)`, each with those of the plain model."""
 
 
 class _Test:
@@ -237,7 +240,7 @@ class _Test:
             with self._model.gates(self._gates[[row] * copies]):
                 logits, _ = self._model.forward(tokens, torch.ones_like(tokens), keep=keep)
             both.append(log_probabilities(logits))
-        return both[0][0], float((both[1] - both[0]).nan_to_num(0).abs().max())
+        return both[0][0], largest_difference(both[1], both[0])
 
     def require_repeatable(self, difference: float) -> None:
         """Refuses a model that gives the same tokens other log-probabilities or logits each time.
@@ -251,19 +254,14 @@ class _Test:
                 "tokens other answers each time"
             )
 
-    def agrees(self, measured: dict[int, Tensor], *, single: bool = False) -> tuple[bool, str]:
-        """Compares the last log-probabilities of rows with those of the plain model.
+    def agrees(self, measured: Pairs, *, single: bool = False) -> tuple[bool, str]:
+        """Compares log-probabilities with those of the plain model.
 
         Args:
-            measured: Log-probabilities of each row, `(positions, vocabulary)`.
+            measured: The log-probabilities of rows.
             single: Whether they went through single precision, as `generate` gives its logits.
         """
-        worst = 0.0
-        for row, values in measured.items():
-            reference = self._reference[row][-len(values) :]
-            equal = (values == reference) | (values.isnan() & reference.isnan())
-            difference = torch.where(equal, 0.0, (values - reference).abs())
-            worst = max(worst, float(difference.nan_to_num(torch.inf).max()))
+        worst = max(largest_difference(values, reference) for values, reference in measured)
         # the plain model is not exact: kernels for GPUs, batches of experts
         inexact = min(4 * self.noise, _QUANTIZED * self.spread)
         tolerance = max(tolerance_of(self._model), _TOLERANCE["float32"] if single else 0)
@@ -318,7 +316,7 @@ class _Test:
         groups: Sequence[Sequence[int]],
         *,
         joined: int | None = None,
-    ) -> dict[int, Tensor]:
+    ) -> Pairs:
         """Reads rows and then their given tokens one at a time.
 
         Args:
@@ -327,7 +325,7 @@ class _Test:
             joined: A row that enters the batch after its first step. Then padding is trimmed too.
 
         Returns:
-            Log-probabilities of each row, `(positions, vocabulary)`.
+            The log-probabilities of each row, with those of the plain model.
         """
         device = self._model.device
         measured: dict[int, list[Tensor]] = {}
@@ -350,7 +348,7 @@ class _Test:
                     rows = [rows[at] for at in stay]
                     if stay:
                         index = torch.tensor(stay, device=attention.device)
-                        select_rows(cache, index)
+                        cache.reorder_cache(index)
                         attention = attention[index]
                         if joined is not None:
                             attention = trim_left(cache, attention)
@@ -361,7 +359,8 @@ class _Test:
                     entered, others_attention, other = self._prefilled(entering, measured)
                     rows += entered
                     attention = join(cache, attention, other, others_attention)
-        return {row: torch.cat(values) for row, values in measured.items()}
+        together = [(self._reference[row], torch.cat(rows)) for row, rows in measured.items()]
+        return [(values, reference[-len(values) :]) for reference, values in together]
 
     def _prefilled(
         self, batch: Continuation, measured: dict[int, list[Tensor]]
@@ -377,12 +376,8 @@ class _Test:
             measured[row] = [log_probabilities(values[kept])]
         return rows, attention, cache
 
-    def generated(self) -> dict[int, Tensor]:
-        """Compares the logits of `generate` with those of the plain model on what it generated.
-
-        Returns:
-            The reference of a row, with the differences added.
-        """
+    def generated(self) -> Pairs:
+        """Returns the logits of `generate`, with those of the plain model on what it generated."""
         row, model = 1, self._model
         tokens = torch.tensor([self._read(row)], device=model.device)
         with model.gates(self._gates[[row]]):
@@ -390,14 +385,12 @@ class _Test:
             again, repeated = model.generated(tokens, longest=max(_GIVEN))
             for step in range(min(len(new), len(again))):
                 if new[:step] == again[:step]:
-                    change = (repeated[step] - logits[step]).abs().nan_to_num(0)
-                    self.require_repeatable(float(change.max()))
+                    self.require_repeatable(largest_difference(repeated[step], logits[step]))
             whole = torch.cat([tokens, torch.tensor([new[:-1]], device=model.device).long()], 1)
             plain, _ = model.forward(whole, torch.ones_like(whole), keep=len(new))
-        change = _change(plain[0], logits)
-        return {row: self._reference[row][-len(new) :] + change}
+        return [(log_probabilities(logits), log_probabilities(plain[0]))]
 
-    def resumed(self) -> dict[int, Tensor]:
+    def resumed(self) -> Pairs:
         """Runs a padded batch from a middle layer on, and its attention from its projection on."""
         model = self._model
         if not model.resumption.possible:
@@ -412,18 +405,15 @@ class _Test:
             whole, _ = model.forward(tokens, attention, keep=_COMPARED)
             with model.resumption.at(middle, inputs[middle], heads.get(middle)):
                 logits, _ = model.forward(tokens, attention, keep=_COMPARED)
-        measured = {}
-        for row, reference in enumerate(self._reference):
-            last = slice(-min(_COMPARED, len(self._rows[row])), None)
-            change = _change(whole[row, last], logits[row, last])
-            measured[row] = reference[last] + change
-        return measured
+        present = attention[:, -logits.shape[1] :].bool()
+        return [(log_probabilities(logits[present]), log_probabilities(whole[present]))]
 
 
-def _change(before: Tensor, after: Tensor) -> Tensor:
-    """Returns the change of log-probabilities; 0 where both are -inf."""
-    before, after = log_probabilities(before), log_probabilities(after)
-    return torch.where(before == after, 0.0, after - before)
+def largest_difference(first: Tensor, second: Tensor) -> float:
+    """Returns the largest absolute difference; equal infinities and two NaN do not differ."""
+    equal = (first == second) | (first.isnan() & second.isnan())
+    differences = torch.where(equal, 0.0, (first - second).abs())
+    return float(differences.nan_to_num(torch.inf).max())
 
 
 def log_probabilities(logits: Tensor) -> Tensor:

@@ -171,8 +171,6 @@ def examples_by_wording(
             f"task '{source.name}' has no paraphrases: use {', '.join(PARAPHRASED)}, or a "
             "JSON-lines file of examples with a field 'paraphrases'"
         )
-    if contents < 2 or wordings < 2:
-        raise BadInput("fidelity needs at least 2 `contents` in at least 2 `wordings`")
     groups: dict[str, list[Example]] = {}
     for group in PARAPHRASED[source.name](np.random.default_rng([seed, 17]), wordings):
         groups.setdefault(group[0]["content"], group)

@@ -72,8 +72,8 @@ def reworded(run: NeuronRun, task: str) -> Fidelity:
     several = [group for group in by_content.values() if len(group) > 1]
     if len(several) < 2:
         raise BadInput(
-            f"task '{task}' has no paraphrases: fidelity needs two contents or more, each in two "
-            "wordings or more (`broca neurons fidelity --help` names data that has)"
+            f"too few paraphrases of '{task}': fidelity needs two contents or more, each in two "
+            "wordings or more"
         )
     sets = run.item_sets(task)
     same = [pair for group in several for pair in combinations(group, 2)]

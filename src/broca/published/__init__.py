@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from broca.errors import BadInput, UnknownName, nearest
+from broca.errors import BadInput, UnknownName, nearest, require_known
 
 if TYPE_CHECKING:
     from broca.models import GatedModel
@@ -81,12 +81,8 @@ def published_lists(model: str | None = None) -> tuple[PublishedList, ...]:
     Raises:
         UnknownName: No lists are published for the model.
     """
-    models = published_models()
-    if model is not None and model not in models:
-        raise UnknownName(
-            f"`model` '{model}' has no published lists{nearest(model, models)}; known are "
-            f"{', '.join(models)}"
-        )
+    if model is not None:
+        require_known("`model`", model, published_models(), error=UnknownName)
     return tuple(entry for entry in _published().lists if model in (None, entry.model))
 
 
@@ -126,8 +122,7 @@ def published_heads(heads: Any, model: GatedModel) -> Any:
     if (shape.layers, shape.heads) != own:
         raise BadInput(
             f"'{name}' was published for {shape.hub} ({shape.layers} layers of {shape.heads} "
-            f"heads); this model has {own[0]} layers of {own[1]} heads, so that the list does not "
-            "apply"
+            f"heads), and does not apply to {own[0]} layers of {own[1]} heads"
         )
     return lists[name].heads
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure, Matrix
 from broca.results.pages.drawing import level
-from broca.results.pages.grid import ComponentGrid, counted, group_of
+from broca.results.pages.grid import ComponentGrid, counted
 from broca.results.pages.tables import Column, Table, component, fixed, interval
 from broca.results.pages.template import filled
 
@@ -242,15 +242,6 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
             if [len(row) for row in getattr(self, name)] != shape:
                 raise ValueError(f"{name} is not a matrix of tasks x components")
 
-    def effect(self, task: str, component: str) -> float:
-        """Returns an effect of the matrix.
-
-        Raises:
-            KeyError: The atlas has no such task or component.
-        """
-        by_task = dict(zip((row.name for row in self.tasks), self.effects, strict=True))
-        return dict(zip(self.components, by_task[task], strict=True))[component]
-
     def selected(self, task: str) -> tuple[str, ...]:
         """Returns the names of the components that a task needs more than the other tasks do.
 
@@ -324,12 +315,10 @@ def mean_grid(atlas: Atlas) -> Figure:
     grid = ComponentGrid(
         _means(atlas),
         f"effect of ablating it on {atlas.response}, mean over tasks",
-        layers=atlas.model.layers,
-        group=group_of(atlas.model),
+        model=atlas.model,
         selected=tuple(_selected(atlas)),
         universal=tuple(part.name for part in atlas.universal),
         framed="a task needs it beyond the others",
-        text=f"{len(atlas.components)} components by layer",
         span=_span(atlas),
     )
     caption = "Each cell is a component of the model: layers from top to bottom."
@@ -352,7 +341,6 @@ def matrix_figure(atlas: Atlas) -> Figure:
         _span(atlas),
         f"effect of ablating it on {atlas.response}",
         framed=framed,
-        text=f"Effects of {len(names)} components on {len(atlas.tasks)} tasks",
     )
     caption = (
         "Similar rows and columns are next to each other; components without a significant effect "

@@ -130,6 +130,8 @@ class Result(ABC):
     """Name of its file in an out folder; empty if the name depends on the result."""
     PAGE: ClassVar[str] = ""
     """Name of its page there; empty if it has no page."""
+    ROWS: ClassVar[str] = ""
+    """The list in its file whose entries are the lines of `to_frame`."""
     VERB: ClassVar[str] = ""
     """The command that writes it."""
     CLASSES: ClassVar[dict[str, type[Result]]] = {}
@@ -139,9 +141,11 @@ class Result(ABC):
     schema: int = SCHEMA
     kind: str = ""
 
-    def __init_subclass__(cls, *, verb: str, file: str = "", page: str = "") -> None:
+    def __init_subclass__(
+        cls, *, verb: str, file: str = "", page: str = "", rows: str = ""
+    ) -> None:
         super().__init_subclass__()
-        cls.VERB, cls.FILE, cls.PAGE = verb, file, page
+        cls.VERB, cls.FILE, cls.PAGE, cls.ROWS = verb, file, page, rows
         Result.CLASSES[cls.kind] = cls
 
     @abstractmethod
@@ -153,9 +157,9 @@ class Result(ABC):
         sentences = (part for part in self.terminal() if isinstance(part, str))
         return tuple(islice(sentences, _SENTENCES))
 
-    @abstractmethod
     def records(self) -> list[dict[str, Any]]:
         """Returns the lines of `to_frame`, each a mapping from columns to values."""
+        return tables(files.plain(self)).get(self.ROWS, [])
 
     def to_frame(self, table: str | None = None) -> pandas.DataFrame:
         """Returns the result as a table; docs/results.md describes its lines.
@@ -201,14 +205,8 @@ class Result(ABC):
         """
         raise BadInput(f"{self.described()} has no page: use `to_frame()`")
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
-        """Returns the pages that the result changes in a folder, by name; its own is the last.
-
-        Args:
-            folder: A folder that may contain other results.
-            run: The localization that a verification or a stress test belongs to; by default the
-                one in the folder.
-        """
+    def pages(self, folder: Path) -> dict[str, str]:
+        """Returns the pages that the result changes in its folder, by name; its own is the last."""
         return {self.PAGE: self.page()} if self.PAGE else {}
 
     def concerns(self: Any, run: Any) -> bool:
@@ -232,24 +230,21 @@ class Result(ABC):
         """Name of its file in an out folder."""
         return self.FILE
 
-    def save(self, folder: str | Path, *, run: Any = None) -> tuple[Path, ...]:
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes the result and its page into a folder, by temporary files that are renamed.
 
-        The page of a verification or a stress test of a run's selection is the report of the run,
-        which is written again.
-
-        Args:
-            folder: The folder, which is created.
-            run: As for `pages`.
+        The page of a verification or a stress test of a run's selection, in the folder of the run,
+        is the report of the run, which is written again.
 
         Returns:
             The files: the result first, its page last.
 
         Raises:
-            BadInput: The folder cannot be written; its files are unchanged.
+            BadInput: The folder cannot be written.
         """
         place = files.check_out_folder(folder)
-        return _written(place, {self.file_name: files.encode(self)} | self.pages(place, run))
+        written = _written(place, {self.file_name: files.encode(self)})
+        return written + _written(place, self.pages(place))
 
     def save_page(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes only the page.
@@ -282,11 +277,6 @@ class Result(ABC):
         """Returns the kind with its article, such as `an atlas`."""
         return f"{'an' if cls.kind[0] in 'aeiou' else 'a'} {cls.kind}"
 
-    @classmethod
-    def where(cls) -> str:
-        """Returns the place of results of this kind, for messages."""
-        return f"the {cls.FILE} of an out folder" if cls.FILE else f"a file of `{cls.VERB}`"
-
     def __repr__(self) -> str:
         return "\n".join(self.summary())
 
@@ -304,8 +294,9 @@ class Result(ABC):
 def tables(record: Mapping[str, Any]) -> dict[str, Lines]:
     """Returns every list of records within plain data, at any depth, by its dotted name.
 
-    A row has the values of a record; those of a record within it have dotted names. Lists within
-    rows are another table, whose rows begin with the first column of the containing row.
+    A row has the values of a record; those of a record within it have dotted names, and the ends
+    `ci` are `low` and `high`. Lists within rows are another table, whose rows begin with the first
+    column of the containing row.
     """
     by_name: dict[str, Lines] = {}
     for name, value in record.items():
@@ -335,6 +326,8 @@ def _line(record: dict[str, Any]) -> dict[str, Any]:
     for name, value in record.items():
         if isinstance(value, dict):
             line |= {f"{name}.{inner}": cell for inner, cell in _line(value).items()}
+        elif name == "ci":
+            line["low"], line["high"] = value or (None, None)
         elif not _are_records(value):
             line[name] = value
     return line

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from broca.results.base import Result
-from broca.results.files import plain
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ class MachineCheck:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Diagnosis(Result, file="doctor.json", verb="broca doctor"):
+class Diagnosis(Result, file="doctor.json", verb="broca doctor", rows="checks"):
     """The results of all checks of a machine.
 
     Attributes:
@@ -178,8 +177,3 @@ class Diagnosis(Result, file="doctor.json", verb="broca doctor"):
             yield f"{_MARKS[check.state]}  {check.name:<{width}}  {check.description}"
             if check.remedy:
                 yield f"    {'':<{width}}  -> {check.remedy}"
-
-    def records(self) -> list[dict[str, Any]]:
-        """Returns a line for each check."""
-        lines: list[dict[str, Any]] = plain(self.checks)
-        return lines

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure, LineChart, Series
-from broca.results.pages.grid import ComponentGrid, counted, group_of
+from broca.results.pages.grid import ComponentGrid, counted
 from broca.results.pages.tables import Column, Table, component, fixed, interval, p_value, points
 from broca.results.pages.template import filled
 
@@ -193,17 +193,16 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
 
     def curves(self) -> dict[tuple[str, str], tuple[Interval, ...]]:
         """Returns the effect of each selected component over the models, by task and component."""
-        place = {name: column for column, name in enumerate(self.components)}
-        curves: dict[tuple[str, str], tuple[Interval, ...]] = {}
-        for task in self.tasks:
-            lines = [line for line in self.effects if line.task == task]
-            for name in self.selected:
-                column = place[name]
-                curves[task, name] = tuple(
-                    Interval(line.effects[column], line.low[column], line.high[column])
-                    for line in lines
-                )
-        return curves
+        return {
+            (task, name): tuple(
+                Interval(line.effects[column], line.low[column], line.high[column])
+                for line in self.effects
+                if line.task == task
+            )
+            for task in self.tasks
+            for column, name in enumerate(self.components)
+            if name in self.selected
+        }
 
     @property
     def headline(self) -> str:
@@ -271,16 +270,13 @@ _OF_CHANGE = ("difference", "difference_low", "difference_high", "p", "q", "chan
 
 def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:
     """Draws differences of effects from the first model; changed components are framed."""
-    model = comparison.models[0].model
     grid = ComponentGrid(
         dict(zip(comparison.components, change.differences, strict=True)),
         f"difference of effects on {comparison.response} of {change.task}",
-        layers=model.layers,
-        group=group_of(model),
+        model=comparison.models[0].model,
         selected=change.changed,
         framed="changed",
         meanings=("needed more", "needed less"),
-        text=f"Differences of effects on {change.task}, {change.model} minus the first model",
     )
     caption = (
         f"Effects on {change.task} in {change.model} minus those in {comparison.models[0].label}: "
@@ -302,7 +298,6 @@ def curves(comparison: Comparison) -> Figure:
         lines,
         across="model, in the order given",
         up=f"effect on {comparison.response}",
-        text=f"Effects of selected components on {task} over {len(models)} models",
     )
     labels = ", ".join(f"{n} {model.label}" for n, model in enumerate(models, start=1))
     return Figure("curves", f"Effects on {task} with 95 % intervals. Models: {labels}.", chart)

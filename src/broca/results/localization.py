@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names
+from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names, tables_of
+from broca.results.files import plain
 from broca.results.pages.charts import Figure
 from broca.results.pages.grid import counted, noun
 from broca.results.pages.localization import (
@@ -344,20 +345,11 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             figures=verification_figures(verification),
         )  # fmt: skip
 
-    def pages(
-        self,
-        folder: Path,
-        run: Any = None,
-        verification: Verification | None = None,
-        stress: StressTest | None = None,
-    ) -> dict[str, str]:
-        """Returns the report, with the results of later commands on the same components.
-
-        Results that are not given are read from the folder.
-        """
-        later: dict[str, Any] = {"verification": verification, "stress": stress}
+    def pages(self, folder: Path) -> dict[str, str]:
+        """Returns the report, with the results of later commands on the same components."""
+        later: dict[str, Any] = {}
         for name, kind in (("verification", Verification), ("stress", StressTest)):
-            if later[name] is None and (folder / kind.FILE).is_file():
+            if (folder / kind.FILE).is_file():
                 result = kind.read(folder)
                 later[name] = result if result.concerns(self) else None
         return {self.PAGE: self.page(**later)}
@@ -412,21 +404,13 @@ def ranking_records(
 ) -> list[dict[str, Any]]:
     """Returns a line for each component of a ranking: its statistics and whether it is selected."""
     lines = []
-    for line in ranking:
-        name, layer, head, effect, ci, *statistics = astuple(line)
-        low, high = ci or (None, None)
-        values = (name, layer, head, effect, low, high, *statistics, name in selected)
-        record = dict(zip(_RANKING_COLUMNS, values, strict=True))
+    for line in tables_of("ranking", plain(ranking))["ranking"]:
+        name = line.pop("name")
+        record = {"component": name, **line, "selected": name in selected}
         if off_target_effects:
             record["off_target_effect"] = off_target_effects.get(name)
         lines.append(record)
     return lines
-
-
-_RANKING_COLUMNS = (
-    "component", "layer", "head", "effect", "low", "high", "frequency", "p_value", "q_value",
-    "selected",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

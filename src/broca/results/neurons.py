@@ -430,7 +430,7 @@ class NeuronExperiment(Result, Generic[Shape], verb="broca neurons"):
         """Renders the experiment."""
         return filled("experiment", experiment=self, tables=experiment_tables(self))
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+    def pages(self, folder: Path) -> dict[str, str]:
         """Returns its page, with the name of the verb."""
         return {f"{self.verb}.html": self.page()}
 

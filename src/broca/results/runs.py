@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from broca.results.base import SCHEMA, ModelInfo, Result
-from broca.results.files import plain
 from broca.results.pages.tables import Column, Table, fixed
 
 
@@ -76,7 +75,7 @@ class MethodCost:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CostEstimate(Result, file="plan.json", verb="broca plan"):
+class CostEstimate(Result, file="plan.json", verb="broca plan", rows="methods"):
     """The estimated cost of all methods.
 
     Attributes:
@@ -124,11 +123,6 @@ class CostEstimate(Result, file="plan.json", verb="broca plan"):
             f"measures {self.proof_rows:,} rows and more; memory held so far: "
             f"{self.memory_bytes / 2**30:.1f} GiB"
         )
-
-    def records(self) -> list[dict[str, Any]]:
-        """Returns a line for each method."""
-        lines: list[dict[str, Any]] = plain(self.methods)
-        return lines
 
 
 @dataclass(frozen=True, kw_only=True)

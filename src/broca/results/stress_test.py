@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from broca.results.base import Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure, IntervalChart, Series
-from broca.results.pages.grid import grid_of_set
+from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import Column, Table, fixed, interval
 from broca.results.pages.template import filled
 
@@ -138,17 +138,18 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
 
     def page(self) -> str:
         """Renders the stress test."""
-        grid = grid_of_set(self.model, self.heads, unit="effects of single heads")
+        grid = ComponentGrid(
+            dict.fromkeys(self.heads), "", self.model, selected=self.heads, framed="in the set"
+        )
         return filled(
             "stress", stress=self, tables=stress_tables(self), figures=stress_figures(self),
             grid_figure=Figure("components", "The tested set within the model.", grid),
         )  # fmt: skip
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+    def pages(self, folder: Path) -> dict[str, str]:
         """Returns the own page, and the report of the run whose selection was tested."""
-        run = run if run is not None and self.concerns(run) else self.run_in(folder)
-        report = {} if run is None else run.pages(folder, stress=self)
-        return report | super().pages(folder)
+        run = self.run_in(folder)
+        return ({} if run is None else run.pages(folder)) | super().pages(folder)
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the verdict, then the tables."""

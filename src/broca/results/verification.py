@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure
@@ -326,7 +326,9 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Verification(Result, file="verification.json", page="verification.html", verb="broca verify"):
+class Verification(
+    Result, file="verification.json", page="verification.html", verb="broca verify", rows="drops"
+):
     """The drops without a set of components on held-out items, and the verdict.
 
     Without statistics, `drops` have no intervals and no p-values, and there is no verdict.
@@ -445,10 +447,10 @@ class Verification(Result, file="verification.json", page="verification.html", v
             tables=verification_tables(self), figures=verification_figures(self),
         )  # fmt: skip
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+    def pages(self, folder: Path) -> dict[str, str]:
         """Returns the report of the run whose selection was verified, else the own page."""
-        run = run or self.run_in(folder)
-        return super().pages(folder) if run is None else run.pages(folder, verification=self)
+        run = self.run_in(folder)
+        return super().pages(folder) if run is None else run.pages(folder)
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the verdict and the tables."""
@@ -464,19 +466,6 @@ class Verification(Result, file="verification.json", page="verification.html", v
             yield curve_table(self.curve)
         yield from (tables[name] for name in ("ablations", "crossings", "failures"))
         yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"
-
-    def records(self) -> list[dict[str, Any]]:
-        """Returns a line for each task: its scores, its drop and their statistics."""
-        lines = []
-        for line in self.drops:
-            low, high = line.ci or (None, None)
-            lines.append({
-                "task": line.task, "role": line.role, "metric": line.metric, "items": line.items,
-                "before": line.before, "after": line.after,
-                "drop": line.drop, "low": low, "high": high, "test": line.test, "p": line.p,
-                "p_holm": line.p_holm,
-            })  # fmt: skip
-        return lines
 
 
 def _interval(value: float | None, ends: tuple[float, float] | None) -> Interval | None:

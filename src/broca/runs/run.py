@@ -228,16 +228,12 @@ class Run:
         }
         self._journaled.journal.note_search(self._journaled.number, record)
 
-        measurement: Any = None
-        while True:
-            try:
-                plan = search.send(measurement)
-            except StopIteration as end:
-                result: T = end.value
-                return result
+        def execute(plan: Plan) -> Measurement:
             self.search_response = plan.response or response
             asked = replace(plan, response=self.search_response)
-            measurement = replace(self.measure(asked, role="search"), plan=plan)
+            return replace(self.measure(asked, role="search"), plan=plan)
+
+        return searches.run(search, execute)
 
     def referenced(
         self, response: Response, places: Places, *, otherwise: str | None

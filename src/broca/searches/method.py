@@ -12,7 +12,7 @@ import numpy as np
 
 from broca import designs
 from broca.errors import BadInput, nearest
-from broca.measurement import Measurement, Plan, Response
+from broca.measurement import Floats, Measurement, Plan, Response
 from broca.searches.problem import Problem, Ranking, Search, Strategy
 
 _NO_OPTIONS: Mapping[str, Any] = {}
@@ -123,8 +123,9 @@ class Contrasted:
     Pairs are the same under all masks, so that differences between items cancel as without a
     contrast.
 
-    The budget covers both: the method has half of the rows that remain after the partners' intact
-    responses.
+    The budget covers both: the method has half of the rows that remain after as many intact
+    responses as the task has items. Partners are those of the `locate` items, the only items that
+    the method sees.
 
     Attributes:
         strategy: The method with its options.
@@ -145,13 +146,13 @@ class Contrasted:
                 "`contrast` weighs the losses of other tasks, and there are none: name some in "
                 "`others`, or leave `contrast` out"
             )
-        alone = self.strategy.most_rows(self._alone(problem))
-        return 2 * alone + len(problem.items) + len(problem.confirm)
+        return 2 * self.strategy.most_rows(self._alone(problem)) + len(problem.items)
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Runs the method on responses from which the partners' losses are subtracted."""
-        partners = _partners(problem)
-        intact: dict[tuple[Response | None, int], float] = {}
+        partners = np.zeros(problem.items.max() + 1, dtype=np.intp)
+        partners[problem.items] = _partners(problem)
+        intact: dict[Response | None, Floats] = {}
         search = self.strategy.generate(self._alone(problem))
         measurement: Any = None
         while True:
@@ -160,22 +161,19 @@ class Contrasted:
             except StopIteration as end:
                 ranking: Ranking = end.value
                 break
-            paired = [partners[item] for item in plan.item_index.tolist()]
-            unknown = sorted(item for item in {*paired} if (plan.response, item) not in intact)
-            if unknown:
-                none = designs.intact(problem.components)
-                alone = yield Plan.crossed(none, np.array(unknown), response=plan.response)
-                for item, value in zip(unknown, alone.responses.tolist(), strict=True):
-                    intact[plan.response, item] = value
-            joint = replace(
+            if plan.response not in intact:
+                none, items = designs.intact(problem.components), np.unique(_partners(problem))
+                alone = yield Plan.crossed(none, items, response=plan.response)
+                intact[plan.response] = np.full(items.max() + 1, np.nan)
+                intact[plan.response][items] = alone.responses
+            paired = partners[plan.item_index]
+            measured = yield replace(
                 plan,
                 mask_index=np.tile(plan.mask_index, 2),
-                item_index=np.concatenate([plan.item_index, np.array(paired, dtype=np.intp)]),
+                item_index=np.concatenate([plan.item_index, paired]),
             )
-            measured = yield joint
             responses, of_partners = np.split(measured.responses, 2)
-            level = np.array([intact[plan.response, item] for item in paired])
-            beyond = responses + self.weight * (level - of_partners)
+            beyond = responses + self.weight * (intact[plan.response][paired] - of_partners)
             gradients = None
             if measured.gradients is not None:
                 first, second = np.split(measured.gradients, 2)
@@ -188,17 +186,14 @@ class Contrasted:
         rows = problem.rows
         if rows is not None:
             rows = max(0, rows - len(problem.items) - len(problem.confirm)) // 2
-        return replace(problem, others=(), rows=rows)
+        return replace(problem, others=(), confirm=problem.confirm[:0], rows=rows)
 
 
-def _partners(problem: Problem) -> dict[int, int]:
-    """Returns each item's partner, an item of one of the other tasks in turn."""
-    partners = {}
-    for items, of_others in (
-        (problem.items, [other.items for other in problem.others]),
-        (problem.confirm, [other.confirm_or_items for other in problem.others]),
-    ):
-        for place, item in enumerate(items.tolist()):
-            turn, other = divmod(place, len(of_others))
-            partners[item] = int(of_others[other][turn % len(of_others[other])])
+def _partners(problem: Problem) -> list[int]:
+    """Returns the partner of each item of the task, an item of one of the others in turn."""
+    others, partners = problem.others, []
+    for number in range(len(problem.items)):
+        turn, other = divmod(number, len(others))
+        items = others[other].items
+        partners.append(int(items[turn % len(items)]))
     return partners

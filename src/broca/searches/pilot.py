@@ -93,10 +93,12 @@ def random_masks(sizes: Floats, components: int, rng: np.random.Generator) -> Bo
     return masks
 
 
-def spread_masks(size: float, count: int, components: int, rng: np.random.Generator) -> Bools:
+def spread_masks(
+    size: float, count: int, components: int, rng: np.random.Generator, *, spread: float = SPREAD
+) -> Bools:
     """Draws masks of sizes around `size`: `(count, components)`.
 
     Sizes differ, so that the effect of the number of ablated components can be estimated too.
     """
-    sizes = np.round(size * np.exp(rng.uniform(-SPREAD, SPREAD, count)))
+    sizes = np.round(size * np.exp(rng.uniform(-spread, spread, count)))
     return random_masks(np.clip(sizes, 1, components), components, rng)

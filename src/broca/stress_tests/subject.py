@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import yaml
 
-from broca.errors import BadInput, UnknownName, first_line, nearest
+from broca.errors import BadInput, UnknownName, first_line, require_known
 from broca.models import GatedModel
 from broca.stress_tests.patcher import HeadColumns, Prompt, Prompts
 from broca.verification.statistics import layer_matched
@@ -69,11 +69,10 @@ class Family(msgspec.Struct, frozen=True):
             BadInput: The task is not in `tasks`.
         """
         if task not in self.tasks:
-            asks = f"asks for {' and '.join(self.tasks)}" if self.tasks else "names no `tasks`"
+            about = " and ".join(self.tasks) or "no task"
             raise BadInput(
-                f"the run is about task '{task}', and family '{self.name}' {asks}: its outcome "
-                f"would say nothing about the run; give a `family` file whose `tasks` names "
-                f"'{task}' (docs/stress.md), or name the `heads` to test them apart from the run"
+                f"the run is about task '{task}', and family '{self.name}' about {about}: give a "
+                f"`family` file whose `tasks` names '{task}' (docs/stress.md), or name the `heads`"
             )
 
     def prompt(self, operation: str | None, operand: str, *, template: int = 0) -> str:
@@ -93,14 +92,12 @@ def load_family(name: str | Path) -> Family:
     if str(name) not in SHIPPED:
         path = Path(name).expanduser()
         if not path.is_file():
-            raise UnknownName(
-                f"family '{name}' is unknown{nearest(str(name), SHIPPED)}; shipped are "
-                f"{', '.join(SHIPPED)}, or give a YAML file (docs/stress.md)"
-            )
+            known = (*SHIPPED, "a YAML file (docs/stress.md)")
+            require_known("family", str(name), known, error=UnknownName)
     try:
         texts = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
         return msgspec.convert(texts, Family)
-    except (yaml.YAMLError, msgspec.ValidationError) as error:
+    except (yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise BadInput(
             f"family '{name}' cannot be used ({first_line(error)}): it needs family, templates, "
             "operations, neutral and items (docs/stress.md)"

@@ -78,7 +78,8 @@ class Catalog:
             `unsandboxed` for resource limits only.
 
     Raises:
-        BadInput: The folder does not exist or holds no task.
+        BadInput: The folder does not exist.
+        TaskUnusable: The folder holds no task, or none that can be read.
     """
 
     def __init__(
@@ -100,13 +101,9 @@ class Catalog:
             if not folder.is_dir():
                 raise BadInput(f"`include_path` '{include_path}' is not a folder; check the path")
             self._included, self._broken = read_task_files(folder.rglob("*.yaml"))
-            if self._broken and not self.included:
-                raise TaskUnusable(next(iter(self._broken.values())))
             if not self.included:
-                raise BadInput(
-                    f"`include_path` '{include_path}' holds no lm-eval task: no YAML file in it "
-                    "names a 'task'"
-                )
+                nothing = f"`include_path` '{include_path}' holds no lm-eval task in a YAML file"
+                raise TaskUnusable(next(iter(self._broken.values()), nothing))
 
     @property
     def shipped(self) -> tuple[str, ...]:
@@ -282,14 +279,7 @@ class Catalog:
         if name.startswith(PREFIX):
             limit = options.limit or 0
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
-        if not names_file(name):
-            return None
-        return Task.from_examples(
-            name,
-            until=definition.until,
-            max_new_tokens=definition.max_new_tokens,
-            capability=definition.capability,
-        )
+        return Task.from_examples(name) if names_file(name) else None
 
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
         """Loads lm-eval's objects: the tasks that a name means, and their group if any.

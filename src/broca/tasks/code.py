@@ -3,7 +3,7 @@
 lm-eval's `mbpp` and `humaneval` fetch the metric `code_eval` from the hub when their files are
 read; that metric runs programs in subprocesses with a few Python functions disabled. While broca
 reads a task, `evaluate.load("code_eval")` returns the metric of this file instead: it has the same
-arguments and the same results, and runs every program in a sandbox. The task definitions are
+arguments and the same rates, and runs every program in a sandbox. The task definitions are
 lm-eval's, unchanged.
 """
 
@@ -56,7 +56,7 @@ class CodeEval:
         references: Sequence[str],
         k: Sequence[int] = (1, 10, 100),
         **_: Any,
-    ) -> tuple[dict[str, float], dict[int, list[tuple[int, dict[str, Any]]]]]:
+    ) -> tuple[dict[str, float], list[list[ProgramOutcome]]]:
         """Scores candidates as Hugging Face's metric `code_eval` does.
 
         Args:
@@ -77,16 +77,6 @@ class CodeEval:
         ]
         self.outcomes(list(chain(*programs)))  # all problems at once
         outcomes = [self.outcomes(several) for several in programs]
-        results = {
-            problem: [
-                (number, {
-                    "task_id": problem, "passed": outcome == "passed", "result": outcome,
-                    "completion_id": number,
-                })
-                for number, outcome in enumerate(several)
-            ]
-            for problem, several in enumerate(outcomes)
-        }  # fmt: skip
         fewest = min(map(len, outcomes), default=0)
         rates = {
             f"pass@{size}": fmean(
@@ -95,7 +85,7 @@ class CodeEval:
             for size in k
             if size <= fewest
         }
-        return rates, results
+        return rates, outcomes
 
     def outcomes(self, programs: Sequence[str]) -> list[ProgramOutcome]:
         """Executes those programs that were not executed before, several at once."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from lm_eval.api.task import ConfigurableTask
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks.example_files import names_file, read_rows
+from broca.tasks.example_files import read_rows
 from broca.tasks.metrics import MetricFunction, listed_mean
 from broca.tasks.tokenizer import RequestTokenizer
 
@@ -52,7 +52,7 @@ class Task:
 
     Attributes:
         name: Name in results; without examples the name of a task of the catalog or the path of a
-            JSON-lines file.
+            file of examples.
         metric: Name of the metric, or a function; see `MetricFunction`.
         until: Strings that end a generation, besides the end of the sequence.
         max_new_tokens: Maximum number of tokens of a generation; by default those of the longest
@@ -91,11 +91,8 @@ class Task:
             raise BadInput("`until` must be a string or several, none of them empty")
         if self.max_new_tokens is not None and self.max_new_tokens < 1:
             raise BadInput(f"`max_new_tokens` must be at least 1, not {self.max_new_tokens}")
-        if not self.examples and not names_file(self.name) and (until or self.max_new_tokens):
-            raise BadInput(
-                f"`until` and `max_new_tokens` are for examples: task '{self.name}' defines "
-                "the end of a generation itself"
-            )
+        if not self.examples and (until or self.max_new_tokens):
+            raise BadInput("`until` and `max_new_tokens` are for examples: use `from_examples`")
 
     @classmethod
     def from_examples(

@@ -236,15 +236,11 @@ def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int)
     for part in parts:
         rng = np.random.default_rng([seed, zlib.crc32(part.name.encode())])
         order = rng.permutation(np.asarray(part.located or part.scored, dtype=np.intp)).tolist()
-        if part.located:
-            first, second = len(order) // 2, len(order)
-            report += part.scored
-        else:
-            first = len(order) // 4
-            second = 2 * first
-            report += order[second:]
+        first = len(order) // (2 if part.located else 4)
+        second = len(order) if part.located else 2 * first
         locate += order[:first]
         confirm += order[first:second]
+        report += part.scored if part.located else order[second:]
     if len(parts) > 1:
         rng = np.random.default_rng([seed, zlib.crc32(task.encode())])
         locate, confirm = rng.permutation(locate).tolist(), rng.permutation(confirm).tolist()

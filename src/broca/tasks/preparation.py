@@ -13,7 +13,7 @@ import copy
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -155,13 +155,8 @@ def _built(
         )
     except ValueError as error:
         raise TaskUnusable(f"task '{task.task_name}' has no items: {error}") from error
-    grouped: dict[int, list[Instance]] = {}
-    for instance in task.instances:
-        grouped.setdefault(instance.doc_id, []).append(instance)
-    return [
-        tuple(sorted(grouped[number], key=lambda instance: instance.idx))
-        for number in sorted(grouped)
-    ]
+    ordered = sorted(task.instances, key=lambda instance: (instance.doc_id, instance.idx))
+    return [tuple(group) for _, group in groupby(ordered, lambda instance: instance.doc_id)]
 
 
 def _splits(task: Any, locate_split: str | None) -> tuple[str | None, str | None]:

@@ -234,13 +234,16 @@ class RequestTokenizer:
         Raises:
             BadInput: The template leaves out every content.
         """
-        texts = [{"role": "user", "content": text} for text in ("one", "two")]
-        try:
-            for messages in (texts, list(map(_in_parts, texts))):
+        texts, refuses = [{"role": "user", "content": text} for text in ("one", "two")], False
+        for messages in (texts, list(map(_in_parts, texts))):
+            try:
                 one, two = (self._rendered([m], add_generation_prompt=True) for m in messages)
+            except _TEMPLATE_FAULTS:
+                refuses = True
+            else:
                 if one != two:
                     return messages is not texts
-        except _TEMPLATE_FAULTS:  # it refuses a message alone, for a reason that `chat` will give
+        if refuses:  # a message alone, for a reason that `chat` will give
             return False
         raise BadInput(
             "the chat template of the tokenizer leaves out what the user says, so that all prompts "

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from broca.measurement import Floats
 from broca.results.verification import Sample, TaskFailures
 from broca.tasks import Generation, Item, LogLikelihood, Output
 
@@ -62,7 +62,7 @@ def failures(
     items: Sequence[Item],
     before: ItemOutputs,
     after: ItemOutputs,
-    scores: NDArray[np.float64],
+    scores: Floats,
     *,
     chance: float = 0.0,
     can_fail: bool = True,

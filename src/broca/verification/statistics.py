@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.components import ComponentSet
+from broca.measurement import Floats, Ints
 from broca.results.base import Interval
 from broca.results.verification import Standing
 
-Values = NDArray[np.float64]
-Aggregate = Callable[[Values, NDArray[np.intp]], float]
+Values = Floats
+Aggregate = Callable[[Values, Ints], float]
 """Returns a task's score from responses and the positions of their items among the measured
 items."""
 
@@ -222,7 +223,7 @@ def items_needed(
 
 def layer_matched(
     components: ComponentSet, columns: Sequence[int], *, count: int = CONTROLS, seed: int = 0
-) -> NDArray[np.intp]:
+) -> Ints:
     """Draws random sets with as many members from each layer as the real set.
 
     Members of the real set are excluded. If its layers have too few other components for that many
@@ -276,7 +277,7 @@ def norm_matched(
     kinds: Sequence[str] = (),
     count: int = CONTROLS,
     seed: int = 0,
-) -> NDArray[np.intp]:
+) -> Ints:
     """Draws random sets whose members have nearly the same output norms as those of the real set.
 
     The replacement of a member is drawn among the ten heads of any layer that have the nearest
@@ -318,7 +319,7 @@ def _distinct(
     count: int,
     size: int,
     seed: Sequence[int],
-) -> NDArray[np.intp]:
+) -> Ints:
     """Draws until there are enough distinct sets, or no new one comes."""
     rng = np.random.default_rng(seed)
     sets: dict[tuple[int, ...], None] = {}
@@ -332,7 +333,7 @@ def _distinct(
     return np.array(list(sets), dtype=np.intp).reshape(len(sets), size)
 
 
-def standing(value: float, others: NDArray[np.float64]) -> Standing:
+def standing(value: float, others: Floats) -> Standing:
     """Returns the rank of a value among the values of random sets; larger is more.
 
     Ties count against the real set, so that `p` is never too small.

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broca.measurement import Execute, Plan
+from broca.measurement import Bools, Execute, Ints, Plan
 from broca.results.verification import Role, TaskDrop
 from broca.tasks import Benchmark, Item
 from broca.verification.statistics import Aggregate, Values
 
-Places = Mapping[str, NDArray[np.intp]]
+Places = Mapping[str, Ints]
 """Positions of items in the bank, by task."""
 
 _FEWEST = 5
@@ -80,9 +79,7 @@ class Trial:
         """
         return {name: _spread(self.places[name], items) for name in self.names}
 
-    def responses(
-        self, execute: Execute, masks: NDArray[np.bool_], places: Places
-    ) -> dict[str, Values]:
+    def responses(self, execute: Execute, masks: Bools, places: Places) -> dict[str, Values]:
         """Measures the responses of every task in `places`, `(masks, items)`; higher is better."""
         positions = np.concatenate(list(places.values())).astype(np.intp)
         measured = execute(Plan.crossed(masks, positions)).responses
@@ -105,7 +102,7 @@ class Trial:
             return None
         return lambda responses, drawn: sign * self._score(name, responses, drawn, len(values))
 
-    def _score(self, name: str, values: Values, drawn: NDArray[np.intp], count: int) -> float:
+    def _score(self, name: str, values: Values, drawn: Ints, count: int) -> float:
         """Returns a score from responses to some of `count` items, spaced over the report items."""
         benchmark = self.benchmarks[name]
         scores = values if benchmark.higher_is_better else -values
@@ -115,7 +112,7 @@ class Trial:
         )
 
 
-def _spread(positions: NDArray[np.intp], count: int | None) -> NDArray[np.intp]:
+def _spread(positions: Ints, count: int | None) -> Ints:
     positions = np.asarray(positions, dtype=np.intp)
     if count is None or count >= len(positions):
         return positions

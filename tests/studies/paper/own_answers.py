@@ -11,23 +11,15 @@ from contextlib import contextmanager
 
 import datasets
 import numpy as np
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from datasets import ClassLabel, Dataset, DatasetDict
 from harness_tasks import answers
-from paper_data import STRING, STRINGS, WORDS
+from paper_data import WORDS
 
 from broca.tasks import Catalog, RequestTokenizer
 
 ROWS = 32
 TASKS = ("boolq", "wmdp_bio", "wmdp_chem")
 _NAMES = {"wmdp-bio": "wmdp_bio", "wmdp-chem": "wmdp_chem"}
-_WMDP = Features({"answer": Value("int64"), "question": STRING, "choices": STRINGS})
-_BOOLQ = Features(
-    {
-        "question": STRING, "passage": STRING, "idx": Value("int32"),
-        "label": ClassLabel(names=["False", "True"]),
-    }
-)  # fmt: skip
-
 Labels = dict[str, list[int]]
 """The right choice of every document, task by task."""
 
@@ -38,17 +30,19 @@ def _question(task: str, row: int) -> str:
 
 
 def _rows(task: str, labels: list[int]) -> Dataset:
+    questions = [_question(task, row) for row in range(len(labels))]
     if task == "boolq":
         rows = [
-            {"question": f"is it {_question(task, n)}", "passage": "", "idx": n, "label": label}
-            for n, label in enumerate(labels)
+            {"question": f"is it {question}", "passage": "", "idx": row, "label": labels[row]}
+            for row, question in enumerate(questions)
         ]
-        return Dataset.from_list(rows, features=_BOOLQ)
-    rows = [
-        {"question": _question(task, n), "choices": list(WORDS[n % 6 : n % 6 + 4]), "answer": label}
-        for n, label in enumerate(labels)
-    ]
-    return Dataset.from_list(rows, features=_WMDP)
+        return Dataset.from_list(rows).cast_column("label", ClassLabel(names=["False", "True"]))
+    return Dataset.from_list(
+        [
+            {"question": question, "choices": WORDS[row % 6 : row % 6 + 4], "answer": labels[row]}
+            for row, question in enumerate(questions)
+        ]
+    )
 
 
 @contextmanager

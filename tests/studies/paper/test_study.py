@@ -29,15 +29,6 @@ def test_general_is_the_papers_where_it_is_measured(study):
         study.tasks = tuple(study.options.tasks)
 
 
-def test_no_row_is_measured_twice(study):
-    """Scoring the same heads on the same tasks a second time measures no rows."""
-    first = study.scores("addition", ["L0H1"])
-    measured = study.run.finish()
-    assert measured[0] > 0
-    assert study.scores("addition", ["L0H1"]) == first
-    assert study.run.finish() == measured
-
-
 def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch):
     """The list replaces a universal head by the next head, unless `keep_universal` keeps it."""
     monkeypatch.setitem(study.__dict__, "universal", ())

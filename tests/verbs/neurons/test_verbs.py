@@ -143,7 +143,7 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
         ("erase", {"task": "capitals", "methods": "x"}, "`method` 'x'"),
         ("erase", {"task": "capitals", "matching": "x"}, "`matching`"),
         ("fidelity", {"task": "sorting"}, "no paraphrases: use capitals"),
-        ("fidelity", {"task": "capitals", "contents": 1}, "at least 2"),
+        ("fidelity", {"task": "capitals", "contents": 1}, "two contents"),
         ("overlap", {"tasks": ""}, "`tasks`"),
         ("reliability", {"task": "capitals", "factors": "a"}, "`factors`"),
         ("reliability", {"task": "capitals", "factors": "1", **FEW, "count": 4}, "other than 1"),

@@ -1,4 +1,4 @@
-"""Figures, and the charts in them that nobody clicks: matplotlib's, and the matrix of colours."""
+"""Figures, and the charts in them that nobody clicks, which matplotlib draws."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ from broca.errors import BadInput, require_known
 from broca.results.base import Interval
 from broca.results.pages.drawing import (
     FONT,
+    LEVELS,
     LIGHT,
     SERIES,
-    Cell,
-    Cells,
-    Drawing,
-    Drawn,
-    Label,
-    Mark,
-    colour_legend,
     level,
+    mixed,
+    short,
     shortened,
+    step_colour,
     text_width,
 )
+from broca.results.pages.grid import ComponentGrid
 
 Format = Literal["pdf", "svg", "png"]
 Width = Literal["column", "page"]
@@ -42,7 +40,6 @@ INCHES: dict[Width, float] = {"column": 3.35, "page": 6.9}
 PIXELS: dict[Width, int] = {"column": 430, "page": 820}
 """Widths of layouts: text of 12 pixels becomes 6.7 or 7.3 points."""
 
-_DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 2)), (0, (5, 2, 1, 2)))
 _ROW = 24.0
 """Height of a row in pixels."""
 
@@ -70,11 +67,9 @@ class Plot(ABC):
     """A chart of matplotlib's own axes.
 
     Attributes:
-        text: The text alternative; by default the quantity of the axis.
         least: Minimum width of an axes in pixels; several of them stand side by side.
     """
 
-    text: str
     axis: str = ""
     least = 720.0
 
@@ -82,27 +77,34 @@ class Plot(ABC):
     def axes(self) -> Sequence[tuple[str, OneAxes]]:
         """Returns the charts of the plot with their titles."""
 
-    def svg(self, *, alone: bool = False) -> str:
-        """Writes the plot; on a page its colours follow the reader's colour scheme."""
+    def svg(self, text: str, *, alone: bool = False) -> str:
+        """Writes the plot with its text alternative.
+
+        Its colours follow the reader's colour scheme on a page, and are written out if `alone`.
+        """
         from matplotlib import rc_context
 
         with rc_context(style(1.0) | {"svg.fonttype": "none"}), io.StringIO() as file:
             figure = self.paint(self.least if len(self.axes()) == 1 else 860.0, 1.0)
             metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             figure.savefig(file, format="svg", metadata=metadata, transparent=True)
-            text = file.getvalue()
+            content = file.getvalue()
         width, height = (72 * inches for inches in figure.get_size_inches())
-        body = text[text.index("</defs>") + len("</defs>") :]  # without matplotlib's style sheet
+        body = content[
+            content.index("</defs>") + len("</defs>") :
+        ]  # without matplotlib's style sheet
         body = re.sub(r'<g id="[^"]*"', "<g", body)  # not unique on a page
         body = re.sub(r" ?font-family: [^;\"]*;?", "", body.replace("xlink:href", "href"))
         body = re.sub(r"\s*\n\s*", " ", body)
         if not alone:
             for role, colour in LIGHT.items():
                 body = body.replace(colour, f"var(--{role})")
+            for step in range(-LEVELS, LEVELS + 1):
+                body = body.replace(step_colour(step), mixed(step))
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
             f'width="{width:g}" height="{height:g}" role="img" '
-            f'aria-label="{escape(self.text or self.axis)}" '
+            f'aria-label="{escape(text)}" '
             f'font-family="{FONT}" stroke-linejoin="round">{body}'
         )
 
@@ -130,7 +132,7 @@ class Plot(ABC):
         return painted
 
 
-Chart = Plot | Drawn
+Chart = Plot | ComponentGrid
 
 
 @dataclass(frozen=True)
@@ -149,11 +151,11 @@ class Figure:
 
     def svg(self) -> str:
         """Returns the figure as an SVG element with its colours written out."""
-        return self.chart.svg(alone=True)
+        return self.chart.svg(self.caption, alone=True)
 
     def markup(self) -> Markup:
         """Returns the figure for a page, whose colours follow the reader's colour scheme."""
-        return Markup(self.chart.svg())
+        return Markup(self.chart.svg(self.caption))
 
     def save(self, path: str | Path, *, width: Width = "page") -> Path:
         """Writes the figure for a paper, with embedded fonts; the suffix is the format.
@@ -220,7 +222,7 @@ class Series:
         points: Place and value; the place is a number of a row, or a position on a line.
         marker: The symbol, as in matplotlib; `ring` is an empty circle, that of intact models.
         radius: The symbol's size.
-        dash: The dashes of a line through the points; None for no line.
+        joined: Whether a line joins the points.
     """
 
     name: str
@@ -228,7 +230,7 @@ class Series:
     points: tuple[tuple[float, Value], ...]
     marker: str = "o"
     radius: float = 4.8
-    dash: int | None = None
+    joined: bool = False
 
     @classmethod
     def line(
@@ -243,7 +245,7 @@ class Series:
         """Makes the line of a number among several: lines of the same colour differ in symbol."""
         return cls(
             name, role or SERIES[number % len(SERIES)], tuple(points), "osD^x"[number % 5], 4.2,
-            number % len(_DASHES) if joined else None,
+            joined,
         )  # fmt: skip
 
     def plot(self, axes: Any, scale: float, *, across: bool) -> None:
@@ -252,8 +254,8 @@ class Series:
         places = [place for place, _ in self.points]
         values = [v.value if isinstance(v, Interval) else v for _, v in self.points]
         known = [(place, v.low, v.high) for place, v in self.points if isinstance(v, Interval)]
-        if self.dash is not None:
-            axes.plot(places, values, color=colour, lw=1.8 * scale, ls=_DASHES[self.dash])
+        if self.joined:
+            axes.plot(places, values, color=colour, lw=1.8 * scale)
         if known:
             intervals = axes.hlines if across else axes.vlines
             intervals(*zip(*known, strict=True), colour, lw=1.8 * scale)
@@ -274,16 +276,12 @@ class IntervalChart(OneAxes):
         series: The series of points.
         axis: Quantity of the axis, with its unit.
         joined: Whether a line joins the points of a row.
-        text: The text alternative.
-        bold: Rows with bold names.
     """
 
     rows: tuple[str, ...]
     series: tuple[Series, ...]
     axis: str
     joined: bool = False
-    text: str = ""
-    bold: tuple[str, ...] = ()
 
     @property
     def height(self) -> float:
@@ -303,8 +301,6 @@ class IntervalChart(OneAxes):
                         row, min(values), max(values), LIGHT["muted"], lw=2 * scale, zorder=1.5
                     )
         self._name_rows(axes, self.rows, width)
-        for label, name in zip(axes.get_yticklabels(), self.rows, strict=True):
-            label.set_fontweight("bold" if name in self.bold else "normal")
         axes.axvline(0, color=LIGHT["muted"], lw=scale, zorder=0)
         axes.grid(axis="x")
         _explain(axes, self.series)
@@ -320,7 +316,6 @@ class LineChart(OneAxes):
         up: Quantity of the vertical axis.
         logarithmic: Whether the horizontal axis is logarithmic.
         mark: A position with a dotted vertical line.
-        text: The text alternative.
         height: Height of the whole chart in pixels.
     """
 
@@ -329,13 +324,7 @@ class LineChart(OneAxes):
     up: str
     logarithmic: bool = False
     mark: float | None = None
-    text: str = ""
     height: float = 330.0
-
-    @property
-    def axis(self) -> str:  # type: ignore[override]
-        """Both quantities."""
-        return f"{self.up} by {self.across}"
 
     def plot(self, axes: Any, width: float, scale: float) -> None:
         """Draws the legend above and both axes with round numbers."""
@@ -358,33 +347,11 @@ class LineChart(OneAxes):
 
 
 @dataclass(frozen=True)
-class Bars(OneAxes):
-    """Horizontal bars from zero, one for each named row, for counts; `axis` is what is counted."""
-
-    rows: tuple[str, ...]
-    values: tuple[float, ...]
-    axis: str
-    text: str = ""
-
-    @property
-    def height(self) -> float:
-        """Height with the axis."""
-        return 18 * len(self.rows) + 44
-
-    def plot(self, axes: Any, width: float, scale: float) -> None:
-        """Draws the bars, the first at the top."""
-        axes.barh(range(len(self.rows)), self.values, color=LIGHT["series1"])
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        self._name_rows(axes, self.rows, width)
-
-
-@dataclass(frozen=True)
 class Panels(Plot):
     """Charts of the same kind side by side, each with a title."""
 
     titles: tuple[str, ...]
     charts: tuple[OneAxes, ...]
-    text: str = ""
     least: float = 300.0
 
     def axes(self) -> Sequence[tuple[str, OneAxes]]:
@@ -404,18 +371,17 @@ def _explain(axes: Any, series: Sequence[Series]) -> None:
 
 
 @dataclass(frozen=True)
-class Matrix(Drawn):
+class Matrix(OneAxes):
     """Rows x columns of colours.
 
     Attributes:
         rows: Names of the rows.
         columns: Names of the columns.
-        values: Values by row and column, negative for a loss; None if unknown.
+        values: Values by row and column, negative for a loss; None if unknown, which is hatched.
         span: The size of a value with the full colour.
-        unit: Quantity of the values.
+        axis: Quantity of the values.
         texts: Texts in the cells; empty for none.
         framed: Row and column of framed cells.
-        text: The text alternative.
         meanings: Meanings of the lower and the upper end of the colours.
     """
 
@@ -423,51 +389,55 @@ class Matrix(Drawn):
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
     span: float
-    unit: str
+    axis: str
     texts: tuple[tuple[str, ...], ...] = ()
     framed: frozenset[tuple[int, int]] = frozenset()
-    text: str = ""
     meanings: tuple[str, str] = ("worse without it", "better without it")
+    least = 860.0
 
-    def draw(self, width: float = 860.0) -> Drawing:
-        """Lays the matrix out; column names are vertical if they do not fit side by side."""
-        longest = max((text_width(row, 12) for row in self.rows), default=0.0)
-        left = min(longest + 14, 0.34 * width)
-        pitch = min(76.0, max(3.0, (width - left - 8) / max(1, len(self.columns))))
-        widest = max(map(text_width, self.columns), default=0.0)
-        upright = widest > pitch - 4
-        top = min(widest, 150) + 12 if upright else 22.0
-        gap = 1.0 if pitch < 14 else 2.0
-        marks: list[Mark] = []
-        frames: list[Mark] = []
-        for column in range(0, len(self.columns), max(1, ceil(13 / pitch)) if upright else 1):
-            middle = left + pitch * (column + 0.5)
-            shown = shortened(self.columns[column], 150 if upright else pitch)
-            marks.append(
-                Label(middle + 4, top - 6, shown, turned=True)
-                if upright
-                else Label(middle, top - 7, shown, anchor="middle")
-            )
-        for number, row in enumerate(self.rows):
-            y = top + _ROW * number
-            name = shortened(row, left - 8, 12)
-            cells = tuple(
-                Cell(left + pitch * column, level(value, self.span),
-                     framed=(number, column) in self.framed)
-                for column, value in enumerate(self.values[number])
-            )  # fmt: skip
-            line = Cells(y, pitch - gap, _ROW - 2, cells)
-            marks += [Label(left - 8, y + 16, name, "ink", 12, "end"), line]
-            frames += line.overlay()
-            for cell, text in zip(cells, self.texts[number] if self.texts else (), strict=False):
+    @property
+    def height(self) -> float:
+        """Height with the names of columns and the scale of colours."""
+        return _ROW * len(self.rows) + 90 + min(150, max(map(text_width, self.columns), default=0))
+
+    def plot(self, axes: Any, width: float, scale: float) -> None:
+        """Draws the cells, the columns' names above and the scale of colours below."""
+        import numpy as np
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Rectangle
+
+        steps = np.array([[level(v, self.span) for v in row] for row in self.values], dtype=float)
+        colours = ListedColormap([step_colour(step) for step in range(-LEVELS, LEVELS + 1)])
+        axes.patch.set(hatch="//////", edgecolor=LIGHT["muted"])
+        mesh = axes.pcolormesh(
+            steps, cmap=colours, vmin=-LEVELS, vmax=LEVELS, edgecolors=LIGHT["paper"], lw=scale
+        )
+        for row, column in self.framed:
+            frame = Rectangle((column, row), 1, 1, fill=False, ec=LIGHT["ink"], lw=2 * scale)
+            axes.add_patch(frame)
+        pitch = 0.7 * width / max(1, len(self.columns))
+        for row, texts in enumerate(self.texts):
+            for column, text in enumerate(texts):
                 if text and text_width(text) < pitch:
-                    role = "paper" if abs(cell.step or 0) > 9 else "ink"
-                    middle = cell.x + (pitch - gap) / 2
-                    marks.append(Label(middle, y + 15, text, role, anchor="middle"))
-        unknown = any(value is None for line in self.values for value in line)
-        legend, end = colour_legend(
-            self.span, self.unit, left, top + _ROW * len(self.rows) + 10, width,
-            framed="needed beyond the others" if self.framed else "",
-            unknown="not measured" if unknown else "", meanings=self.meanings,
-        )  # fmt: skip
-        return Drawing(width, end, (*marks, *frames, *legend), self.text or self.unit)
+                    role = "paper" if abs(steps[row, column]) > 9 else "ink"
+                    axes.text(column + 0.5, row + 0.5, text, color=LIGHT[role], ha="center",
+                              va="center_baseline", fontsize=11 * scale)  # fmt: skip
+        every = max(1, ceil(13 / pitch))
+        names = [shortened(name, 150) for name in self.columns][::every]
+        upright = max(map(text_width, names), default=0) > pitch
+        axes.xaxis.tick_top()
+        axes.set_xticks(np.arange(0, len(self.columns), every) + 0.5, names, rotation=90 * upright)
+        axes.set_yticks(
+            np.arange(len(self.rows)) + 0.5, [shortened(row, 0.3 * width, 12) for row in self.rows]
+        )
+        axes.invert_yaxis()
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        scale_bar = axes.figure.colorbar(mesh, location="bottom", shrink=0.4, aspect=24)
+        low, high = self.meanings
+        labels = [f"{short(-self.span)}\n{low}", "0", f"{short(self.span)}\n{high}"]
+        scale_bar.set_ticks([-LEVELS, 0, LEVELS], labels=labels)
+        scale_bar.outline.set_visible(False)
+        framed = "; framed: needed beyond the others" if self.framed else ""
+        unknown = "; hatched: not measured" if np.isnan(steps).any() else ""
+        scale_bar.set_label(f"Colour: {self.axis}{framed}{unknown}")

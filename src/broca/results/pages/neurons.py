@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from broca.results.base import tables_of
 from broca.results.files import plain
-from broca.results.pages.charts import Bars, Figure, Matrix
+from broca.results.pages.charts import Figure, IntervalChart, Matrix, Series
 from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import Column, Table, component, fixed
 
@@ -28,13 +28,10 @@ _CAPTIONS = {
 
 def neuron_grid(neuron_set: NeuronSet) -> Figure:
     """Draws the selected neurons within their layers, with the scores as colours."""
-    model = neuron_set.model
     grid = ComponentGrid(
         {neuron.name: -neuron.score for neuron in neuron_set.selected},
         f"score of {neuron_set.method}, shown as a loss",
-        layers=model.layers,
-        text=f"{len(neuron_set.selected)} neurons by layer",
-        neurons=model.neurons // model.layers if model.neurons and model.layers else None,
+        model=neuron_set.model,
     )
     caption = "Each stroke is a selected neuron at its position within its layer."
     return Figure("components", caption, grid)
@@ -43,7 +40,8 @@ def neuron_grid(neuron_set: NeuronSet) -> Figure:
 def neurons_by_layer(neuron_set: NeuronSet) -> Figure:
     """Draws the number of selected neurons in every layer."""
     rows = tuple(f"layer {name}" for name in neuron_set.by_layer)
-    chart = Bars(rows, tuple(float(n) for n in neuron_set.by_layer.values()), "selected neurons")
+    counts = Series("", "series1", tuple(enumerate(neuron_set.by_layer.values())))
+    chart = IntervalChart(rows, (counts,), "selected neurons")
     return Figure("layers", "Number of selected neurons in every layer.", chart)
 
 
@@ -112,7 +110,6 @@ def overlap_figure(overlaps: Overlaps) -> Figure:
             tuple("" if share is None else f"{share:.2f}" for share in row) for row in shares
         ),
         meanings=("", "in common"),
-        text=f"Overlap of the neurons of {len(names)} tasks",
     )
     caption = "Diagonal: two halves of a data set; elsewhere: halves of two sets, mean over pairs."
     return Figure("overlap", caption, chart)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from broca.results.pages import tables
-from broca.results.pages.drawing import style_sheet
+from broca.results.pages.drawing import FONT, LIGHT, step_colour, style_sheet
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -59,8 +59,9 @@ def _environment(package: str) -> Environment:
     )
     environment.filters |= {
         "points": tables.points, "count": tables.shown, "interval": tables.interval,
-        "p": tables.p_value, "stated": _stated,
+        "p": tables.p_value, "stated": _stated, "number": lambda value: f"{round(value, 1):g}",
     }  # fmt: skip
+    environment.globals |= {"light": LIGHT, "font": FONT, "step_colour": step_colour}
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 

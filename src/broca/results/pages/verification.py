@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from broca.results.base import Interval
 from broca.results.pages.charts import Figure, IntervalChart, LineChart, Series
-from broca.results.pages.grid import grid_of_set
+from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import (
     Column,
     Table,
@@ -110,46 +110,31 @@ def verification_figures(verification: Verification) -> dict[str, Figure]:
 
 def task_table(verification: Verification) -> Table:
     """Returns the table of scores and, for a nonempty set, drops of every task."""
-    ablated = bool(verification.heads)
-    rows: list[tuple[Any, ...]] = []
-    for line in verification.drops:
-        after = verification.after[line.task] if ablated else None
-        lost: Interval | float | None = (line.interval or line.drop) if ablated else None
-        rows.append((
-            line.task, line.role.replace("_", " "), line.metric, line.items, line.chance or None,
-            verification.baseline[line.task], after, lost, line.below_chance or None, line.p,
-            line.p_holm,
-        ))  # fmt: skip
-    if ablated and verification.off_target_drop is not None:
-        worst = verification.worst
-        assert worst is not None
-        for name, lost in (
-            ("mean of the others", verification.off_target or verification.off_target_drop),
-            (f"largest of the others: {worst.task}", worst.interval or worst.drop),
-            (
-                f"specific to {verification.task}",
-                verification.specific or verification.specific_drop,
-            ),
-        ):
-            rows.append((name, *(None,) * 6, lost, None, None, None))
-    strong = {
-        n for n, row in enumerate(rows) if row[1] == "task" or row[0].startswith("specific to ")
-    }
-    return Table(
-        "tasks",
-        "Scores on report items" + (", and drops" if ablated else ""),
-        (
-            Column("task"), Column("role"), Column("metric"), Column("items"),
-            Column("chance", show=fixed(3), note="Score of guessing"),
-            Column("intact", show=fixed(3)), Column("ablated", show=fixed(3)),
-            Column("points lost", show=points),
-            Column("below chance", show=points,
-                   note="Points lost to an inverted preference, not to skill"),
-            Column("p", show=p_value), Column("p (Holm)", show=p_value),
-        ),
-        tuple(rows),
-        frozenset(strong),
+    table = Table.of(
+        "tasks", "Scores on report items" + (", and drops" if verification.heads else ""),
+        verification.drops,
+        Column("task"), Column("role", lambda line: line.role.replace("_", " ")),
+        Column("metric"), Column("items"),
+        Column("chance", lambda line: line.chance or None, fixed(3), "Score of guessing"),
+        Column("intact", "before", fixed(3)), Column("ablated", "after", fixed(3)),
+        Column("points lost", lambda line: line.interval or line.drop, points),
+        Column("below chance", lambda line: line.below_chance or None, points,
+               "Points lost to an inverted preference, not to skill"),
+        Column("p", show=p_value), Column("p (Holm)", "p_holm", p_value),
+        strong=lambda line: line.role == "task",
     )  # fmt: skip
+    if not verification.heads:
+        return table.pick("task|role|metric|items|chance|intact")
+    if (worst := verification.worst) is None:
+        return table
+    summary = (
+        ("mean of the others", verification.off_target or verification.off_target_drop),
+        (f"largest of the others: {worst.task}", worst.interval or worst.drop),
+        (f"specific to {verification.task}", verification.specific or verification.specific_drop),
+    )
+    rows = tuple((name, *(None,) * 6, lost, None, None, None) for name, lost in summary)
+    strong = table.strong | {len(table.rows) + 2}
+    return replace(table, rows=table.rows + rows, strong=strong)
 
 
 def failure_table(verification: Verification) -> Table:
@@ -187,10 +172,11 @@ def curve_table(curve: Curve) -> Table:
 
 def member_grid(verification: Verification) -> Figure:
     """Draws the verified set within the model, with the single drops of members as colours."""
-    grid = grid_of_set(
-        verification.model, verification.heads,
-        effects={line.head: -line.alone.value for line in verification.members},
-        unit=f"change of the score of {verification.task} when it is ablated alone",
+    grid = ComponentGrid(
+        dict.fromkeys(verification.heads)
+        | {line.head: -line.alone.value for line in verification.members},
+        f"change of the score of {verification.task} when it is ablated alone",
+        verification.model, selected=verification.heads, framed="in the set",
     )  # fmt: skip
     return Figure("components", "The verified set within the model.", grid)
 
@@ -206,7 +192,6 @@ def before_after(verification: Verification) -> Figure:
         series.append(Series("with the set ablated", "harm", after))
     chart = IntervalChart(
         tuple(line.task for line in drops), tuple(series), "score", joined=True,
-        bold=(verification.task,), text=f"Scores of {len(drops)} tasks on report items",
     )  # fmt: skip
     return Figure("scores", "Scores on report items, which the search did not use.", chart)
 

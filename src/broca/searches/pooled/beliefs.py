@@ -150,6 +150,7 @@ class Beliefs:
         self.losses, self.components, self.k = losses, components, k
         self.cost, self.weight, self.rng = cost, weight, rng
         self.deviations = Deviations()
+        self._summed: dict[tuple[str, ItemUse], RowSums] = {}
 
     def describe(self, features: Features) -> None:
         """Fits the model with these features to all rows so far.
@@ -158,6 +159,7 @@ class Beliefs:
             features: The new features of masks.
         """
         self.features = features
+        self._summed.clear()
         self.posterior = Posterior(features.kinds)
         self.fit()
 
@@ -180,12 +182,13 @@ class Beliefs:
 
     def _sums(self, target: str, *parts: ItemUse) -> list[RowSums]:
         """Returns the sums of a target's rows, for each part of the items that has rows."""
-        mains = len(self.features.columns)
-        rows = [self.losses[target, part] for part in parts if (target, part) in self.losses]
-        return [
-            RowSums.of(self.features.of(some.masks), some.losses, some.items, mains)
-            for some in rows
-        ]
+        found = [(target, part) for part in parts if (target, part) in self.losses]
+        for key in found:
+            rows, summed = self.losses[key], self._summed.get(key)
+            if summed is None or summed.rows != len(rows.losses):
+                described, mains = self.features.of(rows.masks), len(self.features.columns)
+                self._summed[key] = RowSums.of(described, rows.losses, rows.items, mains)
+        return [self._summed[key] for key in found]
 
     def alone(self, columns: Ints) -> Bools:
         """Returns the sets of one component each, `(columns, components)`."""

@@ -97,17 +97,13 @@ class Posterior:
     Attributes:
         task: Draws of the coefficients of the task's loss, `(draws, coefficients)`.
         others: Draws of those of the others' mean loss; 0 without other tasks.
+        noise: The noise of the task's rows.
     """
 
     def __init__(self, kinds: Ints) -> None:
         self._beyond, self._shared = _Chains(kinds), _Chains(kinds)
-        self._task_noise, self._others_noise = _Noise(), _Noise()
+        self.noise, self._others_noise = _Noise(), _Noise()
         self.task = self.others = np.zeros((0, len(kinds)))
-
-    @property
-    def noise(self) -> Floats:
-        """Standard deviation of a row of the task in each group, `(groups,)`."""
-        return self._task_noise.deviations
 
     def fit(self, task: list[RowSums], others: list[RowSums], rng: np.random.Generator) -> None:
         """Draws coefficients given the evidence, starting at the last draws.
@@ -125,7 +121,7 @@ class Posterior:
         kept_task, kept_others = [], []
         with threadpool_limits(limits=1, user_api="blas"):  # faster for small matrices
             for sweep in range(warming + _KEPT):
-                gram, moments = self._task_noise.weigh(task)
+                gram, moments = self.noise.weigh(task)
                 if others:
                     others_gram, others_moments = self._others_noise.weigh(others)
                     remainder = (moments + others_moments)[:, None] - gram @ beyond.last
@@ -133,7 +129,7 @@ class Posterior:
                 beyond.sweep(gram, moments[:, None] - gram @ shared.last, rng)
                 losses = beyond.last + shared.last
                 if sweep < warming:
-                    self._task_noise.estimate(task, losses)
+                    self.noise.estimate(task, losses)
                     self._others_noise.estimate(others, shared.last)
                 else:
                     kept_task.append(losses.T)
@@ -143,7 +139,11 @@ class Posterior:
 
 
 class _Noise:
-    """The noise of each group of rows."""
+    """The noise of each group of rows.
+
+    Attributes:
+        deviations: Standard deviation of a row of each group, `(groups,)`.
+    """
 
     def __init__(self) -> None:
         self.deviations = np.zeros(0)

@@ -33,7 +33,7 @@ from broca.recovery import make_recovery
 from broca.recovery.uncertainty import additivity
 from broca.results.localization import AnswerInfo
 from broca.searches.method import Method
-from broca.searches.pilot import MOST_MASKS, growing_size, pilot, random_masks
+from broca.searches.pilot import MOST_MASKS, growing_size, pilot, spread_masks
 from broca.searches.pooled.beliefs import Beliefs, Features
 from broca.searches.pooled.measurer import Losses, LossMeasurer, SetDrops
 from broca.searches.problem import Problem, Ranking, Search
@@ -235,12 +235,11 @@ class _Search:
         """Measures random masks, a new mask for every row of the task, and makes the short list."""
         measurer, problem = self._measurer, self._measurer.problem
         number = int(rows / (1 + _SHARED)) if problem.others else rows
-        factors = np.exp(measurer.rng.uniform(-_SPREAD, _SPREAD, number))
-        sizes = np.clip(np.round(self._size * factors), 1, problem.components).astype(int)
-        masks = random_masks(sizes, problem.components, measurer.rng)
+        components, rng = problem.components, measurer.rng
+        masks = spread_masks(self._size, number, components, rng, spread=_SPREAD)
         shared = round(_SHARED * number) if problem.others else 0
         yield from measurer.each_on_one(masks, shared, "items")
-        beliefs, components, screened = self._beliefs, problem.components, self._screened
+        beliefs, screened = self._beliefs, self._screened
         columns = np.arange(components)
         if components > _COLUMNS:
             centered = screened.masks - screened.masks.mean(axis=0)

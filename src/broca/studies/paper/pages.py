@@ -188,7 +188,7 @@ def _by_k(rows: _Rows) -> Chart:
             if points:
                 lines.append(Series.line(number, label, points, role))
         charts.append(LineChart(tuple(lines), "heads ablated", "points lost", height=220))
-    return Panels(tuple(tasks), tuple(charts), f"Points lost on {len(tasks)} tasks by k")
+    return Panels(tuple(tasks), tuple(charts))
 
 
 def _by_head(rows: _Rows) -> Chart:
@@ -211,35 +211,17 @@ def _by_head(rows: _Rows) -> Chart:
     )
 
 
-def _radar(rows: _Rows) -> Chart:
-    """Draws a panel for each list of heads: scores of every task, intact and without the list."""
-    lists = [name for name in _unique(rows, "heads_of") if name != "none"]
-    charts = []
-    for name in lists:
-        chosen = [row for row in rows if row["heads_of"] == name]
-        series = (
-            Series("intact", "intact", _values(chosen, "intact"), "ring"),
-            Series("ablated", "harm", _values(chosen, "ablated")),
-        )
-        tasks = tuple(_unique(chosen, "measured_on"))
-        charts.append(IntervalChart(tasks, series, "score", joined=True, bold=(name,)))
-    titles = tuple(f"without heads of {name}" for name in lists)
-    return Panels(titles, tuple(charts), f"Scores without the heads of {len(lists)} tasks")
-
-
-def _scores(rows: _Rows, *, label: str) -> Chart:
-    """Draws each task's score, intact and without each list of heads."""
+def _scores(rows: _Rows, *, by: str, label: str) -> Chart:
+    """Draws each task's score, intact and without each list of heads; a column names the list."""
     tasks, series = _unique(rows, "measured_on"), []
-    for number, heads in enumerate(_unique(rows, "heads")):
-        points = tuple(
-            (tasks.index(row["measured_on"]), row["ablated"])
-            for row in rows
-            if row["heads"] == heads
-        )
-        intact = heads == "none"
-        role = "intact" if intact else SERIES[(number - 1) % len(SERIES)]
-        shape = "ring" if intact else "osD^x"[number % 5]
-        series.append(Series("intact" if intact else label.format(heads), role, points, shape))
+    for number, heads in enumerate(_unique(rows, by)):
+        own = [row for row in rows if row[by] == heads]
+        points = tuple((tasks.index(row["measured_on"]), row["ablated"]) for row in own)
+        if heads == "none":
+            series.append(Series("intact", "intact", points, "ring"))
+        else:
+            role, shape = SERIES[(number - 1) % len(SERIES)], "osD^x"[number % 5]
+            series.append(Series(label.format(heads), role, points, shape))
     return IntervalChart(tuple(tasks), tuple(series), "score")
 
 
@@ -269,13 +251,16 @@ _DRAWINGS: dict[str, tuple[Callable[[_Rows], Chart], str]] = {
     "table6": _FIRST,
     "table7": _HEADS,
     "table8": _HEADS,
-    "figure1": (_radar, "scores, intact and without each list of heads"),
+    "figure1": (
+        partial(_scores, by="heads_of", label="without heads of {}"),
+        "scores, intact and without each list of heads",
+    ),
     "figure2": _FIRST,
     "figure3": (
-        partial(_scores, label="without {}"), "scores, intact and without each head",
+        partial(_scores, by="heads", label="without {}"), "scores, intact and without each head",
     ),
     "figure4": (
-        partial(_scores, label="without heads of {}"),
+        partial(_scores, by="heads", label="without heads of {}"),
         "scores, intact and without each task's heads",
     ),
     "gqa": (_pairs, "pairs of heads that share a key/value head"),
