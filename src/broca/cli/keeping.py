@@ -22,13 +22,10 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound="Result")
 
 
-@shown_as("Folder", "Whether a run in the out folder is resumed or replaced.", 11)
+@shown_as("Folder", "Whether a run in the out folder is replaced.", 11)
 @dataclass(frozen=True, kw_only=True)
 class FolderOptions(Options):
-    """Whether a run in the out folder is resumed or replaced."""
-
-    resume: bool = False
-    """Refuse an `out` without a run; by default the same command resumes the run there."""
+    """Whether a run in the out folder is replaced; the same command resumes it otherwise."""
 
     fresh: bool = False
     """Start again: remove everything that a run wrote in `out`, its journal too."""
@@ -136,7 +133,7 @@ def _workspace(
     if verb in folders.OWNERS:
         place = folders.RunFolder.claim(
             folder, verb=verb, options=options, command=["broca", *sys.argv[1:]],
-            journal=journal, fresh=folder_options.fresh, resume=folder_options.resume,
+            journal=journal, fresh=folder_options.fresh,
         )  # fmt: skip
     with folders.kept_workspace(
         place,

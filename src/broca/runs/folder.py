@@ -77,7 +77,6 @@ class RunFolder:
         command: Sequence[str],
         journal: str | None = None,
         fresh: bool = False,
-        resume: bool = False,
     ) -> RunFolder:
         """Claims a folder for a command, or resumes the run of the same command in it.
 
@@ -89,14 +88,11 @@ class RunFolder:
             journal: A shared journal; the folder's journal if None.
             fresh: Whether to start again: removes everything that a run writes here, its journal
                 too.
-            resume: Whether to refuse a folder that contains no run.
 
         Raises:
             OutFolderTaken: The folder holds another command's run.
-            BadInput: `resume` is set and the folder contains no run, or both switches are set.
+            BadInput: Something in the folder cannot be read or removed.
         """
-        if fresh and resume:
-            raise BadInput("`fresh` and `resume` exclude each other: give one of them")
         if fresh:
             _clear(folder)
         record = RunFolderRecord(
@@ -108,8 +104,6 @@ class RunFolder:
             machine=machine(),
         )
         previous = _read(folder)
-        if previous is None and resume:
-            raise BadInput(f"`resume`: '{folder}' holds no run to resume; leave `resume` out")
         if previous is None and (folder / "result.json").exists():
             raise OutFolderTaken(
                 f"'{folder}' holds a result.json of unknown origin: choose another `out`, or "
