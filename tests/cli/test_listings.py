@@ -19,9 +19,9 @@ def test_tasks_are_listed_with_what_they_need():
     assert {
         "addition",
         "gsm8k (lm-eval's, math: exact_match,flexible-extract)",
-        "mbpp (lm-eval's, code: pass_at_1, --allow-code)",
+        "mbpp (lm-eval's, code: pass_at_1, executes code)",
         "rhyme (for chat models)",
-        "general (for --others: hellaswag, boolq, arc_challenge, mmlu)",
+        "general (group of the paper: hellaswag, boolq, arc_challenge, mmlu)",
     } <= set(lines)
     data = json.loads(printed("tasks", "--json"))
     assert (data["kind"], data["shipped"][0]) == ("task list", "addition")
@@ -33,11 +33,8 @@ def test_tasks_of_a_folder_are_listed(tmp_path):
     (tmp_path / "one.yaml").write_text("task: one\ndataset_path: json\ntag: marked\n")
     (tmp_path / "all.yaml").write_text("group: all\ntask: [one]\n")
     lines = printed("tasks", "--include-path", tmp_path).splitlines()
-    assert {
-        "one (of the folder)",
-        "all (group of the folder)",
-        "marked (group of the folder)",
-    } <= set(lines)
+    listed = {"one (of the folder)", "all (group of the folder)", "marked (group of the folder)"}
+    assert listed <= set(lines)
 
 
 def test_a_task_is_shown_as_it_is_asked():

@@ -130,10 +130,11 @@ def test_every_part_of_a_stress_test_has_its_line(shown):
         for name in ("same template", "noise", "zero", "the last token")
     ]
     assert rows[2][-2:] == ["0.40", "1 of 3"]
+    assert lines[0] == "transfers: it does"
     assert lines[-4:] == [
         "probe 0.90 (shuffled 0.50, surface 0.50, chance 0.50)",
         "positive control +0.50 [+0.40, +0.60] nats",
-        "transfers: it does",
+        "48 pairs, seed 0",
         "report: page.html",
     ]
 
@@ -172,8 +173,10 @@ def test_every_line_of_an_experiment_is_a_line_of_its_table(shown, verb, fields)
 
 
 def test_an_experiment_without_lines_prints_no_table(shown):
-    """Only its file is named."""
-    assert shown(make_experiment("erase", result=()), "out.json") == ["written: out.json"]
+    """Only the command and its file are named."""
+    assert shown(make_experiment("erase", result=()), "out.json") == [
+        "broca neurons erase of toy", "written: out.json",
+    ]  # fmt: skip
 
 
 def test_other_writers_to_stdout_are_sent_to_stderr():
@@ -183,10 +186,3 @@ def test_other_writers_to_stdout_are_sent_to_stderr():
     )
     assert ended.stdout.decode() == '{\n  "selected": [\n    "L0H1"\n  ],\n  "task": "üben"\n}\n'
     assert ended.stderr == b"a task file\na native library\na worker died\n"
-
-
-def test_a_closed_stdout_is_left_alone():
-    """A stdout that the shell has closed (`broca ... >&-`) raises no error."""
-    program = "from broca.cli.output import keep_stdout_for_results as keep; keep()"
-    command = f'exec "{sys.executable}" -c "{program}" >&-'
-    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0

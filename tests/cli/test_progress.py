@@ -102,11 +102,13 @@ MEASURING = (
 
 
 def test_the_first_line_stands_before_torch_is_imported(tmp_path):
-    """Every command that measures shows progress before it imports torch or lm-eval."""
+    """Every command that measures shows progress before it imports a heavy library."""
     code = """
 import sys
 from broca.cli import main
 from broca.cli.progress import ProgressDisplay
+
+HEAVY = {"torch", "transformers", "lm_eval", "datasets", "sklearn", "matplotlib"}
 
 class Shown(Exception):
     pass
@@ -120,7 +122,7 @@ for line in sys.argv[1:]:
     try:
         main()
     except Shown:
-        print(line, sorted({"torch", "transformers", "lm_eval", "datasets"} & set(sys.modules)))
+        print(line, sorted(HEAVY & set(sys.modules)))
 """
     done = subprocess.run(
         [sys.executable, "-c", code, *MEASURING],

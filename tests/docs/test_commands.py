@@ -1,16 +1,12 @@
 """The commands of the documentation: every one is known to the parser; `make docs` runs them."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
+from docs.scripts import script
 
 ROOT = Path(__file__).parents[2]
-_spec = importlib.util.spec_from_file_location("docs_commands", ROOT / "docs" / "commands.py")
-commands = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = commands
-_spec.loader.exec_module(commands)
+commands = script("commands")
 SHOWN = commands.commands(commands.pages())
 
 

@@ -1,24 +1,20 @@
 """The generated pages, the navigation and the links of the documentation site."""
 
 import ast
-import importlib.util
 import inspect
 import json
 import pkgutil
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
+from docs.scripts import script
 
 import broca
 
 ROOT = Path(__file__).parents[2]
-_spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
-hooks = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = hooks
-_spec.loader.exec_module(hooks)
+hooks = script("hooks")
 
 
 def test_every_command_has_its_help():
@@ -126,22 +122,18 @@ def test_the_tutorial_is_stored_as_it_ran():
 @pytest.mark.parametrize("name", hooks.NOTEBOOKS)
 def test_calls_in_notebooks_fit_the_functions(name):
     """Every call of a broca function in a notebook has only keywords that the function takes."""
-    calls = []
-    for cell in cells(name):
-        source = "".join(cell["source"])
-        if source.startswith("%"):
-            continue
-        calls += [
-            node
-            for node in ast.walk(ast.parse(source))
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-            and node.func.value.id == "broca"
-        ]
+    sources = ["".join(cell["source"]) for cell in cells(name)]
+    nodes = [
+        node
+        for source in sources
+        if not source.startswith("%")
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+    ]
+    calls = [node for node in nodes if ast.unparse(node.func).startswith("broca.")]
     assert len(calls) > 3
     for call in calls:
-        names = inspect.signature(getattr(broca, call.func.attr)).parameters
+        names = inspect.signature(eval(ast.unparse(call.func))).parameters
         assert {word.arg for word in call.keywords if word.arg} <= set(names), ast.unparse(call)
 
 

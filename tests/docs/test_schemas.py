@@ -1,10 +1,9 @@
 """The JSON schemas in the documentation are current, and files conform to them."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
+from docs.scripts import DOCS, script
 from jsonschema import Draft202012Validator
 from results.samples import (
     make_atlas,
@@ -24,10 +23,7 @@ from simulated import toy_verification
 from broca.results.files import encode
 from broca.results.neurons import EXPERIMENTS, NeuronExperiment
 
-DOCS = Path(__file__).parents[2] / "docs"
-_spec = importlib.util.spec_from_file_location("schemas", DOCS / "schemas.py")
-schemas = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(schemas)
+schemas = script("schemas")
 
 
 def test_schemas_and_tables_are_current():

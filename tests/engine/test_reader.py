@@ -13,7 +13,6 @@ from broca.engine.batches import Work, require_finite
 from broca.engine.reader import target_log_probabilities
 from broca.errors import BadLogits
 from broca.models import GatedModel
-from broca.models.resumption import Resumption
 from broca.tasks import LogLikelihood, Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -107,42 +106,18 @@ def test_memory_shortage_loses_nothing(tiny, gates, monkeypatch, kind, options):
     assert engine.token_budget < 1000
 
 
-def test_planner_reuses_layers_in_a_sweep(monkeypatch):
-    """A sweep of single heads resumes at each row's layer; random masks resume nowhere."""
-    model = GatedModel.wrap(tiny_llama(layers=4), tiny_tokenizer(), name="four")
-    starts = []
-    resumed_at = Resumption.at
-    monkeypatch.setattr(
-        Resumption,
-        "at",
-        lambda self, layer, *states: starts.append(layer) or resumed_at(self, layer, *states),
-    )
-    requests = [
-        Request("loglikelihood", (9 * n + 3, n + 5, 7, 80), choice)
-        for n in range(4)
-        for choice in ((5,), (6,))
-    ]
-    sweep = (~np.vstack([designs.intact(16), designs.singles(16)])).astype(np.float32)
-    answers, _ = run(model, requests, sweep)
-    assert set(starts) == {0, 1, 2, 3}
-    same(answers, run(model, requests, sweep, reuse_layers="off")[0])
-    starts.clear()
-    random = (~designs.bernoulli(10, 16, sparsity=0.5, seed=0)).astype(np.float32)
-    run(model, requests, random)
-    assert not starts
-
-
-def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
-    """A row of a sweep starts at its layer's output projection and repeats no attention."""
+def test_a_row_of_a_sweep_starts_where_it_differs(monkeypatch):
+    """It starts at its layer's output projection, and repeats no attention; random masks do not."""
     model = GatedModel.wrap(
         tiny_llama(layers=3), tiny_tokenizer(), name="three", components="heads+mlp+layers"
     )
     attention = model.model.model.layers[1].self_attn
-    requests = [Request("loglikelihood", (9 * n + 3, n + 5, 7, 80), (5,)) for n in range(4)]
+    contexts = [(9 * n + 3, n + 5, 7, 80) for n in range(4)]
+    requests = [Request("loglikelihood", context, (c,)) for context in contexts for c in (5, 6)]
     count = len(model.components)
     sweep = (~np.vstack([designs.intact(count), designs.singles(count)])).astype(np.float32)
+    random = (~designs.bernoulli(10, count, sparsity=0.5, seed=0)).astype(np.float32)
     expected, _ = run(model, requests, sweep, reuse_layers="off")
-    assert model.resumption.skippable == (0, 1, 2)
     rows, forward = [], type(attention).forward
 
     def counted(self, hidden_states, *args, **kwargs):
@@ -151,10 +126,12 @@ def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
         return forward(self, hidden_states, *args, **kwargs)
 
     monkeypatch.setattr(type(attention), "forward", counted)
-    answers, _ = run(model, requests, sweep, reuse_layers="on")
-    same(answers, expected)
+    same(run(model, requests, sweep)[0], expected)
     below = sum(component.layer == 0 for component in model.components)
-    assert sum(rows) == len(requests) * (1 + below)  # intact rows and rows of layer 0
+    assert sum(rows) == len(contexts) * (1 + below)  # intact rows and rows of layer 0
+    rows.clear()
+    run(model, requests, random)
+    assert sum(rows) == len(contexts) * len(random)
 
 
 def work():

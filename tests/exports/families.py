@@ -75,7 +75,7 @@ FAMILIES = (
     _family("Conv1D with biases", "GPT-2"),
     _family("mixture of experts", "Qwen3-MoE"),
     _family("latent attention", "DeepSeek-V3"),
-    _family("parallel MLP", "GPT-NeoX / Pythia"),
+    _family("parallel MLP", "GPT-NeoX"),
     _family("tied weights", "Llama", tie_word_embeddings=True),
     Family(
         "vision-language", _vision_language,

@@ -169,16 +169,6 @@ def test_what_cannot_be_ablated_is_refused(model):
         model.ablated("L0H1", scale=float("nan")).__enter__()
 
 
-def test_an_ablated_model_is_not_taken_for_intact(model):
-    """A model under ablation is refused as intact, and cannot be copied."""
-    model.require_intact()
-    with model.ablated("L0H1"), model.ablated("L0H1"):
-        for refused in (model.require_intact, model.copy):
-            with pytest.raises(BadInput, match=r"ablated already \(L0H1\+L0H1\)"):
-                refused()
-    model.require_intact()
-
-
 def test_generate_returns_the_continuation_alone(plain, model):
     """`generate` is greedy whatever the model's settings, and returns the continuation alone."""
     tokens = tiny_tokenizer().encode("ab")

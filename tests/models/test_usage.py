@@ -136,12 +136,13 @@ def test_a_model_in_memory_says_so(plain, reference):
 
 
 def test_wrappers_of_a_model_share_its_state(plain):
-    """What a wrapper of a model ablates, another wrapper of it knows."""
+    """What a wrapper of a model ablates, another wrapper knows: it is not intact, nor copied."""
     ablating, asking = (broca.load(plain, tiny_tokenizer()) for _ in range(2))
     before = state(plain)
-    with ablating.ablated("L0H1"):
-        with pytest.raises(BadInput, match=r"ablated already \(L0H1\)"):
-            asking.require_intact()
+    with ablating.ablated("L0H1"), ablating.ablated("L0H1"):
+        for refused in (asking.require_intact, asking.copy):
+            with pytest.raises(BadInput, match=r"ablated already \(L0H1\+L0H1\)"):
+                refused()
         with asking.in_use(), ablating.in_use():
             assert not plain.training
     asking.require_intact()

@@ -107,9 +107,9 @@ def test_pairs_have_four_different_answers(letters):
 
 
 def family(operations, answer=lambda number: f"{number} x", count=20):
-    """Returns a family of numbers whose operations have the given words."""
+    """Returns a family of numbers whose operations have the given words, and one more answer."""
     items = tuple(
-        FamilyItem(f"{number}", {name: answer(number) for name in operations})
+        FamilyItem(f"{number}", {name: answer(number) for name in (*operations, "more")})
         for number in range(10, 10 + count)
     )
     return Family("mine", ("{operation} {operand} =",), operations, "code", items)

@@ -17,7 +17,6 @@ from broca.options.neurons import EnhanceOptions as EnhanceOptions
 from broca.options.neurons import EraseOptions as EraseOptions
 from broca.options.neurons import FidelityOptions as FidelityOptions
 from broca.options.neurons import LocateOptions as LocateOptions
-from broca.options.neurons import MethodOptions as MethodOptions
 from broca.options.neurons import OverlapOptions as OverlapOptions
 from broca.options.neurons import ReliabilityOptions as ReliabilityOptions
 from broca.options.neurons import RuleOptions as RuleOptions
