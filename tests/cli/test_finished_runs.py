@@ -51,7 +51,7 @@ def test_a_run_is_refitted(finished, tmp_path):
     leading = {result.ranking[0].name, f"{result.ranking[0].effect:+.4f}"}
     assert any(leading <= set(line.split()) for line in text.splitlines())
     if result.selected:
-        assert f"selected for sorting: {', '.join(result.selected)}" in text
+        assert f"sorting: {', '.join(result.selected)}" in text
     else:
         assert f"No heads selected: {result.reason}." in text
     assert f"written: {tmp_path / 'refit.json'}" in text
