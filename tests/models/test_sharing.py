@@ -10,23 +10,22 @@ from transformers import AutoModelForCausalLM
 from broca.engine import Engine, EngineOptions
 from broca.errors import UnsupportedModel
 from broca.models import GatedModel, sharing_checks
-from broca.models.sharing import AT_LOAD, WAYS
+from broca.models.sharing import WAYS
 from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
-SIZES = {
-    "vocab_size": 258, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "initializer_range": 0.3,
-    "max_position_embeddings": 256, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1,
-}  # fmt: skip
 LONG = {
     "rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 4,
     "long_factor": [3.0, 9.0, 20.0, 40.0], "factor": 8.0, "original_max_position_embeddings": 40,
 }  # fmt: skip
 
 
-WITHOUT_HEAD_DIM = {key: value for key, value in SIZES.items() if key != "head_dim"}
 TOKENS = {"vocab_size": 258, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+WITHOUT_HEAD_DIM = TOKENS | {
+    "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "initializer_range": 0.3, "max_position_embeddings": 256,
+}  # fmt: skip
+SIZES = WITHOUT_HEAD_DIM | {"head_dim": 8}
 
 MODELS = {
     "mistral": ("MistralConfig", SIZES | {"sliding_window": 16}, set()),
@@ -134,9 +133,10 @@ def test_answers_equal_those_of_the_plain_model(gated, length, budget):
 
 def test_windows_are_shared_rightly_and_scaled_positions_are_not(gated):
     """Windows and biases leave everything shared; states and scaled positions do not."""
-    sharing = gated.sharing(AT_LOAD)
-    missing = {way for way in WAYS if not getattr(sharing, way)}
+    _, checks = sharing_checks(gated)
+    missing = {way for way, check in zip(WAYS, checks, strict=True) if not check.passed}
     assert missing - {"decoding"} == MODELS[gated.name][2]
+    assert all(check.detail for check in checks)
 
 
 def test_a_complete_proof_holds_for_shorter_rows_and_copies():
@@ -151,11 +151,10 @@ def test_a_complete_proof_holds_for_shorter_rows_and_copies():
 
 def test_rows_at_the_end_of_the_positions_are_tested_at_their_length():
     """A model with fewer positions than the next power of two is tested on what it can run."""
-    gated = GatedModel.wrap(model_of("gpt-neo"), tiny_tokenizer(), name="gpt-neo")
-    gated.model.config.max_position_embeddings = 100
-    gated.model.transformer.wpe.weight.data = gated.model.transformer.wpe.weight.data[:100]
-    assert gated.sharing(90).padding
-    assert set(gated._proofs) == {90, 128}
+    model = model_of("gpt-neo")
+    model.config.max_position_embeddings = 100
+    model.transformer.wpe.weight.data = model.transformer.wpe.weight.data[:100]
+    assert GatedModel.wrap(model, tiny_tokenizer(), name="gpt-neo").sharing(90).padding
 
 
 def test_a_model_that_answers_at_random_is_refused():
@@ -178,15 +177,3 @@ def test_a_model_that_sees_padding_shares_nothing():
     )
     gated = GatedModel.wrap(model, tiny_tokenizer(), name="sees padding")
     assert not any(getattr(gated.sharing(16), way) for way in ("padding", "prefixes", "layers"))
-
-
-def test_scan_says_what_is_shared_and_why_not():
-    """Each way of sharing is a line, with what was measured."""
-    length, checks = sharing_checks(
-        GatedModel.wrap(model_of("jamba"), tiny_tokenizer(), name="jamba")
-    )
-    assert length == AT_LOAD
-    shared = {check.name: check.passed for check in checks}
-    assert shared[WAYS["padding"]]
-    assert not shared[WAYS["prefixes"]]
-    assert all(check.detail for check in checks)
