@@ -102,7 +102,12 @@ def test_a_matrix_has_a_cell_for_every_value():
                    texts=(("1", ""), ("-.5", "0")), framed=frozenset({(1, 0)}))  # fmt: skip
     axes, scale = chart.paint(400.0, 1.0).axes
     (mesh,) = axes.collections
-    assert mesh.get_array().tolist() == [[LEVELS, None], [-LEVELS // 2, 0]]
+    cells = {
+        tuple(map(int, square[0])): step
+        for path, step in zip(mesh.get_paths(), mesh.get_array(), strict=True)
+        for square in path.to_polygons()
+    }
+    assert cells == {(0, 0): LEVELS, (0, 1): -LEVELS // 2, (1, 1): 0}
     (frame,) = axes.patches
     assert frame.get_xy() == (0, 1)
     assert [(text.get_text(), text.get_position()) for text in axes.texts] == [
