@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from broca.comparisons.collection import Collection, drop_share
+from broca.comparisons.collection import Collection
 from broca.comparisons.measurements import estimate_effects
 from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
@@ -70,16 +70,6 @@ def collection():
     return collect([tiny(0), tiny(1)], choices(60))
 
 
-def test_every_model_answers_the_first_ones_rows(collection):
-    """The default response is the probability of the right choice."""
-    assert list(collection.models) == ["tiny0", "tiny1"]
-    assert collection.design.masks.shape == (ROWS, len(collection.components))
-    assert collection.design.response == "probability"
-    changes = [measured.changes["parity"] for measured in collection.models.values()]
-    assert [vector.shape for vector in changes] == [(ROWS,)] * 2
-    assert not np.allclose(*changes)
-
-
 def test_progress_is_that_of_all_models():
     """A single bar counts the rows of both models and never goes back."""
     reports = []
@@ -96,7 +86,9 @@ def test_effects_and_differences_are_those_of_one_regression(collection):
     """The comparison contains the estimates with their intervals."""
     comparison = collection.compared(Ablation("zero", 0.25), level=0.1)
     design = collection.design
+    assert (design.masks.shape, design.response) == ((ROWS, 8), "probability")
     first, second = (measured.changes["parity"] for measured in collection.models.values())
+    assert not np.allclose(first, second)
     expected = estimate_effects(design.masks, first, design.items["parity"])
     assert comparison.effects[0].effects == pytest.approx(expected.values)
     assert comparison.effects[0].low == pytest.approx(expected.intervals(0.1)[0])
@@ -191,29 +183,12 @@ def test_a_model_without_a_selection_is_judged_by_its_loss():
 
 
 def test_a_selection_is_not_tried_where_it_was_found():
-    """A selection is tried only on its task in other models."""
-    rows = (INTACT, answers(0.5), answers(0.5))
+    """A selection is tried only on its task in other models; p-values of lines are Holm's."""
+    rows = (INTACT, answers(0.97), answers(0.97))
     models = {name: measured(adding=rows, other=rows) for name in ("a", "b")}
     lines = among(models, TWO).carries(0.05)
     assert {(line.selection, line.model, line.task) for line in lines} == {
         ("b's", "a", "adding"), ("a's", "b", "adding"),
     }  # fmt: skip
-
-
-def test_p_values_are_corrected_over_all_lines():
-    """The correction is Holm's: two equal p-values double."""
-    rows = (INTACT, answers(0.97), answers(0.97))
-    models = {name: measured(adding=rows) for name in ("a", "b")}
-    lines = among(models, TWO).carries(0.05)
-    alone = among({"b": measured(adding=rows)}, TWO).carries(0.05)
-    assert lines[0].p == pytest.approx(2 * alone[0].p)
-
-
-def test_a_share_resamples_the_same_items():
-    """Equal drops give a share of exactly one; a drop of zero gives no share."""
-    after = answers(0.4)
-    share = drop_share(INTACT, after, after)
-    assert (share.value, share.low, share.high) == (1.0, 1.0, 1.0)
-    assert drop_share(INTACT, after, INTACT) is None
-    lower = drop_share(INTACT, after, after, aggregate=lambda values, _: 2 * values.mean())
-    assert lower.value == 1.0
+    (alone,) = among({"b": measured(adding=rows)}, TWO).carries(0.05)
+    assert [line.p for line in lines] == pytest.approx([2 * alone.p] * 2)

@@ -128,15 +128,6 @@ def test_generations_equal_hf(pair, emitted, name):
     assert changed == (name in CASES)
 
 
-def test_stop_strings_are_searched_where_lm_eval_searches_them(pair, emitted):
-    """Every two and three characters of a text as stop strings cut it as they cut that of `hf`."""
-    hf, broca = pair(tokenizer_with())
-    text = generated(hf)[0]
-    for start in range(0, len(text) - 3, 4):
-        until = [text[start + 1 : start + 4], text[start : start + 2]]
-        assert generated(broca, PROMPTS[:1], until=until) == generated(hf, PROMPTS[:1], until=until)
-
-
 NOT_APPLIED = (
     {"num_beams": 2}, {"guidance_scale": 1.5}, {"stop_strings": ["a"]},
     {"num_return_sequences": 2}, {"encoder_repetition_penalty": 1.2}, {"max_time": 0.5},

@@ -101,7 +101,6 @@ def test_an_atlas_is_drawn_every_few_steps(tasks, tmp_path):
     callback = TrainerCallback(tasks[0], others=tasks[1:], every=4, limit=10, atlas_rows=400)
     train(tiny_llama(), tmp_path, callback)
     assert [values["step"] for values in callback.history] == [4]
-    assert set(callback.atlases) <= {4}
 
 
 def test_a_repeated_training_measures_nothing_again(tasks, tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.tasks import Generation, Item, LogLikelihood, Request
-from broca.verification.failures import answer_text, failures, repeats
+from broca.verification.failures import failures, repeats
 
 
 def texts(*outputs):
@@ -149,10 +149,3 @@ def test_gains_on_degenerate_outputs_pay_for_losses():
     assert (result.excess, result.explained, result.damage) == (1.0, 0.0, 0.0)
     assert failures("t", examined, before, after, 1 - scores).damage == 0.5
     assert failures("t", examined, before, after, 1 - scores, can_fail=False).damage == 0
-
-
-def test_single_likelihoods_have_no_failure_modes():
-    """A task of single likelihoods has no failure modes."""
-    before, after = choices((-1.0,), (-1.0,)), choices((-9.0,), (-9.0,))
-    assert failures("t", items(count=2), before, after, np.zeros((2, 2))).excess == 0
-    assert answer_text(before[0]) == "not greedy"

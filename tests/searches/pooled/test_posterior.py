@@ -61,20 +61,6 @@ def test_strong_effects_are_what_a_ridge_says():
     assert posterior.noise.deviations[0] == pytest.approx(0.2, rel=0.05)
 
 
-def test_weak_effects_are_believed_where_many_are_real():
-    """A weak effect is estimated as larger among other weak effects than among zeros."""
-
-    def first(others):
-        rng = np.random.default_rng(2)
-        described = (rng.random((1500, 40)) < 0.2).astype(float)
-        effects = np.full(40, others)
-        effects[0] = 0.05
-        losses = described @ effects + rng.normal(0, 0.4, 1500)
-        return fitted(described, losses)[0].task.mean(axis=0)[0]
-
-    assert first(0.05) > 2 * first(0.0)
-
-
 def test_noise_is_estimated_for_each_group():
     """Noise is estimated separately for a noisy and a quiet group of rows."""
     rng = np.random.default_rng(4)
@@ -128,12 +114,3 @@ def test_what_rows_do_not_tell_apart_is_a_loss_of_all():
         posterior = paired(effects, effects, seed=seed)
         worth.append((posterior.task - posterior.others).mean(axis=0)[:4])
     assert abs(np.mean(worth)) < 0.015
-
-
-def test_losses_of_the_task_alone_and_of_the_others_alone_are_told():
-    """With many rows, losses of the task and of the others are separated."""
-    task = [0.3, 0.0, 0.2] + [0.0] * 9
-    others = [0.0, 0.3, 0.2] + [0.0] * 9
-    posterior = paired(task, others, rows=3000, share=0.5)
-    np.testing.assert_allclose(posterior.task.mean(axis=0), task, atol=0.05)
-    np.testing.assert_allclose(posterior.others.mean(axis=0), others, atol=0.05)
