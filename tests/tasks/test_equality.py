@@ -56,10 +56,7 @@ def assert_equal(model, folder, name, results, *, options=None, metric=None):
             for output, (pair,) in zip(outputs, sample["resps"], strict=True):
                 assert output.value == pytest.approx(pair[0], abs=1e-4)
                 assert output.greedy == pair[1]
-    scores = [
-        benchmark.score(item, outputs)
-        for item, outputs in zip(benchmark.items, outputs_by_item, strict=True)
-    ]
+    scores = list(map(benchmark.score, benchmark.items, outputs_by_item))
     score = benchmark.aggregate(scores, benchmark.items)
     assert score == pytest.approx(results["results"][name][full], rel=1e-4)
     return benchmark
@@ -99,17 +96,18 @@ def test_group_that_weights_its_tasks_alike(tiny, folder):
         benchmark.aggregate(values)
 
 
-def test_solved_examples_and_limit(tiny, folder):
-    """Few-shot examples, cut prompts and a share as the limit are those of lm-eval."""
-    settings = {"num_fewshot": 12, "limit": 0.5}
+def test_solved_examples_limit_and_system_prompt(tiny, folder):
+    """Examples, cut prompts, a share as the limit and a system prompt are those of lm-eval."""
+    settings, names = {"num_fewshot": 12, "limit": 0.5}, ["generation", "pair"]
     results = harness_results(
-        tiny.model, tiny.tokenizer, ["generation", "pair"], folder=folder, **settings
+        tiny.model, tiny.tokenizer, names, folder=folder, system_instruction="brief", **settings
     )
-    generation = assert_equal(tiny, folder, "generation", results, options=TaskOptions(**settings))
-    assert generation.cut_items > 0
-    assert len(generation.items) == 12
-    pair = assert_equal(tiny, folder, "pair", results, options=TaskOptions(**settings))
-    assert len(pair.items) == 12 + 5
+    options = TaskOptions(system_prompt="brief", **settings)
+    for name, count in zip(names, (12, 12 + 5), strict=True):
+        benchmark = assert_equal(tiny, folder, name, results, options=options)
+        assert len(benchmark.items) == count
+        assert benchmark.items[0].prompt.startswith("brief")
+        assert benchmark.cut_items > 0 or name == "pair"
 
 
 @pytest.mark.parametrize(
@@ -132,13 +130,3 @@ def test_chat_template_and_system_prompt(reference, folder, template, multiturn)
         benchmark = assert_equal(model, folder, name, results, options=options)
         assert ("be brief" in benchmark.items[0].prompt) == (template == CHAT)
         assert benchmark.items[0].prompt.endswith("<assistant>")
-
-
-def test_system_prompt_without_a_template(tiny, folder):
-    """Without a chat template the system prompt precedes the prompt."""
-    results = harness_results(
-        tiny.model, tiny.tokenizer, ["choice"], folder=folder, limit=4, system_instruction="brief"
-    )
-    options = TaskOptions(system_prompt="brief", limit=4)
-    benchmark = assert_equal(tiny, folder, "choice", results, options=options)
-    assert benchmark.items[0].prompt.startswith("brief")

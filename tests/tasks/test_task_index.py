@@ -61,12 +61,8 @@ def test_names_are_those_of_lm_eval(tmp_path):
     assert {"quoted", "around", "flow", "anchored", "a: b", "inherited", "also"} <= expected.keys()
     assert expected.keys() == entries.keys()
     for name, entry in expected.items():
-        found = entries[name]
-        assert (found.kind, found.yaml_path, found.tags) == (
-            entry.kind,
-            entry.yaml_path,
-            entry.tags,
-        )
+        for attribute in ("kind", "yaml_path", "tags"):
+            assert getattr(entries[name], attribute) == getattr(entry, attribute)
     for name in ("broken", "lost"):
         assert any(may_define(text, name) for text in broken)
 
