@@ -1,41 +1,15 @@
 """The GPU benchmark runs from end to end on a tiny model."""
 
-import json
-
 import pytest
 
 
 def test_every_part_is_measured(script, capsys):
-    """Every expected figure is measured, is positive and has a line in the table."""
-    gpu = script("gpu")
-    (report,) = gpu.main(["--device", "cpu", "--shape", "tiny"])
-    expected = {
-        "matrix rate", "load: random weights made", "load: structure and self-test",
-        "load: self-test alone", "load: digest of the weights",
-        "load: from files, with self-test", "choice: rows/s, bare forward",
-        "choice: rows/s, masks", "choice: share of the bare forward",
-        "choice: rows/s, masks, shared contexts", "choice: share of the matrix rate",
-        "generation: rows/s, transformers", "generation: rows/s, a mask a row",
-        "generation: rows/s, one mask", "generation: rows/s, the paper's protocol",
-        "gradients: rows/s", "peak memory, GiB",
-    }  # fmt: skip
-    assert set(report.figures) == expected
+    """Every figure is positive and has a line in the table."""
+    (report,) = script("gpu").main(["--device", "cpu", "--shape", "tiny"])
+    parts = {name.partition(":")[0] for name in report.figures}
+    assert parts == {"matrix rate", "load", "choice", "generation", "gradients", "peak memory, GiB"}
     assert all(value > 0 for value in report.figures.values())
-    out = capsys.readouterr().out
-    assert out.count("\n| ") == len(expected)
-
-
-def test_a_shape_that_does_not_fit_is_named(script, capsys, monkeypatch):
-    """A shape that exceeds the memory has a note; stdout holds only JSON."""
-    gpu = script("gpu")
-
-    def too_large(*_):
-        raise gpu.torch.OutOfMemoryError("no memory")
-
-    monkeypatch.setattr(gpu, "random_model", too_large)
-    gpu.main(["--device", "cpu", "--shape", "tiny", "--json"])
-    (report,) = json.loads(capsys.readouterr().out)
-    assert report["notes"] == ["does not fit the memory of the device"]
+    assert capsys.readouterr().out.count("\n| ") == len(report.figures)
 
 
 def test_operations_are_those_of_weights_that_tokens_meet(script):

@@ -5,7 +5,6 @@ import inspect
 import json
 import pkgutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -42,13 +41,6 @@ def test_every_public_name_has_its_place():
     for name in listed:
         assert f"::: {name}\n" in page
         assert inspect.getdoc(pkgutil.resolve_name(name)), name
-
-
-def test_docstrings_have_names_for_placeholders():
-    """The page on Python has the names of records; other pages stay as they are."""
-    for page, text in (("reference/python.md", "zero, mean, resample"), ("a.md", "{ablations}")):
-        opened = SimpleNamespace(file=SimpleNamespace(src_uri=page))
-        assert hooks.on_page_content("<p>{ablations}</p>", opened, None, None) == f"<p>{text}</p>"
 
 
 def nav_files(nav):
@@ -135,12 +127,3 @@ def test_calls_in_notebooks_fit_the_functions(name):
     for call in calls:
         names = inspect.signature(eval(ast.unparse(call.func))).parameters
         assert {word.arg for word in call.keywords if word.arg} <= set(names), ast.unparse(call)
-
-
-def test_a_notebook_becomes_a_page():
-    """Text and HTML output are copied, and code becomes a block of Python."""
-    pytest.importorskip("nbformat")
-    page = hooks.notebook_page(hooks.DOCS / "tutorial" / "first-run.ipynb", execute=False)
-    assert page.startswith("# A first run")
-    assert "```python\nimport broca" in page
-    assert '<div class="output">' in page

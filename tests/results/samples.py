@@ -78,6 +78,7 @@ def verified(localization, after):
     """Returns the verification of a localization with these scores and without statistics."""
     baseline, task = localization["baseline"], localization["task"]
     drops = {name: baseline[name] - after[name] for name in baseline}
+    roles = {name: "task" if name == task else "other" for name in drops}
     others = [drop for name, drop in drops.items() if name != task]
     off_target = sum(others) / len(others) if others else None
     return Verification(
@@ -87,16 +88,8 @@ def verified(localization, after):
         ablation=AblationInfo("zero", 0.0),
         seed=localization["search"].seed,
         drops=tuple(
-            TaskDrop(
-                name,
-                "task" if name == task else "other",
-                "exact_match",
-                300,
-                baseline[name],
-                after[name],
-                drop,
-            )
-            for name, drop in drops.items()
+            TaskDrop(name, role, "exact_match", 300, baseline[name], after[name], drops[name])
+            for name, role in roles.items()
         ),
         off_target_drop=off_target,
         specific_drop=drops[task] - (off_target or 0.0),

@@ -60,7 +60,6 @@ def test_a_headline_states_a_need_only_if_it_is_proved(label):
     [
         ("toy", None, "No heads found that toy needs for adding"),
         ("/data/models/mine/", None, "No heads found that mine needs for adding"),
-        ("org/mine", None, "No heads found that org/mine needs for adding"),
         ("toy", AnswerInfo("nothing", 0.043),
          "No set of heads of toy costs adding 4 points or more beyond the other tasks"),
         ("toy", AnswerInfo("not enough rows", 0.2, 9000),
