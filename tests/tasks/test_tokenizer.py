@@ -6,14 +6,8 @@ import pytest
 from lm_eval.api.instance import Instance
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Catalog, RequestTokenizer, TaskOptions
+from broca.tasks import RequestTokenizer, TaskOptions
 from broca.testing import tiny_tokenizer
-
-
-def test_chat_template_of_a_tokenizer_without_one_is_refused(folder, tokenizer):
-    """`chat_template` is refused for a tokenizer without a chat template."""
-    with pytest.raises(Exception, match="`chat_template`: the model's tokenizer has no chat temp"):
-        Catalog(folder).load("good", tokenizer, options=TaskOptions(chat_template=True))
 
 
 def test_what_does_not_fit_is_cut_from_the_left():
