@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog, LogLikelihood, RequestTokenizer
+from broca.tasks import Catalog, LogLikelihood
 from broca.tasks.metrics import choose_metric, full_metric_names, scored_group
-from broca.testing import tiny_tokenizer
-
-TOKENIZER = RequestTokenizer(tiny_tokenizer(), max_length=256)
 
 
 @pytest.mark.parametrize(
@@ -39,10 +36,10 @@ def test_metric_and_filter(catalog, name, metric, full_name):
         ("even", "acc,strict", "no filter 'strict'"),
     ],
 )
-def test_unknown_metrics_are_refused(catalog, name, metric, message):
+def test_unknown_metrics_are_refused(catalog, tokenizer, name, metric, message):
     """An unknown metric or filter is refused with the nearest or the known names."""
     with pytest.raises(TaskUnusable, match=message):
-        catalog.load(name, TOKENIZER, metric=metric)
+        catalog.load(name, tokenizer, metric=metric)
 
 
 def test_tasks_of_a_tag_share_a_metric(catalog):
@@ -62,18 +59,18 @@ def test_tasks_of_a_tag_share_a_metric(catalog):
 @pytest.mark.parametrize(
     ("name", "metric"), [("choice", "acc"), ("choice", "acc_norm"), ("mutual", "acc_mutual_info")]
 )
-def test_answers_with_the_same_likeliest_choice_have_one_score(catalog, name, metric):
+def test_answers_with_the_same_likeliest_choice_have_one_score(catalog, tokenizer, name, metric):
     """Scores of random answers, ties included, are those that lm-eval computes for each."""
-    benchmark, rng = catalog.load(name, TOKENIZER, metric=metric), np.random.default_rng(0)
+    benchmark, rng = catalog.load(name, tokenizer, metric=metric), np.random.default_rng(0)
     item = benchmark.items[0]
     for values in rng.integers(-6, 0, (60, len(item.requests))).tolist():
         outputs = tuple(LogLikelihood(float(value), bool(rng.integers(2))) for value in values)
         assert benchmark.score(item, outputs) == benchmark.metrics(item, outputs)[metric]
 
 
-def test_chance_is_one_over_the_choices():
+def test_chance_is_one_over_the_choices(tokenizer):
     """A score within one-sided 95 % of guessing is at chance; of generations only 0 is."""
-    choice, generated = (Catalog().load(name, TOKENIZER) for name in ("mc_biology", "addition"))
+    choice, generated = (Catalog().load(name, tokenizer) for name in ("mc_biology", "addition"))
     assert (choice.chance, generated.chance) == (0.25, 0.0)
     assert [choice.at_chance(score, items=300) for score in (0.28, 0.35)] == [True, False]
     assert [generated.at_chance(score, items=300) for score in (0.0, 0.01)] == [True, False]
