@@ -86,21 +86,15 @@ def test_programs_are_ended(sandbox, monkeypatch):
 
 
 def test_every_program_starts_afresh(sandbox, monkeypatch):
-    """Programs see no variables of the environment and no files of each other."""
+    """Programs see no environment and no files of others; company changes no outcome."""
     monkeypatch.setenv("HF_TOKEN", "secret")
-    assert sandbox.run("open('left.txt', 'w').write('x')") == "passed"
     afresh = "import os\nassert os.listdir('.') == []\nassert 'HF_TOKEN' not in os.environ"
-    assert sandbox.run(afresh) == "passed"
-
-
-def test_outcomes_are_in_order_and_the_same_in_any_company(sandbox):
-    """Programs run together end as in single runs, in order and reproducibly."""
     draw = "import random\nassert random.random() < 0.5"
     order = "assert ''.join({'a', 'b', 'c', 'd'})[0] == 'a'"
-    programs = ["assert True", "assert False", draw, order] * 2
+    programs = ["open('left.txt', 'w').write('x')", "assert False", afresh, draw, order] * 2
     together = sandbox.run_all(programs)
     assert together == [sandbox.run(program) for program in programs]
-    assert together[:2] == ["passed", "failed"]
+    assert together[:3] == ["passed", "failed", "passed"]
 
 
 @pytest.mark.parametrize(

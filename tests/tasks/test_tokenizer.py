@@ -48,31 +48,29 @@ def chatting(template, **settings):
 
 
 USER = {"role": "user", "content": "hi"}
-CONVERSATION = [{"role": "system", "content": "be"}, USER]
-
-
-def test_a_system_message_that_a_template_refuses_is_left_out():
-    """A system message that a template refuses is left out."""
-    tokenizer = chatting(
-        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
-        "{% endif %}<{{ m.content }}>{% endfor %}"
-    )
-    assert tokenizer.chat(CONVERSATION) == "<hi>"
 
 
 @pytest.mark.parametrize(
-    "shown",
+    ("shown", "said"),
     [
-        "{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}"
-        "{% endfor %}",
-        "{{ m.content[0].text + '' }}",
+        (
+            "{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+            "{{ m.content }}",
+            "<user>hi",
+        ),
+        (
+            "{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}"
+            "{% endfor %}",
+            "<system>be<user>hi",
+        ),
+        ("{{ m.content[0].text + '' }}", "<system>be<user>hi"),
     ],
-    ids=["leaves texts out", "refuses texts"],
+    ids=["refuses system messages", "leaves texts out", "refuses texts"],
 )
-def test_templates_of_parts_get_parts(shown):
-    """A template that leaves out or refuses a text as content gets a list of parts."""
+def test_templates_get_what_they_can_show(shown, said):
+    """A refused system message is left out; templates that show no text get a list of parts."""
     tokenizer = chatting(f"{{% for m in messages %}}<{{{{ m.role }}}}>{shown}{{% endfor %}}")
-    assert tokenizer.chat(CONVERSATION) == "<system>be<user>hi"
+    assert tokenizer.chat([{"role": "system", "content": "be"}, USER]) == said
 
 
 @pytest.mark.parametrize(
