@@ -1,7 +1,5 @@
 """Targets of the study are reached, not reached or not measured."""
 
-from dataclasses import replace
-
 import pytest
 
 
@@ -56,20 +54,6 @@ def rivals(make_cell):
 def test_rivals_and_calibration(judge, rivals, changed, letter, reached):
     """The margin to other methods, the rows and the coverage decide."""
     assert judge(rivals(**changed))[letter] is reached
-
-
-def test_abstains_where_nothing_is_damaged(judge, make_cell):
-    """A selection on a task that no set damages is wrong; so is an abstention on `planted`."""
-    spared = make_cell("easy", method="greedy", selected=("A",), drop=0.05)
-    abstained = make_cell("easy", method="pooled")
-    assert judge([spared, abstained])["c"] is True
-    assert judge([spared, replace(abstained, selected=("B",), drop=0.02)])["c"] is False
-    planted = {"model": "planted", "method": "pooled", "false": 0}
-    found = make_cell("rhyming", selected=("L0H0", "L0H6"), drop=0.8, recall=1.0, **planted)
-    silent = make_cell("rhyming", seed=1, recall=0.0, **planted)
-    for cells, reached in (([found], True), ([found, silent], False)):
-        assert [judge(cells)[letter] for letter in "bc"] == [reached] * 2
-    assert judge([replace(found, false=1)])["b"] is False
 
 
 def test_simulations_within_their_rows(judge, rivals, script):

@@ -175,7 +175,7 @@ def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path
     result = (out / "result.json").read_text()
     (out / "result.json").unlink()
     on_day("2026-03-02")
-    resumed = broca(*command, "--out", out, "--resume")
+    resumed = broca(*command, "--out", out)
     assert resumed.returncode == 0, resumed.stderr
     assert first_words(out) == {"01"}
     before, now = json.loads(result), json.loads((out / "result.json").read_text())

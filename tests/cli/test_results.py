@@ -74,11 +74,12 @@ def test_only_the_result_is_on_stdout(finished_command):
 
 def test_options_of_a_method_are_read_as_what_they_are(tmp_path):
     """Numbers, booleans and words are options of the method."""
-    few = (
-        "--others '' --items 6 --limit 40 --no-verify --option contrast=false --option resamples=9 "
+    words = (
+        "localize reference-small --task capitals --others '' --items 6 --limit 40 --no-verify "
+        "--method cs-stratified --option contrast=false --option resamples=9 "
+        "--option recovery=lasso"
     )
-    words = f"localize reference-small --task capitals {few} --method cs-stratified "
-    printed(*shlex.split(words), "--option", "recovery=lasso", "--out", tmp_path)
+    printed(*shlex.split(words), "--out", tmp_path)
     given = json.loads((tmp_path / "reproduce.json").read_text())["options"]["search_options"]
     assert given["options"] == {"contrast": False, "resamples": 9, "recovery": "lasso"}
 

@@ -1,13 +1,12 @@
 """broca as a model of lm-eval: equal to `hf` on a model zeroed by hand, and caches kept apart."""
 
-import copy
 import tomllib
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-import torch
 from harness_tasks import write_tasks_and_model
+from independent import zeroed_by_hand
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
@@ -32,16 +31,6 @@ def folder(tmp_path_factory):
 def manager(folder):
     """The tasks of the folder, without lm-eval's own."""
     return TaskManager(include_path=str(folder), include_defaults=False)
-
-
-def zeroed(scale=0.0):
-    """Returns the tiny model with the columns of some heads scaled by hand."""
-    model = copy.deepcopy(tiny_llama())
-    with torch.no_grad():
-        for layer, head in ABLATED:
-            columns = slice(8 * head, 8 * head + 8)
-            model.model.layers[layer].self_attn.o_proj.weight[:, columns] *= scale
-    return model
 
 
 def evaluated(model, manager, **options):
@@ -75,7 +64,8 @@ def texts(results):
 @pytest.mark.parametrize("scale", [0.0, 0.5])
 def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
     """Scores and texts equal `hf` on scaled weights: generation, choices, rolling, likelihoods."""
-    hf_results = evaluated(HFLM(pretrained=zeroed(scale), tokenizer=tiny_tokenizer()), manager)
+    model = zeroed_by_hand(tiny_llama(), ABLATED, head_dim=8, scale=scale)
+    hf_results = evaluated(HFLM(pretrained=model, tokenizer=tiny_tokenizer()), manager)
     results = broca_results(folder, manager, scale=scale)
     assert numbers(results) == pytest.approx(numbers(hf_results), rel=1e-5)
     assert texts(results) == texts(hf_results)

@@ -51,16 +51,6 @@ def test_numbers_are_those_of_the_results():
     assert numbers_of(atlas)[f"intact/{atlas.tasks[0].name}"] == atlas.tasks[0].intact
 
 
-class Library:
-    """A stand-in for a tracker's library, which keeps calls; their results are of the same kind."""
-
-    def __init__(self):
-        self.calls = []
-
-    def __getattr__(self, name):
-        return lambda *words, **options: self.calls.append((name, words, options)) or self
-
-
 def ended(name, file, summary):
     """Returns a library's calls in a run that logs x = 1 at step 7 and a result, and fails."""
     if name == "mlflow":
@@ -84,7 +74,7 @@ def ended(name, file, summary):
 @pytest.mark.parametrize("name", TRACKERS)
 def test_each_library_is_called(name, monkeypatch):
     """Each library's functions for begin, numbers, files and end are called with the values."""
-    monkeypatch.setitem(sys.modules, name, Library())
+    monkeypatch.setitem(sys.modules, name, Recorder())
     result = make_result(verification=toy_verification())
     with suppress(RuntimeError), Log(name, project="project", settings={"a": 1}) as log:
         log.log({"x": 1.0}, step=7)

@@ -78,18 +78,16 @@ def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
 
 
 def accuracy(model, path, *, limit):
-    """Returns the accuracy on the callback's report items by the largest mean log-likelihood."""
+    """Returns the accuracy on the callback's report items by the largest log-likelihood."""
     tokenizer = tiny_tokenizer()
     gated = GatedModel.wrap(model, tokenizer, name="plain")
     tasks = claimed(gated, path, others=[], items=8, seed=0, limit=limit, searched="task")
     right = []
     for place in tasks.places["report"][path]:
         document = tasks.benchmarks[path].document(tasks.bank[place][1])
+        prompt = tokenizer.encode(document["prompt"])
         scores = [
-            plain_loglikelihood(
-                model, tokenizer.encode(document["prompt"]), tokenizer.encode(choice)
-            )[0]
-            / len(choice)
+            plain_loglikelihood(model, prompt, tokenizer.encode(choice))[0]
             for choice in document["choices"]
         ]
         right.append(scores.index(max(scores)) == document["label"])

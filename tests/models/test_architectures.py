@@ -264,7 +264,7 @@ def test_page_has_a_line_for_every_class_of_transformers(trials):
 QUICK = (
     "llama", "falcon_h1", "gemma3n_text", "mbart", "mamba", "mistral", "gemma3_text", "gpt_oss",
     "gpt_neo", "bamba", "mpt", "cohere2", "bloom", "phi3", "llama4_text", "reformer", "bart",
-    "openai-gpt",
+    "openai-gpt", "hy_v4",
 )  # fmt: skip
 """Kinds that `make test` tries; `make test-long` tries all."""
 

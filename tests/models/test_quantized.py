@@ -11,7 +11,7 @@ import pytest
 import torch
 from independent import sliced
 from torch import nn
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, TorchAoConfig
 
 from broca.errors import BadInput, SelfTestFailed
 from broca.models import GatedModel, load, require_self_test, self_test
@@ -98,10 +98,16 @@ def packed(kind):
     return model
 
 
-def logits(model):
-    """Returns the logits of a few tokens."""
+def assert_ablated(gated, layer, head):
+    """Asserts that an ablated head's logits are those of zeros in the projection's input."""
+    model, tokens = gated.model, torch.arange(2, 12)[None]
+    with torch.no_grad(), gated.ablated(f"L{layer}H{head}"):
+        ablated = model(tokens).logits
+    projection = model.model.layers[layer].self_attn.o_proj
+    with torch.no_grad(), sliced(projection, 8 * head, 8 * head + 8):
+        torch.testing.assert_close(ablated, model(tokens).logits)
     with torch.no_grad():
-        return model(input_ids=torch.arange(2, 12)[None]).logits
+        assert (ablated - model(tokens).logits).abs().max() > 1e-3
 
 
 def save_as_packed_long_ago(folder):
@@ -118,20 +124,15 @@ def test_packed_weights_are_gated_and_not_zeroed(kind):
     """Packed layers are gated at their input, and the self-test leaves their weights unchanged."""
     model = packed(kind)
     gated = GatedModel.wrap(model, tiny_tokenizer(), name="packed", components="heads+mlp")
-    assert [projection.path for projection in gated.structure.projections] == [
-        f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)
+    assert [(one.path, one.head_dim) for one in gated.structure.projections] == [
+        (f"model.layers.{layer}.self_attn.o_proj", 8) for layer in range(2)
     ]
-    assert {projection.head_dim for projection in gated.structure.projections} == {8}
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     checks = self_test(gated)
     assert all(check.passed for check in checks), checks
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor.view(torch.uint8), before[name].view(torch.uint8)), name
-    with gated.ablated("L1H2"):
-        ablated = logits(model)
-    with sliced(model.model.layers[1].self_attn.o_proj, 16, 24):
-        torch.testing.assert_close(ablated, logits(model))
-    assert (ablated - logits(model)).abs().max() > 1e-3
+    assert_ablated(gated, 1, 2)
 
 
 def test_a_layer_that_cannot_read_zeros_is_caught():
@@ -157,19 +158,12 @@ def test_torchao_on_a_cpu(name):
     quantization = pytest.importorskip("torchao.quantization")
     model = tiny_llama()
     quantization.quantize_(model, getattr(quantization, name)())
-    gated = load(model, tiny_tokenizer(), components="heads+mlp")
-    with gated.ablated("L0H3"):
-        ablated = logits(model)
-    with sliced(model.model.layers[0].self_attn.o_proj, 24, 32):
-        torch.testing.assert_close(ablated, logits(model))
-    assert (ablated - logits(model)).abs().max() > 1e-3
+    assert_ablated(load(model, tiny_tokenizer(), components="heads+mlp"), 0, 3)
 
 
 def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
     """A checkpoint of torchao is loaded in its stored format and gives the same logits."""
     quantization = pytest.importorskip("torchao.quantization")
-    from transformers import TorchAoConfig
-
     tiny_llama().save_pretrained(tmp_path / "plain")
     settings = TorchAoConfig(quantization.Int8WeightOnlyConfig())
     model = AutoModelForCausalLM.from_pretrained(
@@ -179,7 +173,9 @@ def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
     tiny_tokenizer().save_pretrained(tmp_path / "packed")
     gated = load(str(tmp_path / "packed"), device="cpu", dtype="stored")
     assert type(gated.model.model.layers[0].self_attn.o_proj.weight) is not nn.Parameter
-    torch.testing.assert_close(logits(gated.model), logits(model))
+    tokens = torch.arange(2, 12)[None]
+    with torch.no_grad():
+        torch.testing.assert_close(gated.model(tokens).logits, model(tokens).logits)
     assert gated.fingerprint
 
 

@@ -104,35 +104,31 @@ def test_a_model_in_training_mode_is_not_run_by_accident(plain):
 
 
 def test_a_trained_model_has_another_fingerprint(plain):
-    """The fingerprint is taken anew after the caller trained the model."""
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
-    with model.in_use():
-        before = model.fingerprint
-        assert model.copy().fingerprint == before
-    assert model.fingerprint == before
+    """The fingerprint of a model, also of a named one, is taken anew once its caller changed it."""
+    named = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", source="tiny")
+    with named.in_use():
+        before = named.fingerprint
+        assert named.copy().fingerprint == before
+    wrapped = broca.load(plain, tiny_tokenizer())
     with torch.no_grad():
         plain.lm_head.weight.add_(1)
-    assert model.fingerprint != before
+    assert named.fingerprint == wrapped.fingerprint != before
 
 
 def test_a_model_in_memory_says_so(plain, reference):
     """A model in memory has no source, and neither have its copies and pickles."""
     model = broca.load(plain, tiny_tokenizer(), name="mine")
-    assert (model.name, model.source) == ("mine", None)
-    assert model.copy().source is None
-    assert (reference.name, reference.source) == ("reference", "reference")
-    assert reference.copy().source == "reference"
+    assert (model.name, model.source, model.copy().source) == ("mine", None, None)
+    assert reference.source == reference.copy().source == "reference"
     plain.model.norm._forward_hooks.clear()  # a lambda, which pickle does not take
     with model.in_use():
         sent = pickle.loads(pickle.dumps(model))
-    assert sent.source is None
-    assert sent.fingerprint == model.fingerprint
-    with sent.in_use(), torch.no_grad():
-        tokens = torch.arange(2, 6)[None]
-        sent_logits, _ = sent.forward(tokens, torch.ones_like(tokens), keep=4)
-    with model.in_use(), torch.no_grad():
-        logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
-    assert torch.equal(sent_logits, logits)
+    assert (sent.source, sent.fingerprint) == (None, model.fingerprint)
+    tokens, logits = torch.arange(2, 6)[None], []
+    for one in (model, sent):
+        with one.in_use(), torch.no_grad():
+            logits.append(one.forward(tokens, torch.ones_like(tokens), keep=4)[0])
+    assert torch.equal(*logits)
 
 
 def test_wrappers_of_a_model_share_its_state(plain):
@@ -147,16 +143,6 @@ def test_wrappers_of_a_model_share_its_state(plain):
             assert not plain.training
     asking.require_intact()
     assert state(plain) == before
-
-
-def test_a_named_model_becomes_its_callers(plain):
-    """A model loaded by its name is hashed again once its caller wraps it."""
-    named = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", source="tiny")
-    before = named.fingerprint
-    wrapped = broca.load(plain, tiny_tokenizer())
-    with torch.no_grad():
-        plain.model.norm.weight.add_(1.0)
-    assert named.fingerprint == wrapped.fingerprint != before
 
 
 @pytest.mark.parametrize("use", [broca.scan, lambda model: broca.chat(model, [], heads="L0H1")])

@@ -3,17 +3,7 @@
 import pytest
 
 from broca.errors import BadInput
-from broca.options import (
-    DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    RuleOptions,
-    RunOptions,
-    SearchOptions,
-    TaskOptions,
-    TrainingOptions,
-)
+from broca.options import DataOptions, JournalOptions, RunOptions, TaskOptions
 
 TEMPLATE = {"chat_template": True}
 
@@ -21,12 +11,9 @@ TEMPLATE = {"chat_template": True}
 @pytest.mark.parametrize(
     ("cls", "values", "message"),
     [
-        (TaskOptions, {"num_fewshot": -1}, "`num_fewshot` must be at least 0"),
-        (TaskOptions, {"limit": 0}, "`limit` must be"),
         (TaskOptions, {"limit": 2.5}, "`limit` must be"),
         (TaskOptions, {"metric": " "}, "`metric` is empty"),
         (TaskOptions, {"reference": "golden"}, "`reference` 'golden' is unknown"),
-        (TaskOptions, {"max_length": 1}, "`max_length` must be at least 2, not 1"),
         (TaskOptions, {"gen_kwargs": "max_gen_tok=3"}, "did you mean 'max_gen_toks'"),
         (TaskOptions, {"gen_kwargs": "max_gen_toks=0"}, "a number of tokens, not '0'"),
         (TaskOptions, {"gen_kwargs": "max_gen_toks=many"}, "a number of tokens, not 'many'"),
@@ -40,22 +27,12 @@ TEMPLATE = {"chat_template": True}
         (TaskOptions, {"chat_template_date": "2026-03-01"}, "not used: add `chat_template`"),
         (TaskOptions, TEMPLATE | {"chat_template_date": "1 March"}, "must be YYYY-MM-DD"),
         (TaskOptions, TEMPLATE | {"chat_template_date": 20260301}, "must be YYYY-MM-DD"),
-        (SearchOptions, {"rows": 0}, "`rows` must be at least 1"),
-        (SearchOptions, {"response": "x"}, "`response` 'x' is unknown: use accuracy, margin, prob"),
-        (EngineOptions, {"share_prefixes": "yes"}, "`share_prefixes` 'yes' is unknown"),
-        (EngineOptions, {"token_budget": 0}, "`token_budget` must be at least 1"),
-        (ExecutorOptions, {"executor": "ray", "workers": 0}, "`workers` must be at least 1"),
-        (ExecutorOptions, {"executor": "ray", "gpus_per_worker": 1.5}, "`gpus_per_worker` must"),
-        (ExecutorOptions, {"batch_limit": 0}, "`batch_limit` must be above 0"),
-        (JournalOptions, {"keep_outputs": 2}, "`keep_outputs` must be at most 1"),
         (DataOptions, {"fields": "prompt"}, "`fields` 'prompt' is not of the form"),
         (DataOptions, {"fields": "prompt= "}, "is not of the form"),
-        (TrainingOptions, {"lr": 0.0}, "`lr` must be above 0, not 0"),
-        (RuleOptions, {"steps": 0}, "`steps`"),
     ],
 )
 def test_values_that_mean_nothing_are_refused(cls, values, message):
-    """The message names the parameter in backticks."""
+    """What no type of a field says is refused too."""
     with pytest.raises(BadInput, match=message):
         cls(**values)
 

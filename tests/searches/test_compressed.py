@@ -100,19 +100,14 @@ def test_shared_prefixes_put_several_items_on_a_mask():
     assert rows_of(plans) == 2000
 
 
-def tuned(rows=None, **options):
-    """Runs cs-tuned on a planted problem; returns ranking, plans and the problem."""
-    planted = planted_problem(components=100, effect=0.15, noise=0.05, seed=1)
-    problem = Problem(100, np.arange(5), 5, rows, 0)
-    return (*searched("cs-tuned", planted.run, problem, **options), planted)
-
-
 def test_tuning_keeps_the_setting_whose_selection_hurts_most():
     """Rows are those of the intact model, 400 masks of four sparsities, and all selections.
 
     The kept selection is that with the lowest mean response under its joint ablation.
     """
-    ranking, plans, planted = tuned(design="bernoulli")
+    planted = planted_problem(components=100, effect=0.15, noise=0.05, seed=1)
+    problem = Problem(100, np.arange(5), 5, None, 0)
+    ranking, plans = searched("cs-tuned", planted.run, problem, design="bernoulli")
     assert set(ranking.selected) == set(planted.planted)
     assert [len(plan.masks) for plan in plans[:5]] == [1, 400, 400, 400, 400]
     assert ranking.options["settings"] == 16
@@ -122,12 +117,3 @@ def test_tuning_keeps_the_setting_whose_selection_hurts_most():
     assert ranking.options["joint_drop"] == pytest.approx(intact - means.min())
     best = plans[5].masks[int(np.argmin(means))]
     assert set(ranking.selected) == set(np.flatnonzero(best).tolist())
-
-
-@pytest.mark.parametrize(("rows", "settings"), [(5000, 16), (500, 4)])
-def test_a_budget_shrinks_the_numbers_of_masks_together(rows, settings):
-    """The budget is not exceeded, and settings are compared while there are masks for them."""
-    ranking, plans, _ = tuned(rows=rows)
-    assert rows_of(plans) <= rows
-    assert ranking.options["settings"] == settings
-    assert ranking.options["masks"] < 400

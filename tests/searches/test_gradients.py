@@ -97,9 +97,3 @@ def test_learned_gates_tell_needed_harmful_and_irrelevant_apart():
     assert abs(ranking.effects[[0, 1, 3, 4, 6, 8, 9]]).max() < 1e-3
     product, _ = solve("learned-gates", lambda gates: gates[1] * gates[3], 8)
     assert set(product.selected) == {1, 3}  # neither has a slope without the other
-
-
-def test_a_budget_shortens_the_training():
-    """The budget is kept, and most of it is used."""
-    for rows in (51, 60, 999):
-        assert 0.6 * rows < rows_of(solve("learned-gates", mixed, 10, rows=rows)[1]) <= rows

@@ -62,34 +62,20 @@ def benchmarks(catalog, model):
 
 
 def harness(lm, name):
-    """Returns lm-eval's results of a task or group and of all its members."""
+    """Returns lm-eval's results of a task or group, and the scores of all documents by task."""
     manager = TaskManager(include_defaults=False)
     manager._index = TaskEntries(harness_entry)
     with contextlib.redirect_stderr(io.StringIO()), code_tasks("unsandboxed"):
-        return simple_evaluate(
-            lm,
-            tasks=[name],
-            task_manager=manager,
-            bootstrap_iters=0,
-            log_samples=True,
+        results = simple_evaluate(
+            lm, tasks=[name], task_manager=manager, bootstrap_iters=0, log_samples=True,
             confirm_run_unsafe_code=True,
-        )
-
-
-def split_name(metric):
-    """Returns the name and the filter of a metric."""
-    name, _, chosen = metric.partition(",")
-    return name, chosen
-
-
-def sample_scores(results, metric):
-    """Returns the metric of every document by task, in the order of the documents."""
-    name, chosen = split_name(metric)
+        )  # fmt: skip
+    metric, _, chosen = PAPER_TASKS[name].metric.partition(",")
     scores = {}
     for task, samples in results["samples"].items():
         ordered = sorted(samples, key=lambda sample: sample["doc_id"])
-        scores[task] = [sample[name] for sample in ordered if chosen in ("", sample["filter"])]
-    return scores
+        scores[task] = [sample[metric] for sample in ordered if chosen in ("", sample["filter"])]
+    return results["results"], scores
 
 
 @pytest.mark.parametrize("name", PAPER_TASKS)
@@ -101,19 +87,15 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     responses = Executor(Engine(model), bank).run(plan).responses
 
     lm = HFLM(pretrained=model.model, tokenizer=model.tokenizer, batch_size=16)
-    results = harness(lm, name)
-    expected = sample_scores(results, PAPER_TASKS[name].metric)
-    members = [task for task in expected for _ in expected[task]]
-    assert len(members) == len(bank)
+    results, expected = harness(lm, name)
     assert responses.tolist() == pytest.approx([*itertools.chain(*expected.values())])
     score = benchmark.aggregate(responses.tolist(), benchmark.items)
     if name == "arithmetic":  # lm-eval reports no score for a tag, only for its members
         assert score == pytest.approx(np.mean([np.mean(scores) for scores in expected.values()]))
     else:
-        metric, chosen = split_name(PAPER_TASKS[name].metric)
-        reported = results["results"][name]
-        key = next(key for key in reported if key.startswith(f"{metric},{chosen}"))
-        assert score == pytest.approx(reported[key])
+        metric = PAPER_TASKS[name].metric
+        key = next(key for key in results[name] if f"{key},".startswith(f"{metric},"))
+        assert score == pytest.approx(results[name][key])
 
 
 def canned(name, prompt):
@@ -158,9 +140,8 @@ def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
     answers = [Generation(canned(name, item.prompt), 1) for item in benchmark.items]
     pairs = zip(benchmark.items, answers, strict=True)
     scores = [benchmark.score(item, [answer]) for item, answer in pairs]
-    results = harness(CannedModel(name), name)
-    (expected,) = sample_scores(results, PAPER_TASKS[name].metric).values()
-    assert scores == expected
+    _, expected = harness(CannedModel(name), name)
+    assert scores == expected[name]
     assert 0 < sum(scores) < len(scores)
 
 

@@ -32,35 +32,23 @@ def enclosed():
     return made("bubblewrap")
 
 
-@pytest.fixture
-def outside(tmp_path):
-    """A file outside of the sandbox that everybody may read, change and delete."""
-    file = tmp_path / "outside.txt"
-    file.write_text("precious")
-    tmp_path.chmod(0o777)
-    file.chmod(0o666)
-    return file
-
-
 @pytest.mark.parametrize(
     "program",
-    {
-        "assert": "def add(a, b):\n    return a + b\nassert add(2, 3) == 5",
-        "modules": "import heapq, datetime, decimal, numpy\nassert numpy.ones(2).sum() == 2",
-        "files": "open('x', 'w').write('x')\nimport tempfile\n"
+    [
+        "import heapq, datetime, decimal, numpy\nassert numpy.ones(2).sum() == 2",
+        "open('x', 'w').write('x')\nimport tempfile\n"
         "with tempfile.TemporaryDirectory() as d:\n    open(d + '/x', 'w')",
-        "thread": "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()",
-        "left": "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()",
-        "output": "print('ä' * 100_000)",
-        "main": "assert __name__ != '__main__'  # as under the metric of Hugging Face",
-        "long": "#" * 200_000,
-        "deep": "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')",
-    }.items(),
-    ids=lambda pair: pair[0],
+        "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()",
+        "print('ä' * 100_000)",
+        "assert __name__ != '__main__'  # as under the metric of Hugging Face",
+        "#" * 200_000,
+        "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')",
+    ],
+    ids=["modules", "files", "thread", "output", "main", "long", "deep"],
 )
 def test_ordinary_program_passes(sandbox, program):
     """Programs may use Python's packages, own files, threads and output."""
-    assert sandbox.run(program[1]) == "passed"
+    assert sandbox.run(program) == "passed"
 
 
 @pytest.mark.parametrize(
@@ -165,13 +153,18 @@ def _is_of_sandbox(file):
         "for n in range(64):\n    open(str(n), 'wb').write(bytes(1 << 20))",
     ],
 )
-def test_machine_is_safe(enclosed, outside, program):
+def test_machine_is_safe(enclosed, tmp_path, program):
     """Reading, changing or adding a file outside, signals and filling the disk fail."""
+    outside = tmp_path / "outside.txt"
+    outside.write_text("precious")
+    for path, mode in ((tmp_path, 0o777), (outside, 0o666)):  # everybody may do everything
+        path.chmod(mode)
     before = outside.stat()
-    given = {"file": str(outside), "folder": str(outside.parent), "parent": os.getpid()}
+    given = {"file": str(outside), "folder": str(tmp_path), "parent": os.getpid()}
     assert enclosed.run(program.format(**given)) == "failed"
-    assert outside.read_text() == "precious"
-    assert [file.name for file in outside.parent.iterdir()] == ["outside.txt"]
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [
+        ("outside.txt", "precious")
+    ]
     after = outside.stat()
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
 
@@ -191,11 +184,8 @@ def test_network_cannot_be_reached(enclosed):
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        (
-            None,
-            r"which is not installed \(apt install bubblewrap\).*`allow_code` unsandboxed",
-        ),
-        ("exit 1", r"bubblewrap, which may not make namespaces.*`allow_code` unsandboxed"),
+        (None, r"not installed \(apt install bubblewrap\).*`allow_code` unsandboxed"),
+        ("exit 1", "may not make namespaces.*`allow_code` unsandboxed"),
     ],
 )
 def test_machine_without_bubblewrap_is_refused(monkeypatch, tmp_path, script, message):

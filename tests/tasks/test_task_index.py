@@ -103,10 +103,12 @@ def test_names_over_several_folders():
         # the name may be in the file that could not be read
         ("godo", UnknownName, r"task 'godo' is unknown; did you mean 'good'.*broken"),
         ("absent", TaskUnusable, r"'absent' could not.*absent\.jsonl.*check its file"),
+        ("46", TaskUnusable, "its 'task' is 46, where a name in quotes is needed"),
     ],
 )
 def test_the_file_that_cannot_be_read_is_named(folder, tokenizer, task, error, message):
-    """A syntax error, a missing include and missing data are reported with the file."""
+    """A syntax error, a missing include, missing data and a number as name are reported."""
+    (folder / "46.yaml").write_text("task: 46\n")
     catalog = Catalog(folder)
     assert len(catalog.load("good", tokenizer).items) == 10
     with pytest.raises(error, match=message):

@@ -58,15 +58,12 @@ CONVERSATION = [{"role": "system", "content": "be"}, USER]
 
 
 def test_a_system_message_that_a_template_refuses_is_left_out():
-    """A refused system message is left out; a template that refuses more is reported."""
+    """A system message that a template refuses is left out."""
     tokenizer = chatting(
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
-        "{% elif m.content == 'no' %}{{ raise_exception('no such thing') }}{% endif %}"
-        "<{{ m.content }}>{% endfor %}"
+        "{% endif %}<{{ m.content }}>{% endfor %}"
     )
     assert tokenizer.chat(CONVERSATION) == "<hi>"
-    with pytest.raises(BadInput, match="refuses the prompt: no such thing; leave out `chat_temp"):
-        tokenizer.chat([{"role": "user", "content": "no"}])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +85,7 @@ def test_templates_of_parts_get_parts(shown):
     ("template", "message"),
     [
         ("{{ 'always the same' }}", "leaves out what the user says"),
-        ("{{ messages[0].content + 1 }}", "refuses the prompt: "),
+        ("{{ raise_exception('no such thing') }}", "no such thing; leave out `chat_template`"),
         ("{{ messages[5].content.text }}", "refuses the prompt: "),
         ("{{ messages[0].content }}{% if", "refuses the prompt: "),
     ],

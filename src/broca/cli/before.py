@@ -14,7 +14,7 @@ from broca.options import DescribeTaskOptions, PlanOptions, ScanOptions
 
 
 def doctor(*, prints: PrintOptions = PrintOptions()) -> None:
-    """Check versions, devices, isolation, extras, memory and disk; print how to mend it."""
+    """Check versions, devices, isolation and extras; print how to mend it."""
     with closing(ProgressDisplay(prints)):
         import broca
 

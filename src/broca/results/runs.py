@@ -40,7 +40,7 @@ class Repetition:
     """The comparison of a repeated run with the first run.
 
     Attributes:
-        grade: `identical`, `equal within the tolerance`, `same selection`, or `different`.
+        grade: `identical`, `equal within the tolerance` or `different`.
         details: The differences, one line each.
     """
 

@@ -26,8 +26,6 @@ COMMANDS = {
     "off": "NAMES: ablate these too, such as L0H5 or L0H5+L1H2; without names those of the start",
     "on": "NAMES: leave these intact again; without names all of them",
     "scale": "X: the factor of the ablated components' outputs",
-    "both": "answer intact and ablated",
-    "one": "answer ablated alone",
     "reset": "forget what was said",
     "help": "list the commands",
     "quit": "end",
@@ -101,7 +99,6 @@ class _Conversation:
         self._scale = options.scale
         variables = options.chat_template_kwargs
         self._template = TaskOptions(chat_template=True, chat_template_kwargs=variables)
-        self._voices: tuple[str, ...] = (INTACT, ABLATED)
 
     def state(self) -> str:
         """Describes the ablated components."""
@@ -123,10 +120,6 @@ class _Conversation:
             return "\n".join(f"/{word} {text}" for word, text in COMMANDS.items())
         if name == "reset":
             self.exchanges.clear()
-        elif name == "both":
-            self._voices = (INTACT, ABLATED)
-        elif name == "one":
-            self._voices = (ABLATED,)
         elif name == "scale":
             try:
                 scale = float(argument)
@@ -150,7 +143,7 @@ class _Conversation:
     def answer(self, prompt: str, write: Callable[[str, str], None]) -> None:
         """Answers a prompt in every voice, piece by piece."""
         answers = {}
-        for voice in self._voices:
+        for voice in (INTACT, ABLATED):
             write(voice, "")  # its turn, even if the answer is empty
             tokens = self._tokens(prompt, voice)
             with self._model.ablated(self._components if voice == ABLATED else (), self._scale):

@@ -24,14 +24,8 @@ def random_model():
 
 
 @pytest.fixture(scope="session")
-def journal(tmp_path_factory):
-    """The path of the journal for the searches' rows."""
-    return tmp_path_factory.mktemp("paper") / "journal.sqlite"
-
-
-@pytest.fixture(scope="session")
-def everything(random_model, journal):
+def everything(random_model):
     """The reproductions of all tables and figures on the paper's tasks, by name."""
     with local_data(own_labels(random_model, Catalog())):
-        shown = reproduce("all", random_model, tasks=(*TASKS, "gsm8k"), journal=journal, **SMALL)
+        shown = reproduce("all", random_model, tasks=(*TASKS, "gsm8k"), **SMALL)
         return {reproduction.name: reproduction for reproduction in shown}
