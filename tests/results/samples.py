@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from simulated import toy_verification
+from simulated import SimulatedTask, toy_verification
 
+from broca.engine import Ablation
 from broca.results import atlas, comparison, neurons
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.checks import Check, Diagnosis, MachineCheck, NotCovered, Scan
@@ -19,7 +20,8 @@ from broca.results.runs import (
 )
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
 from broca.results.tasks import PaperTask, TaskDescription, TaskList
-from broca.results.verification import TaskDrop, Verification
+from broca.verification import Trial
+from broca.verification.examiner import plain_verification
 
 MODEL = ModelInfo("toy", "abc")
 HALF = Interval(0.5, 0.25, 0.75)
@@ -74,29 +76,16 @@ def make_result(*, after=None, **changes):
     return Localization(**{"verification": scores, **values})
 
 
-def verified(localization, after):
+def verified(values, after):
     """Returns the verification of a localization with these scores and without statistics."""
-    baseline, task = localization["baseline"], localization["task"]
-    drops = {name: baseline[name] - after[name] for name in baseline}
-    roles = {name: "task" if name == task else "other" for name in drops}
-    others = [drop for name, drop in drops.items() if name != task]
-    off_target = sum(others) / len(others) if others else None
-    return Verification(
-        model=localization["model"],
-        task=task,
-        heads=localization["selected"],
-        ablation=AblationInfo("zero", 0.0),
-        seed=localization["search"].seed,
-        drops=tuple(
-            TaskDrop(name, role, "exact_match", 300, baseline[name], after[name], drops[name])
-            for name, role in roles.items()
-        ),
-        off_target_drop=off_target,
-        specific_drop=drops[task] - (off_target or 0.0),
-        verdict=None,
-        rows=localization["cost"].verification_rows,
-        broca=localization["broca"],
+    before = values["baseline"]
+    benchmarks = dict.fromkeys(before, SimulatedTask("exact_match"))
+    places = dict.fromkeys(before, range(300))
+    trial = Trial(values["task"], (), values["others"], benchmarks, places, ())
+    plain = plain_verification(
+        values["model"], values["selected"], Ablation(), trial, before, after
     )
+    return replace(plain, rows=values["cost"].verification_rows, broca=values["broca"])
 
 
 def make_atlas(**changes):

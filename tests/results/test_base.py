@@ -103,15 +103,6 @@ def test_the_verdict_comes_first(result, first):
     assert repr(result).startswith(first)
 
 
-def test_the_verdict_of_a_verification_is_that_of_its_run():
-    """Both texts have the headline and the verdict with its numbers."""
-    verification = toy_verification()
-    verdict = verification.verdict
-    first = f"{verification.headline}.\n{verdict.label}: {verdict.text}\n"
-    assert repr(verification).startswith(first)
-    assert repr(samples.make_result(verification=verification)).startswith(first)
-
-
 def test_a_notebook_escapes_text():
     """A model's name, which may come from a file, is escaped; of long tables the head is shown."""
     evil = "<script>alert('x')</script>"

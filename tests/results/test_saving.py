@@ -66,14 +66,3 @@ def test_later_results_write_the_report_again(result, stressed, tmp_path):
     files = result.verification.save(tmp_path / "alone")
     assert [file.name for file in files] == ["verification.json", "verification.html"]
     assert "not verified" in files[1].read_text()
-
-
-def test_only_the_page_is_written_again(result, tmp_path):
-    """`save_page` leaves the result's file as it is; a kind without a page is refused."""
-    file, page = result.save(tmp_path)
-    file.write_text("changed")
-    page.unlink()
-    assert result.save_page(tmp_path) == (page,)
-    assert (file.read_text(), page.is_file()) == ("changed", True)
-    with pytest.raises(broca.BrocaError, match="has no page: use `to_frame"):
-        broca.doctor().save_page(tmp_path)

@@ -101,26 +101,16 @@ def test_pairs_have_four_different_answers(letters):
     assert choose_pairs(letters, count=20, seed=1) != pairs
 
 
-def family(operations, answer=lambda number: f"{number} x", count=20):
-    """Returns a family of numbers whose operations have the given words, and one more answer."""
-    items = tuple(
-        FamilyItem(f"{number}", {name: answer(number) for name in (*operations, "more")})
-        for number in range(10, 10 + count)
-    )
-    return Family("mine", ("{operation} {operand} =",), operations, "code", items)
+def test_families_that_make_no_pairs_are_refused(planted):
+    """Operation words of different token lengths leave no operand; equal answers have no foil."""
 
+    def family(**operations):
+        items = tuple(FamilyItem(f"{n}", dict.fromkeys(operations, "same")) for n in range(10, 30))
+        return Family("mine", ("{operation} {operand} =",), operations, "code", items)
 
-def test_words_of_different_length_are_refused(planted):
-    """Operation words of different token lengths leave no operand, and the family is refused."""
-    words = family({"a": "sort", "b": "sort sort sort"})
     with pytest.raises(BadInput, match="only 0 operands of family 'mine'"):
-        tokenized(words, planted.tokenizer, limit=20)
-
-
-def test_equal_answers_are_refused(planted):
-    """A family whose answers are all equal has no foils and no pairs."""
-    words = family({"a": "sort", "b": "reverse"}, answer=lambda number: "same")
-    equal = tokenized(words, planted.tokenizer, limit=20)
+        tokenized(family(a="sort", b="sort sort sort"), planted.tokenizer, limit=20)
+    equal = tokenized(family(a="sort", b="reverse"), planted.tokenizer, limit=20)
     with pytest.raises(BadInput, match="there is no foil"):
         _ = equal.answers
     with pytest.raises(BadInput, match="gives 0 pairs with different answers"):

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Catalog, LogLikelihood, RequestTokenizer, Task, TaskOptions
+from broca.tasks import Catalog, LogLikelihood, Task, TaskOptions
 from broca.tasks.data_sets import read_data_set
-from broca.testing import tiny_tokenizer
 
 PAIRS = [("2 + 2 =", " 4"), ("3 + 3 =", " 6")]
 ROWS = [{"prompt": prompt, "answer": answer} for prompt, answer in PAIRS]
@@ -204,10 +203,9 @@ def test_known_columns_become_examples(write, name):
     assert len({example["content"] for example in worded}) == 1
 
 
-def test_a_data_set_is_a_task_of_the_catalog(write):
+def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
     """An item of a data set asks whether the answer, after a space, is the greedy one."""
     name = f"data:{write(*[{'prompt': f'p{n}', 'answer': f'a{n}'} for n in range(12)])}"
-    tokenizer = RequestTokenizer(tiny_tokenizer(), max_length=64)
     catalog = Catalog()
     benchmark = catalog.load(name, tokenizer)
     assert (benchmark.name, benchmark.metric, len(benchmark.items)) == (name, "acc", 12)

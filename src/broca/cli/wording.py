@@ -29,11 +29,6 @@ def tell(*lines: str) -> None:
     sys.stderr.writelines(f"{line}\n" for line in lines)
 
 
-def listed(names: str) -> list[str]:
-    """Splits names that are joined by commas."""
-    return [name.strip() for name in names.split(",") if name.strip()]
-
-
 def duration(seconds: float) -> str:
     """Formats a time for people: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
     if seconds < 9.95:

@@ -84,7 +84,6 @@ def explore(options: ExploreOptions) -> LivePage:
         run_options=replace(run_options, on_progress=None),
         verify=verify,
         export=export,
-        exports=options.exports,
     )
     try:
         server = Server(
