@@ -120,13 +120,10 @@ def test_lists_of_records_are_tables():
     }  # fmt: skip
     by_name = tables({"lines": [line], "none": [], "within": {"lines": [line], "within": None}})
     assert list(by_name) == ["lines", "lines.inner", "within.lines", "within.lines.inner"]
-    assert by_name["lines"] == by_name["within.lines"] == [
-        {"head": "L0H1", "drop.value": 0.5, "drop.low": 0.4, "drop.high": 0.6,
-         "numbers": [1.0, 2.0]}
-    ]  # fmt: skip
-    assert by_name["lines.inner"] == [
-        {"lines.head": "L0H1", "name": "x"}, {"lines.head": "L0H1", "name": "y"},
-    ]  # fmt: skip
+    drop = {"drop.value": 0.5, "drop.low": 0.4, "drop.high": 0.6}
+    expected = [{"head": "L0H1", **drop, "numbers": [1.0, 2.0]}]
+    assert by_name["lines"] == by_name["within.lines"] == expected
+    assert by_name["lines.inner"] == [{"lines.head": "L0H1", "name": name} for name in "xy"]
 
 
 def test_a_run_is_read_as_its_localization(tmp_path):

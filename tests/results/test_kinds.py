@@ -43,9 +43,8 @@ def test_curves_follow_the_selected_components_over_the_models():
 def test_a_journal_has_a_line_for_each_run():
     """A line names what a run of any verb did."""
     contents = samples.make_contents()
-    assert [(line["run"], line["task"], line["seed"]) for line in contents.records()] == [
-        (1, "sorting", 3), (2, "sorting", 3),
-    ]  # fmt: skip
+    listed = [(line["run"], line["task"], line["seed"]) for line in contents.records()]
+    assert listed == [(1, "sorting", 3), (2, "sorting", 3)]
     for settings, subject, procedure in (
         ({"task": "sorting", "method": "greedy"}, "sorting", "greedy"),
         ({"verb": "plan", "task": "sorting"}, "sorting", "plan"),

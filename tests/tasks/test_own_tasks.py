@@ -48,14 +48,14 @@ def test_choices_are_compared_by_likelihood():
     """Choices follow the prompt without a delimiter; `acc_norm` divides by their letters."""
     choices = [" no", " a rather long choice", "x"]
     rows = [{"prompt": "say", "choices": choices, "label": 1}] * 8
-    task, catalog = broca.Task.from_examples(rows, name="choices"), Catalog()
-    benchmark = catalog.load(task, REQUESTS)
+    task = broca.Task.from_examples(rows)
+    benchmark = Catalog().load(task, REQUESTS)
     assert (benchmark.metric, benchmark.chance) == ("acc", pytest.approx(1 / 3))
     item = benchmark.items[0]
     assert item.requests == tuple(REQUESTS.loglikelihood("say", choice) for choice in choices)
     outputs = [LogLikelihood(value, False) for value in (-3.0, -9.0, -4.0)]
     assert benchmark.score(item, outputs) == 0
-    assert catalog.load(task, REQUESTS, metric="acc_norm").score(item, outputs) == 1
+    assert Catalog().load(task, REQUESTS, metric="acc_norm").score(item, outputs) == 1
 
 
 def test_a_function_scores_outputs():

@@ -1,7 +1,5 @@
 """The next steps, which `broca` without a command shows."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 
 from broca.cli.wording import say

@@ -1,7 +1,5 @@
 """Words on the command line: lines on stdout and stderr, flags in place of parameters."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping

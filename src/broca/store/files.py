@@ -1,7 +1,5 @@
 """Opens journal files: translates SQLite's errors, and admits one writer at a time."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`explore`: a live page that ablates components of a model and answers questions."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 
