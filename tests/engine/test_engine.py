@@ -14,20 +14,11 @@ from broca.tasks import LogLikelihood, Request
 from broca.tasks.items import Margin
 from broca.testing import tiny_llama, tiny_tokenizer
 
-
-def prompts(count, *, seed=0):
-    """Returns token prompts of 1 to 29 tokens."""
-    rng = np.random.default_rng(seed)
-    return [tuple(int(t) for t in rng.integers(2, 258, rng.integers(1, 30))) for _ in range(count)]
-
-
+RNG = np.random.default_rng(0)
 REQUESTS = [
-    Request("loglikelihood", context, [(5,), (9, 200), (7, 7, 7), (2, 3, 4, 5)][number % 4])
-    for number, context in enumerate(prompts(9))
-]
-GENERATIONS = [
-    Request("generate_until", context, max_new_tokens=4 + number)
-    for number, context in enumerate(prompts(9, seed=1))
+    Request("loglikelihood", tuple(RNG.integers(2, 258, length).tolist()), choice)
+    for length in (1, 6, 17, 29)
+    for choice in ((5,), (9, 200), (7, 7, 7), (2, 3, 4, 5))
 ]
 
 
@@ -45,25 +36,23 @@ def test_loglikelihoods_equal_zeroed_weights(tiny, budget):
     )
 
 
-def test_infinite_logits_stop_the_run():
+@pytest.mark.parametrize("kind", ["loglikelihood", "generate_until"])
+def test_infinite_logits_stop_the_run(kind):
     """Infinite logits raise `BadLogits` with the request's number instead of giving scores."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
     model.model.lm_head.weight.data[3] = float("inf")
-    gates, index = np.ones((1, 8), dtype=np.float32), np.zeros(1, dtype=int)
-    for requests in (REQUESTS[:1], GENERATIONS[:1]):
-        with pytest.raises(BadLogits, match="NaN or infinite logits for request 0"):
-            Engine(model).run(requests, gates, index)
+    request = Request(kind, (5, 6), (7,) if kind == "loglikelihood" else (), max_new_tokens=2)
+    with pytest.raises(BadLogits, match="NaN or infinite logits for request 0"):
+        Engine(model).run([request], GATES[:1], np.zeros(1, dtype=int))
 
 
 def test_progress_counts_every_request(tiny):
     """Progress never decreases, and the last report counts every request as done."""
     reports = []
-    requests = [*REQUESTS, *GENERATIONS]
-    Engine(tiny, EngineOptions(token_budget=100), on_progress=reports.append).run(
-        requests, GATES, np.arange(len(requests)) % len(GATES)
-    )
-    assert reports[-1].done == reports[-1].total == len(requests)
-    assert [p.done for p in reports] == sorted(p.done for p in reports)
+    Engine(tiny, EngineOptions(token_budget=100), on_progress=reports.append).run(*work())
+    done = [report.done for report in reports]
+    assert done == sorted(done)
+    assert done[-1] == reports[-1].total == 90
     assert reports[-1].tokens > 0
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from docs.scripts import DOCS, script
 from engine.shared_work import run
 from independent import plain_generation, sliced
 from models.architectures import ARCHITECTURES, HEADS, LAYERS, VOCABULARY, make_model
@@ -21,7 +19,7 @@ from broca.models import GatedModel, self_test
 from broca.tasks import Request
 from broca.testing import tiny_tokenizer
 
-DOCS = Path(__file__).parents[2] / "docs" / "architectures.md"
+PAGE = (DOCS / "architectures.md").read_text()
 NAMES = [architecture.name for architecture in ARCHITECTURES]
 
 
@@ -232,7 +230,7 @@ def test_model_runs_from_the_middle(case):
 
 def test_the_page_names_what_the_tests_know_by_heart():
     """`docs/architectures.md` names these architectures and no others."""
-    _, listed = DOCS.read_text().split("## Known by heart\n")
+    _, listed = PAGE.split("## Known by heart\n")
     listed = listed.split("whole:")[1].split(".\n")[0]
     assert " ".join(listed.split()).split(", ") == NAMES
 
@@ -240,22 +238,18 @@ def test_the_page_names_what_the_tests_know_by_heart():
 @pytest.fixture(scope="module")
 def trials():
     """The script behind `make architectures`, as a module."""
-    spec = importlib.util.spec_from_file_location("trials", DOCS.with_suffix(".py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["trials"] = module
-    spec.loader.exec_module(module)
-    return module
+    return script("architectures")
 
 
 def test_page_has_a_line_for_every_class_of_transformers(trials):
     """The page has a line for each class of the installed transformers."""
     lines = {
         tuple(re.findall(r"`([^`]+)`", line)[:2])
-        for line in DOCS.read_text().split(trials.BLOCK[0])[1].splitlines()
+        for line in PAGE.split(trials.BLOCK[0])[1].splitlines()
         if line.startswith("| `")
     }
     assert lines == set(trials.classes())
-    assert f"transformers {transformers.__version__}" in DOCS.read_text()
+    assert f"transformers {transformers.__version__}" in PAGE
 
 
 QUICK = (
@@ -274,12 +268,11 @@ def assert_trial_is_on_the_page(trials, kind, architecture):
     lengths, longer than a window, of a single token and truncated.
     """
     trial = trials.tried(kind, architecture)
-    page = DOCS.read_text()
     if trial.outcome != "proven":
-        assert f"| `{kind}` | `{architecture}` | {trials._cell(trial.message)} |" in page
+        assert f"| `{kind}` | `{architecture}` | {trials._cell(trial.message)} |" in PAGE
         return
     line = f"| `{kind}` | `{architecture}` | `{trial.message}` | {trial.heads} |"
-    assert line in page
+    assert line in PAGE
     assert trial.difference is None or trial.difference < 1e-4
     assert trial.parity < trials.PARITY
 

@@ -16,74 +16,43 @@ from broca.errors import BadInput, SelfTestFailed
 from broca.models import GatedModel, load, require_self_test, self_test
 from broca.testing import tiny_llama, tiny_tokenizer
 
+FLOATS = torch.float8_e4m3fn
+PACKINGS = {
+    # one column
+    "bitsandbytes, four bits": (lambda w: w.reshape(-1, 1), lambda p, count: p.reshape(count, -1)),
+    # integers in the shape of the weights
+    "bitsandbytes, eight bits": (lambda w: w, lambda p, _: p),
+    # no parameter, but a buffer with four integers in one, inputs first
+    "GPTQ, AWQ": (lambda w: w.T.contiguous().view(torch.int32), lambda p, _: p.view(torch.int8).T),
+    # floating-point numbers of one byte; a CPU multiplies those of four
+    "FP8": (lambda w: w.float().to(FLOATS), lambda p, _: p.float()),
+}
+"""How a kind of layer packs integers `(outputs, inputs)`, and how they are unpacked."""
+
 
 class StandIn(nn.Module):
-    """A linear layer with rounded weights."""
+    """A linear layer with rounded weights, packed as those of a kind."""
 
-    def __init__(self, linear):
+    def __init__(self, linear, kind="bitsandbytes, eight bits"):
         super().__init__()
         self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.kind, self.bias = kind, None
         weight = linear.weight.detach()
         self.step = float(weight.abs().max()) / 127
-        self.bias = None
-        self.pack((weight / self.step).round().to(torch.int8))
-
-    def pack(self, rounded):
-        """Stores rounded weights `(outputs, inputs)` as one column, as bitsandbytes' four bits."""
-        self.weight = nn.Parameter(rounded.reshape(-1, 1), requires_grad=False)
-
-    def unpacked(self):
-        """Returns the rounded weights, `(outputs, inputs)`."""
-        return self.weight.reshape(self.out_features, self.in_features)
+        packed = PACKINGS[kind][0]((weight / self.step).round().to(torch.int8))
+        if kind == "GPTQ, AWQ":
+            self.register_buffer("qweight", packed)
+        else:
+            self.weight = nn.Parameter(packed, requires_grad=False)
 
     def forward(self, x):
-        """Returns the output of the unpacked layer."""
-        return nn.functional.linear(x, self.unpacked().to(x) * self.step)
-
-
-class EightBit(StandIn):
-    """bitsandbytes' eight bits: integers in the shape of the weights."""
-
-    def pack(self, rounded):
-        """Stores the weights in their shape."""
-        self.weight = nn.Parameter(rounded, requires_grad=False)
-
-
-class Buffers(StandIn):
-    """GPTQ and AWQ: no parameter, but a buffer with four integers in one, inputs first."""
-
-    def pack(self, rounded):
-        """Stores the weights in a buffer."""
-        self.register_buffer("qweight", rounded.T.contiguous().view(torch.int32))
-
-    def unpacked(self):
-        """Returns the weights of the buffer."""
-        return self.qweight.view(torch.int8).T
-
-
-class EightBitFloats(StandIn):
-    """FP8: weights as floating-point numbers of one byte, activations rounded row by row."""
-
-    def pack(self, rounded):
-        """Stores the weights as bytes; `forward` multiplies with their scale."""
-        self.weight = nn.Parameter(rounded.float().to(torch.float8_e4m3fn), requires_grad=False)
-
-    def unpacked(self):
-        """Returns the weights in float32, which a CPU multiplies."""
-        return self.weight.float()
-
-    def forward(self, x):
-        """Returns the output for activations that are rounded to eight bits."""
-        scale = x.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 448
-        return super().forward((x / scale).to(torch.float8_e4m3fn).to(x) * scale)
-
-
-KINDS = {
-    "bitsandbytes, four bits": StandIn,
-    "bitsandbytes, eight bits": EightBit,
-    "GPTQ, AWQ": Buffers,
-    "FP8": EightBitFloats,
-}
+        """Returns the output of the unpacked layer; FP8 rounds activations row by row, too."""
+        if self.kind == "FP8":
+            scale = x.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 448
+            x = (x / scale).to(FLOATS).to(x) * scale
+        (packed,) = self.state_dict().values()
+        weight = PACKINGS[self.kind][1](packed, self.out_features)
+        return nn.functional.linear(x, weight.to(x) * self.step)
 
 
 def packed(kind):
@@ -93,7 +62,7 @@ def packed(kind):
         for owner in (layer.self_attn, layer.mlp):
             for name, linear in list(owner.named_children()):
                 if isinstance(linear, nn.Linear):
-                    setattr(owner, name, kind(linear))
+                    setattr(owner, name, StandIn(linear, kind))
     return model
 
 
@@ -109,7 +78,7 @@ def assert_ablated(gated, layer, head):
         assert (ablated - model(tokens).logits).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", PACKINGS)
 def test_packed_weights_are_gated_and_not_zeroed(kind):
     """Packed layers are gated at their input, and the self-test leaves their weights unchanged."""
     model = packed(kind)

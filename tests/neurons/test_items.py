@@ -37,11 +37,9 @@ def test_items_are_cut_as_every_verb_cuts_them(reference):
     tasks = cut(reference, {"locate": ("addition",), "report": ("addition", "mc_biology")})
     tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
     split = Catalog().load("addition", tokenizer).split(items=6, seed=0)
-    numbers = {
-        part: [tasks.bank[place][1].number for place in places["addition"].tolist()]
-        for part, places in tasks.places.items()
-    }
-    assert numbers == {"locate": list(split.locate), "report": list(split.report[:5])}
+    for part, numbers in (("locate", split.locate), ("report", split.report[:5])):
+        places = tasks.places[part]["addition"]
+        assert [tasks.bank[place][1].number for place in places] == list(numbers)
     assert list(tasks.places["report"]) == ["addition", "mc_biology"]
 
 
@@ -140,14 +138,10 @@ def test_pairs_share_what_they_say():
 
 def test_pairs_are_read_or_refused(tmp_path):
     """A line has a relation and two items; broken lines and empty files are refused."""
-    file = tmp_path / "pairs.jsonl"
-    items = {place: {"prompt": "say a", "answer": "A"} for place in ("first", "second")}
-    file.write_text(json.dumps({"relation": "same", **items}))
+    file, item = tmp_path / "pairs.jsonl", {"prompt": "say a", "answer": "A"}
+    file.write_text(json.dumps({"relation": "same", "first": item, "second": item}))
     assert read_pairs(file) == [ItemPair("same", ("say a", " A"), ("say a", " A"))]
-    for content, message in (
-        ('{"relation": "same"}', "line 1 of .* is not a pair"),
-        ("", "is empty"),
-    ):
+    for content, message in (('{"relation": "same"}', "line 1 of .* is not a"), ("", "is empty")):
         file.write_text(content)
         with pytest.raises(BadInput, match=message):
             read_pairs(file)

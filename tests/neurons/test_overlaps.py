@@ -9,7 +9,6 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons.items import ItemPair, task_of
-from broca.neurons.methods import EMPTY
 from broca.neurons.overlaps import RELATIONS, decoupled, overlapped, reworded, shared
 from broca.options import RuleOptions
 
@@ -52,14 +51,19 @@ def test_decoupling_of_identical_items_is_complete(ask):
     assert different.random_of_larger == pytest.approx(6 / 128)
 
 
-def test_overlap_is_what_the_definitions_say():
-    """Two common neurons are 2/4 of the first set, 2/3 of the second and 2/5 of the union."""
-    common = shared(np.array([1, 2, 3, 4]), np.array([3, 4, 9]), neurons=200)
-    assert (common.common, common.of_first, common.of_second) == (2, 0.5, pytest.approx(2 / 3))
-    assert (common.of_larger, common.iou) == (0.5, pytest.approx(2 / 5))
-    empty = shared(EMPTY, np.array([1]), neurons=10)
-    assert (empty.of_first, empty.of_second) == (None, 0)
-    assert shared(EMPTY, EMPTY, neurons=10).iou is None
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1, 2, 3, 4], [3, 4, 9], (2, 2 / 4, 2 / 3, 2 / 4, 2 / 5)),
+        ([], [1], (0, None, 0, 0, 0)),
+        ([], [], (0, None, None, None, None)),
+    ],
+)
+def test_overlap_is_what_the_definitions_say(first, second, expected):
+    """Common neurons are a share of the first set, the second, the larger and the union."""
+    found = shared(np.array(first, dtype=int), np.array(second, dtype=int), neurons=200)
+    shares = (found.of_first, found.of_second, found.of_larger, found.iou)
+    assert (found.common, *shares) == expected
 
 
 def test_expectation_is_that_of_random_sets():
