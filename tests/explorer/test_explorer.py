@@ -83,9 +83,8 @@ def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch
     assert texts[0] != texts[2]
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_folders_of_exports_are_numbered_and_go_with_the_page(planted, tmp_path, kept):
-    """They get the next free number, stay where the user keeps them, and are not left empty."""
+def test_folders_of_exports_are_numbered_and_go_with_the_page(planted):
+    """They get the next free number, are not left empty, and go when the page is closed."""
 
     def export(model, folder, *, heads, scale, kind):
         if scale == 2:
@@ -93,18 +92,15 @@ def test_folders_of_exports_are_numbered_and_go_with_the_page(planted, tmp_path,
         (folder / "file").write_text("x")
         return SimpleNamespace(summary=lambda: ("done",))
 
-    place = tmp_path if kept else None
-    (tmp_path / "planted-heads-1").mkdir()
-    with Explorer(
-        planted, ExplorerSubject("planted"), verify=refused, export=export, exports=place
-    ) as explorer:
+    subject = ExplorerSubject("planted")
+    with Explorer(planted, subject, verify=refused, export=export) as explorer:
         reply = explorer.export("heads", ["L0H1"])
         folder = explorer.exported(reply["export"])
-        assert folder.name == reply["name"] == f"planted-heads-{1 + kept}"
+        assert folder.name == reply["name"] == "planted-heads-1"
         with pytest.raises(BadInput, match="no"):
             explorer.export("heads", ["L0H1"], scale=2)
-        assert not (folder.parent / f"planted-heads-{2 + kept}").exists()
-    assert folder.exists() is kept
+        assert not (folder.parent / "planted-heads-2").exists()
+    assert not folder.exists()
 
 
 def test_results_bring_their_model_sets_effects_and_tasks(tmp_path):

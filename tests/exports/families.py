@@ -43,10 +43,8 @@ class Family:
 
 
 def _family(what, name, **changes):
-    architecture = replace(BY_NAME[name], changes=changes or BY_NAME[name].changes)
-    return Family(
-        what, lambda: make_model(architecture), architecture.projection, architecture.down
-    )
+    known = replace(BY_NAME[name], changes=changes or BY_NAME[name].changes)
+    return Family(what, lambda: make_model(known), known.projection, known.down)
 
 
 def _vision_language():

@@ -25,21 +25,6 @@ def test_factors_are_rounded_as_gates_are():
     assert factors.values[0] == 0.30078125
 
 
-@pytest.mark.parametrize(
-    ("model", "component", "reason"),
-    [
-        ("BitNet", "L0H1", r"a norm \(model.layers.0.self_attn.attn_sub_norm\) mixes the heads"),
-        ("Llama", "L1", "what a decoder layer adds is the sum of .* export L1A\\+L1M"),
-    ],
-)
-def test_what_is_no_factor_is_refused_with_the_reason(model, component, reason):
-    """A head before a norm and a whole layer are no factors, and the refusal says why."""
-    with pytest.raises(
-        UnsupportedModel, match=f"{component} cannot be exported exactly: .*{reason}"
-    ):
-        factors_of(gated(model), component)
-
-
 def test_a_block_of_experts_whose_sum_no_weights_scale_is_refused(monkeypatch):
     """A block of experts whose output the experts' weights do not scale is refused."""
     model = gated("Qwen3-MoE")

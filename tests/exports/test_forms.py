@@ -2,8 +2,8 @@
 
 import copy
 import json
+import sys
 
-import peft
 import pytest
 import torch
 import transformers as hf
@@ -64,16 +64,28 @@ def test_the_base_is_loaded_in_its_number_format(tmp_path):
     assert origin.load(tmp_path, "heads").dtype == torch.bfloat16
 
 
-def test_what_an_adapter_cannot_hold_is_refused(tmp_path, monkeypatch):
-    """Fused experts, factors on both sides of one projection, and a missing PEFT are refused."""
-    for name, components, message in (
-        ("Qwen3-MoE", "L0E1", r"what ablates .*experts .* use `kind` weights"),
-        ("GPT-2", "L0M+L0N1", r"either the input or the output .*mlp.c_proj"),
-    ):
-        with pytest.raises(UnsupportedModel, match=message):
-            write_adapter(factors_of(gated(name), components), tmp_path, base=None)
-    assert require_peft() is peft
-    monkeypatch.setitem(__import__("sys").modules, "peft", None)
+@pytest.mark.parametrize(
+    ("name", "components", "form", "message"),
+    [
+        ("BitNet", "L0H1", "adapter", r"L0H1 cannot .*a norm \(.*attn_sub_norm\) mixes the heads"),
+        ("Llama", "L1", "weights", r"L1 cannot .*what a decoder layer adds .* export L1A\+L1M"),
+        ("Qwen3-MoE", "L0E1", "adapter", "what ablates .*experts .* use `kind` weights"),
+        ("GPT-2", "L0M+L0N1", "adapter", r"either the input or the output .*mlp\.c_proj"),
+        ("Llama", "L0M", "heads", "L0M is not a query head"),
+        ("Llama", "L0N3", "heads", "L0N3 is not a query head"),
+    ],
+)
+def test_what_a_form_cannot_hold_is_refused(name, components, form, message, tmp_path):
+    """Heads before a norm, layers, fused experts and both sides of a projection are refused."""
+    model = gated(name)
+    request = ExportRequest.of(model, components, form, None)
+    with pytest.raises(UnsupportedModel, match=message):
+        write_form(request, model, request.names(model), tmp_path, base=None)
+
+
+def test_peft_is_needed(monkeypatch):
+    """Without PEFT the refusal says what to install."""
+    monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(BadInput, match=r"pip install 'broca\[export\]'"):
         require_peft()
 
@@ -137,7 +149,7 @@ def test_mean_ablation_goes_into_the_biases(tiny, components):
 
 
 def test_heads_groups_and_layers_become_pairs_and_slices(tiny):
-    """Heads, groups and attention become pairs (layer, head) and slices; others are refused."""
+    """Heads, groups and attention become pairs (layer, head) and slices."""
     listed = head_list(tiny, ["L1G1", "L0H2", "L1H3"], 0.0)
     assert listed["heads"] == [[0, 2], [1, 2], [1, 3]]
     assert listed["slices"] == {
@@ -149,9 +161,6 @@ def test_heads_groups_and_layers_become_pairs_and_slices(tiny):
     assert [*head_list(bitnet, ["L0H1"], 0.0)["slices"]] == [
         "model.layers.0.self_attn.attn_sub_norm"
     ]
-    for component in ("L0M", "L1", "L0N3"):
-        with pytest.raises(UnsupportedModel, match=f"{component} is not a query head"):
-            head_list(tiny, [component], 0.0)
 
 
 def test_the_hooks_can_be_removed(tiny, tmp_path, monkeypatch):

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from independent import sliced
+from engine.shared_work import run
+from independent import plain_generation, sliced
 from models.architectures import ARCHITECTURES, HEADS, LAYERS, VOCABULARY, make_model
 
-from broca.engine import Engine
 from broca.integrations.lm_eval import BrocaLM
 from broca.models import GatedModel, self_test
 from broca.tasks import Request
@@ -103,28 +103,25 @@ def test_self_test_passes(case):
 
 
 def test_gated_heads_equal_zeroed_columns_in_generation(case):
-    """Greedy tokens of a padded batch under masks equal those of the edited copy."""
+    """Greedy tokens of prompts of several lengths under masks equal those of the edited copy."""
     architecture, model = case
     edited = copy.deepcopy(model)
-    closed = [f"L{layer}H1" for layer in architecture.attention_layers]
     for layer in architecture.attention_layers:
         zero_heads(case, edited, layer, 1, 2)
     tokens, attention = batch()
-    prompts = [tokens[row][attention[row] == 1].tolist() for row in range(len(tokens))]
+    prompts = [row[kept == 1].tolist() for row, kept in zip(tokens, attention, strict=True)]
     gated = wrap(case)
-    gates = np.stack([np.ones(len(gated.components)), ~gated.components.mask(closed)])
-    answers = Engine(gated).run(
-        [Request("generate_until", tuple(p), max_new_tokens=5) for p in prompts * 2],
-        gates.astype(np.float32),
-        np.repeat([0, 1], len(prompts)),
-    )
-    for number, answer in enumerate(answers):
-        prompt = prompts[number % len(prompts)]
-        expected = (model if number < len(prompts) else edited).generate(
-            torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), max_new_tokens=5,
-            do_sample=False, pad_token_id=0,
-        )[0, len(prompt) :]  # fmt: skip
-        assert answer.text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
+    closed = gated.components.mask([f"L{layer}H1" for layer in architecture.attention_layers])
+    gates = np.stack([np.ones(len(closed)), ~closed]).astype(np.float32)
+    requests = [Request("generate_until", tuple(p), max_new_tokens=5) for p in prompts]
+    answers, _ = run(gated, requests, gates)
+    expected = [
+        plain_generation(plain, prompt, new_tokens=5)
+        for plain in (model, edited)
+        for prompt in prompts
+    ]
+    for answer, text in zip(answers, expected, strict=True):
+        assert answer.text == tiny_tokenizer().decode(text, skip_special_tokens=True)
 
 
 def ablate_by_hand(case, model, kind, layer):

@@ -83,7 +83,7 @@ def test_components_are_named_in_several_ways(plain, model, named):
 
 def test_nested_gates_multiply(plain, model):
     """A nested context adds its components, and a component in both is scaled twice."""
-    with model.ablated("L0H1+L1H2+L1H3"):
+    with model.ablated(NAMES):
         together = logits(plain)
     with model.ablated("L0H1"), model.ablated(["L1H2", "L1H3"]):
         assert torch.equal(logits(plain), together)
@@ -149,19 +149,17 @@ def test_what_cannot_be_ablated_is_refused(model):
 
 
 def test_generate_returns_the_continuation_alone(plain, model):
-    """`generate` is greedy whatever the model's settings, and returns the continuation alone."""
+    """`generate` returns the continuation alone, up to a stop string or the limit."""
     tokens = tiny_tokenizer().encode("ab")
     expected = plain_generation(plain, tokens, new_tokens=16)
-    plain.generation_config.update(do_sample=True, temperature=9.0, repetition_penalty=3.0)
-    text = model.generate("ab", max_new_tokens=16)
-    assert text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
     assert model.generate("ab", max_new_tokens=3) == tiny_tokenizer().decode(expected[:3])
     assert model.generate("", max_new_tokens=3) == model.generate("<bos>", max_new_tokens=3)
-    stopped = model.generate("ab", max_new_tokens=16, stop_strings=[text[1]])
-    assert stopped == text[:2]
+    text = tiny_tokenizer().decode(expected, skip_special_tokens=True)
+    assert model.generate("ab", max_new_tokens=16, stop_strings=[text[1]]) == text[:2]
 
 
 SETTINGS = [
+    {"do_sample": True, "temperature": 9.0, "repetition_penalty": 3.0},
     {"stop_strings": ["a", "e"]}, {"num_return_sequences": 2}, {"return_dict_in_generate": True},
     {"penalty_alpha": 0.6}, {"dola_layers": "high"}, {"force_words_ids": [[3]]},
     {"guidance_scale": 1.5}, {"min_length": 30}, {"num_beam_groups": 2}, {"max_time": 1e-9},
@@ -169,12 +167,10 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_no_setting_of_the_model_changes_or_ends_a_greedy_text(plain, settings):
+def test_no_setting_of_the_model_changes_or_ends_a_greedy_text(plain, model, settings):
     """Whatever a model's generation_config says, texts are those of the plain model."""
-    tokens = tiny_tokenizer().encode("ab")
-    expected = plain_generation(plain, tokens, new_tokens=16)
+    expected = plain_generation(plain, tiny_tokenizer().encode("ab"), new_tokens=16)
     vars(plain.generation_config).update(settings)
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     text = tiny_tokenizer().decode(expected, skip_special_tokens=True)
     assert model.generate("ab", max_new_tokens=16) == text
     assert {name: getattr(plain.generation_config, name) for name in settings} == settings

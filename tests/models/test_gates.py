@@ -1,22 +1,11 @@
 """Gates are exact for every row, and the kinds of component have theirs."""
 
 import pytest
-import torch
 
 from broca.components import Component
 from broca.errors import BadInput, UnknownName
 from broca.models import KINDS, GatedModel, kinds_of
 from broca.testing import tiny_llama, tiny_tokenizer
-
-
-def test_gates_for_another_number_of_rows_are_refused(tiny):
-    """A batch under gates for another number of rows is refused."""
-    tokens = torch.arange(2, 20).reshape(3, 6)
-    with (
-        pytest.raises(RuntimeError, match="3 rows under gates for 2"),
-        tiny.gates(torch.zeros(2, len(tiny.components))),
-    ):
-        tiny.forward(tokens, torch.ones_like(tokens), keep=1)
 
 
 @pytest.mark.parametrize("way_back", ["none", "cut off"])

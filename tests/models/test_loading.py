@@ -60,7 +60,6 @@ def test_a_folder_loads_as_it_was_written(folder, how):
     ("name", "options", "error", "message"),
     [
         ("./no-such-folder", {}, UnknownName, "does not exist"),
-        ("/no/such/folder", {}, UnknownName, "does not exist"),
         ("a/b/c", {}, UnknownName, "does not exist"),
         ("refrence", {"offline": True}, UnknownName, "did you mean 'reference'"),
         ("reference", {"dtype": "int3"}, BadInput, "float32, bfloat16"),
@@ -164,7 +163,6 @@ DAMAGES = {
         without("layers.1.mlp"), {}, r"3 tensors \(model\.layers\.1\.mlp\.down_proj.*missing"
     ),
     "the head": (without("lm_head"), {}, r"1 tensor \(lm_head\.weight\) missing"),
-    "the embedding": (without("embed"), {}, r"1 tensor \(model\.embed_tokens\.weight\) missing"),
     "the tied embedding and head": (
         lambda tensors: without("lm_head")(without("embed")(tensors)),
         {"tie_word_embeddings": True},
@@ -174,9 +172,6 @@ DAMAGES = {
         lambda tensors: tensors | {"model.layers.0.self_attn.q_proj.bias": torch.ones(32)},
         {},
         r"1 tensor \(model\.layers\.0\.self_attn\.q_proj\.bias\) not of this model",
-    ),
-    "a layer too many": (
-        lambda tensors: tensors, {"num_hidden_layers": 1}, r"9 tensors .*not of this model"
     ),
     "another width": (
         lambda tensors: tensors, {"intermediate_size": 40},
@@ -220,27 +215,23 @@ def test_experts_that_do_not_fit_are_refused_by_name(tmp_path, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "config"),
+    ("change", "tied"),
     [
-        (lambda t: t | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}, {}),
-        (lambda t: t | {"v_head.summary.weight": torch.ones(1, 32)}, {}),
-        (without("lm_head"), {"tie_word_embeddings": True}),
-        (without("embed"), {"tie_word_embeddings": True}),
+        (lambda t: t | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}, False),
+        (lambda t: t | {"v_head.summary.weight": torch.ones(1, 32)}, False),
+        (without("lm_head"), True),
+        (without("embed"), True),
     ],
     ids=["rotary", "value head", "tied head", "tied embedding"],
 )
-def test_what_a_checkpoint_need_not_hold_is_no_fault(folder, change, config):
+def test_what_a_checkpoint_need_not_hold_is_no_fault(folder, change, tied):
     """Rotary tables, heads of other kinds and one of two tied matrices change no weight."""
-    saved = load_file(folder / "model.safetensors")
-    rewrite(folder, change, **config)
-    model = load(str(folder), device="cpu").model
-    expected = saved["lm_head.weight" if "lm_head.weight" in change(saved) else EMBEDDING]
-    assert torch.equal(model.lm_head.weight, expected)
-    others = {name for name in saved if name not in ("lm_head.weight", EMBEDDING)}
-    assert all(torch.equal(model.state_dict()[name], saved[name]) for name in others)
-
-
-EMBEDDING = "model.embed_tokens.weight"
+    stored = change(load_file(folder / "model.safetensors"))
+    rewrite(folder, change, tie_word_embeddings=tied)
+    loaded = load(str(folder), device="cpu").model.state_dict()
+    assert all(torch.equal(loaded[name], stored[name]) for name in loaded.keys() & stored.keys())
+    if tied:
+        assert torch.equal(loaded["lm_head.weight"], loaded["model.embed_tokens.weight"])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ torchao's eight-bit weights run on a CPU. The layers of bitsandbytes, GPTQ, AWQ 
 hardware: stand-ins store weights in the same shapes and under the same names.
 """
 
-import json
 import sys
 
 import pytest
@@ -110,15 +109,6 @@ def assert_ablated(gated, layer, head):
         assert (ablated - model(tokens).logits).abs().max() > 1e-3
 
 
-def save_as_packed_long_ago(folder):
-    """Writes a model whose configuration names torchao's type by a string, as older formats do."""
-    tiny_llama().save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    settings = json.loads((folder / "config.json").read_text())
-    settings["quantization_config"] = {"quant_method": "torchao", "quant_type": "Int8WeightOnly"}
-    (folder / "config.json").write_text(json.dumps(settings))
-
-
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_packed_weights_are_gated_and_not_zeroed(kind):
     """Packed layers are gated at their input, and the self-test leaves their weights unchanged."""
@@ -179,18 +169,13 @@ def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
     assert gated.fingerprint
 
 
-def test_a_checkpoint_in_an_older_format_of_torchao_is_refused(tmp_path):
-    """A checkpoint in torchao's older format is refused in one line."""
-    pytest.importorskip("torchao.quantization")
-    save_as_packed_long_ago(tmp_path)
-    with pytest.raises(BadInput, match=r"could not be loaded: .*quant_type"):
-        load(str(tmp_path), device="cpu")
-
-
 @pytest.mark.parametrize("error", [None, ValueError("Install with `pip install torchao`")])
 def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeypatch, error):
     """A missing library is said, whether it is an ImportError or transformers' ValueError."""
-    save_as_packed_long_ago(tmp_path)
+    model = tiny_llama()
+    model.config.quantization_config = {"quant_method": "torchao", "quant_type": "Int8WeightOnly"}
+    model.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
 
     def fails(*args, **kwargs):
         raise error

@@ -68,19 +68,6 @@ def gated(request):
     return GatedModel.wrap(model_of(request.param), tiny_tokenizer(), name=request.param)
 
 
-def requests_behind(prefix):
-    """Returns choices and generations of unequal lengths behind a shared prefix."""
-    rng = np.random.default_rng(5)
-    tails = [tuple(int(token) for token in rng.integers(3, VOCABULARY, n)) for n in (1, 3, 9, 20)]
-    choices = [
-        Request("loglikelihood", prefix + tail, choice)
-        for tail in tails
-        for choice in ((5,), (6, 7, 9))
-    ]
-    generations = [Request("generate_until", prefix + tail, max_new_tokens=8) for tail in tails]
-    return [*choices, *generations, Request("generate_until", (7, 8), max_new_tokens=8)]
-
-
 @pytest.mark.parametrize("length", [12, 48])
 @pytest.mark.parametrize("budget", [None, 90])
 def test_answers_equal_those_of_the_plain_model(gated, length, budget):
@@ -89,11 +76,21 @@ def test_answers_equal_those_of_the_plain_model(gated, length, budget):
     The prefix is longer than every window, and rows lie on both sides of the length at which
     rotary embeddings are scaled.
     """
-    prefix = tuple(int(t) for t in np.random.default_rng(2).integers(3, VOCABULARY, length))
-    requests = requests_behind(prefix)
+    rng = np.random.default_rng(5)
+    prefix, *tails = (
+        tuple(rng.integers(3, VOCABULARY, count).tolist()) for count in (length, 1, 3, 9, 20)
+    )
+    requests = [
+        Request("loglikelihood", prefix + tail, choice)
+        for tail in tails
+        for choice in ((5,), (6, 7))
+    ]
+    requests += [
+        Request("generate_until", context, max_new_tokens=8)
+        for context in ((7, 8), *(prefix + tail for tail in tails))
+    ]
     engine = Engine(gated, EngineOptions(token_budget=budget))
-    columns = len(gated.components)
-    gates = np.ones((1, columns), dtype=np.float32)
+    gates = np.ones((1, len(gated.components)), dtype=np.float32)
     answers = engine.run(requests, gates, np.zeros(len(requests), dtype=int))
     fresh = model_of(gated.name)
     for request, answer in zip(requests, answers, strict=True):

@@ -1,5 +1,6 @@
 """Overlaps of located sets: of paraphrases, of pairs of items, and of halves of data sets."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -33,8 +34,9 @@ def test_halves_are_compared_and_relations_named(ask):
     """Two tasks of two halves give six pairs; the summary is the mean over a relation's pairs."""
     run = ask(letters(8), letters(8, name="others", start=12), rule=RULE)
     overlaps = overlapped(run)
-    relations = [pair.relation for pair in overlaps.pairs]
-    assert sorted(relations) == 4 * ["other capability"] + 2 * ["same data"]
+    assert Counter(pair.relation for pair in overlaps.pairs) == {
+        "other capability": 4, "same data": 2,
+    }  # fmt: skip
     across = [p.overlap.of_larger for p in overlaps.pairs if p.relation == "other capability"]
     assert overlaps.summary["other capability"]["of_larger"] == pytest.approx(np.mean(across))
     assert all(pair.sizes == (6, 6) for pair in overlaps.pairs)
@@ -64,10 +66,9 @@ def test_expectation_is_that_of_random_sets():
     """Expected overlaps agree with simulated random sets, IoU to first order."""
     rng = np.random.default_rng(0)
     draws = [
-        shared(rng.choice(200, 30, replace=False), rng.choice(200, 50, replace=False), neurons=200)
+        shared(*(rng.choice(200, size, replace=False) for size in (30, 50)), neurons=200)
         for _ in range(2000)
     ]
-    assert np.mean([draw.of_larger for draw in draws]) == pytest.approx(
-        draws[0].expected_of_larger, rel=0.03
-    )
-    assert np.mean([draw.iou for draw in draws]) == pytest.approx(draws[0].expected_iou, rel=0.05)
+    means = [np.mean([draw.of_larger for draw in draws]), np.mean([draw.iou for draw in draws])]
+    expected = [draws[0].expected_of_larger, draws[0].expected_iou]
+    np.testing.assert_allclose(means, expected, rtol=0.05)

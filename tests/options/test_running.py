@@ -46,22 +46,18 @@ def test_only_what_differs_is_recorded():
     assert recorded.endswith(":test_only_what_differs_is_recorded")
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+def test_settings_of_generations_are_read_in_every_form():
+    """Pairs, JSON and mappings give equal options, which are hashable and recorded as JSON."""
+    forms = (
         "max_gen_toks=64,until=Q:",
         " max_new_tokens=64 , until=Q:",
         '{"until": ["Q:"], "max_tokens": 64, "do_sample": false}',
         {"max_completion_tokens": 64, "until": "Q:", "temperature": 0.0},
-    ],
-)
-def test_settings_of_generations_are_read_in_every_form(settings):
-    """Pairs, JSON and mappings give equal options, which are hashable and recorded as JSON."""
-    options = TaskOptions(gen_kwargs=settings)
+    )
+    (options,) = {TaskOptions(gen_kwargs=form) for form in forms}
     assert options.generation == {"max_gen_toks": 64, "until": ["Q:"]}
     assert options == TaskOptions(gen_kwargs=options.gen_kwargs)
     assert options.to_dict() == {"gen_kwargs": '{"max_gen_toks": 64, "until": ["Q:"]}'}
-    assert hash(options) == hash(TaskOptions(gen_kwargs=settings))
 
 
 def test_settings_of_transformers_are_read_as_values():
@@ -72,21 +68,16 @@ def test_settings_of_transformers_are_read_as_values():
     assert TaskOptions(gen_kwargs={"bad_words_ids": [[3]]}).generation == {"bad_words_ids": [[3]]}
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+def test_variables_of_the_chat_template_are_read_in_every_form():
+    """Pairs, JSON and mappings give the same options, which can be hashed."""
+    forms = (
         "enable_thinking=false,effort=low",
         '{"enable_thinking": false, "effort": "low"}',
         {"effort": "low", "enable_thinking": False},
-    ],
-)
-def test_variables_of_the_chat_template_are_read_in_every_form(settings):
-    """Pairs, JSON and mappings give the same options, which can be hashed."""
-    options = TaskOptions(chat_template=True, chat_template_kwargs=settings)
-    assert options.template_settings == {"effort": "low", "enable_thinking": False}
-    assert hash(options) == hash(
-        TaskOptions(chat_template=True, chat_template_kwargs=options.chat_template_kwargs)
     )
+    (options,) = {TaskOptions(**TEMPLATE, chat_template_kwargs=form) for form in forms}
+    assert options.template_settings == {"effort": "low", "enable_thinking": False}
+    assert options == TaskOptions(**TEMPLATE, chat_template_kwargs=options.chat_template_kwargs)
 
 
 def test_columns_of_data_sets_are_read():

@@ -14,9 +14,15 @@ def tokenizer():
 
 
 @pytest.fixture(scope="session")
-def catalog(tmp_path_factory):
+def kinds(tmp_path_factory):
+    """A folder with a task of every kind of lm-eval."""
+    return write_tasks(tmp_path_factory.mktemp("tasks"))
+
+
+@pytest.fixture(scope="session")
+def catalog(kinds):
     """A catalog with a task of every kind of lm-eval."""
-    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
+    return Catalog(kinds)
 
 
 @pytest.fixture

@@ -7,14 +7,6 @@ from broca.tasks import Catalog, RequestTokenizer, Task, TaskOptions
 from broca.testing import tiny_tokenizer
 
 
-def test_folders_without_tasks_are_refused(tmp_path):
-    """A folder that does not exist, or without a task file, is refused."""
-    with pytest.raises(BadInput, match="`include_path` '/no/where' is not a folder"):
-        Catalog("/no/where")
-    with pytest.raises(BadInput, match="holds no lm-eval task"):
-        Catalog(tmp_path)
-
-
 def test_a_group_of_a_folder_may_name_tasks_of_lm_eval(folder, tokenizer):
     """A folder's group may have members of the folder and of lm-eval."""
     text = (folder / "good.yaml").read_text().replace("task: good", "task: gsm8k_own")
@@ -40,17 +32,11 @@ def test_names_are_refused_before_anything_is_built(folder):
 
 
 def test_options_of_a_task_are_refused_before_a_model_is_needed(folder, tokenizer):
-    """A bad metric, split or reference is refused without a model; loaded data are reused."""
+    """A bad metric or split is refused without a model; loaded data are reused."""
     catalog = Catalog(folder)
-    with pytest.raises(TaskUnusable, match="no metric 'exact_mach'; did you mean 'exact_match'"):
-        catalog.require("good", TaskOptions(metric="exact_mach"))
-    with pytest.raises(TaskUnusable, match="has no split 'train'"):
-        catalog.require("good", TaskOptions(locate_split="train"))
-    with pytest.raises(BadInput, match="`reference`"):
-        catalog.require("good", TaskOptions(reference="none.py:f"))
-    with pytest.raises(TaskUnusable, match="no metric 'f1'"):
-        catalog.require(Task("good", metric="f1"))
-    catalog = Catalog(folder)
+    for options in (TaskOptions(metric="exact_mach"), TaskOptions(locate_split="train")):
+        with pytest.raises(TaskUnusable, match=r"has no (metric|split)"):
+            catalog.require("good", options)
     catalog.require("good")
     (folder / "good.jsonl").unlink()
     assert len(catalog.load("good", tokenizer).items) == 10

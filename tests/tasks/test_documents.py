@@ -12,6 +12,7 @@ from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
 from broca.testing import tiny_tokenizer
 
 QUESTIONS = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
+ANSWERED = [n for n in range(9) if n != 5]
 MERGING = (("c", "a"), ("ca", "t"), ("cat", "s"))
 CHOICE = {"output_type": "multiple_choice", "doc_to_target": 0, "doc_to_choice": "choices"}
 """Settings of multiple choice."""
@@ -25,8 +26,8 @@ def chosen(*documents):
 @pytest.mark.parametrize(
     ("documents", "settings", "max_length", "kept", "note"),
     [
-        (QUESTIONS, {"output_type": "loglikelihood"}, 64, [0, 1, 2, 3, 4, 6, 7, 8], "no tokens"),
-        (QUESTIONS, {"output_type": "loglikelihood_rolling"}, 64, [0, 1, 2, 3, 4, 6, 7, 8], "no t"),
+        (QUESTIONS, {"output_type": "loglikelihood"}, 64, ANSWERED, "have no tokens"),
+        (QUESTIONS, {"output_type": "loglikelihood_rolling"}, 64, ANSWERED, "have no tokens"),
         (
             chosen(("2 cat", ["s", " dogs", "!"]), ("2 ca", ["r", " t"]), ("1 cat", ["!", ""])),
             CHOICE, 64, [1], "their targets have no tokens of their own",
@@ -65,22 +66,15 @@ def test_saying_nothing_is_right_where_a_stop_string_ends_it(tmp_path, tokenizer
     assert [task.score(task.items[n], [Generation("", 0)]) for n in (5, 6)] == [1.0, 0.0]
 
 
-def test_unknown_split_is_refused(folder, tokenizer):
-    """An unknown split is refused with the known ones, and so is the scored split."""
-    catalog = Catalog()
-    with pytest.raises(TaskUnusable, match=r"'capitals' has no split 'dev' .*it has train"):
-        catalog.load("capitals", tokenizer, options=TaskOptions(locate_split="dev"))
-    with pytest.raises(TaskUnusable, match=r"no split 'test' beside the scored one \(test\)"):
-        Catalog(folder).load("good", tokenizer, options=TaskOptions(locate_split="test"))
-
-
-def test_control_without_the_split_is_cut_in_three(folder, tokenizer):
-    """With `require_split=False` a task without the split is cut in three, and a note says so."""
-    benchmark = Catalog(folder).load(
-        "good", tokenizer, options=TaskOptions(locate_split="train"), require_split=False
-    )
+@pytest.mark.parametrize("name", ["train", "test"])
+def test_control_without_the_split_is_cut_in_three(folder, tokenizer, name):
+    """A task is refused without the split, or if it is scored; a control is cut in three."""
+    options = TaskOptions(locate_split=name)
+    with pytest.raises(TaskUnusable, match=f"'good' has no split '{name}' beside the scored one"):
+        Catalog(folder).load("good", tokenizer, options=options)
+    benchmark = Catalog(folder).load("good", tokenizer, options=options, require_split=False)
     assert len(benchmark.split(items=5, seed=0).report) == 6
-    assert "good has no split train" in benchmark.notes[0]
+    assert f"good has no split {name}" in benchmark.notes[0]
 
 
 def test_locate_items_come_from_the_other_split(tokenizer):

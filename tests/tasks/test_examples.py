@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Catalog, LogLikelihood, RequestTokenizer, Task, TaskOptions
+from broca.tasks import Catalog, LogLikelihood, Task, TaskOptions
 from broca.tasks.data_sets import read_data_set
-from broca.testing import tiny_tokenizer
 
 PAIRS = [("2 + 2 =", " 4"), ("3 + 3 =", " 6")]
 ROWS = [{"prompt": prompt, "answer": answer} for prompt, answer in PAIRS]
@@ -58,9 +57,8 @@ def test_data_frames_are_examples(library):
 
 def test_other_fields_are_kept_and_numbers_written_out():
     """Further fields of any type are kept, and an answer that is a number becomes text."""
-    extra = {"paraphrases": ["two and two"], "source": {"page": 3}}
-    (example,) = Task.from_examples([{"prompt": "2+2=", "answer": 4, **extra}]).examples
-    assert example == {"prompt": "2+2=", "answer": "4", **extra}
+    given = {"prompt": "2+2=", "answer": 4, "source": {"page": 3}}
+    assert Task.from_examples([given]).examples == (given | {"answer": "4"},)
 
 
 def test_wordings_become_examples():
@@ -122,7 +120,7 @@ def test_settings_are_checked():
         Task(PAIRS)
 
 
-EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": "ü"}]
+EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": " ü"}]
 LINES = "\n".join(map(json.dumps, EXAMPLES))
 
 
@@ -131,11 +129,11 @@ LINES = "\n".join(map(json.dumps, EXAMPLES))
     [
         ("array.json", json.dumps(EXAMPLES).encode()),
         ("array.jsonl", json.dumps(EXAMPLES, indent=1).encode()),
-        ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?,ü\n'.encode()),
+        ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?, ü\n'.encode()),
         ("wide.jsonl", LINES.encode("utf-16")),
         ("unmarked.jsonl", LINES.encode("utf-16-le")),
-        ("semicolons.CSV", 'prompt;answer\n1 + 1 =;" 2"\né?;ü\n'.encode("utf-8-sig")),
-        ("tabs.tsv", "prompt\tanswer\n1 + 1 =\t 2\né?\tü\n".encode()),
+        ("semicolons.CSV", 'prompt;answer\n1 + 1 =;" 2"\né?; ü\n'.encode("utf-8-sig")),
+        ("tabs.tsv", "prompt\tanswer\n1 + 1 =\t 2\né?\t ü\n".encode()),
         ("pretty.json", "\n".join(json.dumps(row, indent=1) for row in EXAMPLES).encode()),
     ],
 )
@@ -144,8 +142,8 @@ def test_arrays_tables_and_utf_16_are_examples(write, name, content):
     path = write(content, name=name)
     assert list(Task.from_examples(path).examples) == EXAMPLES
     assert Catalog().is_own(str(path))
-    read = [(row["prompt"], row["answer"]) for row in read_data_set(f"data:{path}").examples]
-    assert read == [("1 + 1 =", " 2"), ("é?", " ü")]
+    read = read_data_set(f"data:{path}").examples
+    assert [{name: row[name] for name in ("prompt", "answer")} for row in read] == EXAMPLES
 
 
 @pytest.mark.parametrize(
@@ -166,48 +164,47 @@ def test_other_files_are_refused(write, name, content, message):
     assert "\n" not in str(error.value)
 
 
-SCHEMAS = {
-    "gsm8k": (
-        {"question": "Two and two?", "answer": "2 + 2 = <<2+2=4>>4\n#### 4"},
-        [("Question: Two and two?\nAnswer:", "2 + 2 = 4\n#### 4")],
-    ),
-    "metamath": (
-        {"query": "Two?", "response": "Two. The answer is: 2", "type": "GSM_Rephrased"},
-        [("Question: Two?\nAnswer:", "Two. The answer is: 2")],
-    ),
-    "counterfact": (
-        {
-            "requested_rewrite": {
-                "prompt": "The mother tongue of {} is", "subject": "Ada",
-                "target_new": {"str": "French"}, "target_true": {"str": "English"},
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            {"question": "Two and two?", "answer": "2 + 2 = <<2+2=4>>4\n#### 4"},
+            [("Question: Two and two?\nAnswer:", "2 + 2 = 4\n#### 4")],
+        ),
+        (
+            {"query": "Two?", "response": "Two. The answer is: 2", "type": "GSM_Rephrased"},
+            [("Question: Two?\nAnswer:", "Two. The answer is: 2")],
+        ),
+        (
+            {
+                "requested_rewrite": {
+                    "prompt": "The mother tongue of {} is", "subject": "Ada",
+                    "target_new": {"str": "French"}, "target_true": {"str": "English"},
+                },
+                "paraphrase_prompts": ["It rained. Ada, a native"],
             },
-            "paraphrase_prompts": ["It rained. Ada, a native"],
-        },
-        [("The mother tongue of Ada is", "English"), ("It rained. Ada, a native", "English")],
-    ),
-    "zsre": (
-        {"src": "Born?", "rephrase": "Birth?", "alt": "Rome", "answers": ["London"]},
-        [("Born?", "London"), ("Birth?", "London")],
-    ),
-    "emotion": ({"text": "i feel fine", "label": "joy"}, [("i feel fine\nLabel:", "joy")]),
-    "code": ({"problem": "add two numbers", "solution": "a + b"}, [("add two numbers", "a + b")]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_known_columns_become_examples(write, name):
+            [("The mother tongue of Ada is", "English"), ("It rained. Ada, a native", "English")],
+        ),
+        (
+            {"src": "Born?", "rephrase": "Birth?", "alt": "Rome", "answers": ["London"]},
+            [("Born?", "London"), ("Birth?", "London")],
+        ),
+        ({"text": "i feel fine", "label": "joy"}, [("i feel fine\nLabel:", "joy")]),
+        ({"problem": "add two", "solution": "a + b"}, [("add two", "a + b")]),
+    ],
+    ids=["gsm8k", "metamath", "counterfact", "zsre", "emotion", "code"],
+)  # fmt: skip
+def test_known_columns_become_examples(write, row, expected):
     """Columns of every schema become prompts, answers and paraphrases with one content."""
-    row, expected = SCHEMAS[name]
-    fields = {"prompt": "problem", "answer": "solution"} if name == "code" else {}
+    fields = {"prompt": "problem", "answer": "solution"} if "problem" in row else {}
     worded = read_data_set(f"data:{write(row)}", fields=fields).by_wording().examples
     assert [(e["prompt"], e["answer"]) for e in worded] == [(p, f" {a}") for p, a in expected]
     assert len({example["content"] for example in worded}) == 1
 
 
-def test_a_data_set_is_a_task_of_the_catalog(write):
+def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
     """An item of a data set asks whether the answer, after a space, is the greedy one."""
     name = f"data:{write(*[{'prompt': f'p{n}', 'answer': f'a{n}'} for n in range(12)])}"
-    tokenizer = RequestTokenizer(tiny_tokenizer(), max_length=64)
     catalog = Catalog()
     benchmark = catalog.load(name, tokenizer)
     assert (benchmark.name, benchmark.metric, len(benchmark.items)) == (name, "acc", 12)

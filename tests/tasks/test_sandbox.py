@@ -51,35 +51,31 @@ def test_ordinary_program_passes(sandbox, program):
     assert sandbox.run(program) == "passed"
 
 
+ENDINGS = (
+    "import os\nos._exit(0)",
+    "raise SystemExit(0)",
+    "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
+    "import os\nos.closerange(3, 64)",
+    "print('passed')\nprint('True')",
+    "import os\nfor n in range(64):\n    try:\n        os.write(n, b'passed' * (1 << 14))\n"
+    "    except OSError:\n        pass\nos._exit(0)",
+    "import atexit, os\natexit.register(os._exit, 0)",
+)
+"""Starts of programs that end early, or print what could be taken for a pass."""
+
+
 @pytest.mark.parametrize(
     "program",
     [
         "assert 1 == 2", "def f(:", "import nothing_of_this_name", "input()",
         "assert '\ud800' == 'x'", "x = bytearray(1 << 40)",
         "with open('x', 'wb') as f:\n    for _ in range(64):\n        f.write(bytes(1 << 20))",
+        *(f"{ending}\nassert False" for ending in ENDINGS),
     ],
 )  # fmt: skip
 def test_wrong_program_fails(sandbox, program):
-    """An exception, a syntax error, a missing module, a read from the terminal and a limit fail."""
+    """What raises, reads from the terminal, meets a limit or ends before its last assert fails."""
     assert sandbox.run(program) == "failed"
-
-
-@pytest.mark.parametrize(
-    "ending",
-    [
-        "import os\nos._exit(0)",
-        "raise SystemExit(0)",
-        "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
-        "import os\nos.closerange(3, 64)",
-        "print('passed')\nprint('True')\nassert False",
-        "import os\nfor n in range(64):\n    try:\n        os.write(n, b'passed' * (1 << 14))\n"
-        "    except OSError:\n        pass\nos._exit(0)",
-        "import atexit, os\natexit.register(os._exit, 0)\nassert False",
-    ],
-)
-def test_early_end_is_no_pass(sandbox, ending):
-    """A program that ends before its last assert fails, whatever it prints."""
-    assert sandbox.run(f"{ending}\nassert False") == "failed"
 
 
 def test_programs_are_ended(sandbox, monkeypatch):
@@ -90,21 +86,15 @@ def test_programs_are_ended(sandbox, monkeypatch):
 
 
 def test_every_program_starts_afresh(sandbox, monkeypatch):
-    """Programs see no variables of the environment and no files of each other."""
+    """Programs see no environment and no files of others; company changes no outcome."""
     monkeypatch.setenv("HF_TOKEN", "secret")
-    assert sandbox.run("open('left.txt', 'w').write('x')") == "passed"
     afresh = "import os\nassert os.listdir('.') == []\nassert 'HF_TOKEN' not in os.environ"
-    assert sandbox.run(afresh) == "passed"
-
-
-def test_outcomes_are_in_order_and_the_same_in_any_company(sandbox):
-    """Programs run together end as in single runs, in order and reproducibly."""
     draw = "import random\nassert random.random() < 0.5"
     order = "assert ''.join({'a', 'b', 'c', 'd'})[0] == 'a'"
-    programs = ["assert True", "assert False", draw, order] * 2
+    programs = ["open('left.txt', 'w').write('x')", "assert False", afresh, draw, order] * 2
     together = sandbox.run_all(programs)
     assert together == [sandbox.run(program) for program in programs]
-    assert together[:2] == ["passed", "failed"]
+    assert together[:3] == ["passed", "failed", "passed"]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Commands that answer before a run: this machine, tasks, models, costs, published lists."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any

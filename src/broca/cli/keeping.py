@@ -106,7 +106,7 @@ def kept_result(
         with Log(tracker, project=project, settings=settings, also=progress) as log:
             within = replace(options.run_options.within(workspace), on_progress=log)
             within = replace(options, run_options=within)
-            result = _unchanged(found.__wrapped__(within), place)  # it takes options, not keywords
+            result = found.__wrapped__(within)  # it takes options, not keywords
             files = result.save(place)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)
@@ -134,20 +134,6 @@ def _workspace(folder: Path, verb: str, options: Any, *, fresh: bool = False) ->
         say=tell,
     ) as workspace:
         yield workspace
-
-
-def _unchanged(result: Any, folder: Path) -> Any:
-    """Returns the folder's earlier result if the new one differs from it only in its time."""
-    from broca.results.files import encode
-
-    if not hasattr(result, "cost") or not (folder / result.FILE).is_file():
-        return result
-    with suppress(BadInput):
-        earlier = type(result).read(folder)
-        now = replace(result, cost=replace(result.cost, wall_s=earlier.cost.wall_s))
-        if encode(now) == encode(earlier):
-            return earlier
-    return result
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """Commands that look at results and use them."""
 
-from __future__ import annotations
-
 import secrets
 import sys
 from collections.abc import Iterator

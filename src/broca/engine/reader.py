@@ -1,7 +1,5 @@
 """Scores continuations, sharing prefixes and layers, and differentiates margins by the gates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """Decides when a generation ends: end-of-sequence tokens, stop strings, the length limit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

@@ -10,8 +10,6 @@ All padding of a row stands before its first token, never between its tokens: wi
 recurrent states that count positions of the batch then see what they see in the row alone.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby

@@ -7,8 +7,6 @@ of different masks equals its rows one by one, in prefill and in decoding. What 
 beyond that is proved by `broca.models.sharing` and not required.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence

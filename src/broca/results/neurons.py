@@ -1,7 +1,5 @@
 """The results of the neuron verbs: `neurons.json`, and a file for every experiment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from math import isnan

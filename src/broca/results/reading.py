@@ -1,7 +1,5 @@
 """Reads any kind of result, and lists results in an index."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

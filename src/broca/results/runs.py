@@ -1,7 +1,5 @@
 """Runs: their records, their journals, the cost of methods, repetitions and reproductions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal

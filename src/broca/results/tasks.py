@@ -1,7 +1,5 @@
 """Tasks as `broca tasks` prints them: their list, and the prompts and metrics of a task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Literal

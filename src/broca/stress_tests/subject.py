@@ -1,7 +1,5 @@
 """The subject of a stress test: heads, random sets, and pairs of prompts of a family."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Sequence

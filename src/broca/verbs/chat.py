@@ -1,7 +1,5 @@
 """`chat`: a conversation with a model, intact and without some components."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`doctor`: what broca can use on this machine, what is missing, and the command that fixes it."""
 
-from __future__ import annotations
-
 import platform
 import shutil
 import sys

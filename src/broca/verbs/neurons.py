@@ -1,7 +1,5 @@
 """The verbs of `broca.neurons`: which feed-forward neurons carry what a data set has in common."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`rerun`: repeats a finished run, from its journal or from scratch, and compares."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -37,3 +37,26 @@ def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch)
             Study(opened, options)
     assert requested[1] == PAPER
     assert set(PAPER) - set(requested[0]) == {"mbpp", "humaneval_instruct"}
+
+
+def test_universal_heads_are_left_out_and_the_list_filled_up(planted):
+    """The list replaces a universal head by the next head, unless `keep_universal` keeps it."""
+
+    def heads(universal, keep=False):
+        tasks = ["addition", "addition_words", "capitals", "mc_biology"]
+        given = {"model": planted, "tasks": tasks, "limit": 16, "rows": 400, "items": 10}
+        options = ReproduceOptions.of({"name": "all", **given, "keep_universal": keep})
+        with open_run(planted, options.run_options) as opened:
+            study = Study(opened, options)
+            vars(study)["universal"] = universal
+            assert (study.same_skill("addition"), study.skill("gsm8k")) == (
+                ("addition_words",), "math",
+            )  # fmt: skip
+            return study.list_of("addition").heads
+
+    first, *others = heads(())
+    filled = heads((first,))
+    assert first not in filled
+    assert len(filled) == 5
+    assert set(others) <= set(filled)
+    assert heads((first,), keep=True)[0] == first
