@@ -90,6 +90,9 @@ def verified(values, after):
 
 def make_atlas(**changes):
     """Returns a small finished atlas of two tasks and three heads."""
+    lost = {"adding": -0.42, "sorting": -0.3}
+    universal = atlas.UniversalComponent("L0H2", -0.42, ("adding",), lost)
+    selected = atlas.SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02))
     values = {
         "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 1, 3, 1, "float32"),
         "tasks": (
@@ -100,18 +103,9 @@ def make_atlas(**changes):
         "effects": ((-0.42, -0.11, 0.01), (-0.3, 0.0, 0.02)),
         "low": ((-0.5, -0.2, -0.1), (-0.4, -0.1, -0.1)),
         "high": ((-0.34, -0.02, 0.12), (-0.2, 0.1, 0.14)),
-        "universal": (
-            atlas.UniversalComponent(
-                "L0H2", -0.42, ("adding",), {"adding": -0.42, "sorting": -0.3}
-            ),
-        ),
+        "universal": (universal,),
         "selections": (
-            atlas.Selection(
-                "adding",
-                (),
-                (atlas.SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02)),),
-                "",
-            ),
+            atlas.Selection("adding", (), (selected,), ""),
             atlas.Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
         ),
         "clusters": (atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
@@ -137,22 +131,25 @@ def make_atlas(**changes):
     return atlas.Atlas(**{**values, **changes})
 
 
+def around(values, half):
+    """Returns values with the ends of their intervals."""
+    return tuple(tuple(value + change for value in values) for change in (0.0, -half, half))
+
+
 def make_comparison(models=("base", "tuned")):
     """Returns a comparison of two by two components, one of which changed in all later models."""
-    effects, differences = [], []
-    for number, label in enumerate(models):
-        values = (-0.4 + 0.1 * number, 0.0, 0.05, -0.1)
-        ends = tuple(value - 0.02 for value in values), tuple(value + 0.02 for value in values)
-        effects.append(comparison.TaskEffects(label, "adding", values, *ends))
-        if number:
-            changes = (0.1 * number, 0.0, 0.0, 0.0)
-            differences.append(
-                comparison.TaskDifferences(
-                    label, "adding", changes, tuple(c - 0.03 for c in changes),
-                    tuple(c + 0.03 for c in changes), (0.001, 0.9, 0.8, 0.7),
-                    (0.004, 0.9, 0.9, 0.9), ("L0H0",),
-                )
-            )  # fmt: skip
+    shifts = [0.1 * number for number in range(len(models))]
+    effects = [
+        comparison.TaskEffects(label, "adding", *around((-0.4 + shift, 0.0, 0.05, -0.1), 0.02))
+        for label, shift in zip(models, shifts, strict=True)
+    ]
+    differences = [
+        comparison.TaskDifferences(
+            label, "adding", *around((shift, 0.0, 0.0, 0.0), 0.03), (0.001, 0.9, 0.8, 0.7),
+            (0.004, 0.9, 0.9, 0.9), ("L0H0",),
+        )
+        for label, shift in zip(models[1:], shifts[1:], strict=True)
+    ]  # fmt: skip
     drop = Interval(0.3, 0.2, 0.4)
     return comparison.Comparison(
         models=tuple(
