@@ -89,9 +89,10 @@ def test_weights_that_layers_share_are_not_zeroed_for_one_of_them():
     assert any(check.detail.startswith("no component has weights") for check in checks)
 
 
-def test_padded_vocabulary_of_minus_infinity_is_fine():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_padded_vocabulary_of_minus_infinity_is_fine(dtype):
     """Logits of -inf for tokens that are never used leave all others what they are."""
-    padded = tiny_llama()
+    padded = tiny_llama().to(dtype)
     padded.lm_head.register_forward_hook(
         lambda _module, _args, out: out.index_fill(-1, torch.tensor([256, 257]), float("-inf"))
     )
