@@ -8,6 +8,7 @@ import pytest
 import torch
 import transformers as hf
 from exports.families import FAMILIES, assert_same, gated, log_probabilities, scaled_by_hand
+from models.test_quantized import packed as packed_model
 from safetensors.torch import load_file
 
 from broca.errors import BadInput, UnsupportedModel
@@ -25,7 +26,6 @@ from broca.exports.forms import (
 )
 from broca.exports.request import ExportRequest
 from broca.models import ActiveGates, GatedModel, captured, load
-from broca.testing import tiny_llama
 
 CPU = torch.device("cpu")
 
@@ -92,16 +92,12 @@ def test_peft_is_needed(monkeypatch):
 
 def test_quantized_layers_are_left_as_they_are(tmp_path):
     """An adapter can scale a quantized layer, whose weights cannot be rewritten."""
-    from models.test_quantized import EightBit
-
-    model = tiny_llama()
-    model.model.layers[0].self_attn.o_proj = EightBit(model.model.layers[0].self_attn.o_proj)
-    packed = GatedModel.wrap(model, None, name="packed")
+    packed = GatedModel.wrap(packed_model(), None, name="packed")
     write_adapter(factors_of(packed, "L0H1"), tmp_path, base=None)
     (vector,) = load_file(tmp_path / VECTORS).values()
     assert vector.tolist() == [[1.0] * 8 + [0.0] * 8 + [1.0] * 16]
     with pytest.raises(
-        UnsupportedModel, match=r"are quantized \(EightBit, int8\): .* as an adapter"
+        UnsupportedModel, match=r"are quantized \(StandIn, int8\): .* as an adapter"
     ):
         changed_tensors(packed, "L0H1")
 

@@ -284,16 +284,21 @@ def test_the_small_reference_does_the_same_tasks(reference, small):
     assert min(scores.values()) > 0.8
 
 
-def test_a_revision_of_a_hub_model_is_loaded(tmp_path, monkeypatch):
-    """A revision is loaded from the hub's cache, and its commit is recorded."""
-    place = tmp_path / "models--me--tiny"
+def hub_cache(folder, monkeypatch, *revisions):
+    """Writes the hub's cache with a model for each revision of `me/tiny`."""
+    place = folder / "models--me--tiny"
     (place / "refs").mkdir(parents=True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    for seed, revision in enumerate(("main", "step1")):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(folder))
+    for seed, revision in enumerate(revisions):
         commit = f"{seed:040x}"
         (place / "refs" / revision).write_text(commit)
         tiny_llama(seed=seed).save_pretrained(place / "snapshots" / commit)
         tiny_tokenizer().save_pretrained(place / "snapshots" / commit)
+
+
+def test_a_revision_of_a_hub_model_is_loaded(tmp_path, monkeypatch):
+    """A revision is loaded from the hub's cache, and its commit is recorded."""
+    hub_cache(tmp_path, monkeypatch, "main", "step1")
     for seed, revision in enumerate((None, "step1")):
         model = load("me/tiny", device="cpu", revision=revision, offline=True)
         assert model.fingerprint == fingerprint(tiny_llama(seed=seed))

@@ -55,9 +55,9 @@ class StandIn(nn.Module):
         return nn.functional.linear(x, weight.to(x) * self.step)
 
 
-def packed(kind):
+def packed(kind="bitsandbytes, eight bits", model=None):
     """Returns a model whose linear layers are stand-ins of a kind."""
-    model = tiny_llama()
+    model = tiny_llama() if model is None else model
     for layer in model.model.layers:
         for owner in (layer.self_attn, layer.mlp):
             for name, linear in list(owner.named_children()):
