@@ -7,13 +7,13 @@ import copy
 import torch
 
 
-def zeroed_by_hand(model, heads, *, head_dim):
-    """Returns a copy of a Llama model with the o_proj columns of (layer, head) pairs zeroed."""
+def zeroed_by_hand(model, heads, *, head_dim, scale=0.0):
+    """Returns a copy of a Llama model with the o_proj columns of (layer, head) pairs scaled."""
     edited = copy.deepcopy(model)
     with torch.no_grad():
         for layer, head in heads:
             weight = edited.model.layers[layer].self_attn.o_proj.weight
-            weight[:, head * head_dim : (head + 1) * head_dim] = 0
+            weight[:, head * head_dim : (head + 1) * head_dim] *= scale
     return edited
 
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "broca"
-FLAG = re.compile(r"(?<![\w-])(?<!var\()--[a-z][a-z-]*")
+FLAG = re.compile(r"(?<![\w-])(?<!var\()--[a-z][a-z-]*\b(?!:)")
 """A flag of a command, which is no variable of a style sheet."""
 
 COMMAND = re.compile(r"`broca [^`]*`")

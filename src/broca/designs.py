@@ -3,8 +3,6 @@
 Every design returns a boolean matrix `(masks, components)`, True where a component is ablated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 import numpy as np

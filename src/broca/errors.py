@@ -4,8 +4,6 @@ A message names what happened, the likely cause and the next step. It names para
 backticks, which the CLI turns into its flags.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Public ground truth: tiny models, a tokenizer, and planted problems with known answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -13,8 +13,6 @@ from broca.verification.effects import EffectMatrix
 
 NAMES = [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
 TASKS = ("sums", "words", "more sums", "broken")
-LAYERS = np.repeat([0, 1], 8)
-GROUPS = np.tile(np.repeat([0, 1], 4), 2)
 
 
 def four_tasks():
@@ -121,15 +119,6 @@ def test_the_same_capability_is_no_control():
     assert lines[0].components[0].contrast == -0.3
 
 
-def test_at_most_k_and_the_largest_contrast_first():
-    """The largest contrast comes first even if other components hurt the task more."""
-    cells = {(2, 1): -0.2, (2, 2): -0.4, (2, 3): -0.3} | {(task, 5): -0.6 for task in range(5)}
-    line = selections(matrix(effects_of(cells)), 2)[2]
-    assert chosen(line) == (2, 3)
-    low, high = line.components[0].contrast_ci
-    assert low < -0.4 < high < 0
-
-
 def test_what_helps_the_others_is_not_needed_by_the_task():
     """A component with a contrast but without harm to the task is not selected."""
     cells = {(task, 6): 0.3 for task in range(5) if task != 2}
@@ -168,22 +157,6 @@ def test_members_of_a_cluster_are_closer_than_the_cut():
         assert (1 - near[pairs]).sum() <= APART * len(pairs[0]) + 1e-12
 
 
-def test_rows_without_a_profile_are_left_out():
-    """Rows without a profile belong to no cluster; a single row with a profile is one."""
-    assert clusters_of(np.zeros((3, 2))) == clusters_of(np.zeros((3, 0))) == []
-    assert clusters_of(np.array([[0, 0], [0, -1.0], [0, 0]])) == [[1]]
-    assert clusters_of(np.array([[0, 0], [0, -1.0], [0, -2.0]])) == [[1, 2]]
-
-
-def test_heads_of_one_group_stand_out():
-    """With four heads of one group in each layer, chance gives less than half of the pairs."""
-    pairs, _, effect, p = count_groups([[0, 1, 2, 3], [8, 9, 10, 11]], LAYERS, GROUPS, seed=0)
-    assert pairs == 12
-    assert effect > 3
-    # 2 of 70 choices in each layer are a whole group
-    assert p == pytest.approx((2 / 70) ** 2, abs=1e-3)
-
-
 def test_chance_is_that_of_all_permutations():
     """Mean and p-value of one layer of four heads equal those of all 24 permutations."""
     sets, groups = [[0, 1], [1, 2]], np.array([0, 0, 0, 1])
@@ -197,8 +170,3 @@ def test_chance_is_that_of_all_permutations():
     real = sum(groups[a] == groups[b] for a, b in sets)
     assert p == pytest.approx(np.mean([pairs >= real for pairs in counts]), abs=0.02)
     assert expected == pytest.approx(np.mean(counts), abs=0.02)
-
-
-def test_one_head_in_each_layer_says_nothing():
-    """No permutation changes the count, so there is no effect and the p-value is 1."""
-    assert count_groups([[0, 8]], LAYERS, GROUPS, seed=0) == (0, 0.0, None, 1.0)

@@ -54,15 +54,14 @@ def test_a_gradient_of_an_open_gate_is_what_closing_it_costs(hard_problem):
         np.testing.assert_allclose(gradients[:, column], difference, atol=1e-12)
 
 
-@pytest.mark.parametrize("redundancy", [1, 2])
-def test_a_group_is_lost_only_as_a_whole(hard_problem, redundancy):
+def test_a_group_is_lost_only_as_a_whole(hard_problem):
     """The effect appears only when a component and all its backups are ablated."""
-    problem = hard_problem(components=20, noise=0.0, seed=3, redundant=2, redundancy=redundancy)
+    problem = hard_problem(components=20, noise=0.0, seed=3, redundant=2, redundancy=2)
     problem.effects[[column for column in range(20) if column not in problem.planted]] = 0.0
     assert (problem.backups[list(problem.planted[2:])] == -1).all()
     for member in problem.planted[:2]:
         group = [member, *problem.backups[member].tolist()]
-        assert len(set(group)) == redundancy + 1
+        assert len(set(group)) == 3
         masks = np.zeros((len(group) + 1, 20), dtype=bool)
         masks[:, group] = True
         for row, spared in enumerate(group):
@@ -88,29 +87,13 @@ def test_many_masks_answer_as_they_do_alone(hard_problem):
     np.testing.assert_allclose(slopes, problem.gradients(masks), rtol=1e-5)
 
 
-@pytest.mark.parametrize("response", [None, "accuracy"])
-def test_binary_rows_are_right_or_wrong_with_the_expected_chance(hard_problem, response):
+def test_binary_rows_are_right_or_wrong_with_the_expected_chance(hard_problem):
     """Rows are 0 or 1 and average to the expected response; probabilities are not rounded."""
     problem = hard_problem(components=10, effect=0.4, binary=True, noise=0.0, seed=4)
     masks = np.zeros((2, 10), dtype=bool)
     masks[1, list(problem.planted[:2])] = True
-    measured = problem.run(Plan.crossed(masks, np.arange(3000), response=response))
+    measured = problem.run(Plan.crossed(masks, np.arange(3000), response="accuracy"))
     assert set(measured.responses.tolist()) == {0.0, 1.0}
     np.testing.assert_allclose(measured.mask_means(), problem.means(masks), atol=0.03)
     exact = problem.run(Plan.crossed(masks, np.arange(3), response="probability"))
     np.testing.assert_allclose(exact.mask_means(), problem.means(masks))
-
-
-def test_noise_of_slopes_is_in_parts_of_themselves(hard_problem):
-    """Noisy slopes average to the exact ones and spread in proportion to their size."""
-    exact = hard_problem(components=12, planted=3, seed=2)
-    noisy = hard_problem(components=12, planted=3, seed=2, gradient_noise=4.0)
-    masks = np.zeros((1, 12), dtype=bool)
-    rows = 4000
-    plan = Plan(masks, np.zeros(rows, dtype=np.intp), np.arange(rows), gradients=True)
-    slopes, true = noisy.run(plan).slopes(), exact.gradients(masks)[0]
-    size = 4.0 * np.maximum(np.abs(true), 0.004)
-    np.testing.assert_allclose(slopes.std(axis=0), size, rtol=0.1)
-    np.testing.assert_array_less(np.abs(slopes.mean(axis=0) - true), 4 * size / np.sqrt(rows))
-    np.testing.assert_array_equal(noisy.run(plan).slopes(), slopes)
-    np.testing.assert_array_equal(noisy.run(plan).responses, exact.run(plan).responses)

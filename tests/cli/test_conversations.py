@@ -11,20 +11,16 @@ from cli.running import printed
 
 
 def test_a_conversation_has_both_voices(monkeypatch):
-    """Every answer begins with its voice; `--side-by-side` prints the answers in columns."""
-    lines = ("2 + 2 =", "/scale 0.5", "/wrong", "/one", "2 + 2 =")
+    """Every answer begins with its voice on a line of its own."""
+    lines = ("2 + 2 =", "/scale 0.5", "/wrong", "2 + 2 =")
     chat = ("chat", "reference-small", "--heads", "L0H1", "--max-new-tokens", 4)
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
     text = printed(*chat).splitlines()
     assert text[0] == "L0H1 ablated; /help lists the commands, /quit ends"
     voices = [line.split("]")[0] for line in text if line.startswith("[")]
-    assert voices == ["[intact", "[ablated", "[ablated"]
+    assert voices == ["[intact", "[ablated"] * 2
     assert "L0H1 scaled by 0.5" in text
     assert any(line.startswith("/wrong is unknown") for line in text)
-    monkeypatch.setattr("sys.stdin", io.StringIO("2 + 2 =\n"))
-    text = printed(*chat, "--side-by-side").splitlines()
-    (title,) = [line for line in text if "intact" in line]
-    assert "ablated" in title
 
 
 def test_a_page_is_served_until_ctrl_c():

@@ -38,7 +38,7 @@ def test_a_run_is_repeated(finished):
     raise_largest_effect(finished)
     done = broca("rerun", finished)
     assert done.returncode == 1
-    assert "same selection" in done.stdout
+    assert "different" in done.stdout
     assert "was not reproduced" in done.stderr
 
 

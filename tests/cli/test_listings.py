@@ -19,9 +19,9 @@ def test_tasks_are_listed_with_what_they_need():
     assert {
         "addition",
         "gsm8k (lm-eval's, math: exact_match,flexible-extract)",
-        "mbpp (lm-eval's, code: pass_at_1, --allow-code)",
+        "mbpp (lm-eval's, code: pass_at_1, executes code)",
         "rhyme (for chat models)",
-        "general (for --others: hellaswag, boolq, arc_challenge, mmlu)",
+        "general (group of the paper: hellaswag, boolq, arc_challenge, mmlu)",
     } <= set(lines)
     data = json.loads(printed("tasks", "--json"))
     assert (data["kind"], data["shipped"][0]) == ("task list", "addition")

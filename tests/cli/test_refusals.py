@@ -183,7 +183,7 @@ def test_offline_makes_no_network_call(tmp_path):
 ANY = st.sampled_from([
     "localize", "journal", "rerun", "tasks", "scan", "reference", "addition", "--task", "--k",
     "--rows", "--items", "--seed", "--out", "--others", "--method", "--option", "--scale",
-    "--keep-outputs", "--fresh", "--resume", "--journal", "--export", "--json", "--from-scratch",
+    "--keep-outputs", "--fresh", "--journal", "--export", "--json", "--from-scratch",
     "--offline", "--token-budget", "--response", "--limit", "--include-path", "x=1", "=", "-1",
     "0", "3", "nan", "1e999", "", "..", "/dev/null", "result.json", "\udcff",
 ]) | st.text(max_size=6).filter(lambda text: "\0" not in text)  # fmt: skip

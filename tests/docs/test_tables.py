@@ -6,11 +6,6 @@ from pathlib import Path
 import pytest
 from docs.scripts import script
 
-from broca.models import KINDS
-from broca.neurons.methods import NEURON_METHODS
-from broca.recovery import RECOVERIES
-from broca.searches import METHODS
-
 ROOT = Path(__file__).parents[2]
 tables = script("tables")
 
@@ -27,15 +22,3 @@ def test_every_block_is_shown_somewhere():
     assert set(tables.tables()) <= set(re.findall(r"<!-- ([\w-]+) -->", texts))
     with pytest.raises(KeyError, match="methds"):
         tables.rewritten("<!-- methds -->\n<!-- /methds -->")
-
-
-def test_every_record_is_in_its_table():
-    """The tables have one line for each method, recovery and kind of component."""
-    blocks = tables.tables()
-    for records, block in (
-        (METHODS, "methods-and-answers"),
-        (RECOVERIES, "recoveries"),
-        (KINDS, "components"),
-        (NEURON_METHODS, "neuron-methods"),
-    ):
-        assert re.findall(r"^\| `([\w-]+)` \|", blocks[block], re.MULTILINE) == list(records)

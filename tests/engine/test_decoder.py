@@ -6,18 +6,11 @@ import json
 
 import numpy as np
 import pytest
-from engine.shared_work import five_masks, heads, run
-from independent import plain_generation, zeroed_by_hand
+from engine.shared_work import run, zeroed
+from independent import plain_generation
 
-from broca.engine import Engine, decoder
+from broca.engine import decoder
 from broca.tasks import Request
-from broca.testing import tiny_llama
-
-
-@pytest.fixture(scope="module")
-def gates():
-    """Five masks of 8 heads."""
-    return five_masks()
 
 
 @pytest.mark.parametrize(
@@ -28,7 +21,7 @@ def gates():
         (None, 100, True),
     ],
 )  # fmt: skip
-def test_generations_equal_zeroed_weights(tiny, gates, monkeypatch, share, budget, compact):
+def test_generations_equal_zeroed_weights(tiny, monkeypatch, share, budget, compact):
     """Rows leave and enter batches, each with its settings, and equal transformers' generations.
 
     So they do where a model may decode nothing together.
@@ -56,28 +49,29 @@ def test_generations_equal_zeroed_weights(tiny, gates, monkeypatch, share, budge
         for number in range(12)
     ]
     answers, _ = run(
-        tiny, requests, gates, share_prefixes=share or "off", compact=compact, token_budget=budget
+        tiny, requests, share_prefixes=share or "off", compact=compact, token_budget=budget
     )
     assert bool(joined) == (budget == 300)
-    bare = tiny_llama()
     for number, answer in enumerate(answers):
         request, mask = requests[number % 12], number // 12
-        edited = zeroed_by_hand(bare, heads(gates, mask), head_dim=8)
+        settings = kinds[number % 12 % 4]
         expected = plain_generation(
-            edited, request.context, new_tokens=request.max_new_tokens, **kinds[number % 12 % 4]
+            zeroed(mask), request.context, new_tokens=request.max_new_tokens, **settings
         )
         assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
         assert answer.tokens == len(expected)
 
 
-def test_stop_string_ends_a_generation(tiny, gates):
+def test_stop_string_ends_a_generation(tiny):
     """The text is cut before the stop string, and decoding stops there."""
-    context, intact = tuple(range(40, 60)), np.zeros(1, dtype=int)
-    request = Request("generate_until", context, max_new_tokens=20)
-    full = Engine(tiny).run([request], gates, intact)[0]
+
+    def answer(*stop):
+        request = Request("generate_until", tuple(range(40, 60)), stop=stop, max_new_tokens=20)
+        return run(tiny, [request])[0][0]
+
+    full = answer()
     stop = full.text[4:6]
     assert len(stop) == 2
-    stopped = Request("generate_until", context, stop=(stop,), max_new_tokens=20)
-    answer = Engine(tiny).run([stopped], gates, intact)[0]
-    assert answer.text == full.text.split(stop)[0]
-    assert answer.tokens < full.tokens
+    stopped = answer(stop)
+    assert stopped.text == full.text.split(stop)[0]
+    assert stopped.tokens < full.tokens

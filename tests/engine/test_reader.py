@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from engine.shared_work import PREAMBLE, five_masks, heads, run, same
-from independent import plain_loglikelihood, zeroed_by_hand
+from engine.shared_work import PREAMBLE, run, same, zeroed
+from independent import plain_loglikelihood
 
 from broca import designs
 from broca.engine.batches import Work, require_finite
 from broca.engine.reader import target_log_probabilities
 from broca.errors import BadLogits
 from broca.models import GatedModel
-from broca.models.resumption import Resumption
 from broca.tasks import LogLikelihood, Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -21,18 +20,11 @@ READ = Request("loglikelihood", ())
 
 
 @pytest.fixture(scope="module")
-def gates():
-    """Five masks of 8 heads."""
-    return five_masks()
-
-
-@pytest.fixture(scope="module")
-def expected(gates):
+def expected():
     """Log-likelihoods of the requests in plain transformers, on weights zeroed by hand."""
-    edited = [zeroed_by_hand(tiny_llama(), heads(gates, mask), head_dim=8) for mask in range(5)]
     return [
-        LogLikelihood(*plain_loglikelihood(model, request.context, request.continuation))
-        for model in edited
+        LogLikelihood(*plain_loglikelihood(zeroed(mask), request.context, request.continuation))
+        for mask in range(5)
         for request in few_shot(6, "read")
     ]
 
@@ -66,33 +58,34 @@ def few_shot(count, kind):
     ],
     ids=str,
 )
-def test_shared_work_changes_no_answer(tiny, gates, expected, options, read):
+def test_shared_work_changes_no_answer(tiny, expected, options, read):
     """Prefixes that are read once, and lower layers that are run once, give every row's answer."""
     requests = few_shot(6, "read")
-    answers, engine = run(tiny, requests, gates, **options)
+    answers, engine = run(tiny, requests, **options)
     same(answers, expected)
     alone = sum(len(request.context) + len(request.continuation) - 1 for request in requests)
-    assert engine.tokens <= read * alone * len(gates)
+    assert engine.tokens <= read * alone * 5
 
 
-def test_planner_shares_the_context_of_choices(tiny, gates):
-    """Choices of several tokens after one context read the context once."""
+@pytest.mark.parametrize(("more", "share"), [((), 0), ((1, 2), 0.4)], ids=["one token", "three"])
+def test_choices_after_one_context_read_it_once(tiny, more, share):
+    """Choices of one token after a context cost one pass over it, longer ones their own tokens."""
     context = tuple(range(30, 80))
-    requests = [Request("loglikelihood", context, (t, t + 1, t + 2)) for t in (3, 90, 120, 200)]
-    expected, plain = run(tiny, requests, gates, share_prefixes="off", reuse_layers="off")
-    answers, auto = run(tiny, requests, gates, reuse_layers="off")
+    requests = [Request("loglikelihood", context, (n, *more)) for n in (3, 90, 120, 200)]
+    expected, plain = run(tiny, requests, share_prefixes="off", reuse_layers="off")
+    answers, engine = run(tiny, requests, reuse_layers="off")
     same(answers, expected)
-    assert auto.tokens < 0.4 * plain.tokens
+    assert engine.tokens <= max(5 * len(context), share * plain.tokens)
 
 
 @pytest.mark.parametrize("kind", ["generate", "read"])
 @pytest.mark.parametrize(
     "options", [{}, {"share_prefixes": "off"}, {"reuse_layers": "on"}], ids=str
 )
-def test_memory_shortage_loses_nothing(tiny, gates, monkeypatch, kind, options):
+def test_memory_shortage_loses_nothing(tiny, monkeypatch, kind, options):
     """A shortage of memory loses no row and shrinks the budget, whatever work is shared."""
     requests = few_shot(6, kind)
-    expected, _ = run(tiny, requests, gates)
+    expected, _ = run(tiny, requests)
     forward, calls = GatedModel.forward, [0]
 
     def sometimes_short(self, tokens, *args, **kwargs):
@@ -102,47 +95,23 @@ def test_memory_shortage_loses_nothing(tiny, gates, monkeypatch, kind, options):
         return forward(self, tokens, *args, **kwargs)
 
     monkeypatch.setattr(GatedModel, "forward", sometimes_short)
-    answers, engine = run(tiny, requests, gates, token_budget=1000, **options)
+    answers, engine = run(tiny, requests, token_budget=1000, **options)
     same(answers, expected)
     assert engine.token_budget < 1000
 
 
-def test_planner_reuses_layers_in_a_sweep(monkeypatch):
-    """A sweep of single heads resumes at each row's layer; random masks resume nowhere."""
-    model = GatedModel.wrap(tiny_llama(layers=4), tiny_tokenizer(), name="four")
-    starts = []
-    resumed_at = Resumption.at
-    monkeypatch.setattr(
-        Resumption,
-        "at",
-        lambda self, layer, *states: starts.append(layer) or resumed_at(self, layer, *states),
-    )
-    requests = [
-        Request("loglikelihood", (9 * n + 3, n + 5, 7, 80), choice)
-        for n in range(4)
-        for choice in ((5,), (6,))
-    ]
-    sweep = (~np.vstack([designs.intact(16), designs.singles(16)])).astype(np.float32)
-    answers, _ = run(model, requests, sweep)
-    assert set(starts) == {0, 1, 2, 3}
-    same(answers, run(model, requests, sweep, reuse_layers="off")[0])
-    starts.clear()
-    random = (~designs.bernoulli(10, 16, sparsity=0.5, seed=0)).astype(np.float32)
-    run(model, requests, random)
-    assert not starts
-
-
-def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
-    """A row of a sweep starts at its layer's output projection and repeats no attention."""
+def test_a_row_of_a_sweep_starts_where_it_differs(monkeypatch):
+    """It starts at its layer's output projection, and repeats no attention; random masks do not."""
     model = GatedModel.wrap(
         tiny_llama(layers=3), tiny_tokenizer(), name="three", components="heads+mlp+layers"
     )
     attention = model.model.model.layers[1].self_attn
-    requests = [Request("loglikelihood", (9 * n + 3, n + 5, 7, 80), (5,)) for n in range(4)]
+    contexts = [(9 * n + 3, n + 5, 7, 80) for n in range(4)]
+    requests = [Request("loglikelihood", context, (c,)) for context in contexts for c in (5, 6)]
     count = len(model.components)
     sweep = (~np.vstack([designs.intact(count), designs.singles(count)])).astype(np.float32)
+    random = (~designs.bernoulli(10, count, sparsity=0.5, seed=0)).astype(np.float32)
     expected, _ = run(model, requests, sweep, reuse_layers="off")
-    assert model.resumption.skippable == (0, 1, 2)
     rows, forward = [], type(attention).forward
 
     def counted(self, hidden_states, *args, **kwargs):
@@ -151,38 +120,35 @@ def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
         return forward(self, hidden_states, *args, **kwargs)
 
     monkeypatch.setattr(type(attention), "forward", counted)
-    answers, _ = run(model, requests, sweep, reuse_layers="on")
-    same(answers, expected)
+    same(run(model, requests, sweep)[0], expected)
     below = sum(component.layer == 0 for component in model.components)
-    assert sum(rows) == len(requests) * (1 + below)  # intact rows and rows of layer 0
-
-
-def work():
-    """Returns two sequences: one with two continuations, the other with one."""
-    return [
-        Work(0, 0, (1, 2, 3, 4), READ, [(7, (4, 0)), (2, (3,))]),
-        Work(1, 0, (5, 6), READ, [(5, (2, 1, 0))]),
-    ]
+    assert sum(rows) == len(contexts) * (1 + below)  # intact rows and rows of layer 0
+    rows.clear()
+    run(model, requests, random)
+    assert sum(rows) == len(contexts) * len(random)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_targets_are_read_from_the_last_positions(dtype):
     """Log-probabilities equal a log-softmax taken position by position in double precision."""
+    work = [
+        Work(0, 0, (1, 2, 3, 4), READ, [(7, (4, 0)), (2, (3,))]),
+        Work(1, 0, (5, 6), READ, [(5, (2, 1, 0))]),
+    ]
     logits = torch.randn(2, 3, 6, generator=torch.manual_seed(0)).to(dtype)
-    values, greedy, present = target_log_probabilities(work(), logits)
     expected = torch.log_softmax(logits.double(), dim=-1)
-    targets = [(0, (4, 0)), (0, (3,)), (1, (2, 1, 0))]
-    for target, (row, tokens) in enumerate(targets):
+    values, greedy, present = target_log_probabilities(work, logits)
+    for target, (row, tokens) in enumerate([(0, (4, 0)), (0, (3,)), (1, (2, 1, 0))]):
         padding = 3 - len(tokens)
         assert present[target].tolist() == [0] * padding + [1] * len(tokens)
-        assert values[target, :padding].tolist() == [0.0] * padding
-        for position, token in zip(range(padding, 3), tokens, strict=True):
-            assert values[target, position].item() == pytest.approx(
-                expected[row, position, token].item(), abs=1e-5
-            )
-            best = int(logits[row, position].argmax())
-            assert bool(greedy[target, position]) == (best == token)
-        assert bool(greedy[target, :padding].all())
+        assert not values[target, :padding].any()
+        assert greedy[target, :padding].all()
+        at = range(padding, 3)
+        torch.testing.assert_close(
+            values[target, padding:].double(), expected[row, at, tokens], atol=1e-5, rtol=0
+        )
+        best = logits[row, padding:].argmax(-1)
+        assert greedy[target, padding:].tolist() == (best == torch.tensor(tokens)).tolist()
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

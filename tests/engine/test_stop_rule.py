@@ -7,20 +7,8 @@ from transformers import PreTrainedTokenizerFast
 from broca.engine.stop_rule import StopRule
 from broca.testing import tiny_tokenizer
 
-
-@pytest.fixture(scope="module")
-def rule():
-    """The rule for a byte-level tokenizer whose end of sequence is token 1."""
-    return StopRule(tiny_tokenizer(), [1])
-
-
-def end_of(rule, text, stop, limit=99):
-    """Feeds a text token by token and returns the text up to the token that ended it."""
-    tokens = tiny_tokenizer().encode(text)
-    for length in range(1, len(tokens) + 1):
-        if rule.ended(tokens[:length], stop, limit):
-            return tiny_tokenizer().decode(tokens[:length])
-    return None
+TOKENIZER = tiny_tokenizer()
+"""A byte-level tokenizer whose end of sequence is token 1."""
 
 
 @pytest.mark.parametrize(
@@ -32,21 +20,14 @@ def end_of(rule, text, stop, limit=99):
         ("a b", ("c",), None),
         ("ab</s>c", ("</s>",), "ab</s>"),
         ("prix: 5 € et", ("€",), "prix: 5 €"),
+        ("ab<eos>c", ("<eos>",), "ab<eos>"),
     ],
 )
-def test_stop_string_is_found_however_tokens_cut_it(rule, text, stop, read):
-    """The rule ends at the token that completes a stop string, not before."""
-    assert end_of(rule, text, stop) == read
-
-
-def test_special_tokens_are_stop_strings():
-    """A stop string that is a special token ends a generation, though its text leaves it out."""
-    tokenizer = tiny_tokenizer()
-    rule = StopRule(tokenizer, [])
-    tokens = tokenizer.encode("one")
-    assert not rule.ended(tokens, ("<eos>",), 99)
-    assert rule.ended([*tokens, 1], ("<eos>",), 99)
-    assert rule.text([*tokens, 1], ("<eos>",)) == "one"
+def test_stop_string_is_found_however_tokens_cut_it(text, stop, read):
+    """A generation ends at the token that completes a stop string, also a special token."""
+    rule, tokens = StopRule(TOKENIZER, []), TOKENIZER.encode(text)
+    ended = [n for n in range(1, len(tokens) + 1) if rule.ended(tokens[:n], stop, 99)]
+    assert (TOKENIZER.decode(tokens[: ended[0]]) if ended else None) == read
 
 
 def test_stop_string_may_end_in_a_space_that_decoders_strip():
@@ -62,13 +43,16 @@ def test_stop_string_may_end_in_a_space_that_decoders_strip():
     ("tokens", "limit", "ends"),
     [([40, 41, 1], 99, True), ([40, 41], 99, False), ([40, 41, 42], 3, True), ([40, 41], 3, False)],
 )
-def test_an_end_of_sequence_or_the_limit_ends(rule, tokens, limit, ends):
+def test_an_end_of_sequence_or_the_limit_ends(tokens, limit, ends):
     """Without stop strings, the end-of-sequence token and the limit alone end a generation."""
-    assert rule.ended(tokens, (), limit) == ends
+    assert StopRule(TOKENIZER, [1]).ended(tokens, (), limit) == ends
 
 
-def test_text_is_cut_at_the_first_stop_string(rule):
+@pytest.mark.parametrize(
+    ("stop", "text"),
+    [(("three", " two"), "one"), (("<eos>",), "one two three"), ((), "one two three")],
+)
+def test_text_is_cut_at_the_first_stop_string(stop, text):
     """The text ends before the earliest stop string, as in lm-evaluation-harness."""
-    tokens = tiny_tokenizer().encode("one two three")
-    assert rule.text(tokens, ("three", " two")) == "one"
-    assert rule.text([*tokens, 1], ()) == "one two three"
+    tokens = [*TOKENIZER.encode("one two three"), 1]
+    assert StopRule(TOKENIZER, [1]).text(tokens, stop) == text

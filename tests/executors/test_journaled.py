@@ -126,20 +126,6 @@ def test_answers_are_those_of_the_inner_executor(plan, gradients, response):
     assert journaled.cost["search"] == 2 * plan.cost
 
 
-def test_another_run_reuses_what_the_first_measured(plan, tmp_path):
-    """A second run on the same file measures only the rows that the first did not."""
-    with Journal(tmp_path / "j.sqlite") as journal:
-        executor(journal, Counting()).run(plan)
-    more = np.vstack([plan.masks[::-1], np.ones((1, 12), dtype=bool)])
-    longer = Plan(more, np.append(19 - plan.mask_index, 20), np.append(plan.item_index, 29))
-    runner = Counting()
-    with Journal(tmp_path / "j.sqlite") as journal:
-        measurement = executor(journal, runner).run(longer)
-    assert runner.requested == [(more[20].tobytes(), 29)]
-    direct = Executor(Counting(), bank_of()).run(longer)
-    np.testing.assert_array_equal(measurement.responses, direct.responses)
-
-
 @pytest.mark.parametrize("after", [0, 1, 3, 7])
 def test_a_break_loses_at_most_one_chunk(plan, tmp_path, after):
     """A run that continues after an error measures the remaining chunks, and no row twice."""
@@ -152,6 +138,14 @@ def test_a_break_loses_at_most_one_chunk(plan, tmp_path, after):
         expected = executor(journal, unbroken).run(plan)
     np.testing.assert_array_equal(measurement.responses, expected.responses)
     assert dying.requested + continuing.requested == unbroken.requested
+    more = np.vstack([plan.masks[::-1], np.ones((1, 12), dtype=bool)])  # in another order, and one
+    longer = Plan(more, np.append(19 - plan.mask_index, 20), np.append(plan.item_index, 29))
+    later = Counting()
+    with Journal(tmp_path / "j.sqlite") as journal:
+        measurement = executor(journal, later).run(longer)
+    assert later.requested == [(more[20].tobytes(), 29)]
+    direct = Executor(Counting(), bank_of()).run(longer)
+    np.testing.assert_array_equal(measurement.responses, direct.responses)
 
 
 def test_chunks_cover_a_plan_and_keep_masks_together():
@@ -233,17 +227,6 @@ def test_kept_outputs_are_a_share_drawn_by_row():
         assert LogLikelihood(**json.loads(text)[0]).greedy
 
 
-def test_answers_are_kept_and_asked_once(plan, tmp_path):
-    """Answers are stored, read back equal from the reopened journal, and asked once each."""
-    runner = Counting()
-    with Journal(tmp_path / "j.sqlite") as journal:
-        first = executor(journal, runner).answers(plan)
-    with Journal(tmp_path / "j.sqlite") as journal:
-        assert executor(journal, Counting(0)).answers(plan) == first
-    assert first == Executor(Counting(), bank_of()).answers(plan)
-    assert len(runner.requested) == len(set(runner.requested)) < 300
-
-
 def test_rows_of_another_scale_or_response_are_other_rows(plan):
     """Rows under another scale or response are measured and stored separately."""
     with Journal() as journal:
@@ -268,19 +251,22 @@ class Number:
     length: int = 40
 
 
-def test_observations_are_taken_once_and_kept(tmp_path):
-    """Equal observations are taken once, and read back from the reopened journal."""
-    observations = [Number(str(n % 7)) for n in range(20)]
-    runner = Counting()
+def test_answers_and_observations_are_kept_and_asked_once(plan, tmp_path):
+    """Answers and vectors are asked once each, and read back equal from the reopened journal."""
+    runner, observations = Counting(), [Number(str(n % 7)) for n in range(20)]
     with Journal(tmp_path / "j.sqlite") as journal:
-        first = executor(journal, runner).observe(observations)
+        journaled = executor(journal, runner)
+        outputs, vectors = journaled.answers(plan), journaled.observe(observations)
+        assert journaled.observe([]) == []
     with Journal(tmp_path / "j.sqlite") as journal:
-        again = executor(journal, Counting(0)).observe(observations)
+        again = executor(journal, Counting(0))
+        assert again.answers(plan) == outputs
+        np.testing.assert_array_equal(again.observe(observations), vectors)
         assert totals(journal)["vectors"] == 7
-    assert runner.requested == [str(n) for n in range(7)]
-    for vectors in (first, again):
-        assert [vector[0] for vector in vectors] == [n % 7 for n in range(20)]
-    assert executor(Journal(), Counting()).observe([]) == []
+    assert outputs == Executor(Counting(), bank_of()).answers(plan)
+    assert [vector[0] for vector in vectors] == [n % 7 for n in range(20)]
+    assert len(runner.requested) == len(set(runner.requested)) < 300
+    assert runner.requested[-7:] == [str(n) for n in range(7)]
 
 
 def test_a_vector_of_the_caller_is_measured_once(tmp_path):

@@ -70,6 +70,7 @@ def test_questions_are_answered_or_refused_in_one_line(server):
     assert status == 200
     assert json.loads(text)["items"] == 40
     assert json.loads(ask(server, "/api/set", {"text": "L0H1,L1H1"})[2]) == ["L0H1", "L1H1"]
+    assert json.loads(ask(server, "/api/status")[2])["waiting"] == 0
     for path, data, expected in (
         ("/api/score", {"task": "cooking"}, "cooking"),
         ("/api/score", {"task": 3}, "Expected `str`, got `int` - at `$.task`"),
@@ -113,18 +114,14 @@ def test_a_set_is_exported_and_downloaded(server, explorer):
     assert ask(server, "/export/2")[0] == 404
 
 
-def test_foreign_pages_may_not_ask(server):
+def test_foreign_pages_and_large_requests_are_refused(server):
     """Requests of another site's page, to another host name or from a form get status 403."""
+    assert ask(server, "/api/answer", {}, **{"Content-Length": str(10**9)})[0] == 413
     assert ask(server, "/api/status", Origin="https://evil.example")[0] == 403
     assert ask(server, "/", Host="evil.example")[0] == 403
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     assert ask(server, "/api/verify", {}, **form)[0] == 403
     assert ask(server, "/api/status", Origin=f"http://127.0.0.1:{server.port}")[0] == 200
-
-
-def test_large_requests_are_refused(server):
-    """A request with a large body is refused before its body is read."""
-    assert ask(server, "/api/answer", {}, **{"Content-Length": str(10**9)})[0] == 413
 
 
 def test_a_token_is_required_where_there_is_one(explorer):

@@ -43,10 +43,8 @@ class Family:
 
 
 def _family(what, name, **changes):
-    architecture = replace(BY_NAME[name], changes=changes or BY_NAME[name].changes)
-    return Family(
-        what, lambda: make_model(architecture), architecture.projection, architecture.down
-    )
+    known = replace(BY_NAME[name], changes=changes or BY_NAME[name].changes)
+    return Family(what, lambda: make_model(known), known.projection, known.down)
 
 
 def _vision_language():
@@ -75,7 +73,7 @@ FAMILIES = (
     _family("Conv1D with biases", "GPT-2"),
     _family("mixture of experts", "Qwen3-MoE"),
     _family("latent attention", "DeepSeek-V3"),
-    _family("parallel MLP", "GPT-NeoX / Pythia"),
+    _family("parallel MLP", "GPT-NeoX"),
     _family("tied weights", "Llama", tie_word_embeddings=True),
     Family(
         "vision-language", _vision_language,

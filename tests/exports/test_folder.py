@@ -14,39 +14,20 @@ SHIPPED = BaseModel("reference", None, "float32")
 
 
 @pytest.mark.parametrize(
-    ("changes", "metadata", "shown"),
+    ("changes", "metadata"),
     [
-        ({}, {"library_name": "peft"}, ["PeftModel.from_pretrained"]),
-        (
-            {"form": "weights"},
-            {"library_name": "transformers"},
-            ['AutoModelForCausalLM.from_pretrained("PATH")'],
-        ),
-        (
-            {"form": "heads"},
-            {"library_name": "broca"},
-            ['json.load(open("heads.json"))'],
-        ),
-        (
-            {"base": HUB},
-            {"base_model": "org/base", "base_model_relation": "adapter"},
-            ["`0123abc`"],
-        ),
-        ({"base": BaseModel(None, None, "float32")}, {"base_model": None}, ["# toy without L1H2"]),
-        (
-            {"base": SHIPPED},
-            {"base_model": None},
-            ["from_pretrained(shipped_model_folder('reference'))", "import shipped_model_folder"],
-        ),
-        ({"scale": 0.5}, {}, ["# toy with L1H2, L0H0 at 0.5", "their outputs times 0.5"]),
+        ({}, {"library_name": "peft"}),
+        ({"form": "weights"}, {"library_name": "transformers"}),
+        ({"form": "heads"}, {"library_name": "broca"}),
+        ({"base": HUB}, {"base_model": "org/base", "base_model_relation": "adapter"}),
+        ({"base": BaseModel(None, None, "float32")}, {"base_model": None}),
+        ({"base": SHIPPED}, {"base_model": None}),
     ],
 )
-def test_a_card_says_what_the_export_is(changes, metadata, shown):
-    """The metadata that the hub reads and the Markdown follow form, base and scale."""
-    text = card(make_export(**changes))
-    fields = yaml.safe_load(text.split("---\n", 2)[1])
+def test_the_hub_reads_how_an_export_is_loaded_and_its_base(changes, metadata):
+    """The metadata of a card follow form and base."""
+    fields = yaml.safe_load(card(make_export(**changes)).split("---\n", 2)[1])
     assert {name: fields.get(name) for name in metadata} == metadata
-    assert all(part in text for part in shown)
 
 
 def test_recipe_verdict_numbers_and_checks_are_there():
@@ -55,13 +36,13 @@ def test_recipe_verdict_numbers_and_checks_are_there():
     text = card(export)
     for part in (
         export.model.fingerprint, "L1H2+L0H0", "zero, factor 0",
-        export.command, export.broca, export.held_out.verdict.text, "32 prompts",
-        "lm-eval's `hf` model scores 0.2500", "| adding |",
+        export.command, export.broca, export.held_out.verdict.text, "32 prompts", "0.2500",
     ):  # fmt: skip
         assert part in text, part
     plain = card(replace(export, held_out=None, reloaded=None, scored=None))
     assert "held-out" not in plain
     assert "Checked" not in plain
+    assert "# toy with L1H2, L0H0 at 0.5" in card(make_export(scale=0.5))
 
 
 def test_a_folder_is_called_by_its_name(tmp_path):

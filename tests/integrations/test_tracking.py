@@ -18,22 +18,6 @@ from broca.integrations.tracking import TRACKERS, numbers_of
 from broca.plugins import Plugins
 
 
-def test_a_run_is_begun_logged_and_ended():
-    """A run logs settings, the result's numbers, text and files; an error fails it."""
-    recorder = Recorder()
-    result = make_result(verification=toy_verification())
-    with Log(recorder.kind, project="p", settings={"a": 1}) as log:
-        log.result(result, ["file"])
-    begin, numbers, (_, words, _), end = recorder.calls
-    assert begin == ("begin", ("p", {"a": 1}), {})
-    assert numbers == ("log", (numbers_of(result), 1), {})
-    assert words == ("localization", "\n".join(result.summary()), ["file"])
-    assert end == ("end", (), {"failed": False})
-    with pytest.raises(RuntimeError, match="stop"), Log(recorder.kind):
-        raise RuntimeError("stop")
-    assert recorder.calls[-1] == ("end", (), {"failed": True})
-
-
 def test_progress_is_logged_now_and_then(monkeypatch):
     """Progress is logged at new stages, every few seconds and at the end; `also` gets all."""
     now = [0.0]
@@ -67,16 +51,6 @@ def test_numbers_are_those_of_the_results():
     assert numbers_of(atlas)[f"intact/{atlas.tasks[0].name}"] == atlas.tasks[0].intact
 
 
-class Library:
-    """A stand-in for a tracker's library, which keeps calls; their results are of the same kind."""
-
-    def __init__(self):
-        self.calls = []
-
-    def __getattr__(self, name):
-        return lambda *words, **options: self.calls.append((name, words, options)) or self
-
-
 def ended(name, file, summary):
     """Returns a library's calls in a run that logs x = 1 at step 7 and a result, and fails."""
     if name == "mlflow":
@@ -100,7 +74,7 @@ def ended(name, file, summary):
 @pytest.mark.parametrize("name", TRACKERS)
 def test_each_library_is_called(name, monkeypatch):
     """Each library's functions for begin, numbers, files and end are called with the values."""
-    monkeypatch.setitem(sys.modules, name, Library())
+    monkeypatch.setitem(sys.modules, name, Recorder())
     result = make_result(verification=toy_verification())
     with suppress(RuntimeError), Log(name, project="project", settings={"a": 1}) as log:
         log.log({"x": 1.0}, step=7)
@@ -120,7 +94,9 @@ def test_trackers_of_other_packages_are_found(monkeypatch):
     monkeypatch.setattr(tracking, "TRACKERS", found)
     with Log("recorder") as log:
         log.log({"x": 1.0})
-    assert recorder.named("log") == [({"x": 1.0}, 1)]
+    assert recorder.calls == [
+        ("begin", ("broca", {}), {}), ("log", ({"x": 1.0}, 1), {}), ("end", (), {"failed": False}),
+    ]  # fmt: skip
     with pytest.raises(UnknownName, match="`log` 'wandbb' is unknown; did you mean 'wandb'"):
         Log("wandbb")
     monkeypatch.setitem(sys.modules, "wandb", None)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import transformers
-from independent import sliced
+from docs.scripts import DOCS, script
+from engine.shared_work import run
+from independent import plain_generation, sliced
 from models.architectures import ARCHITECTURES, HEADS, LAYERS, VOCABULARY, make_model
 
-from broca.engine import Engine
 from broca.integrations.lm_eval import BrocaLM
 from broca.models import GatedModel, self_test
 from broca.tasks import Request
 from broca.testing import tiny_tokenizer
 
-DOCS = Path(__file__).parents[2] / "docs" / "architectures.md"
+PAGE = (DOCS / "architectures.md").read_text()
 NAMES = [architecture.name for architecture in ARCHITECTURES]
 
 
@@ -103,28 +101,25 @@ def test_self_test_passes(case):
 
 
 def test_gated_heads_equal_zeroed_columns_in_generation(case):
-    """Greedy tokens of a padded batch under masks equal those of the edited copy."""
+    """Greedy tokens of prompts of several lengths under masks equal those of the edited copy."""
     architecture, model = case
     edited = copy.deepcopy(model)
-    closed = [f"L{layer}H1" for layer in architecture.attention_layers]
     for layer in architecture.attention_layers:
         zero_heads(case, edited, layer, 1, 2)
     tokens, attention = batch()
-    prompts = [tokens[row][attention[row] == 1].tolist() for row in range(len(tokens))]
+    prompts = [row[kept == 1].tolist() for row, kept in zip(tokens, attention, strict=True)]
     gated = wrap(case)
-    gates = np.stack([np.ones(len(gated.components)), ~gated.components.mask(closed)])
-    answers = Engine(gated).run(
-        [Request("generate_until", tuple(p), max_new_tokens=5) for p in prompts * 2],
-        gates.astype(np.float32),
-        np.repeat([0, 1], len(prompts)),
-    )
-    for number, answer in enumerate(answers):
-        prompt = prompts[number % len(prompts)]
-        expected = (model if number < len(prompts) else edited).generate(
-            torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), max_new_tokens=5,
-            do_sample=False, pad_token_id=0,
-        )[0, len(prompt) :]  # fmt: skip
-        assert answer.text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
+    closed = gated.components.mask([f"L{layer}H1" for layer in architecture.attention_layers])
+    gates = np.stack([np.ones(len(closed)), ~closed]).astype(np.float32)
+    requests = [Request("generate_until", tuple(p), max_new_tokens=5) for p in prompts]
+    answers, _ = run(gated, requests, gates)
+    expected = [
+        plain_generation(plain, prompt, new_tokens=5)
+        for plain in (model, edited)
+        for prompt in prompts
+    ]
+    for answer, text in zip(answers, expected, strict=True):
+        assert answer.text == tiny_tokenizer().decode(text, skip_special_tokens=True)
 
 
 def ablate_by_hand(case, model, kind, layer):
@@ -235,7 +230,7 @@ def test_model_runs_from_the_middle(case):
 
 def test_the_page_names_what_the_tests_know_by_heart():
     """`docs/architectures.md` names these architectures and no others."""
-    _, listed = DOCS.read_text().split("## Known by heart\n")
+    _, listed = PAGE.split("## Known by heart\n")
     listed = listed.split("whole:")[1].split(".\n")[0]
     assert " ".join(listed.split()).split(", ") == NAMES
 
@@ -243,28 +238,24 @@ def test_the_page_names_what_the_tests_know_by_heart():
 @pytest.fixture(scope="module")
 def trials():
     """The script behind `make architectures`, as a module."""
-    spec = importlib.util.spec_from_file_location("trials", DOCS.with_suffix(".py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["trials"] = module
-    spec.loader.exec_module(module)
-    return module
+    return script("architectures")
 
 
 def test_page_has_a_line_for_every_class_of_transformers(trials):
     """The page has a line for each class of the installed transformers."""
     lines = {
         tuple(re.findall(r"`([^`]+)`", line)[:2])
-        for line in DOCS.read_text().split(trials.BLOCK[0])[1].splitlines()
+        for line in PAGE.split(trials.BLOCK[0])[1].splitlines()
         if line.startswith("| `")
     }
     assert lines == set(trials.classes())
-    assert f"transformers {transformers.__version__}" in DOCS.read_text()
+    assert f"transformers {transformers.__version__}" in PAGE
 
 
 QUICK = (
     "llama", "falcon_h1", "gemma3n_text", "mbart", "mamba", "mistral", "gemma3_text", "gpt_oss",
     "gpt_neo", "bamba", "mpt", "cohere2", "bloom", "phi3", "llama4_text", "reformer", "bart",
-    "openai-gpt",
+    "openai-gpt", "hy_v4",
 )  # fmt: skip
 """Kinds that `make test` tries; `make test-long` tries all."""
 
@@ -277,12 +268,11 @@ def assert_trial_is_on_the_page(trials, kind, architecture):
     lengths, longer than a window, of a single token and truncated.
     """
     trial = trials.tried(kind, architecture)
-    page = DOCS.read_text()
     if trial.outcome != "proven":
-        assert f"| `{kind}` | `{architecture}` | {trials._cell(trial.message)} |" in page
+        assert f"| `{kind}` | `{architecture}` | {trials._cell(trial.message)} |" in PAGE
         return
     line = f"| `{kind}` | `{architecture}` | `{trial.message}` | {trial.heads} |"
-    assert line in page
+    assert line in PAGE
     assert trial.difference is None or trial.difference < 1e-4
     assert trial.parity < trials.PARITY
 

@@ -1,7 +1,5 @@
 """`model.ablated` around any forward pass, and `model.generate`."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from independent import plain_generation, zeroed_by_hand
@@ -10,7 +8,7 @@ from results.samples import make_result
 from transformers import AutoTokenizer
 
 import broca
-from broca.components import ComponentSet
+from broca.components import Component, ComponentSet
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import GatedModel
 from broca.results.base import AblationInfo
@@ -70,27 +68,22 @@ def test_generations_under_ablation(plain, model):
     [
         ["L0H1", "L1H2", "L1H3"],
         ("L1H3", "L0H1", "L1H2", "L0H1"),
-        SimpleNamespace(selected=("L0H1", "L1H2", "L1H3")),
-        SimpleNamespace(selected=[SimpleNamespace(name=name) for name in NAMES.split("+")]),
+        make_result(selected=tuple(NAMES.split("+"))),
+        ComponentSet(tuple(map(Component.parse, NAMES.split("+")))),
     ],
-    ids=["list", "repeated", "result", "named components"],
+    ids=["list", "repeated", "result", "components"],
 )
 def test_components_are_named_in_several_ways(plain, model, named):
-    """A list, a result with `selected` and a set of components name the same as joined names."""
+    """A list, a result and a set of components name the same as joined names."""
     with model.ablated(NAMES):
         expected = logits(plain)
     with model.ablated(named):
-        assert torch.equal(logits(plain), expected)
-    chosen = ComponentSet(
-        tuple(model.components[column] for column in model.components.columns(NAMES))
-    )
-    with model.ablated(chosen):
         assert torch.equal(logits(plain), expected)
 
 
 def test_nested_gates_multiply(plain, model):
     """A nested context adds its components, and a component in both is scaled twice."""
-    with model.ablated("L0H1+L1H2+L1H3"):
+    with model.ablated(NAMES):
         together = logits(plain)
     with model.ablated("L0H1"), model.ablated(["L1H2", "L1H3"]):
         assert torch.equal(logits(plain), together)
@@ -105,43 +98,29 @@ def test_nested_gates_multiply(plain, model):
         assert torch.equal(logits(plain), logits(tiny_llama()))
 
 
-def test_every_kind_of_component(plain):
-    """A model loaded with heads also ablates groups, attention, MLP blocks, neurons and layers."""
-    model = broca.load(plain, tiny_tokenizer())
-    sets = {
-        "L1G1": "L1H2+L1H3",
-        "L0A": "L0H0+L0H1+L0H2+L0H3",
-        "L1M": "+".join(f"L1N{neuron}" for neuron in range(64)),
-        "L1G1+L0A": "L1G1+L0G0+L0G1",
-    }
-    for names, same in sets.items():
-        with model.ablated(names):
-            ablated = logits(plain)
-        with model.ablated(same):
-            torch.testing.assert_close(logits(plain), ablated, atol=1e-5, rtol=1e-4)
-    plain.model.layers, layers = (
-        torch.nn.ModuleList(list(plain.model.layers)[:1]),
-        plain.model.layers,
+@pytest.mark.parametrize(
+    ("architecture", "kind", "names"),
+    [
+        ("Llama", "kv-groups", "L1G1"), ("Llama", "attention", "L0A"), ("Llama", "mlp", "L1M"),
+        ("Llama", "neurons", "L1N3+L0N9"), ("Llama", "layers", "L1"),
+        ("Mixtral", "experts", "L0E1"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_component(architecture, kind, names):
+    """A model loaded with heads ablates all other kinds as a model loaded with them does."""
+    plain = make_model(BY_NAME[architecture])
+    heads, gated = (
+        GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", components=components)
+        for components in ("heads", kind)
     )
-    shorter = logits(plain)
-    plain.model.layers = layers
-    with model.ablated("L1"):
-        torch.testing.assert_close(logits(plain), shorter, atol=1e-5, rtol=1e-4)
-
-
-def test_experts_are_ablated():
-    """A routed expert of a mixture is ablated in a batch of several rows."""
-    plain = make_model(BY_NAME["Mixtral"])
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture")
-    routed = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture", components="experts")
     tokens = torch.randint(2, 90, (3, 7), generator=torch.Generator().manual_seed(1))
-    gates = torch.ones(3, len(routed.components))
-    gates[:, 1] = 0
-    with torch.no_grad(), routed.in_use():
-        with routed.gates(gates):
-            expected, _ = routed.forward(tokens, torch.ones_like(tokens), keep=7)
-        with model.ablated(routed.components.names[1]):
+    gates = torch.from_numpy(~gated.components.mask(names)).float().expand(3, -1)
+    with torch.no_grad(), gated.in_use():
+        with gated.gates(gates):
+            expected, _ = gated.forward(tokens, torch.ones_like(tokens), keep=7)
+        with heads.ablated(names):
             torch.testing.assert_close(plain(input_ids=tokens).logits, expected)
+        assert (plain(input_ids=tokens).logits - expected).abs().max() > 1e-3
 
 
 def test_training_goes_on_under_ablation(plain, model):
@@ -169,30 +148,18 @@ def test_what_cannot_be_ablated_is_refused(model):
         model.ablated("L0H1", scale=float("nan")).__enter__()
 
 
-def test_an_ablated_model_is_not_taken_for_intact(model):
-    """A model under ablation is refused as intact, and cannot be copied."""
-    model.require_intact()
-    with model.ablated("L0H1"), model.ablated("L0H1"):
-        for refused in (model.require_intact, model.copy):
-            with pytest.raises(BadInput, match=r"ablated already \(L0H1\+L0H1\)"):
-                refused()
-    model.require_intact()
-
-
 def test_generate_returns_the_continuation_alone(plain, model):
-    """`generate` is greedy whatever the model's settings, and returns the continuation alone."""
+    """`generate` returns the continuation alone, up to a stop string or the limit."""
     tokens = tiny_tokenizer().encode("ab")
     expected = plain_generation(plain, tokens, new_tokens=16)
-    plain.generation_config.update(do_sample=True, temperature=9.0, repetition_penalty=3.0)
-    text = model.generate("ab", max_new_tokens=16)
-    assert text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
     assert model.generate("ab", max_new_tokens=3) == tiny_tokenizer().decode(expected[:3])
     assert model.generate("", max_new_tokens=3) == model.generate("<bos>", max_new_tokens=3)
-    stopped = model.generate("ab", max_new_tokens=16, stop_strings=[text[1]])
-    assert stopped == text[:2]
+    text = tiny_tokenizer().decode(expected, skip_special_tokens=True)
+    assert model.generate("ab", max_new_tokens=16, stop_strings=[text[1]]) == text[:2]
 
 
 SETTINGS = [
+    {"do_sample": True, "temperature": 9.0, "repetition_penalty": 3.0},
     {"stop_strings": ["a", "e"]}, {"num_return_sequences": 2}, {"return_dict_in_generate": True},
     {"penalty_alpha": 0.6}, {"dola_layers": "high"}, {"force_words_ids": [[3]]},
     {"guidance_scale": 1.5}, {"min_length": 30}, {"num_beam_groups": 2}, {"max_time": 1e-9},
@@ -200,82 +167,66 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_no_setting_of_the_model_changes_or_ends_a_greedy_text(plain, settings):
+def test_no_setting_of_the_model_changes_or_ends_a_greedy_text(plain, model, settings):
     """Whatever a model's generation_config says, texts are those of the plain model."""
-    tokens = tiny_tokenizer().encode("ab")
-    expected = plain_generation(plain, tokens, new_tokens=16)
+    expected = plain_generation(plain, tiny_tokenizer().encode("ab"), new_tokens=16)
     vars(plain.generation_config).update(settings)
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     text = tiny_tokenizer().decode(expected, skip_special_tokens=True)
     assert model.generate("ab", max_new_tokens=16) == text
     assert {name: getattr(plain.generation_config, name) for name in settings} == settings
 
 
-def test_arguments_of_the_other_kind_of_model_are_refused(plain):
+@pytest.mark.parametrize(
+    ("model", "tokenizer", "options", "message"),
+    [
+        (tiny_llama(), None, {}, "`tokenizer` is a NoneType"),
+        (tiny_llama(), AutoTokenizer, {}, "`tokenizer` is a type"),
+        (tiny_llama(), tiny_tokenizer().backend_tokenizer, {}, "`tokenizer` is a Tokenizer"),
+        (tiny_llama(), tiny_tokenizer(), {"dtype": "float16"}, "`dtype` is for models that broca"),
+        ("reference-small", None, {"name": "mine"}, "`name` is for models in memory"),
+        ("reference-small", tiny_tokenizer(), {}, "`tokenizer` is for models in memory"),
+        (torch.nn.Linear(2, 2), tiny_tokenizer(), {}, "`model` is a Linear"),
+    ],
+)
+def test_arguments_of_the_other_kind_of_model_are_refused(model, tokenizer, options, message):
     """Options for named models with one in memory, the reverse, and other objects are refused."""
-    assert broca.load(plain, tiny_tokenizer()).name == "LlamaForCausalLM (in memory)"
-    with pytest.raises(BadInput, match="no tokenizer"):
-        GatedModel.wrap(plain, None, name="tiny").generate("a")
-    for arguments, options, message in [
-        ((plain,), {}, "`tokenizer` is a NoneType"),
-        ((plain, "gpt2"), {}, "`tokenizer` is a str"),
-        ((plain, AutoTokenizer), {}, "`tokenizer` is a type"),
-        ((plain, tiny_tokenizer().backend_tokenizer), {}, "`tokenizer` is a Tokenizer"),
-        ((plain, tiny_tokenizer()), {"dtype": "float16"}, "`dtype` is for models that broca loads"),
-        ((plain, tiny_tokenizer()), {"offline": True}, "`offline` is for models that broca loads"),
-        (("reference-small",), {"name": "mine"}, "`name` is for models in memory"),
-        (("reference-small", tiny_tokenizer()), {}, "`tokenizer` is for models in memory"),
-        ((7, tiny_tokenizer()), {}, "`model` is a int"),
-        ((torch.nn.Linear(2, 2), tiny_tokenizer()), {}, "`model` is a Linear"),
-    ]:
-        with pytest.raises(BadInput, match=message):
-            broca.load(*arguments, **options)
+    with pytest.raises(BadInput, match=message):
+        broca.load(model, tokenizer, **options)
 
 
 @pytest.mark.parametrize("how", ["wrapped", "in place"])
-def test_a_compiled_model_is_ablated_too(how):
+@torch.no_grad()
+def test_a_compiled_model_is_ablated_too(plain, how):
     """A model compiled as a wrapper or in place is ablated in the context and intact afterwards."""
-    plain = tiny_llama()
     tokens = torch.tensor([[3, 4, 5, 6]])
-    with torch.no_grad():
-        intact = plain(tokens).logits
-        reference = GatedModel.wrap(tiny_llama(), None, name="tiny")
-        with reference.ablated("L0H1"):
-            ablated = reference.model(tokens).logits
-        if how == "wrapped":
-            called = torch.compile(plain, backend="eager")
-        else:
-            plain.compile(backend="eager")
-            called = plain
-        assert torch.equal(called(tokens).logits, intact)
-        model = GatedModel.wrap(called, tiny_tokenizer(), name="compiled")
-        assert model.model is plain
-        with model.ablated("L0H1"):
-            assert torch.equal(called(tokens).logits, ablated)
-        assert torch.equal(called(tokens).logits, intact)
-        gates = torch.ones(1, 8)
-        gates[0, 1] = 0
-        with model.in_use(), model.gates(gates):
-            logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
-        assert torch.equal(logits, ablated)
-        assert (plain._compiled_call_impl is not None) == (how == "in place")
+    intact = plain(tokens).logits
+    ablated = zeroed_by_hand(plain, [(0, 1)], head_dim=8)(tokens).logits
+    called = torch.compile(plain, backend="eager") if how == "wrapped" else plain
+    if how == "in place":
+        plain.compile(backend="eager")
+    assert torch.equal(called(tokens).logits, intact)
+    model = GatedModel.wrap(called, tiny_tokenizer(), name="compiled")
+    assert model.model is plain
+    with model.ablated("L0H1"):
+        torch.testing.assert_close(called(tokens).logits, ablated)
+    assert torch.equal(called(tokens).logits, intact)
+    gates = 1 - torch.eye(8)[[1]]
+    with model.in_use(), model.gates(gates):
+        logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
+    torch.testing.assert_close(logits, ablated)
 
 
-def test_a_result_brings_its_selection_and_its_factor():
+def test_a_result_brings_its_selection_and_its_factor(plain, model):
     """A result's components are scaled as in its run, or by a given factor, or refused."""
-    plain = tiny_llama(heads=4)
-    tokens = torch.tensor([[3, 4, 5]])
     result = make_result(ablation=AblationInfo("zero", 0.5))
-    gated = GatedModel.wrap(plain, None, name="tiny")
-    with torch.no_grad():
-        for scale in (None, 0.0):
-            with gated.ablated("+".join(result.selected), 0.5 if scale is None else scale):
-                reference = plain(tokens).logits
-            with gated.ablated(result, scale):
-                assert torch.equal(plain(tokens).logits, reference)
+    for scale, factor in ((None, 0.5), (0.0, 0.0)):
+        with model.ablated("+".join(result.selected), factor):
+            expected = logits(plain)
+        with model.ablated(result, scale):
+            assert torch.equal(logits(plain), expected)
     for other, message in (
         (make_result(ablation=AblationInfo("mean", 0.0)), "mean ablation, which needs the run's"),
         (make_result(selected=(), abstained=True, reason="no harm"), "selects no components"),
     ):
-        with pytest.raises(BadInput, match=message), gated.ablated(other):
+        with pytest.raises(BadInput, match=message), model.ablated(other):
             pass

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 from claims import claimed
+from models.architectures import BY_NAME, make_model
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertLMHeadModel,
-    MixtralConfig,
-    MixtralForCausalLM,
     T5Config,
     T5ForConditionalGeneration,
 )
@@ -61,7 +60,6 @@ def test_a_folder_loads_as_it_was_written(folder, how):
     ("name", "options", "error", "message"),
     [
         ("./no-such-folder", {}, UnknownName, "does not exist"),
-        ("/no/such/folder", {}, UnknownName, "does not exist"),
         ("a/b/c", {}, UnknownName, "does not exist"),
         ("refrence", {"offline": True}, UnknownName, "did you mean 'reference'"),
         ("reference", {"dtype": "int3"}, BadInput, "float32, bfloat16"),
@@ -98,9 +96,8 @@ def test_a_folder_with_a_damaged_file_is_refused(folder, file, content, message)
         (folder / file).unlink()
     else:
         (folder / file).write_bytes(content)
-    with pytest.raises(BadInput, match=message) as refusal:
+    with pytest.raises(BadInput, match=message):
         load(str(folder), device="cpu")
-    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -111,15 +108,17 @@ def test_a_folder_with_a_damaged_file_is_refused(folder, file, content, message)
             lambda: T5ForConditionalGeneration(T5Config(d_model=32, d_kv=8, d_ff=32, num_layers=1)),
             r"encoder-decoder model \(T5",
         ),
+        (lambda: BertLMHeadModel(BertConfig(**SIZES)), "'BertLMHeadModel' is an encoder here"),
     ],
-    ids=["BERT", "T5"],
+    ids=["BERT", "T5", "BERT that reads later tokens"],
 )
 def test_what_is_no_decoder_is_refused_by_name(tmp_path, make, message):
     """Encoders and encoder-decoders are refused by their class, in a folder and in memory."""
     model = make()
     model.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
     with pytest.raises(UnsupportedModel, match=message):
-        load(str(tmp_path))
+        load(str(tmp_path), device="cpu")
     with pytest.raises(UnsupportedModel, match=message):
         load(model, tiny_tokenizer())
 
@@ -127,22 +126,18 @@ def test_what_is_no_decoder_is_refused_by_name(tmp_path, make, message):
 class _Harmful:
     """An object whose unpickling writes a file."""
 
-    def __init__(self, path):
-        self.path = path
-
     def __reduce__(self):
-        return (open, (str(self.path), "w"))
+        return (open, ("mark", "w"))
 
 
-def test_pickle_that_runs_code_is_refused_all_the_same(folder):
+def test_pickle_that_runs_code_is_refused_all_the_same(folder, monkeypatch):
     """A pickle that calls a function is refused, and the call does not happen."""
-    mark = folder / "mark"
+    monkeypatch.chdir(folder)
     (folder / "model.safetensors").unlink()
-    torch.save({"weight": _Harmful(mark)}, folder / "pytorch_model.bin")
-    with pytest.raises(BadInput, match="could not be loaded") as error:
+    torch.save({"weight": _Harmful()}, folder / "pytorch_model.bin")
+    with pytest.raises(BadInput, match="could not be loaded"):
         load(str(folder), device="cpu", allow_pickle=True)
-    assert not mark.exists()
-    assert "\n" not in str(error.value)
+    assert not (folder / "mark").exists()
 
 
 def rewrite(folder, change, **config):
@@ -158,12 +153,9 @@ def without(part):
     return lambda tensors: {name: value for name, value in tensors.items() if part not in name}
 
 
-def after(prefix, part=""):
-    """Returns a change that puts a prefix before names, or before a part of them."""
-    return lambda tensors: {
-        name.replace(part, prefix + part, 1) if part else prefix + name: value
-        for name, value in tensors.items()
-    }
+def after(prefix):
+    """Returns a change that puts a prefix before all names."""
+    return lambda tensors: {prefix + name: value for name, value in tensors.items()}
 
 
 DAMAGES = {
@@ -171,7 +163,6 @@ DAMAGES = {
         without("layers.1.mlp"), {}, r"3 tensors \(model\.layers\.1\.mlp\.down_proj.*missing"
     ),
     "the head": (without("lm_head"), {}, r"1 tensor \(lm_head\.weight\) missing"),
-    "the embedding": (without("embed"), {}, r"1 tensor \(model\.embed_tokens\.weight\) missing"),
     "the tied embedding and head": (
         lambda tensors: without("lm_head")(without("embed")(tensors)),
         {"tie_word_embeddings": True},
@@ -181,9 +172,6 @@ DAMAGES = {
         lambda tensors: tensors | {"model.layers.0.self_attn.q_proj.bias": torch.ones(32)},
         {},
         r"1 tensor \(model\.layers\.0\.self_attn\.q_proj\.bias\) not of this model",
-    ),
-    "a layer too many": (
-        lambda tensors: tensors, {"num_hidden_layers": 1}, r"9 tensors .*not of this model"
     ),
     "another width": (
         lambda tensors: tensors, {"intermediate_size": 40},
@@ -202,9 +190,8 @@ def test_a_checkpoint_that_does_not_fit_is_refused(folder, damage, capfd):
     """Tensors that are missing, left over or of another shape are named in one line."""
     change, config, message = DAMAGES[damage]
     rewrite(folder, change, **config)
-    with pytest.raises(BadInput, match=message) as error:
+    with pytest.raises(BadInput, match=message):
         load(str(folder), device="cpu")
-    assert "\n" not in str(error.value)
     assert "LOAD REPORT" not in "".join(capfd.readouterr())
 
 
@@ -214,55 +201,47 @@ def test_a_checkpoint_that_does_not_fit_is_refused(folder, damage, capfd):
 )  # fmt: skip
 def test_experts_that_do_not_fit_are_refused_by_name(tmp_path, change):
     """Experts are named that transformers cannot put together from the tensors of a file."""
-    config = MixtralConfig(**SIZES, num_key_value_heads=2, num_local_experts=4)
-    MixtralForCausalLM(config).save_pretrained(tmp_path)
+    make_model(BY_NAME["Mixtral"]).save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     assert load(str(tmp_path), device="cpu").architecture == "MixtralForCausalLM"
 
     def damaged(tensors):
         experts = {name: value for name, value in tensors.items() if "experts.1.w1" in name}
-        return {name: tensors[name] for name in tensors if name not in experts} | change(experts)
+        return without("experts.1.w1")(tensors) | change(experts)
 
     rewrite(tmp_path, damaged)
-    with pytest.raises(BadInput, match=r"experts\.gate_up_proj.* cannot be made of those") as error:
+    with pytest.raises(BadInput, match=r"experts\.gate_up_proj.* cannot be made of those"):
         load(str(tmp_path), device="cpu")
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("change", "config"),
+    ("change", "tied"),
     [
-        (lambda t: t | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}, {}),
-        (lambda t: t | {"v_head.summary.weight": torch.ones(1, 32)}, {}),
-        (without("lm_head"), {"tie_word_embeddings": True}),
-        (without("embed"), {"tie_word_embeddings": True}),
+        (lambda t: t | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}, False),
+        (lambda t: t | {"v_head.summary.weight": torch.ones(1, 32)}, False),
+        (without("lm_head"), True),
+        (without("embed"), True),
     ],
     ids=["rotary", "value head", "tied head", "tied embedding"],
 )
-def test_what_a_checkpoint_need_not_hold_is_no_fault(folder, change, config):
+def test_what_a_checkpoint_need_not_hold_is_no_fault(folder, change, tied):
     """Rotary tables, heads of other kinds and one of two tied matrices change no weight."""
-    saved = load_file(folder / "model.safetensors")
-    rewrite(folder, change, **config)
-    model = load(str(folder), device="cpu").model
-    expected = saved["lm_head.weight" if "lm_head.weight" in change(saved) else EMBEDDING]
-    assert torch.equal(model.lm_head.weight, expected)
-    others = {name for name in saved if name not in ("lm_head.weight", EMBEDDING)}
-    assert all(torch.equal(model.state_dict()[name], saved[name]) for name in others)
-
-
-EMBEDDING = "model.embed_tokens.weight"
+    stored = change(load_file(folder / "model.safetensors"))
+    rewrite(folder, change, tie_word_embeddings=tied)
+    loaded = load(str(folder), device="cpu").model.state_dict()
+    assert all(torch.equal(loaded[name], stored[name]) for name in loaded.keys() & stored.keys())
+    if tied:
+        assert torch.equal(loaded["lm_head.weight"], loaded["model.embed_tokens.weight"])
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        after("_orig_mod."),
-        after("module."),
         after("base_model.model."),
         after("module._orig_mod."),
-        after("_orig_mod.", part="self_attn."),
+        lambda t: {name.replace("self_attn", "_orig_mod.self_attn"): t[name] for name in t},
     ],
-    ids=["compiled", "parallel", "peft", "both", "compiled layers"],
+    ids=["peft", "parallel and compiled", "compiled layers"],
 )
 def test_names_of_wrappers_before_those_of_tensors_are_left_out(folder, change):
     """A checkpoint of a wrapped model has the weights of the model, and this is said."""
@@ -274,28 +253,17 @@ def test_names_of_wrappers_before_those_of_tensors_are_left_out(folder, change):
 
 REMOTE = """
 from transformers import LlamaConfig, LlamaForCausalLM
-
-class OwnConfig(LlamaConfig):
-    model_type = "own"
-
-class OwnForCausalLM(LlamaForCausalLM):
-    config_class = OwnConfig
+class OwnConfig(LlamaConfig): model_type = "own"
+class OwnForCausalLM(LlamaForCausalLM): config_class = OwnConfig
 """
 
 
 def test_remote_code_is_run_where_it_is_allowed(folder):
     """A class of the folder is gated like any other, and the result says that code was run."""
     (folder / "modeling_own.py").write_text(REMOTE)
-    config = json.loads((folder / "config.json").read_text())
     names = {"AutoConfig": "OwnConfig", "AutoModelForCausalLM": "OwnForCausalLM"}
-    config |= {
-        "model_type": "own",
-        "architectures": ["OwnForCausalLM"],
-        "auto_map": {auto: f"modeling_own.{name}" for auto, name in names.items()},
-    }
-    (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(BadInput, match="`trust_remote_code`"):
-        load(str(folder))
+    auto_map = {auto: f"modeling_own.{name}" for auto, name in names.items()}
+    rewrite(folder, dict, model_type="own", architectures=["OwnForCausalLM"], auto_map=auto_map)
     model = load(str(folder), device="cpu", trust_remote_code=True)
     assert model.architecture == "OwnForCausalLM"
     assert model_info(model).remote_code
@@ -303,53 +271,42 @@ def test_remote_code_is_run_where_it_is_allowed(folder):
     assert not model_info(plain).remote_code, "its class is transformers' own"
 
 
-def test_the_small_reference_does_the_same_tasks(reference):
+def test_the_small_reference_does_the_same_tasks(reference, small):
     """`reference-small` has under half of `reference`'s parameters and solves three tasks."""
-    small = load("reference-small", device="cpu")
-    assert (small.structure.layers, small.heads, len(small.components)) == (4, 12, 48)
-    assert 2 * sum(parameter.numel() for parameter in small.model.parameters()) < sum(
-        parameter.numel() for parameter in reference.model.parameters()
-    )
-    text = "34 + 85 ="
-    assert small.tokenizer(text).input_ids == reference.tokenizer(text).input_ids
+    assert (small.structure.layers, small.heads) == (4, 12)
+    sizes = [sum(p.numel() for p in one.model.parameters()) for one in (small, reference)]
+    assert 2 * sizes[0] < sizes[1]
     others = ["calls", "mc_biology"]
     tasks = claimed(small, "addition", Catalog(), others=others, items=100, seed=0, limit=16)
     with Workspace() as workspace:
         scores = Run(small, tasks, workspace).scores([])
     assert set(scores) == {"addition", *others}
-    assert all(score > 0.8 for score in scores.values())
+    assert min(scores.values()) > 0.8
 
 
-def hub_cache(folder, name, revisions):
-    """Writes a cache as the hub's library lays it out, with a model for each revision."""
-    place = folder / f"models--{name.replace('/', '--')}"
-    for number, revision in enumerate(revisions):
-        commit = f"{number:040x}"
-        (place / "refs").mkdir(parents=True, exist_ok=True)
+def hub_cache(folder, monkeypatch, *revisions):
+    """Writes the hub's cache with a model for each revision of `me/tiny`."""
+    place = folder / "models--me--tiny"
+    (place / "refs").mkdir(parents=True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(folder))
+    for seed, revision in enumerate(revisions):
+        commit = f"{seed:040x}"
         (place / "refs" / revision).write_text(commit)
-        tiny_llama(seed=number).save_pretrained(place / "snapshots" / commit)
+        tiny_llama(seed=seed).save_pretrained(place / "snapshots" / commit)
         tiny_tokenizer().save_pretrained(place / "snapshots" / commit)
 
 
 def test_a_revision_of_a_hub_model_is_loaded(tmp_path, monkeypatch):
-    """A revision is loaded from the cache and its commit is recorded; a folder has none."""
-    hub_cache(tmp_path, "me/tiny", ["main", "step1"])
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    newest, earlier = (
-        load("me/tiny", device="cpu", revision=revision, offline=True)
-        for revision in (None, "step1")
-    )
-    assert newest.fingerprint == fingerprint(tiny_llama(seed=0))
-    assert earlier.fingerprint == fingerprint(tiny_llama(seed=1))
-    assert (newest.revision, earlier.revision) == ("0" * 40, f"{1:040x}")
+    """A revision is loaded from the hub's cache, and its commit is recorded."""
+    hub_cache(tmp_path, monkeypatch, "main", "step1")
+    for seed, revision in enumerate((None, "step1")):
+        model = load("me/tiny", device="cpu", revision=revision, offline=True)
+        assert model.fingerprint == fingerprint(tiny_llama(seed=seed))
+        assert model.revision == f"{seed:040x}"
 
 
-def test_an_encoder_is_refused_by_what_it_does():
-    """BERT as an encoder is refused, because it reads later tokens; as a decoder it is loaded."""
-    torch.manual_seed(0)
-    encoder = BertLMHeadModel(BertConfig(**SIZES, is_decoder=False))
-    with pytest.raises(UnsupportedModel, match=r"'BertLMHeadModel' is an encoder here"):
-        load(encoder, tiny_tokenizer())
+def test_an_encoder_class_may_be_a_decoder():
+    """BERT as a decoder, which reads no later tokens, is loaded."""
     decoder = BertLMHeadModel(BertConfig(**SIZES, is_decoder=True))
     assert len(load(decoder, tiny_tokenizer()).components) == 8
 

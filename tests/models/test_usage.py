@@ -2,7 +2,8 @@
 
 import copy
 import pickle
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import torch
@@ -66,8 +67,8 @@ def test_an_error_restores_the_state(plain):
     assert state(plain) == before
     skipped = plain.model.layers[0]
     skipped.forward = wrapped = skipped.forward  # as another library replaces it
-    hidden, heads = torch.zeros(1, 6, 32), torch.zeros(1, 6, 32)
-    with pytest.raises(ZeroDivisionError), model.resumption.at(1, hidden, heads):
+    hidden = torch.zeros(1, 6, 32)
+    with pytest.raises(ZeroDivisionError), model.resumption.at(1, hidden, hidden):
         raise ZeroDivisionError
     assert skipped.__dict__.pop("forward") is wrapped
     assert state(plain) == before
@@ -77,21 +78,17 @@ def test_copies_in_threads_share_the_state(plain):
     """Copies used in threads keep the weights frozen until the last one ends."""
     model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     before = state(plain)
-    copies = [model.copy() for _ in range(3)]
-    trainable = []
 
-    def work(lane):
+    def trainable(lane):
+        found = []
         for _ in range(20):
             with lane.in_use():
-                trainable.append(any(weight.requires_grad for weight in plain.parameters()))
+                found += [weight.requires_grad for weight in plain.parameters()]
+        return any(found)
 
-    threads = [Thread(target=work, args=(lane,)) for lane in [model, *copies]]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(trainable) == 80
-    assert not any(trainable)
+    with ThreadPoolExecutor(4) as threads:
+        lanes = [model, *(model.copy() for _ in range(3))]
+        assert not any(threads.map(trainable, lanes))
     assert state(plain) == before
 
 
@@ -104,66 +101,45 @@ def test_a_model_in_training_mode_is_not_run_by_accident(plain):
 
 
 def test_a_trained_model_has_another_fingerprint(plain):
-    """The fingerprint is taken anew after the caller trained the model."""
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
-    with model.in_use():
-        before = model.fingerprint
-        assert model.copy().fingerprint == before
-    assert model.fingerprint == before
+    """The fingerprint of a model, also of a named one, is taken anew once its caller changed it."""
+    named = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", source="tiny")
+    with named.in_use():
+        before = named.fingerprint
+        assert named.copy().fingerprint == before
+    wrapped = broca.load(plain, tiny_tokenizer())
     with torch.no_grad():
         plain.lm_head.weight.add_(1)
-    assert model.fingerprint != before
+    assert named.fingerprint == wrapped.fingerprint != before
 
 
 def test_a_model_in_memory_says_so(plain, reference):
     """A model in memory has no source, and neither have its copies and pickles."""
     model = broca.load(plain, tiny_tokenizer(), name="mine")
-    assert (model.name, model.source) == ("mine", None)
-    assert model.copy().source is None
-    assert (reference.name, reference.source) == ("reference", "reference")
-    assert reference.copy().source == "reference"
+    assert (model.name, model.source, model.copy().source) == ("mine", None, None)
+    assert reference.source == reference.copy().source == "reference"
     plain.model.norm._forward_hooks.clear()  # a lambda, which pickle does not take
     with model.in_use():
         sent = pickle.loads(pickle.dumps(model))
-    assert sent.source is None
-    assert sent.fingerprint == model.fingerprint
-    with sent.in_use(), torch.no_grad():
-        tokens = torch.arange(2, 6)[None]
-        sent_logits, _ = sent.forward(tokens, torch.ones_like(tokens), keep=4)
-    with model.in_use(), torch.no_grad():
-        logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
-    assert torch.equal(sent_logits, logits)
+    assert (sent.source, sent.fingerprint) == (None, model.fingerprint)
+    tokens, logits = torch.arange(2, 6)[None], []
+    for one in (model, sent):
+        with one.in_use(), torch.no_grad():
+            logits.append(one.forward(tokens, torch.ones_like(tokens), keep=4)[0])
+    assert torch.equal(*logits)
 
 
 def test_wrappers_of_a_model_share_its_state(plain):
-    """What a wrapper of a model ablates, another wrapper of it knows."""
+    """What a wrapper of a model ablates, another wrapper knows: it is not intact, nor copied."""
     ablating, asking = (broca.load(plain, tiny_tokenizer()) for _ in range(2))
     before = state(plain)
-    with ablating.ablated("L0H1"):
-        with pytest.raises(BadInput, match=r"ablated already \(L0H1\)"):
-            asking.require_intact()
+    with ablating.ablated("L0H1"), ablating.ablated("L0H1"):
+        for refused in (
+            asking.require_intact, asking.copy, partial(broca.scan, asking),
+            partial(broca.chat, asking, [], heads="L0H1"),
+        ):  # fmt: skip
+            with pytest.raises(BadInput, match=r"ablated already \(L0H1\+L0H1\).*leave `with"):
+                refused()
         with asking.in_use(), ablating.in_use():
             assert not plain.training
     asking.require_intact()
     assert state(plain) == before
-
-
-def test_a_named_model_becomes_its_callers(plain):
-    """A model loaded by its name is hashed again once its caller wraps it."""
-    named = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", source="tiny")
-    before = named.fingerprint
-    wrapped = broca.load(plain, tiny_tokenizer())
-    with torch.no_grad():
-        plain.model.norm.weight.add_(1.0)
-    assert named.fingerprint == wrapped.fingerprint != before
-
-
-@pytest.mark.parametrize("use", [broca.scan, lambda model: broca.chat(model, [], heads="L0H1")])
-def test_no_verb_takes_an_ablated_model(plain, use):
-    """Verbs that measure no rows refuse an ablated model as well."""
-    model = broca.load(plain, tiny_tokenizer())
-    with (
-        model.ablated("L0H1"),
-        pytest.raises(BadInput, match=r"leave `with model\.ablated\(\.\.\.\)` first"),
-    ):
-        use(model)

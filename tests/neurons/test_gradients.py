@@ -28,9 +28,14 @@ def attributed(model, *, alphas=None, budget=None, requests=REQUESTS):
     observations = [IntegratedGradients(gold, alphas or steps_of(STEPS), 1) for gold in requests]
     scores = ItemScores.of(IntegratedGradients.observe(engine, observations))
     assert engine.tokens == engine.observed_tokens > 0
-    return [
-        ItemScores(*(part[row] for part in vars(scores).values())) for row in range(len(requests))
-    ]
+    return [ItemScores(*parts) for parts in zip(*vars(scores).values(), strict=True)]
+
+
+def slowly(model, gold, steps=STEPS):
+    """Returns the scores of a plain loop, `(neurons,)`, and the changes of p by layer."""
+    paths = [block.part.path for block in neuron_blocks(model.structure)]
+    scores, changes = slow_scores(model.model, paths, gold.context, gold.continuation, steps=steps)
+    return torch.cat(list(scores.values())).numpy(), list(changes.values())
 
 
 def likely(model, context, length):
@@ -48,30 +53,24 @@ def test_scores_equal_a_plain_loop(architecture):
     """Scores agree on all dense architectures, for one and several tokens and one-token prompts."""
     plain = make_model(architecture)
     model = GatedModel.wrap(plain, tiny_tokenizer(), name=architecture.name)
-    blocks = neuron_blocks(model.structure)
-    paths = [block.part.path for block in blocks]
     requests = [likely(plain, (5, 9, 30, 77, 21), 2), likely(plain, (64,), 1)]
     for request, attribution in zip(requests, attributed(model, requests=requests), strict=True):
-        expected, _ = slow_scores(plain, paths, request.context, request.continuation, steps=STEPS)
-        expected_scores = torch.cat([expected[path] for path in paths]).numpy()
-        largest = float(np.abs(expected_scores).max())  # next to a norm, scores reach 40
+        expected, _ = slowly(model, request)
+        largest = float(np.abs(expected).max())  # next to a norm, scores reach 40
         np.testing.assert_allclose(
-            attribution.scores, expected_scores, rtol=0, atol=1e-5 * max(1.0, largest)
+            attribution.scores, expected, rtol=0, atol=1e-5 * max(1.0, largest)
         )
         assert largest > 1e-4, "nothing to compare"
 
 
 def test_scores_are_complete(tiny):
     """A layer's scores sum to p(w) - p(0) up to an error that falls with more steps."""
-    paths = [block.part.path for block in neuron_blocks(tiny.structure)]
+    _, changes = slowly(tiny, REQUESTS[0], 1)
     errors = []
     for steps in (4, 16, 64, 256):
         (attribution,) = attributed(tiny, alphas=steps_of(steps), requests=REQUESTS[:1])
-        _, changes = slow_scores(
-            tiny.model, paths, REQUESTS[0].context, REQUESTS[0].continuation, steps=1
-        )
-        sums = attribution.scores.reshape(len(paths), -1).sum(1)
-        errors.append(float(np.abs(sums - list(changes.values())).max()))
+        sums = attribution.scores.reshape(len(changes), -1).sum(1)
+        errors.append(float(np.abs(sums - changes).max()))
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < errors[0] / 10
     assert attribution.residual <= errors[-1] + 1e-6
@@ -96,21 +95,13 @@ def test_batches_and_kept_keys_change_nothing(tiny, budget, keeps, monkeypatch):
 
 def test_single_step_is_gradient_times_activation(tiny):
     """With the full activation alone, the score is w dp/dw and the residual is not defined."""
-    (attribution,) = attributed(tiny, alphas=(1.0,), requests=REQUESTS[:1])
-    assert np.isnan(attribution.residual)
-    assert np.abs(attribution.scores).max() > 0
+    gold, met = REQUESTS[0], []
+    (full,), (empty,) = (attributed(tiny, alphas=(a,), requests=[gold]) for a in (1.0, 0.0))
+    assert np.isnan(full.residual)
+    both_ends, _ = slowly(tiny, gold, 1)
+    np.testing.assert_allclose((full.scores + empty.scores) / 2, both_ends, atol=1e-7)
     first = tiny.structure.parts[0].feed_forward.module
-    met = []
-    hook = first.register_forward_pre_hook(lambda _, args: met.append(args[0].clone()))
-    with torch.no_grad():
-        tiny.model(torch.tensor([[*REQUESTS[0].context, *REQUESTS[0].continuation[:-1]]]))
-    hook.remove()
-    expected = met[0][0, -2:].mean(0).numpy()
-    np.testing.assert_allclose(attribution.activations[: len(expected)], expected, atol=1e-5)
-    (empty,) = attributed(tiny, alphas=(0.0,), requests=REQUESTS[:1])
-    paths = [block.part.path for block in neuron_blocks(tiny.structure)]
-    by_path, _ = slow_scores(
-        tiny.model, paths, REQUESTS[0].context, REQUESTS[0].continuation, steps=1
-    )
-    both_ends = torch.cat([by_path[path] for path in paths]).numpy()
-    np.testing.assert_allclose((attribution.scores + empty.scores) / 2, both_ends, atol=1e-7)
+    with first.register_forward_pre_hook(lambda _, args: met.append(args[0])), torch.no_grad():
+        tiny.model(torch.tensor([[*gold.context, *gold.continuation[:-1]]]))
+    expected = met[0][0, -2:].mean(0)
+    np.testing.assert_allclose(full.activations[: len(expected)], expected, atol=1e-5)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 
 import pytest
 from neurons.conftest import letters
@@ -36,11 +37,9 @@ def test_items_are_cut_as_every_verb_cuts_them(reference):
     tasks = cut(reference, {"locate": ("addition",), "report": ("addition", "mc_biology")})
     tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
     split = Catalog().load("addition", tokenizer).split(items=6, seed=0)
-    numbers = {
-        part: [tasks.bank[place][1].number for place in places["addition"].tolist()]
-        for part, places in tasks.places.items()
-    }
-    assert numbers == {"locate": list(split.locate), "report": list(split.report[:5])}
+    for part, numbers in (("locate", split.locate), ("report", split.report[:5])):
+        places = tasks.places[part]["addition"]
+        assert [tasks.bank[place][1].number for place in places] == list(numbers)
     assert list(tasks.places["report"]) == ["addition", "mc_biology"]
 
 
@@ -59,30 +58,28 @@ def test_data_sets_are_read_and_shortened(reference, tmp_path):
     path = tmp_path / "sums.jsonl"
     rows = [{"prompt": f"compute 1{n} + 2{n} =", "answer": f"{30 + 2 * n} or so"} for n in range(9)]
     path.write_text("\n".join(map(json.dumps, rows)))
-    name = f"data:{path}"
-    full, short = (
-        cut(reference, {"locate": (name,)}, answer_tokens=tokens) for tokens in (None, 1)
-    )
-    for tasks, least, most in ((full, 2, 99), (short, 1, 1)):
-        places = tasks.places["locate"][name].tolist()
-        assert len(places) == 2
-        for benchmark, item in (tasks.bank[place] for place in places):
+    for options, least, most, cut_items in (
+        ({}, 2, 99, 0), ({"answer_tokens": 1}, 1, 1, 0), ({"max_length": 10}, 2, 99, 9),
+    ):  # fmt: skip
+        tasks = cut(reference, {"locate": (f"data:{path}",)}, **options)
+        assert len(tasks.bank) == 2
+        for benchmark, item in tasks.bank:
             assert least <= len(benchmark.margin(item).requests[0].continuation) <= most
-    cropped = cut(reference, {"locate": (name,)}, max_length=10)
-    assert all(benchmark.cut_items == 0 for benchmark, _ in full.bank)
-    assert all(benchmark.cut_items == 9 for benchmark, _ in cropped.bank)
+            assert benchmark.cut_items == cut_items
 
 
 def test_items_without_gold_answers_are_left_out(neurons, monkeypatch):
     """Items without gold answers are counted in a note; a task that has no others is refused."""
-    original = Benchmark.margin
+    original, without = Benchmark.margin, {0}
     monkeypatch.setattr(
-        Benchmark, "margin", lambda self, item: original(self, item) if item.number else None
+        Benchmark,
+        "margin",
+        lambda self, item: None if item.number in without else original(self, item),
     )
     tasks = example_tasks(neurons.model, letters(3))
     assert tasks.places["locate"]["letters"].tolist() == [1, 2]
     assert tasks.notes == ("1 items of letters were left out: they have no gold answer",)
-    monkeypatch.setattr(Benchmark, "margin", lambda self, item: None)
+    without |= {1, 2}
     with pytest.raises(TaskUnusable, match="has a gold answer"):
         example_tasks(neurons.model, letters(3))
 
@@ -90,27 +87,24 @@ def test_items_without_gold_answers_are_left_out(neurons, monkeypatch):
 @pytest.mark.parametrize("task", PARAPHRASED)
 def test_paraphrases_share_content_and_differ_in_wording(task):
     """Every content has four different prompts, and the seed determines the items."""
-    examples = examples_by_wording(task, contents=6, wordings=4, seed=1).examples
-    assert examples == examples_by_wording(task, contents=6, wordings=4, seed=1).examples
-    assert examples != examples_by_wording(task, contents=6, wordings=4, seed=2).examples
-    groups = {}
-    for example in examples:
-        groups.setdefault(example["content"], []).append(example)
-    assert len(groups) == 6
-    for group in groups.values():
-        for field in ("prompt", "wording"):
-            assert len({example[field] for example in group}) == 4
+    first, again, other = (
+        examples_by_wording(task, contents=6, wordings=4, seed=seed).examples for seed in (1, 1, 2)
+    )
+    assert first == again != other
+    for field in ("prompt", "wording"):
+        pairs = {(example["content"], example[field]) for example in first}
+        assert sorted(Counter(content for content, _ in pairs).values()) == [4] * 6
 
 
 def test_answers_are_right():
     """Sums, right options and capitals are correct in every wording."""
     for example in examples_by_wording("addition", contents=5).examples:
         assert sum(map(int, re.findall(r"\d+", example["prompt"]))) == int(example["answer"])
-    rights = {}
+    rights = set()
     for example in examples_by_wording("mc_chemistry", contents=5).examples:
         options = dict(re.findall(r"([ABCD]) (\S+)", example["prompt"].split(" : ")[0]))
-        rights.setdefault(example["content"], set()).add(options[example["answer"].strip()])
-    assert all(len(right) == 1 for right in rights.values())
+        rights.add((example["content"], options[example["answer"].strip()]))
+    assert len(rights) == 5
     capital_of = capitals()
     assert len(capital_of) == 169
     assert (capital_of["france"], capital_of["new zealand"]) == ("paris", "wellington")
@@ -133,25 +127,21 @@ def test_pairs_share_what_they_say():
     assert pairs == shipped_pairs(count=9, seed=3)
     assert len(pairs) == 36
     for pair in pairs:
-        first, second = (prompt.split() for prompt, _ in (pair.first, pair.second))
-        if pair.relation == "same capability and content, other wording":
+        if pair.relation not in SHARED:
             assert pair.first[1] == pair.second[1]
-        else:
-            same = first[0] == second[0], sorted(first[1:]) == sorted(second[1:])
-            assert same == SHARED[pair.relation]
-            assert len(first) == len(second)
+            continue
+        first, second = (prompt.split() for prompt, _ in (pair.first, pair.second))
+        same = first[0] == second[0], sorted(first[1:]) == sorted(second[1:])
+        assert same == SHARED[pair.relation]
+        assert len(first) == len(second)
 
 
 def test_pairs_are_read_or_refused(tmp_path):
     """A line has a relation and two items; broken lines and empty files are refused."""
-    file = tmp_path / "pairs.jsonl"
-    items = {place: {"prompt": "say a", "answer": "A"} for place in ("first", "second")}
-    file.write_text(json.dumps({"relation": "same", **items}))
+    file, item = tmp_path / "pairs.jsonl", {"prompt": "say a", "answer": "A"}
+    file.write_text(json.dumps({"relation": "same", "first": item, "second": item}))
     assert read_pairs(file) == [ItemPair("same", ("say a", " A"), ("say a", " A"))]
-    for content, message in (
-        ('{"relation": "same"}', "line 1 of .* is not a pair"),
-        ("", "is empty"),
-    ):
+    for content, message in (('{"relation": "same"}', "line 1 of .* is not a"), ("", "is empty")):
         file.write_text(content)
         with pytest.raises(BadInput, match=message):
             read_pairs(file)

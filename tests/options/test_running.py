@@ -3,17 +3,7 @@
 import pytest
 
 from broca.errors import BadInput
-from broca.options import (
-    DataOptions,
-    EngineOptions,
-    ExecutorOptions,
-    JournalOptions,
-    RuleOptions,
-    RunOptions,
-    SearchOptions,
-    TaskOptions,
-    TrainingOptions,
-)
+from broca.options import DataOptions, JournalOptions, RunOptions, TaskOptions
 
 TEMPLATE = {"chat_template": True}
 
@@ -21,12 +11,9 @@ TEMPLATE = {"chat_template": True}
 @pytest.mark.parametrize(
     ("cls", "values", "message"),
     [
-        (TaskOptions, {"num_fewshot": -1}, "`num_fewshot` must be at least 0"),
-        (TaskOptions, {"limit": 0}, "`limit` must be"),
         (TaskOptions, {"limit": 2.5}, "`limit` must be"),
         (TaskOptions, {"metric": " "}, "`metric` is empty"),
         (TaskOptions, {"reference": "golden"}, "`reference` 'golden' is unknown"),
-        (TaskOptions, {"max_length": 1}, "`max_length` must be at least 2, not 1"),
         (TaskOptions, {"gen_kwargs": "max_gen_tok=3"}, "did you mean 'max_gen_toks'"),
         (TaskOptions, {"gen_kwargs": "max_gen_toks=0"}, "a number of tokens, not '0'"),
         (TaskOptions, {"gen_kwargs": "max_gen_toks=many"}, "a number of tokens, not 'many'"),
@@ -40,22 +27,12 @@ TEMPLATE = {"chat_template": True}
         (TaskOptions, {"chat_template_date": "2026-03-01"}, "not used: add `chat_template`"),
         (TaskOptions, TEMPLATE | {"chat_template_date": "1 March"}, "must be YYYY-MM-DD"),
         (TaskOptions, TEMPLATE | {"chat_template_date": 20260301}, "must be YYYY-MM-DD"),
-        (SearchOptions, {"rows": 0}, "`rows` must be at least 1"),
-        (SearchOptions, {"response": "x"}, "`response` 'x' is unknown: use accuracy, margin, prob"),
-        (EngineOptions, {"share_prefixes": "yes"}, "`share_prefixes` 'yes' is unknown"),
-        (EngineOptions, {"token_budget": 0}, "`token_budget` must be at least 1"),
-        (ExecutorOptions, {"executor": "ray", "workers": 0}, "`workers` must be at least 1"),
-        (ExecutorOptions, {"executor": "ray", "gpus_per_worker": 1.5}, "`gpus_per_worker` must"),
-        (ExecutorOptions, {"batch_limit": 0}, "`batch_limit` must be above 0"),
-        (JournalOptions, {"keep_outputs": 2}, "`keep_outputs` must be at most 1"),
         (DataOptions, {"fields": "prompt"}, "`fields` 'prompt' is not of the form"),
         (DataOptions, {"fields": "prompt= "}, "is not of the form"),
-        (TrainingOptions, {"lr": 0.0}, "`lr` must be above 0, not 0"),
-        (RuleOptions, {"steps": 0}, "`steps`"),
     ],
 )
 def test_values_that_mean_nothing_are_refused(cls, values, message):
-    """The message names the parameter in backticks."""
+    """What no type of a field says is refused too."""
     with pytest.raises(BadInput, match=message):
         cls(**values)
 
@@ -69,22 +46,18 @@ def test_only_what_differs_is_recorded():
     assert recorded.endswith(":test_only_what_differs_is_recorded")
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+def test_settings_of_generations_are_read_in_every_form():
+    """Pairs, JSON and mappings give equal options, which are hashable and recorded as JSON."""
+    forms = (
         "max_gen_toks=64,until=Q:",
         " max_new_tokens=64 , until=Q:",
         '{"until": ["Q:"], "max_tokens": 64, "do_sample": false}',
         {"max_completion_tokens": 64, "until": "Q:", "temperature": 0.0},
-    ],
-)
-def test_settings_of_generations_are_read_in_every_form(settings):
-    """Pairs, JSON and mappings give equal options, which are hashable and recorded as JSON."""
-    options = TaskOptions(gen_kwargs=settings)
+    )
+    (options,) = {TaskOptions(gen_kwargs=form) for form in forms}
     assert options.generation == {"max_gen_toks": 64, "until": ["Q:"]}
     assert options == TaskOptions(gen_kwargs=options.gen_kwargs)
     assert options.to_dict() == {"gen_kwargs": '{"max_gen_toks": 64, "until": ["Q:"]}'}
-    assert hash(options) == hash(TaskOptions(gen_kwargs=settings))
 
 
 def test_settings_of_transformers_are_read_as_values():
@@ -95,21 +68,16 @@ def test_settings_of_transformers_are_read_as_values():
     assert TaskOptions(gen_kwargs={"bad_words_ids": [[3]]}).generation == {"bad_words_ids": [[3]]}
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+def test_variables_of_the_chat_template_are_read_in_every_form():
+    """Pairs, JSON and mappings give the same options, which can be hashed."""
+    forms = (
         "enable_thinking=false,effort=low",
         '{"enable_thinking": false, "effort": "low"}',
         {"effort": "low", "enable_thinking": False},
-    ],
-)
-def test_variables_of_the_chat_template_are_read_in_every_form(settings):
-    """Pairs, JSON and mappings give the same options, which can be hashed."""
-    options = TaskOptions(chat_template=True, chat_template_kwargs=settings)
-    assert options.template_settings == {"effort": "low", "enable_thinking": False}
-    assert hash(options) == hash(
-        TaskOptions(chat_template=True, chat_template_kwargs=options.chat_template_kwargs)
     )
+    (options,) = {TaskOptions(**TEMPLATE, chat_template_kwargs=form) for form in forms}
+    assert options.template_settings == {"effort": "low", "enable_thinking": False}
+    assert options == TaskOptions(**TEMPLATE, chat_template_kwargs=options.chat_template_kwargs)
 
 
 def test_columns_of_data_sets_are_read():

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from simulated import toy_verification
+from simulated import SimulatedTask, toy_verification
 
+from broca.engine import Ablation
 from broca.results import atlas, comparison, neurons
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.checks import Check, Diagnosis, MachineCheck, NotCovered, Scan
@@ -19,7 +20,8 @@ from broca.results.runs import (
 )
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
 from broca.results.tasks import PaperTask, TaskDescription, TaskList
-from broca.results.verification import TaskDrop, Verification
+from broca.verification import Trial
+from broca.verification.examiner import plain_verification
 
 MODEL = ModelInfo("toy", "abc")
 HALF = Interval(0.5, 0.25, 0.75)
@@ -74,40 +76,23 @@ def make_result(*, after=None, **changes):
     return Localization(**{"verification": scores, **values})
 
 
-def verified(localization, after):
+def verified(values, after):
     """Returns the verification of a localization with these scores and without statistics."""
-    baseline, task = localization["baseline"], localization["task"]
-    drops = {name: baseline[name] - after[name] for name in baseline}
-    others = [drop for name, drop in drops.items() if name != task]
-    off_target = sum(others) / len(others) if others else None
-    return Verification(
-        model=localization["model"],
-        task=task,
-        heads=localization["selected"],
-        ablation=AblationInfo("zero", 0.0),
-        seed=localization["search"].seed,
-        drops=tuple(
-            TaskDrop(
-                name,
-                "task" if name == task else "other",
-                "exact_match",
-                300,
-                baseline[name],
-                after[name],
-                drop,
-            )
-            for name, drop in drops.items()
-        ),
-        off_target_drop=off_target,
-        specific_drop=drops[task] - (off_target or 0.0),
-        verdict=None,
-        rows=localization["cost"].verification_rows,
-        broca=localization["broca"],
+    before = values["baseline"]
+    benchmarks = dict.fromkeys(before, SimulatedTask("exact_match"))
+    places = dict.fromkeys(before, range(300))
+    trial = Trial(values["task"], (), values["others"], benchmarks, places, ())
+    plain = plain_verification(
+        values["model"], values["selected"], Ablation(), trial, before, after
     )
+    return replace(plain, rows=values["cost"].verification_rows, broca=values["broca"])
 
 
 def make_atlas(**changes):
     """Returns a small finished atlas of two tasks and three heads."""
+    lost = {"adding": -0.42, "sorting": -0.3}
+    universal = atlas.UniversalComponent("L0H2", -0.42, ("adding",), lost)
+    selected = atlas.SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02))
     values = {
         "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 1, 3, 1, "float32"),
         "tasks": (
@@ -118,18 +103,9 @@ def make_atlas(**changes):
         "effects": ((-0.42, -0.11, 0.01), (-0.3, 0.0, 0.02)),
         "low": ((-0.5, -0.2, -0.1), (-0.4, -0.1, -0.1)),
         "high": ((-0.34, -0.02, 0.12), (-0.2, 0.1, 0.14)),
-        "universal": (
-            atlas.UniversalComponent(
-                "L0H2", -0.42, ("adding",), {"adding": -0.42, "sorting": -0.3}
-            ),
-        ),
+        "universal": (universal,),
         "selections": (
-            atlas.Selection(
-                "adding",
-                (),
-                (atlas.SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02)),),
-                "",
-            ),
+            atlas.Selection("adding", (), (selected,), ""),
             atlas.Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
         ),
         "clusters": (atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
@@ -155,22 +131,25 @@ def make_atlas(**changes):
     return atlas.Atlas(**{**values, **changes})
 
 
+def around(values, half):
+    """Returns values with the ends of their intervals."""
+    return tuple(tuple(value + change for value in values) for change in (0.0, -half, half))
+
+
 def make_comparison(models=("base", "tuned")):
     """Returns a comparison of two by two components, one of which changed in all later models."""
-    effects, differences = [], []
-    for number, label in enumerate(models):
-        values = (-0.4 + 0.1 * number, 0.0, 0.05, -0.1)
-        ends = tuple(value - 0.02 for value in values), tuple(value + 0.02 for value in values)
-        effects.append(comparison.TaskEffects(label, "adding", values, *ends))
-        if number:
-            changes = (0.1 * number, 0.0, 0.0, 0.0)
-            differences.append(
-                comparison.TaskDifferences(
-                    label, "adding", changes, tuple(c - 0.03 for c in changes),
-                    tuple(c + 0.03 for c in changes), (0.001, 0.9, 0.8, 0.7),
-                    (0.004, 0.9, 0.9, 0.9), ("L0H0",),
-                )
-            )  # fmt: skip
+    shifts = [0.1 * number for number in range(len(models))]
+    effects = [
+        comparison.TaskEffects(label, "adding", *around((-0.4 + shift, 0.0, 0.05, -0.1), 0.02))
+        for label, shift in zip(models, shifts, strict=True)
+    ]
+    differences = [
+        comparison.TaskDifferences(
+            label, "adding", *around((shift, 0.0, 0.0, 0.0), 0.03), (0.001, 0.9, 0.8, 0.7),
+            (0.004, 0.9, 0.9, 0.9), ("L0H0",),
+        )
+        for label, shift in zip(models[1:], shifts[1:], strict=True)
+    ]  # fmt: skip
     drop = Interval(0.3, 0.2, 0.4)
     return comparison.Comparison(
         models=tuple(

@@ -7,13 +7,6 @@ from broca.results.files import plain
 from broca.results.pages.neurons import tables_from
 from broca.results.pages.tables import SHOWN, Column, Table, fixed, interval, p_value, points
 
-TABLE = Table(
-    "t",
-    "a caption",
-    (Column("name"), Column("drop", show=points), Column("p", show=p_value), Column("none")),
-    (("a, b", Interval(0.5, 0.4, 0.6), 0.01234, None), ("c", None, None, None)),
-)
-
 
 def test_a_table_has_a_row_for_each_record():
     """A column is an attribute or a function of a record, by default the one of its heading."""
@@ -25,19 +18,20 @@ def test_a_table_has_a_row_for_each_record():
     assert table.rows == ((1.0, 0.5, 1.5), (3.0, 1.0, 3.0))
     assert table.strong == {1}
     picked = table.pick("width|value", most=1)
-    assert ([column.name for column in picked.columns], picked.rows) == (
-        ["width", "value"], ((1.5, 1.0),),
-    )  # fmt: skip
+    assert [column.name for column in picked.columns] == ["width", "value"]
+    assert picked.rows == ((1.5, 1.0),)
     with pytest.raises(ValueError, match="none"):
         table.pick("none")
 
 
 def test_cells_show_what_is_known():
     """Drops are in points with their interval, unknown values blank, empty columns left out."""
-    assert [(column.name, words) for column, words in TABLE.headings] == [
-        ("name", True), ("drop", False), ("p", False),
-    ]  # fmt: skip
-    assert TABLE.lines == [["a, b", "50.0 [40.0, 60.0]", "0.012"], ["c", "", ""]]
+    columns = Column("name"), Column("drop", show=points), Column("p", show=p_value), Column("none")
+    rows = (("a, b", Interval(0.5, 0.4, 0.6), 0.01234, None), ("c", None, None, None))
+    table = Table("t", "a caption", columns, rows)
+    headings = [(column.name, words) for column, words in table.headings]
+    assert headings == [("name", True), ("drop", False), ("p", False)]
+    assert table.lines == [["a, b", "50.0 [40.0, 60.0]", "0.012"], ["c", "", ""]]
 
 
 def test_long_tables_hide_rows_in_short_numbers():

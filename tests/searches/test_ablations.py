@@ -84,13 +84,6 @@ def test_a_backup_grows_and_is_selected():
     assert rows == (1 + 12 + 1 + 10) * 10
 
 
-def test_leaders_that_leave_nothing_to_lose_are_followed_by_who_harms_alone():
-    """Two of four components that each destroy the response lead, and all four are selected."""
-    ranking, _ = scored("co-ablation", lambda masks: 1.0 - masks[:, [0, 4, 6, 9]].any(axis=1), k=4)
-    assert set(ranking.selected) == {0, 4, 6, 9}
-    assert ranking.effects[list(ranking.selected)] == pytest.approx(-1)
-
-
 def test_belief_is_that_of_bayesian_regression():
     """Mean and deviations equal the formulas of Bayesian regression, written for single rows."""
     rng = np.random.default_rng(0)
@@ -105,13 +98,3 @@ def test_belief_is_that_of_bayesian_regression():
     np.testing.assert_allclose(
         belief.deviations(), np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
     )
-
-
-def test_thompson_spends_rows_where_harm_is():
-    """In late rounds, harmful components are ablated far more often than the others."""
-    planted = planted_problem(components=40, planted=3, effect=0.3, noise=0.05, seed=1)
-    _, plans = searched("thompson", planted.run, Problem(40, ITEMS, 3, 820, 0))
-    late = np.mean(np.vstack([plan.masks for plan in plans[-10:]]), axis=0)
-    others = np.delete(late, planted.planted)
-    assert late[list(planted.planted)].min() > 5 * others.mean()
-    assert max(plan.masks.sum(axis=1).max() for plan in plans) <= 3

@@ -61,14 +61,6 @@ def test_budget_is_kept_and_spent(rows, continuous, response):
     assert {plan.response for plan in plans} == {response}
 
 
-def test_same_seed_same_bits_and_another_seed_other_masks():
-    """The seed determines masks and resamples."""
-    first, second, other = (solve(rows=600, seed=seed)[0] for seed in (0, 0, 1))
-    assert np.array_equal(first.joint.resampled, second.joint.resampled)
-    assert np.array_equal(first.masks, second.masks)
-    assert not np.array_equal(first.masks, other.masks)
-
-
 def test_rows_of_an_atlas():
     """Without a budget there are 800 rows for each task; one task and few rows are refused."""
     assert atlas_rows(None, 3) == 2400

@@ -72,14 +72,6 @@ def test_every_row_has_a_mask_of_its_own_within_the_shares():
     assert rows_of(plans) == 198  # more rows than items
 
 
-def test_effects_average_the_slopes_of_the_rows():
-    """The effect of a factor is minus the share of rows in which the other factor is intact."""
-    product = (lambda gates: gates[0] * gates[1]), 10
-    ranking, (plan,) = solve("gradient-masked", *product, low=0.3, high=0.3)
-    off = plan.masks.mean(axis=0)
-    np.testing.assert_allclose(ranking.effects[:2], [off[1] - 1, off[0] - 1], atol=1e-3)
-
-
 def test_integrated_effects_add_up_to_what_all_components_carry():
     """The error of their sum falls quadratically with the steps, as that of the midpoint rule."""
     expected = curved(np.zeros(5)) - curved(np.ones(5))
@@ -105,9 +97,3 @@ def test_learned_gates_tell_needed_harmful_and_irrelevant_apart():
     assert abs(ranking.effects[[0, 1, 3, 4, 6, 8, 9]]).max() < 1e-3
     product, _ = solve("learned-gates", lambda gates: gates[1] * gates[3], 8)
     assert set(product.selected) == {1, 3}  # neither has a slope without the other
-
-
-@pytest.mark.parametrize("rows", [51, 60, 300, 999])
-def test_a_budget_shortens_the_training(rows):
-    """The budget is kept, and most of it is used."""
-    assert 0.6 * rows < rows_of(solve("learned-gates", mixed, 10, rows=rows)[1]) <= rows

@@ -4,7 +4,7 @@ import numpy as np
 from task_problems import searched
 
 from broca.measurement import Measurement, Plan
-from broca.searches.pilot import MOST_MASKS, SHARES, SPREAD, growing_size, pilot, spread_masks
+from broca.searches.pilot import MOST_MASKS, SHARES, growing_size, pilot
 
 
 def piloted(respond, components, *, masks):
@@ -42,14 +42,3 @@ def test_largest_size_is_chosen_if_no_size_costs_anything():
         assert growing_size(lost, 1.0) == 12
     assert growing_size({1: np.zeros(4), 5: np.full(4, 0.3), 9: np.full(4, 0.9)}, 1.0) == 5
     assert growing_size({1: np.full(4, 0.6), 5: np.full(4, 0.8)}, 1.0) == 1
-
-
-def test_masks_are_spread_around_a_size():
-    """Sizes lie within the spread and between one and all."""
-    sizes = spread_masks(20.0, 400, 50, np.random.default_rng(0)).sum(axis=1)
-    assert (
-        20 * np.exp(-SPREAD) - 1 <= sizes.min() < 12 < 36 < sizes.max() <= 20 * np.exp(SPREAD) + 1
-    )
-    for size, expected in ((0.1, 1), (500.0, 50)):
-        drawn = spread_masks(size, 5, 50, np.random.default_rng(0))
-        assert set(drawn.sum(axis=1).tolist()) == {expected}

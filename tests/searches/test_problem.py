@@ -1,34 +1,12 @@
-"""Problems within a budget, searches run to their end, and the selection by effects."""
+"""Problems within a budget, and the selection by effects."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan
-from broca.searches import Problem, run
+from broca.searches import Problem
 from broca.searches.problem import Ranking, harmful, mean_with_interval
-
-
-def test_a_search_is_a_generator_of_plans():
-    """Each plan is measured and sent back, and the returned value is the result, even without one.
-
-    The generator starts when it is run.
-    """
-    started = []
-
-    def rounds(plans):
-        started.append(True)
-        total = 0.0
-        for first in range(plans):
-            items = np.arange(2 * first, 2 * first + 2)
-            total += (yield Plan.crossed(np.zeros((1, 3), dtype=bool), items)).responses.sum()
-        return total
-
-    search = rounds(2)
-    assert not started
-    assert run(search, lambda plan: Measurement(plan, plan.item_index.astype(float))) == 6
-    assert run(rounds(0), lambda plan: pytest.fail("no plan")) == 0
 
 
 def test_a_budget_pays_for_items():

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from task_problems import rows_of, searched
 
-from broca import searches
 from broca.errors import BadInput, UnknownName
 from broca.measurement import Measurement
-from broca.searches import METHODS, Problem
+from broca.searches import METHODS, Problem, require_method
 from broca.testing import planted_problem
 
 ITEMS = np.arange(20)
@@ -103,23 +102,6 @@ def test_what_a_method_needs_is_refused_before_anything_is_measured(method):
         assert method.most_rows(without) > 0
 
 
-def test_records():
-    """The default comes first, options have defaults, and the help is one sentence."""
-    assert next(iter(METHODS)) == searches.DEFAULT_METHOD
-    assert METHODS["one-shot"].options == {"contrast": 0.0}
-    assert METHODS["gradient-masked"].options == {"low": 0.05, "high": 0.15, "contrast": 0.0}
-    assert set(METHODS["cs-stratified"].options) == {
-        "sparsity", "recovery", "intercept", "resamples", "contrast",
-    }  # fmt: skip
-    assert METHODS["one-shot"].help == "Every head alone: which heads matter when ablated alone."
-
-
-def test_unknown_method_is_refused_with_the_nearest_name():
-    """The message suggests the nearest name."""
-    with pytest.raises(UnknownName, match="did you mean 'greedy'"):
-        searches.require_method("greeedy")
-
-
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
@@ -127,17 +109,12 @@ def test_unknown_method_is_refused_with_the_nearest_name():
         ("pooled", {"contrast": -1.0}, "contrast must be 0 or more"),
         ("co-ablation", {"leaders": 6}, r"1 to k \(5\) leaders, not 6"),
         ("thompson", {"group": 41}, "groups of 1 to 30"),
-        ("thompson", {"rounds": 0}, "1 round or more"),
         ("coar", {"share": 1.0}, "share of coar"),
         ("coar", {"contrast": 1.0}, "there are none: name some in `others`"),
-        ("coar", {"contrast": -1}, "contrast must be 0 or more"),
-        ("coar", {"contrast": "much"}, "contrast must be 0 or more"),
         ("cs-stratified", {"sparsty": 0.1}, "did you mean 'sparsity'"),
-        ("cs-stratified", {"design": "x"}, "no option 'design'"),
         ("cs-stratified", {"intercept": "none"}, "use fitted, baseline"),
         ("cs-stratified", {"sparsity": 2}, "between 0 and 1"),
         ("cs-tuned", {"design": "stratfied"}, "did you mean 'stratified'"),
-        ("cs-tuned", {"recovery": "x"}, "unknown"),
         ("cs-fresh", {"resamples": -1}, "0 or more, not -1"),
         ("gradient-masked", {"low": 0.5, "high": 0.2}, "low <= high"),
         ("gradient-integrated", {"steps": 0}, "1 step or more"),
@@ -146,6 +123,8 @@ def test_unknown_method_is_refused_with_the_nearest_name():
     ],
 )
 def test_bad_option_is_refused(method, options, message):
-    """The message names the unknown option or the permitted values."""
+    """The message names the unknown option or the permitted values; names have suggestions."""
+    with pytest.raises(UnknownName, match="did you mean 'greedy'"):
+        require_method("greeedy")
     with pytest.raises(BadInput, match=message):
         METHODS[method].search(PROBLEM, options)

@@ -66,25 +66,6 @@ def test_a_write_at_some_tokens_leaves_the_others(patcher, tiny):
     torch.testing.assert_close(log_probs, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_states_are_read_once_and_not_changed(tiny):
-    """A state is held, writing leaves it unchanged, and the oldest of five is read again."""
-    with tiny.in_use():
-        patcher = Patcher(tiny, rows=2)
-        prompts = ((5, 9, 4), (8, 2, 6), (1, 2, 3))  # two batches
-        state = patcher.state(prompts)
-        patcher.with_heads(state, [0], torch.full((3, 3, 1, 8), 7.0))
-        assert patcher.state(prompts) is state
-        unbatched = Patcher(tiny)
-        for point, values in unbatched.state(prompts).items():
-            torch.testing.assert_close(state[point], values)
-        torch.testing.assert_close(
-            patcher.log_probs(prompts, [3], state), unbatched.log_probs(prompts)
-        )
-        for number in range(4):
-            patcher.state(((number, 1, 2),))
-        assert patcher.state(prompts) is not state
-
-
 def test_prompts_of_several_lengths_are_refused(patcher):
     """Prompts of different lengths are refused, because a batch has no padding."""
     with pytest.raises(BadInput, match="one length"):
@@ -103,14 +84,10 @@ def intact(patcher):
     return patcher.heads_of(patcher.state(PROMPTS), COLUMNS)
 
 
-def test_the_mean_is_over_tokens_and_prompts(written, intact):
-    """Every token of every prompt gets the heads' mean output over tokens and prompts."""
+def test_heads_are_ablated(written, intact):
+    """The mean is over tokens and prompts; resampled outputs are a permutation of the prompts'."""
     mean = intact.mean((0, 1))
     torch.testing.assert_close(written(Ablated("mean", 3)), mean.expand_as(intact))
-
-
-def test_resampled_outputs_are_another_prompts(written, intact):
-    """Resampled outputs are a permutation of the prompts' outputs that the seed decides."""
     orders = set()
     for seed in range(6):
         rows = written(Ablated("resample", seed))
@@ -129,13 +106,17 @@ def test_sources_are_aligned_at_the_last_token(patcher, written, intact):
 
 
 def test_noise_is_as_far_away_as_the_sources(patcher, written, intact):
-    """Noise has the sources' distance at every head and token; the seed decides its direction."""
+    """Noise has the sources' distance at every head and token; other heads are unchanged."""
     sources = patcher.heads_of(patcher.state(SOURCES), COLUMNS)
     first, second = (written(Noise(SOURCES, seed)) - intact for seed in (0, 1))
     for noise in (first, second):
         expected = (sources - intact).norm(dim=-1)
         torch.testing.assert_close(noise.norm(dim=-1), expected, rtol=1e-3, atol=1e-5)
     assert not torch.equal(first, second)
+    others = [column for column in range(8) if column not in COLUMNS]
+    state = Noise(SOURCES, 0).state(patcher, PROMPTS, COLUMNS)
+    expected = patcher.heads_of(patcher.state(PROMPTS), others)
+    assert torch.equal(patcher.heads_of(state, others), expected)
 
 
 def test_parts_are_restored_and_the_rest_is_zero(written, intact):
@@ -153,15 +134,6 @@ def test_parts_are_restored_and_the_rest_is_zero(written, intact):
     assert ranks[0] == 4 < ranks[1]
     left_out = torch.linalg.svdvals(full_rank)[4:].norm()  # no other four dimensions leave less
     torch.testing.assert_close((full_rank - low_rank).norm(), left_out, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("write", [RestoredPart("last"), Noise(SOURCES, 0)])
-def test_other_heads_keep_their_outputs(patcher, write):
-    """Parts and noise overwrite only the named heads."""
-    others = [column for column in range(8) if column not in COLUMNS]
-    state = write.state(patcher, PROMPTS, COLUMNS)
-    expected = patcher.heads_of(patcher.state(PROMPTS), others)
-    assert torch.equal(patcher.heads_of(state, others), expected)
 
 
 def test_an_operation_is_added_as_its_mean_offset(patcher):

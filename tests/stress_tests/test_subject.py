@@ -17,9 +17,6 @@ from broca.stress_tests.subject import (
 )
 from broca.testing import tiny_llama, tiny_tokenizer
 
-FAMILIES = (load_family("letters"), load_family("sums"))
-NUMBERS = {"pairs": 16, "sets": 3, "seed": 0}
-
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_families_are_complete(name):
@@ -52,9 +49,7 @@ def test_a_family_file_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"neutral": {}}, "Expected `str`"),
         ({"templates": ["{operation}"]}, "lacks {operation} or {operand}"),
-        ({"items": ITEMS[:1]}, "of length >= 16"),
         ({"operations": {"up": "raise", "turn": "turn"}}, "'n0' has no answer of turn"),
     ],
 )
@@ -106,53 +101,24 @@ def test_pairs_have_four_different_answers(letters):
     assert choose_pairs(letters, count=20, seed=1) != pairs
 
 
-def family(operations, answer=lambda number: f"{number} x", count=20):
-    """Returns a family of numbers whose operations have the given words."""
-    items = tuple(
-        FamilyItem(f"{number}", {name: answer(number) for name in operations})
-        for number in range(10, 10 + count)
-    )
-    return Family("mine", ("{operation} {operand} =",), operations, "code", items)
+def test_families_that_make_no_pairs_are_refused(planted):
+    """Operation words of different token lengths leave no operand; equal answers have no foil."""
 
+    def family(**operations):
+        items = tuple(FamilyItem(f"{n}", dict.fromkeys(operations, "same")) for n in range(10, 30))
+        return Family("mine", ("{operation} {operand} =",), operations, "code", items)
 
-def test_words_of_different_length_are_refused(planted):
-    """Operation words of different token lengths leave no operand, and the family is refused."""
-    words = family({"a": "sort", "b": "sort sort sort"})
     with pytest.raises(BadInput, match="only 0 operands of family 'mine'"):
-        tokenized(words, planted.tokenizer, limit=20)
-
-
-def test_equal_answers_are_refused(planted):
-    """A family whose answers are all equal has no foils and no pairs."""
-    words = family({"a": "sort", "b": "reverse"}, answer=lambda number: "same")
-    equal = tokenized(words, planted.tokenizer, limit=20)
+        tokenized(family(a="sort", b="sort sort sort"), planted.tokenizer, limit=20)
+    equal = tokenized(family(a="sort", b="reverse"), planted.tokenizer, limit=20)
     with pytest.raises(BadInput, match="there is no foil"):
         _ = equal.answers
     with pytest.raises(BadInput, match="gives 0 pairs with different answers"):
         choose_pairs(equal, count=16, seed=0)
 
 
-def subject(model, names=("L3H12", "L0H3"), families=FAMILIES, **numbers):
-    """Returns a subject with 16 pairs and three random sets."""
-    return StressSubject(model, names, families, **{**NUMBERS, **numbers})
-
-
-def test_random_sets_are_of_the_same_layers(planted):
-    """A random set has as many heads per layer as the tested set and shares no head with it."""
-    drawn = subject(planted)
-    columns = set(planted.components.columns(drawn.names))
-
-    def layers(columns):
-        return sorted(planted.components[column].layer for column in columns)
-
-    assert len(drawn.random_sets) == 3
-    for random_set in drawn.random_sets:
-        assert layers(random_set) == layers(columns)
-        assert not columns & set(random_set)
-
-
 def test_other_components_than_heads_are_refused():
     """A model whose components are not heads is refused."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp")
     with pytest.raises(BadInput, match="not of mlp"):
-        subject(model, names=("L0M",))
+        StressSubject(model, ("L0M",), (load_family("letters"),), pairs=16, sets=3, seed=0)

@@ -14,21 +14,22 @@ def tokenizer():
 
 
 @pytest.fixture(scope="session")
-def catalog(tmp_path_factory):
+def kinds(tmp_path_factory):
+    """A folder with a task of every kind of lm-eval."""
+    return write_tasks(tmp_path_factory.mktemp("tasks"))
+
+
+@pytest.fixture(scope="session")
+def catalog(kinds):
     """A catalog with a task of every kind of lm-eval."""
-    return Catalog(write_tasks(tmp_path_factory.mktemp("tasks")))
+    return Catalog(kinds)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A good task, two files with errors, a task without data and three with an empty target."""
-    numbered = [{"question": f"{n} =", "answer": str(n)} for n in range(10)]
-    with_empty = [*numbered[:5], {"question": "5 =", "answer": ""}, *numbered[6:9]]
-    write_task(tmp_path, "good", numbered)
+    """A good task, two files with errors and a task without data."""
+    write_task(tmp_path, "good", [{"question": f"{n} =", "answer": str(n)} for n in range(10)])
     write_task(tmp_path, "absent")
-    write_task(tmp_path, "empty_generation", with_empty)
-    write_task(tmp_path, "empty_likelihood", with_empty, output_type="loglikelihood")
-    write_task(tmp_path, "empty_rolling", with_empty, output_type="loglikelihood_rolling")
     (tmp_path / "broken.yaml").write_text("task: broken\ndoc_to_text: 'a\nmetric_list: ]\n")
     (tmp_path / "child.yaml").write_text("task: child\ninclude: nothing.yaml\n")
     return tmp_path

@@ -1,6 +1,7 @@
 """The metric of lm-eval's code tasks: its scores, permission and isolation."""
 
 import sys
+from types import SimpleNamespace as Namespace
 
 import evaluate
 import numpy as np
@@ -25,23 +26,17 @@ class ReadingSandbox:
 
 def test_pass_at_k_is_the_product_form_of_the_paper():
     """pass@k equals the product form, 1 - prod(1 - k / i) for i from n - c + 1 to n."""
-    for total, right, size in [(200, 13, 100), (200, 199, 1), (164, 1, 10), (10, 8, 3)]:
-        stable = (
-            1.0
-            if total - right < size
-            else 1.0 - np.prod(1.0 - size / np.arange(total - right + 1, total + 1))
-        )
+    for total, right, size in [(200, 13, 100), (200, 199, 1), (164, 1, 10)]:
+        stable = 1 - np.prod(1 - size / np.arange(total - right + 1, total + 1))
         assert pass_at_k(total, right, size) == pytest.approx(stable, rel=1e-9)
+    assert pass_at_k(10, 8, 3) == 1
 
 
 def test_scores_are_means_over_problems():
     """pass@k is a mean over problems; a k above the candidates of a problem is left out."""
     metric = CodeEval(ReadingSandbox())
-    scores, results = metric.compute(
-        references=[TESTS, TESTS],
-        predictions=[[RIGHT, WRONG, WRONG], [WRONG, WRONG]],
-        k=[1, 2, 3],
-    )
+    candidates = [[RIGHT, WRONG, WRONG], [WRONG, WRONG]]
+    scores, results = metric.compute(references=[TESTS] * 2, predictions=candidates, k=[1, 2, 3])
     assert scores == {"pass@1": pytest.approx(1 / 6), "pass@2": pytest.approx((2 / 3) / 2)}
     assert results == [["passed", "failed", "failed"], ["failed", "failed"]]
 
@@ -64,19 +59,11 @@ def test_other_metrics_are_the_genuine_ones(monkeypatch):
 
 def test_task_that_executes_code_by_itself_is_refused():
     """A task that executes code outside of the sandbox is refused even with permission."""
-
-    class Config:
-        metric_list = ({"metric": "exact_match"},)
-        process_results = staticmethod(lambda doc, results: {})
-
-    class Task:
-        task_name = "own_means"
-        UNSAFE_CODE = True
-        config = Config
-
+    config = Namespace(metric_list=[{"metric": "exact_match"}], process_results=lambda *_: {})
+    task = Namespace(task_name="own_means", UNSAFE_CODE=True, config=config)
     with pytest.raises(BadInput, match="`allow_code`"):
-        require_enclosed(Task, None)
+        require_enclosed(task, None)
     with pytest.raises(TaskUnusable, match=r"'own_means'.*by itself.*cannot isolate"):
-        require_enclosed(Task, "bubblewrap")
-    Task.UNSAFE_CODE = False
-    require_enclosed(Task, None)
+        require_enclosed(task, "bubblewrap")
+    task.UNSAFE_CODE = False
+    require_enclosed(task, None)

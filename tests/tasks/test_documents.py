@@ -11,53 +11,70 @@ from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
 from broca.testing import tiny_tokenizer
 
+QUESTIONS = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
+ANSWERED = [n for n in range(9) if n != 5]
+MERGING = (("c", "a"), ("ca", "t"), ("cat", "s"))
 CHOICE = {"output_type": "multiple_choice", "doc_to_target": 0, "doc_to_choice": "choices"}
 """Settings of multiple choice."""
 
 
-@pytest.mark.parametrize("kind", ["likelihood", "rolling"])
-def test_items_without_a_target_are_left_out_and_counted(folder, tokenizer, kind):
-    """Items with an empty target are left out of likelihood tasks; others keep their `doc_id`."""
-    task = Catalog(folder).load(f"empty_{kind}", tokenizer)
-    assert len(task.items) == 8
-    assert [task.document_place(item)[2] for item in task.items] == [0, 1, 2, 3, 4, 6, 7, 8]
-    assert [note for note in task.notes if "left out" in note] == [
-        f"1 of 9 items of empty_{kind} were left out: their targets have no tokens of their "
-        "own, so that there is nothing to score"
-    ]
+def chosen(*documents):
+    """Returns documents of multiple choice, of a question and its choices each."""
+    return [{"question": question, "choices": choices} for question, choices in documents]
 
 
-def test_saying_nothing_is_right_where_a_stop_string_ends_it(folder, tokenizer):
+@pytest.mark.parametrize(
+    ("documents", "settings", "max_length", "kept", "note"),
+    [
+        (QUESTIONS, {"output_type": "loglikelihood"}, 64, ANSWERED, "have no tokens"),
+        (QUESTIONS, {"output_type": "loglikelihood_rolling"}, 64, ANSWERED, "have no tokens"),
+        (
+            chosen(("2 cat", ["s", " dogs", "!"]), ("2 ca", ["r", " t"]), ("1 cat", ["!", ""])),
+            CHOICE, 64, [1], "their targets have no tokens of their own",
+        ),
+        (
+            chosen(*(("a", ["b", "c" * length]) for length in (3, 9, 8))),
+            CHOICE, 8, [0, 2], "an answer is longer than the 8 tokens that the model reads",
+        ),
+    ],
+    ids=["likelihood", "rolling", "merge with the prompt", "longer than the context"],
+)  # fmt: skip
+def test_what_cannot_be_scored_is_left_out(tmp_path, documents, settings, max_length, kept, note):
+    """Such items are counted in a note, and the others keep their `doc_id`.
+
+    A target may be empty, become one token with the prompt or be longer than the context.
+    """
+    write_task(tmp_path, "some", documents, **settings)
+    tokenizer = RequestTokenizer(tokenizer_with(merges=MERGING), max_length=max_length)
+    task = Catalog(tmp_path).load("some", tokenizer)
+    assert [task.document_place(item)[2] for item in task.items] == kept
+    assert all(request.context for item in task.items for request in item.requests)
+    (said,) = (text for text in task.notes if "left out" in text)
+    assert said.startswith(f"{len(documents) - len(kept)} of {len(documents)} items of some were")
+    assert note in said
+    lost = [document for place, document in enumerate(documents) if place not in kept]
+    write_task(tmp_path, "some", lost * 9, **settings)
+    with pytest.raises(TaskUnusable, match="no item of task 'some' can be scored"):
+        Catalog(tmp_path).load("some", tokenizer)
+
+
+def test_saying_nothing_is_right_where_a_stop_string_ends_it(tmp_path, tokenizer):
     """An empty target is right for an empty generation."""
-    task = Catalog(folder).load("empty_generation", tokenizer)
+    write_task(tmp_path, "silent", QUESTIONS)
+    task = Catalog(tmp_path).load("silent", tokenizer)
     assert len(task.items) == 9
-    silent = [Generation("", 0)]
-    assert [task.score(task.items[n], silent) for n in (5, 6)] == [1.0, 0.0]
+    assert [task.score(task.items[n], [Generation("", 0)]) for n in (5, 6)] == [1.0, 0.0]
 
 
-def test_a_task_of_empty_targets_alone_is_refused(folder, tokenizer):
-    """A task with empty targets only is refused."""
-    (folder / "empty_likelihood.jsonl").write_text('{"question": "1 =", "answer": ""}\n' * 9)
-    with pytest.raises(TaskUnusable, match="no item of task 'empty_likelihood' can be scored"):
-        Catalog(folder).load("empty_likelihood", tokenizer)
-
-
-def test_unknown_split_is_refused(folder, tokenizer):
-    """An unknown split is refused with the known ones, and so is the scored split."""
-    catalog = Catalog()
-    with pytest.raises(TaskUnusable, match=r"'capitals' has no split 'dev' .*it has train"):
-        catalog.load("capitals", tokenizer, options=TaskOptions(locate_split="dev"))
-    with pytest.raises(TaskUnusable, match=r"no split 'test' beside the scored one \(test\)"):
-        Catalog(folder).load("good", tokenizer, options=TaskOptions(locate_split="test"))
-
-
-def test_control_without_the_split_is_cut_in_three(folder, tokenizer):
-    """With `require_split=False` a task without the split is cut in three, and a note says so."""
-    benchmark = Catalog(folder).load(
-        "good", tokenizer, options=TaskOptions(locate_split="train"), require_split=False
-    )
+@pytest.mark.parametrize("name", ["train", "test"])
+def test_control_without_the_split_is_cut_in_three(folder, tokenizer, name):
+    """A task is refused without the split, or if it is scored; a control is cut in three."""
+    options = TaskOptions(locate_split=name)
+    with pytest.raises(TaskUnusable, match=f"'good' has no split '{name}' beside the scored one"):
+        Catalog(folder).load("good", tokenizer, options=options)
+    benchmark = Catalog(folder).load("good", tokenizer, options=options, require_split=False)
     assert len(benchmark.split(items=5, seed=0).report) == 6
-    assert "good has no split train" in benchmark.notes[0]
+    assert f"good has no split {name}" in benchmark.notes[0]
 
 
 def test_locate_items_come_from_the_other_split(tokenizer):
@@ -75,52 +92,17 @@ def test_locate_items_come_from_the_other_split(tokenizer):
 
 def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):
     """`gen_kwargs` replaces the task's generation settings and leaves likelihoods unchanged."""
-    options = TaskOptions(gen_kwargs="max_new_tokens=7")
-    plain, shorter = (
-        Catalog(folder).load("good", tokenizer, options=chosen).items[0].requests[0]
-        for chosen in (None, options)
-    )
+
+    def requests(name, gen_kwargs=None):
+        options = TaskOptions(gen_kwargs=gen_kwargs)
+        return Catalog(folder).load(name, tokenizer, options=options).items[0].requests
+
+    write_task(folder, "likelihood", QUESTIONS, output_type="loglikelihood")
+    assert requests("likelihood", "max_new_tokens=7") == requests("likelihood")
+    (plain,), (shorter,) = requests("good"), requests("good", "max_new_tokens=7")
     assert shorter == replace(plain, max_new_tokens=7)
-    likelihood = Catalog(folder).load("empty_likelihood", tokenizer, options=options)
-    assert likelihood.items == Catalog(folder).load("empty_likelihood", tokenizer).items
-    changed = TaskOptions(gen_kwargs={"until": ["!"], "max_gen_toks": 3})
-    request = Catalog(folder).load("good", tokenizer, options=changed).items[0].requests[0]
-    assert request.max_new_tokens == 3
-    assert "!" in request.stop
-    assert "\n\n" not in request.stop
-
-
-def test_choices_that_merge_with_their_prompt_are_left_out(tmp_path):
-    """An item with a choice that becomes one token with the prompt is left out and counted."""
-    documents = [
-        {"question": "2 cat", "choices": ["s", " dogs", "!"]},
-        {"question": "2 ca", "choices": ["r", " t"]},
-        {"question": "1 cat", "choices": ["!", ""]},
-    ]
-    write_task(tmp_path, "merging", documents, **CHOICE)
-    tokenizer = tokenizer_with(merges=(("c", "a"), ("ca", "t"), ("cat", "s")))
-    benchmark = Catalog(tmp_path).load("merging", RequestTokenizer(tokenizer, max_length=64))
-    assert [item.prompt for item in benchmark.items] == ["2 ca"]
-    (note,) = benchmark.notes
-    assert note.startswith("2 of 3 items of merging were left out: their targets have no tokens of")
-
-
-def test_items_that_do_not_fit_are_left_out_and_said(tmp_path):
-    """Answers longer than the model's context are left out with a note; all of them are refused."""
-    documents = [{"question": "a", "choices": ["b", "c" * n]} for n in (3, 9, 8)]
-    write_task(tmp_path, "long", documents, **CHOICE)
-    benchmark = Catalog(tmp_path).load("long", RequestTokenizer(tiny_tokenizer(), max_length=8))
-    assert [item.requests[1].continuation for item in benchmark.items] == [
-        tuple(tiny_tokenizer().encode("c" * n)) for n in (3, 8)
-    ]
-    assert all(request.context for item in benchmark.items for request in item.requests)
-    (note,) = benchmark.notes
-    assert note == (
-        "1 of 3 items of long were left out: an answer is longer than the 8 tokens that the "
-        "model reads: shorten it"
-    )
-    with pytest.raises(TaskUnusable, match="no item of task 'long' can be scored: an answer"):
-        Catalog(tmp_path).load("long", RequestTokenizer(tiny_tokenizer(), max_length=2))
+    (changed,) = requests("good", {"until": ["!"], "max_gen_toks": 3})
+    assert changed == replace(plain, max_new_tokens=3, stop=("!", "<eos>"))
 
 
 def test_answers_that_do_not_fit_have_no_margin():

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Catalog, LogLikelihood, RequestTokenizer, Task, TaskOptions
+from broca.tasks import Catalog, LogLikelihood, Task, TaskOptions
 from broca.tasks.data_sets import read_data_set
-from broca.testing import tiny_tokenizer
 
 PAIRS = [("2 + 2 =", " 4"), ("3 + 3 =", " 6")]
 ROWS = [{"prompt": prompt, "answer": answer} for prompt, answer in PAIRS]
@@ -18,13 +17,13 @@ CHOICE = {"prompt": "sky is", "choices": [" red", " blue"], "label": 1}
 
 @pytest.fixture
 def write(tmp_path):
-    """A function that writes lines into a file and returns its path."""
+    """A function that writes the lines of a file, or its content in bytes, and returns its path."""
 
-    def make(*lines):
-        path = tmp_path / "own.jsonl"
-        texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-        path.write_text("\n".join(texts))
-        return path
+    def make(*lines, name="own.jsonl"):
+        texts = [line if isinstance(line, str | bytes) else json.dumps(line) for line in lines]
+        encoded = (text if isinstance(text, bytes) else text.encode() for text in texts)
+        (tmp_path / name).write_bytes(b"\n".join(encoded))
+        return tmp_path / name
 
     return make
 
@@ -37,9 +36,8 @@ def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
         task = Task.from_examples(form)
         assert task.examples == tuple(ROWS)
         assert task.kind == "generate_until"
-    assert Task.from_examples(path).name == str(path)
-    assert Task.from_examples(path, name="mine").name == "mine"
-    assert Task.from_examples(PAIRS).name == "examples"
+    names = [Task.from_examples(form).name for form in (path, PAIRS)]
+    assert names == [str(path), "examples"]
 
 
 @pytest.mark.parametrize("label", [1, " blue", "blue", np.array(1), np.int64(1)])
@@ -52,23 +50,15 @@ def test_a_label_is_an_index_or_the_text_of_a_choice(label):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames_are_examples(library):
     """A DataFrame of pandas or polars holds examples; a cell without a value is no field."""
-    frame = pytest.importorskip(library).DataFrame(
-        {
-            "prompt": ["a?", "b?"], "choices": [["x", "y"], ["x", "y"]],
-            "label": np.array([1, 0]), "answer": [float("nan")] * 2,
-        }
-    )  # fmt: skip
-    assert Task.from_examples(frame).examples == (
-        {"prompt": "a?", "choices": ["x", "y"], "label": 1},
-        {"prompt": "b?", "choices": ["x", "y"], "label": 0},
-    )
+    columns = {name: [value] * 2 for name, value in CHOICE.items()}
+    frame = pytest.importorskip(library).DataFrame(columns | {"answer": [float("nan")] * 2})
+    assert Task.from_examples(frame).examples == (CHOICE, CHOICE)
 
 
 def test_other_fields_are_kept_and_numbers_written_out():
     """Further fields of any type are kept, and an answer that is a number becomes text."""
-    extra = {"paraphrases": ["two and two"], "source": {"page": 3}}
-    (example,) = Task.from_examples([{"prompt": "2+2=", "answer": 4, **extra}]).examples
-    assert example == {"prompt": "2+2=", "answer": "4", **extra}
+    given = {"prompt": "2+2=", "answer": 4, "source": {"page": 3}}
+    assert Task.from_examples([given]).examples == (given | {"answer": "4"},)
 
 
 def test_wordings_become_examples():
@@ -85,16 +75,14 @@ def test_wordings_become_examples():
     [
         ("{", "is not JSON: "),
         ({"prompt": "p"}, "has no `answer`"),
-        ({"answer": "a"}, "has no `prompt`"),
         ({"prompt": "", "answer": "a"}, "has an empty `prompt`"),
         ({"prompt": "p", "answer": True}, "`answer` must be text, not bool"),
         ({"prompt": "p", "choices": ["a"], "label": 0}, "a list of two or more"),
-        ({"prompt": "p", "choices": "ab", "label": 0}, "a list of two or more"),
         ({"prompt": "p", "choices": ["a", ""], "label": 0}, "has an empty `choices`"),
-        ({"prompt": "p", "choices": ["a", "b"]}, "`label` must be the index .* not None"),
-        ({"prompt": "p", "choices": ["a", "b"], "label": 2}, "from 0 to 1, .* not 2"),
-        ({"prompt": "p", "choices": ["a", "b"], "label": True}, "from 0 to 1, .* not True"),
-        ({"prompt": "p", "choices": ["a", "b"], "label": "c"}, "not 'c'"),
+        *(
+            ({**CHOICE, "label": label}, f"to 1, .* not {label!r}")
+            for label in (None, 2, True, "c")
+        ),
         (CHOICE, "has `choices`, where those before it have `answer`"),
     ],
     ids=lambda value: None,
@@ -109,37 +97,30 @@ def test_a_bad_line_is_refused_by_its_number(write, line, message):
 
 def test_what_holds_no_examples_is_refused(write):
     """Bad examples of a list, no rows and other types are refused."""
-    for content in (("", "a"), ("p",), "text", 7):
+    for content in (("", "a"), ("p",), "text"):
         with pytest.raises(BadInput, match=r"^example 1[ :]"):
             Task.from_examples([PAIRS[0], content])
     for empty in ([], write("", "")):
         with pytest.raises(TaskUnusable, match="has no examples"):
             Task.from_examples(empty)
-    for wrong in ({"train": PAIRS}, 7, None):
+    for wrong in ({"train": PAIRS}, None):
         with pytest.raises(BadInput, match="`examples` must be a list"):
             Task.from_examples(wrong)
 
 
 def test_settings_are_checked():
     """Bad settings are refused, and so are settings of examples on a named task."""
-    assert Task.from_examples(PAIRS, until="\n").until == ("\n",)
-    assert Task.from_examples(PAIRS, until=["\n", "."]).until == ("\n", ".")
-    for settings, message in [
-        ({"metric": 3}, "`metric` must be a name or a function"),
-        ({"until": ""}, "`until` must be"),
-        ({"until": ["a", ""]}, "`until` must be"),
-        ({"max_new_tokens": 0}, "`max_new_tokens` must be at least 1"),
-        ({"name": " "}, "`name` must be a task's name"),
-    ]:
-        with pytest.raises(BadInput, match=message):
-            Task.from_examples(PAIRS, **settings)
+    bad = {"metric": 3, "until": ["a", ""], "max_new_tokens": 0, "name": " "}
+    for name, value in bad.items():
+        with pytest.raises(BadInput, match=f"`{name}` must be"):
+            Task.from_examples(PAIRS, **{name: value})
     with pytest.raises(BadInput, match="are for examples"):
         Task("gsm8k", until="\n")
     with pytest.raises(BadInput, match=r"`Task\.from_examples` takes"):
         Task(PAIRS)
 
 
-EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": "ü"}]
+EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": " ü"}]
 LINES = "\n".join(map(json.dumps, EXAMPLES))
 
 
@@ -148,32 +129,27 @@ LINES = "\n".join(map(json.dumps, EXAMPLES))
     [
         ("array.json", json.dumps(EXAMPLES).encode()),
         ("array.jsonl", json.dumps(EXAMPLES, indent=1).encode()),
-        ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?,ü\n'.encode()),
+        ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?, ü\n'.encode()),
         ("wide.jsonl", LINES.encode("utf-16")),
         ("unmarked.jsonl", LINES.encode("utf-16-le")),
-        ("semicolons.CSV", 'prompt;answer\n1 + 1 =;" 2"\né?;ü\n'.encode("utf-8-sig")),
-        ("tabs.tsv", "prompt\tanswer\n1 + 1 =\t 2\né?\tü\n".encode()),
-        ("lines.ndjson", LINES.encode()),
+        ("semicolons.CSV", 'prompt;answer\n1 + 1 =;" 2"\né?; ü\n'.encode("utf-8-sig")),
+        ("tabs.tsv", "prompt\tanswer\n1 + 1 =\t 2\né?\t ü\n".encode()),
         ("pretty.json", "\n".join(json.dumps(row, indent=1) for row in EXAMPLES).encode()),
     ],
 )
-def test_arrays_tables_and_utf_16_are_examples(tmp_path, name, content):
+def test_arrays_tables_and_utf_16_are_examples(write, name, content):
     """Arrays, tables and UTF-16 hold the same examples as JSON lines, for `data:` too."""
-    path = tmp_path / name
-    path.write_bytes(content)
+    path = write(content, name=name)
     assert list(Task.from_examples(path).examples) == EXAMPLES
     assert Catalog().is_own(str(path))
-    read = [(row["prompt"], row["answer"]) for row in read_data_set(f"data:{path}").examples]
-    assert read == [("1 + 1 =", " 2"), ("é?", " ü")]
+    read = read_data_set(f"data:{path}").examples
+    assert [{name: row[name] for name in ("prompt", "answer")} for row in read] == EXAMPLES
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("none.jsonl", None, "cannot be read: No such file"),
-        ("p.jsonl", b"version https://git-lfs.github.com/spec/v1\n", "line 1 of .* is not JSON"),
         ("l.jsonl", '{"prompt": "é", "answer": "a"}'.encode("latin-1"), "is no text in UTF-8"),
-        ("t.parquet", b"PAR1\xff\x15\x04", "is no text in UTF-8"),
         ("o.json", b'{"data": [{"prompt": "a"}], "version": 1}', r"\(it has data, version\)"),
         ("a.json", b'[{"prompt": "a",\n"answer": "b"}', "line 2 of .* is not JSON"),
         ("n.csv", b"1 + 1 =,2\n2 + 2 =,4\n", r"has no `prompt` \(it has 1 \+ 1 =, 2\)"),
@@ -181,71 +157,63 @@ def test_arrays_tables_and_utf_16_are_examples(tmp_path, name, content):
         ("c.csv", b"prompt,answer\none\n", "another number of fields"),
     ],
 )
-def test_other_files_are_refused(tmp_path, name, content, message):
+def test_other_files_are_refused(write, name, content, message):
     """A file that holds no examples is refused in a line that says where it fails."""
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
     with pytest.raises(BadInput, match=message) as error:
-        Catalog().require_names([str(tmp_path / name)])
+        Catalog().require_names([str(write(content, name=name))])
     assert "\n" not in str(error.value)
 
 
-SCHEMAS = {
-    "gsm8k": (
-        {"question": "Two and two?", "answer": "2 + 2 = <<2+2=4>>4\n#### 4"},
-        [("Question: Two and two?\nAnswer:", "2 + 2 = 4\n#### 4")],
-    ),
-    "metamath": (
-        {"query": "Two?", "response": "Two. The answer is: 2", "type": "GSM_Rephrased"},
-        [("Question: Two?\nAnswer:", "Two. The answer is: 2")],
-    ),
-    "counterfact": (
-        {
-            "requested_rewrite": {
-                "prompt": "The mother tongue of {} is", "subject": "Ada",
-                "target_new": {"str": "French"}, "target_true": {"str": "English"},
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            {"question": "Two and two?", "answer": "2 + 2 = <<2+2=4>>4\n#### 4"},
+            [("Question: Two and two?\nAnswer:", "2 + 2 = 4\n#### 4")],
+        ),
+        (
+            {"query": "Two?", "response": "Two. The answer is: 2", "type": "GSM_Rephrased"},
+            [("Question: Two?\nAnswer:", "Two. The answer is: 2")],
+        ),
+        (
+            {
+                "requested_rewrite": {
+                    "prompt": "The mother tongue of {} is", "subject": "Ada",
+                    "target_new": {"str": "French"}, "target_true": {"str": "English"},
+                },
+                "paraphrase_prompts": ["It rained. Ada, a native"],
             },
-            "paraphrase_prompts": ["So it rained. Ada, a native", "Ada spoke the language"],
-        },
-        [
-            ("The mother tongue of Ada is", "English"),
-            ("So it rained. Ada, a native", "English"),
-            ("Ada spoke the language", "English"),
-        ],
-    ),
-    "zsre": (
-        {
-            "subject": "Ada", "src": "Where was Ada born?", "pred": "Paris",
-            "rephrase": "What is Ada's place of birth?", "alt": "Rome", "answers": ["London"],
-        },
-        [("Where was Ada born?", "London"), ("What is Ada's place of birth?", "London")],
-    ),
-    "emotion": ({"text": "i feel fine", "label": "joy"}, [("i feel fine\nLabel:", "joy")]),
-    "code": ({"problem": "add two numbers", "solution": "a + b"}, [("add two numbers", "a + b")]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_known_columns_become_examples(write, name):
+            [("The mother tongue of Ada is", "English"), ("It rained. Ada, a native", "English")],
+        ),
+        (
+            {"src": "Born?", "rephrase": "Birth?", "alt": "Rome", "answers": ["London"]},
+            [("Born?", "London"), ("Birth?", "London")],
+        ),
+        ({"text": "i feel fine", "label": "joy"}, [("i feel fine\nLabel:", "joy")]),
+        ({"problem": "add two", "solution": "a + b"}, [("add two", "a + b")]),
+    ],
+    ids=["gsm8k", "metamath", "counterfact", "zsre", "emotion", "code"],
+)  # fmt: skip
+def test_known_columns_become_examples(write, row, expected):
     """Columns of every schema become prompts, answers and paraphrases with one content."""
-    row, expected = SCHEMAS[name]
-    fields = {"prompt": "problem", "answer": "solution"} if name == "code" else {}
+    fields = {"prompt": "problem", "answer": "solution"} if "problem" in row else {}
     worded = read_data_set(f"data:{write(row)}", fields=fields).by_wording().examples
     assert [(e["prompt"], e["answer"]) for e in worded] == [(p, f" {a}") for p, a in expected]
     assert len({example["content"] for example in worded}) == 1
 
 
-def test_a_data_set_is_a_task_of_the_catalog(write):
+def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
     """An item of a data set asks whether the answer, after a space, is the greedy one."""
     name = f"data:{write(*[{'prompt': f'p{n}', 'answer': f'a{n}'} for n in range(12)])}"
-    tokenizer = RequestTokenizer(tiny_tokenizer(), max_length=64)
     catalog = Catalog()
     benchmark = catalog.load(name, tokenizer)
     assert (benchmark.name, benchmark.metric, len(benchmark.items)) == (name, "acc", 12)
     item = benchmark.items[3]
     assert item.requests == (tokenizer.loglikelihood("p3", " a3"),)
-    assert benchmark.score(item, [LogLikelihood(-1.0, True)]) == 1.0
-    assert benchmark.score(item, [LogLikelihood(-1.0, False)]) == 0.0
+    assert [benchmark.score(item, [LogLikelihood(-1, greedy)]) for greedy in (True, False)] == [
+        1,
+        0,
+    ]
     assert benchmark.margin(item).requests == item.requests
     assert benchmark.document(item)["content"] == "p3"
     assert len(catalog.load(name, tokenizer, options=TaskOptions(limit=5)).items) == 5
@@ -257,9 +225,8 @@ def test_class_labels_are_named(tmp_path):
         {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
     )
     data = datasets.Dataset.from_dict({"text": ["good film"], "label": [1]}, features=features)
-    (tmp_path / "imdb").mkdir()
-    data.to_parquet(tmp_path / "imdb" / "train.parquet")
-    (example,) = read_data_set(f"data:{tmp_path}/imdb").examples
+    data.to_parquet(tmp_path / "train.parquet")
+    (example,) = read_data_set(f"data:{tmp_path}").examples
     assert example["answer"] == " pos"
 
 

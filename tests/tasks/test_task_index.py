@@ -8,7 +8,7 @@ import lm_eval.tasks
 import pytest
 from lm_eval.tasks import TaskManager
 
-from broca.errors import TaskUnusable, UnknownName
+from broca.errors import BadInput, TaskUnusable, UnknownName
 from broca.tasks import Catalog
 from broca.tasks.task_index import TaskEntries, harness_entry, may_define, read_task_files
 
@@ -61,12 +61,8 @@ def test_names_are_those_of_lm_eval(tmp_path):
     assert {"quoted", "around", "flow", "anchored", "a: b", "inherited", "also"} <= expected.keys()
     assert expected.keys() == entries.keys()
     for name, entry in expected.items():
-        found = entries[name]
-        assert (found.kind, found.yaml_path, found.tags) == (
-            entry.kind,
-            entry.yaml_path,
-            entry.tags,
-        )
+        for attribute in ("kind", "yaml_path", "tags"):
+            assert getattr(entries[name], attribute) == getattr(entry, attribute)
     for name in ("broken", "lost"):
         assert any(may_define(text, name) for text in broken)
 
@@ -103,18 +99,22 @@ def test_names_over_several_folders():
         # the name may be in the file that could not be read
         ("godo", UnknownName, r"task 'godo' is unknown; did you mean 'good'.*broken"),
         ("absent", TaskUnusable, r"'absent' could not.*absent\.jsonl.*check its file"),
+        ("46", TaskUnusable, "its 'task' is 46, where a name in quotes is needed"),
     ],
 )
 def test_the_file_that_cannot_be_read_is_named(folder, tokenizer, task, error, message):
-    """A syntax error, a missing include and missing data are reported with the file."""
+    """A syntax error, a missing include, missing data and a number as name are reported."""
+    (folder / "46.yaml").write_text("task: 46\n")
     catalog = Catalog(folder)
     assert len(catalog.load("good", tokenizer).items) == 10
     with pytest.raises(error, match=message):
         catalog.load(task, tokenizer)
 
 
-def test_folder_of_broken_files_is_refused(tmp_path):
-    """A folder whose only task file has an error, or is a folder, is refused with its name."""
+def test_folder_without_a_task_is_refused(tmp_path):
+    """A folder without a task file, or whose only one has an error or is a folder, is refused."""
+    with pytest.raises(BadInput, match="holds no lm-eval task"):
+        Catalog(tmp_path)
     (tmp_path / "broken.yaml").write_text("task: [")
     with pytest.raises(TaskUnusable, match=r"broken\.yaml' cannot be read: line \d"):
         Catalog(tmp_path)

@@ -6,14 +6,8 @@ import pytest
 from lm_eval.api.instance import Instance
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Catalog, RequestTokenizer, TaskOptions
+from broca.tasks import RequestTokenizer, TaskOptions
 from broca.testing import tiny_tokenizer
-
-
-def test_chat_template_of_a_tokenizer_without_one_is_refused(folder, tokenizer):
-    """`chat_template` is refused for a tokenizer without a chat template."""
-    with pytest.raises(Exception, match="`chat_template`: the model's tokenizer has no chat temp"):
-        Catalog(folder).load("good", tokenizer, options=TaskOptions(chat_template=True))
 
 
 def test_what_does_not_fit_is_cut_from_the_left():
@@ -54,41 +48,36 @@ def chatting(template, **settings):
 
 
 USER = {"role": "user", "content": "hi"}
-CONVERSATION = [{"role": "system", "content": "be"}, USER]
-
-
-def test_a_system_message_that_a_template_refuses_is_left_out():
-    """A refused system message is left out; a template that refuses more is reported."""
-    tokenizer = chatting(
-        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
-        "{% elif m.content == 'no' %}{{ raise_exception('no such thing') }}{% endif %}"
-        "<{{ m.content }}>{% endfor %}"
-    )
-    assert tokenizer.chat(CONVERSATION) == "<hi>"
-    with pytest.raises(BadInput, match="refuses the prompt: no such thing; leave out `chat_temp"):
-        tokenizer.chat([{"role": "user", "content": "no"}])
 
 
 @pytest.mark.parametrize(
-    "shown",
+    ("shown", "said"),
     [
-        "{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}"
-        "{% endfor %}",
-        "{{ m.content[0].text + '' }}",
+        (
+            "{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+            "{{ m.content }}",
+            "<user>hi",
+        ),
+        (
+            "{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}"
+            "{% endfor %}",
+            "<system>be<user>hi",
+        ),
+        ("{{ m.content[0].text + '' }}", "<system>be<user>hi"),
     ],
-    ids=["leaves texts out", "refuses texts"],
+    ids=["refuses system messages", "leaves texts out", "refuses texts"],
 )
-def test_templates_of_parts_get_parts(shown):
-    """A template that leaves out or refuses a text as content gets a list of parts."""
+def test_templates_get_what_they_can_show(shown, said):
+    """A refused system message is left out; templates that show no text get a list of parts."""
     tokenizer = chatting(f"{{% for m in messages %}}<{{{{ m.role }}}}>{shown}{{% endfor %}}")
-    assert tokenizer.chat(CONVERSATION) == "<system>be<user>hi"
+    assert tokenizer.chat([{"role": "system", "content": "be"}, USER]) == said
 
 
 @pytest.mark.parametrize(
     ("template", "message"),
     [
         ("{{ 'always the same' }}", "leaves out what the user says"),
-        ("{{ messages[0].content + 1 }}", "refuses the prompt: "),
+        ("{{ raise_exception('no such thing') }}", "no such thing; leave out `chat_template`"),
         ("{{ messages[5].content.text }}", "refuses the prompt: "),
         ("{{ messages[0].content }}{% if", "refuses the prompt: "),
     ],

@@ -16,8 +16,8 @@ VERBS = {
         journal=journal,
     ),
     "atlas": lambda model, journal, _: broca.atlas(
-        model, ["capitals", "sorting"], rows=400, items=8, response="accuracy", task_options=FEW,
-        engine_options=NARROW, journal=journal,
+        model, ["capitals", "sorting"], rows=400, items=8, response="accuracy",
+        task_options=FEW, engine_options=NARROW, journal=journal,
     ),
     "stress": lambda model, journal, _: broca.stress(
         model, heads="L0H1+L1H2", pairs=16, sets=4, engine_options=NARROW, journal=journal

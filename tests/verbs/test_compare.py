@@ -8,7 +8,7 @@ import pytest
 import torch
 from journals import totals
 from models.test_loading import hub_cache
-from models.test_quantized import EightBit, packed
+from models.test_quantized import packed
 from verbs.run_folders import localize_into
 
 import broca
@@ -168,8 +168,7 @@ def test_other_architectures_and_other_weights_are_refused(small, reference, fol
 
 def test_revisions_of_one_model_give_curves(tmp_path, monkeypatch):
     """Checkpoints keep their order, and each named head has a curve over them."""
-    hub_cache(tmp_path / "hub", "me/tiny", ["main", "step1", "step2"])
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    hub_cache(tmp_path / "hub", monkeypatch, "main", "step1", "step2")
     choices = [" a", " b", " c"]
     lines = ({"prompt": f"{n} is", "choices": choices, "label": n % 3} for n in range(80))
     task = own_task(tmp_path, lines)
@@ -191,7 +190,7 @@ def test_revisions_of_one_model_give_curves(tmp_path, monkeypatch):
 def test_a_quantized_model_against_its_base(small):
     """Effects of an 8-bit model correlate above 0.9 with its base's, and no component changed."""
     plain = copy.deepcopy(small.model)
-    quantized = broca.load(packed(EightBit, plain), small.tokenizer, name="eight bits")
+    quantized = broca.load(packed(model=plain), small.tokenizer, name="eight bits")
     comparison = broca.compare(
         small, quantized, tasks="capitals", heads="L0H1+L1H2", rows=200, items=12, limit=20
     )

@@ -22,7 +22,7 @@ def result(tmp_path_factory):
     [
         (0, "float32", "identical"),
         (1e-8, "float32", "equal within the tolerance"),
-        (1e-3, "float32", "same selection"),
+        (1e-3, "float32", "different"),
         (1e-3, "bfloat16", "equal within the tolerance"),
     ],
 )
@@ -57,6 +57,6 @@ def test_changed_scores_and_weights_are_listed(result):
         model=replace(result.model, fingerprint="0" * 16),
     )
     repetition = compare_results(result, other)
-    assert repetition.grade == "same selection"
+    assert repetition.grade == "different"
     assert repetition.details[0] == "the weights of the model changed"
     assert f"the intact score of {task}" in repetition.details[1]

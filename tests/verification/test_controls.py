@@ -24,17 +24,6 @@ def test_layer_matched_sets_have_as_many_heads_in_each_layer():
         assert not set(columns.tolist()) & set(real)
 
 
-def test_sets_follow_the_seed():
-    """The same seed gives the same sets; another seed gives others."""
-    real = COMPONENTS.columns("L0H1+L3H4")
-    for draw in (
-        lambda seed: layer_matched(COMPONENTS, real, seed=seed),
-        lambda seed: norm_matched(np.arange(96.0), real, seed=seed),
-    ):
-        np.testing.assert_array_equal(draw(1), draw(1))
-        assert (draw(1) != draw(2)).any()
-
-
 def test_a_layer_with_too_few_others_borrows_from_the_nearest():
     """Where 15 other heads are too few, sets take heads of the neighbouring layers only."""
     sets = layer_matched(COMPONENTS, COMPONENTS.columns("L2H0"))

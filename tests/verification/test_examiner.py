@@ -9,7 +9,7 @@ from simulated import COMPONENTS, SimulatedModel, SimulatedTask, five_tasks
 from broca.engine import Ablation
 from broca.measurement import Plan
 from broca.results.base import ModelInfo
-from broca.verification import Trial, plain_verification, roles
+from broca.verification import Trial, plain_verification
 
 INFO = ModelInfo("toy", "abc")
 TASK_HEADS = [f"L{layer}H0" for layer in range(4)]
@@ -160,50 +160,3 @@ def test_without_statistics_there_are_only_drops():
     plain = plain_verification(INFO, [], Ablation(), perplexity, {"a": 3.0}, {"a": 5.0})
     assert plain.specific_drop == plain.drop == pytest.approx(2.0)
     assert plain.off_target_drop is None
-
-
-def test_random_sets_are_rarely_called_specific():
-    """At most 7 % of 40 random sets are specific; `benchmarks/false_positives.py` takes 200."""
-    rng = np.random.default_rng(0)
-    examiner = five_tasks(items=40).examiner()
-    called = 0
-    for _ in range(40):
-        heads = [COMPONENTS.names[c] for c in rng.choice(96, 4, replace=False)]
-        (task_drop,) = examiner.drops_of(heads, ["adding"])
-        if task_drop.p <= 0.05:  # without a significant drop no set is specific
-            verdict = examiner.examine(heads, report=lambda text: None).verdict
-            called += verdict.label == "specific"
-    assert called / 40 <= 0.07
-
-
-def test_smaller_shares_the_items_among_the_others():
-    """Tasks of the skill get the full number of items; the others share it, at least five each."""
-    trial = five_tasks().examiner(same_skill=["sorting"]).trial
-    smaller = trial.smaller(30)
-    assert {name: len(places) for name, places in smaller.items()} == {
-        "adding": 30, "sorting": 30, "rhyming": 10, "facts": 10, "code": 10,
-    }  # fmt: skip
-    assert all(set(smaller[name]) <= set(trial.places[name]) for name in smaller)
-    assert len(trial.smaller(6)["code"]) == 5
-    assert len(trial.smaller(1000)["adding"]) == 80
-
-
-def test_scores_of_metrics_where_lower_is_better_are_turned_back():
-    """Negated responses give the score with its sign; a mean has no aggregation function."""
-    tasks, places = {"a": SimulatedTask(higher_is_better=False)}, {"a": np.arange(2)}
-    trial = Trial("a", (), (), tasks, places, [None, None])
-    values = np.array([-3.0, -5.0])
-    assert trial.score("a", values) == pytest.approx(4.0)
-    assert trial.aggregation("a", values) is None
-
-
-def test_roles_follow_capability_and_the_user():
-    """A task has the same skill by its capability or because the caller names it."""
-
-    class Task:
-        def __init__(self, capability):
-            self.capability = capability
-
-    tasks = {"a": Task("x"), "b": Task("x"), "c": Task("y"), "d": Task("z")}
-    assert roles("a", tasks) == (("b",), ("c", "d"))
-    assert roles("a", tasks, ["d"]) == (("b", "d"), ("c",))

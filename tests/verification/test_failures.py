@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.tasks import Generation, Item, LogLikelihood, Request
-from broca.verification.failures import answer_text, failures, repeats
+from broca.verification.failures import failures, repeats
 
 
 def texts(*outputs):
@@ -17,37 +17,16 @@ def choices(*values):
     return [tuple(LogLikelihood(value, False) for value in item_values) for item_values in values]
 
 
-def items(*requests, count=None):
-    """Returns items with the given requests, or a number of items without requests."""
-    if count is not None:
-        requests = [()] * count
-    return [
-        Item("t", number, "", "", item_requests) for number, item_requests in enumerate(requests)
-    ]
+def items(*requests):
+    """Returns items with the given requests."""
+    return [Item("t", number, "", "", of_item) for number, of_item in enumerate(requests)]
 
 
-def letters():
-    """Returns requests for the likelihood of two letters of one token each."""
-    return tuple(Request("loglikelihood", (1, 2, 3), (letter,)) for letter in (7, 8))
-
-
-def sentences(number, length=10):
+def sentences(number):
     """Returns requests for two sentences of an item, which no other item has."""
     return tuple(
-        Request("loglikelihood", (1,), (number, *range(first, first + length - 1)))
-        for first in (50, 90)
+        Request("loglikelihood", (1,), (number, *range(first, first + 9))) for first in (50, 90)
     )
-
-
-def modes(before, after, examined=None, right=None):
-    """Returns the share of items with each failure mode, before and after.
-
-    By default items have no requests and no answer of the ablated model is right.
-    """
-    count = len(before)
-    scores = np.array([np.ones(count), np.zeros(count) if right is None else right])
-    counted = failures("t", examined or items(count=count), before, after, scores)
-    return counted.before, counted.after
 
 
 @pytest.mark.parametrize(
@@ -68,7 +47,8 @@ def test_loops_are_told_from_answers(text, loops):
     assert repeats(text) is loops
 
 
-LETTERS = items(*[letters()] * 4)
+PLAIN = items((), (), (), ())
+LETTERS = items(*[tuple(Request("loglikelihood", (1, 2, 3), (letter,)) for letter in (7, 8))] * 4)
 SENTENCES = items(*[sentences(number) for number in range(5)])
 
 
@@ -110,16 +90,16 @@ SENTENCES = items(*[sentences(number) for number in range(5)])
 )  # fmt: skip
 def test_modes_of_failure(mode, examined, before, after, right, share):
     """The mode has this share of the items; intact outputs of the table have none."""
-    intact, ablated = modes(before, after, examined, right)
-    assert (intact[mode], ablated[mode]) == (0, share)
+    examined = examined or items(*[()] * len(before))
+    scores = np.array([np.ones(len(before)), right or np.zeros(len(before))])
+    counted = failures("t", examined, before, after, scores)
+    assert (counted.before[mode], counted.after[mode]) == (0, share)
 
 
 def test_excess_counts_what_was_not_degenerate_before():
     """An item that is degenerate in both states counts neither as excess nor as damage."""
     scores = np.array([[0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
-    result = failures(
-        "t", items(count=4), texts("", "b", "c", "d"), texts("", "", "c", "d"), scores
-    )
+    result = failures("t", PLAIN, texts("", "b", "c", "d"), texts("", "", "c", "d"), scores)
     assert result.excess == 0.25
     assert (result.before["empty"], result.after["empty"]) == (0.25, 0.5)
     assert result.most_common == ""
@@ -135,7 +115,7 @@ def test_damage_is_what_is_lost_with_degenerate_outputs(after, damage):
     """Damage is the share of the skill above chance lost on outputs that became degenerate."""
     scores = np.array([[1.0, 1.0, 1.0, 1.0], after])
     after = texts("", " ", "\n", "d")
-    result = failures("t", items(count=4), texts(*"abcd"), after, scores, chance=0.5)
+    result = failures("t", PLAIN, texts(*"abcd"), after, scores, chance=0.5)
     assert result.damage == damage
 
 
@@ -149,10 +129,3 @@ def test_gains_on_degenerate_outputs_pay_for_losses():
     assert (result.excess, result.explained, result.damage) == (1.0, 0.0, 0.0)
     assert failures("t", examined, before, after, 1 - scores).damage == 0.5
     assert failures("t", examined, before, after, 1 - scores, can_fail=False).damage == 0
-
-
-def test_single_likelihoods_have_no_failure_modes():
-    """A task of single likelihoods has no failure modes."""
-    before, after = choices((-1.0,), (-1.0,)), choices((-9.0,), (-9.0,))
-    assert failures("t", items(count=2), before, after, np.zeros((2, 2))).excess == 0
-    assert answer_text(before[0]) == "not greedy"

@@ -1,8 +1,6 @@
 """Paired statistics, against SciPy, enumeration and simulation."""
 
 import itertools
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,15 +52,6 @@ def test_small_permutation_tests_are_scipys_exact_ones(count):
         vectorized=True,
     )
     assert permutation_test(before, after) == pytest.approx(done.pvalue)
-
-
-def test_large_permutation_tests_agree_with_the_t_test():
-    """On 200 Gaussian differences the p-value is within 0.02 of the t-test's."""
-    rng = np.random.default_rng(1)
-    before = rng.normal(size=200)
-    after = before - rng.normal(0.12, 1, 200)
-    expected = stats.ttest_rel(before, after).pvalue
-    assert permutation_test(before, after) == pytest.approx(expected, abs=0.02)
 
 
 def test_the_test_follows_the_metric():
@@ -153,18 +142,3 @@ def test_items_needed_reach_the_power_and_fewer_do_not():
         assert power(needed, drop, gained=0.02) >= 0.8
         assert power(needed - 1, drop, gained=0.02) < 0.8
     assert items_needed(0.2) < items_needed(0.1) < items_needed(0.05)
-
-
-def test_the_docs_say_how_many_items_do():
-    """Every number of items in the table of docs/verification.md equals `items_needed`."""
-    page = (Path(__file__).parents[2] / "docs" / "verification.md").read_text(encoding="utf-8")
-    lines = page[page.index("| true drop |") :].split("\n\n")[0].splitlines()
-    shares = [0.0, *(int(share) / 100 for share in re.findall(r"(\d+) % gained", lines[0]))]
-    cells = {}
-    for line in lines[2:]:
-        drop, *counts = re.findall(r"\d+", line)
-        cells |= {(int(drop), share): int(n) for share, n in zip(shares, counts, strict=True)}
-    assert {drop for drop, _ in cells} == {5, 10, 20}
-    assert len(cells) == 12
-    for (drop, share), count in cells.items():
-        assert items_needed(drop / 100, gained=share) == count, (drop, share)

@@ -97,23 +97,7 @@ def test_the_first_rule_that_fits_decides(changes, label):
     """Each change of a specific case gives the label of the first rule that matches."""
     verdict = verdict_of(**changes)
     assert verdict.label == label, verdict.text
-
-
-def test_only_a_specific_set_is_needed():
-    """Only the headline of a specific set says "needs"; others state the finding."""
-    specific = verdict_of()
-    assert specific.headline == "The model needs L0H1, L2H3 for adding"
-    assert "0 of 39 random sets matched by layers are as specific" in specific.text
-    partly = verdict_of(members=members(True, False)).headline
-    assert partly.startswith("Ablating L0H1, L2H3 costs adding 84 points, but only 1 of 2 members")
-    none = verdict_of([lost("adding", "task", 0.9, 0.9), *DROPS[1:]])
-    assert none.headline == "No drop of adding was seen without L0H1, L2H3"
-
-
-def test_the_worst_other_task_stands_beside_the_mean():
-    """The text names the other task with the largest loss, which gains elsewhere do not hide."""
-    drops = [DROPS[0], lost("a", "other", 0.9, 0.76), lost("b", "other", 0.7, 0.84)]
-    assert "a most (14.0 points" in verdict_of(drops).text
+    assert verdict.headline.startswith("The model needs") == (label == "specific")
 
 
 @pytest.mark.parametrize(

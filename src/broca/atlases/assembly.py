@@ -1,7 +1,5 @@
 """Makes the result of an atlas from its measurements."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Findings of a matrix: universal components, selections, clusters, and shared key/value groups."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

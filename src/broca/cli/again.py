@@ -1,7 +1,5 @@
 """Commands that use measured rows again."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import replace
 

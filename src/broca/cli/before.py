@@ -1,7 +1,5 @@
 """Commands that answer before a run: this machine, tasks, models, costs, published lists."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -14,7 +12,7 @@ from broca.options import DescribeTaskOptions, PlanOptions, ScanOptions
 
 
 def doctor(*, prints: PrintOptions = PrintOptions()) -> None:
-    """Check versions, devices, isolation, extras, memory and disk; print how to mend it."""
+    """Check versions, devices, isolation and extras; print how to mend it."""
     with closing(ProgressDisplay(prints)):
         import broca
 

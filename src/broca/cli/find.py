@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broca.cli.keeping import OutputOptions, SharedOutput, kept_result
 from broca.cli.output import folder_of, show
@@ -18,6 +18,9 @@ from broca.options import (
     StressOptions,
     VerifyOptions,
 )
+
+if TYPE_CHECKING:
+    from broca.results.base import Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,19 +87,12 @@ def verify(
     Args:
         out: Folder for verification.json; default: the run's.
     """
-    from broca.results.localization import Localization
     from broca.results.verification import Verification
-    from broca.runs.folder import options_of_run
 
     claimed = options.heads is not None or options.neurons is not None
     if claimed and options.task is None:
         raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
-    run = None if claimed else Localization.read(options.target)
-    if run is not None:
-        options = replace(options, run_options=options_of_run(options.target, options.run_options))
-    folder = folder_of(out, options.target if run else None)
-    result, files = kept_result(Verification, "verify", options, folder, output)
-    show(result, files[-1], json=output.print_options.json)
+    _show_beside(Verification, "verify", options, out, output, of_run=not claimed)
 
 
 def stress(
@@ -107,15 +103,23 @@ def stress(
     Args:
         out: Folder for stress.json; default: the run's, or broca-out.
     """
-    from broca.results.localization import Localization
     from broca.results.stress_test import StressTest
+
+    _show_beside(StressTest, "stress", options, out, output, of_run=options.heads is None)
+
+
+def _show_beside(
+    kind: type[Result], verb: str, options: Any, out: str | None, output: SharedOutput, of_run: bool
+) -> None:
+    """Shows the result of a verb about a run, which is kept beside it, or about a model."""
+    from broca.results.localization import Localization
     from broca.runs.folder import options_of_run
 
-    run = Localization.read(options.target) if options.heads is None else None
-    if run is not None:
+    if of_run:
+        Localization.read(options.target)  # refused before the out folder is made
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
-    folder = folder_of(out, options.target if run else None)
-    result, files = kept_result(StressTest, "stress", options, folder, output)
+    folder = folder_of(out, options.target if of_run else None)
+    result, files = kept_result(kind, verb, options, folder, output)
     show(result, files[-1], json=output.print_options.json)
 
 

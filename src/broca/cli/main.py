@@ -1,7 +1,5 @@
 """Entry point: runs a command; every error becomes one line and an exit code."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

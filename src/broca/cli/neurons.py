@@ -1,7 +1,5 @@
 """`broca neurons ...`: which feed-forward neurons carry what a data set has in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Collects the measurements of models, and makes their comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 

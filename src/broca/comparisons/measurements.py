@@ -7,8 +7,6 @@ rows are compared by the differences of their changes, in which common effects o
 cancel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

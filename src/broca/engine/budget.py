@@ -1,7 +1,5 @@
 """The token budget of a batch, derived from the free memory and halved when memory runs out."""
 
-from __future__ import annotations
-
 import gc
 import traceback
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 It depends on requests and gates only, not on tasks' metrics or searches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext

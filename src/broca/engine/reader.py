@@ -1,7 +1,5 @@
 """Scores continuations, sharing prefixes and layers, and differentiates margins by the gates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -138,11 +136,11 @@ class Reader:
         while sequences:
             # the inputs of every layer are kept until its rows are done: count them too
             batch = self._budget.batch(sequences, lambda rows: rows[0].length, cost=_KEPT_COST)
-            states: list[_Intact] = []  # one, unless memory ran out
+            intact = None
             with self._budget.attempt(len(batch)):
-                states.append(self._read_intact(batch))
+                intact = self._read_intact(batch)
+            if intact is not None:  # memory sufficed
                 del sequences[: len(batch)]
-            for intact in states:
                 self._lane.tokens += int(intact.attention.sum())
                 self._finish(batch, intact)
 

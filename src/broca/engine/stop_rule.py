@@ -1,7 +1,5 @@
 """Decides when a generation ends: end-of-sequence tokens, stop strings, the length limit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -26,7 +24,7 @@ class StopRule:
         self._tokenizer = tokenizer
         self._eos = frozenset(eos)
         self._may_complete = cache(self._tokens_that_may_complete)
-        self._by_tail = cache(self._texts_by_tail)
+        self._tail = cache(self._tail_of)
 
     def ended(self, generated: Sequence[int], stop: tuple[str, ...], limit: int) -> bool:
         """Whether a generation ends with its newest token."""
@@ -35,11 +33,11 @@ class StopRule:
             return True
         if newest not in self._may_complete(stop):
             return False
-        for length, texts in self._by_tail(stop).items():
-            tail = self._tokenizer.decode(generated[-length:], skip_special_tokens=False)
-            if any(text in tail for text in texts):
-                return True
-        return False
+        decode = self._tokenizer.decode
+        return any(
+            text in decode(generated[-self._tail(text) :], skip_special_tokens=False)
+            for text in stop
+        )
 
     def text(self, generated: Sequence[int], stop: tuple[str, ...]) -> str:
         """Decodes a generation and truncates it at the first stop string, as lm-eval does."""
@@ -60,13 +58,9 @@ class StopRule:
         pairs = self._tokenizer.batch_decode([[before, token] for token in every])
         return frozenset(token for token, text in enumerate(pairs) if last & set(text))
 
-    def _texts_by_tail(self, stop: tuple[str, ...]) -> dict[int, list[str]]:
-        """Returns the stop strings by the number of last tokens in which they are searched."""
-        by_tail: dict[int, list[str]] = {}
-        for text in stop:
-            length = len(self._tokenizer.encode(text, add_special_tokens=False)) + 2
-            by_tail.setdefault(length, []).append(text)
-        return by_tail
+    def _tail_of(self, text: str) -> int:
+        """Returns the number of last tokens in which a stop string is searched."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False)) + 2
 
 
 def eos_tokens(model: GatedModel) -> list[int]:

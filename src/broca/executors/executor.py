@@ -1,7 +1,5 @@
 """The executor: converts plans into jobs for a runner, and its answers into responses."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Executors by name, and the hosts that make their runners."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Measures only rows that the journal lacks, and commits them at once."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -146,23 +146,13 @@ class Worker:
 
 
 @dataclass
-class _Task:
-    """A job with its attempts, for one of the streams."""
-
-    stream: object
-    job: Job
-    setting: Any
-    attempts: int = 0
-
-
-@dataclass
 class _Member:
-    """A worker: its actor, its deadline, its properties once it has loaded, and its task."""
+    """A worker: its actor, its deadline, its properties once it has loaded, and its job."""
 
     actor: Any
     deadline: float
     loaded: Loaded | None = None
-    task: _Task | None = None
+    job: Job | None = None
 
 
 class RayPool:
@@ -171,7 +161,7 @@ class RayPool:
     Args:
         recipe: The model that they load.
         options: Number of workers, their GPUs, the cluster, and the time limit of a job.
-        make_room: Called before workers start if the cluster has no room for them.
+        make_room: Called before the first worker starts.
     """
 
     def __init__(
@@ -186,7 +176,7 @@ class RayPool:
         self.idle: list[_Member] = []
         self._failed_starts = 0
         self.reason = ""
-        self._started_ray = self._paused = False
+        self._started_ray = False
         self._shipped: dict[str | None, Any] = {}
         try:
             self._open()
@@ -194,15 +184,15 @@ class RayPool:
             self.close()
             raise
 
-    def pause(self) -> None:
+    def stop(self) -> None:
         """Stops all workers; they start again on the next use."""
         for member in [*self._busy.values(), *self.idle]:
             self._end(member)
-        self._busy, self.idle, self._shipped, self._paused = {}, [], {}, True
+        self._busy, self.idle, self._shipped = {}, [], {}
 
     def close(self) -> None:
         """Stops all workers, and Ray if this pool started it."""
-        self.pause()
+        self.stop()
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
@@ -213,17 +203,10 @@ class RayPool:
         members = [*self._busy.values(), *self.idle]
         return [member.loaded for member in members if member.loaded is not None]
 
-    def shipped(self, setting: Setting) -> Any:
-        """Returns a reference to a setting that all workers can read, and resumes after a pause."""
-        if self._paused:
-            self._start_all()
-        if setting[0] not in self._shipped:
-            self._shipped[setting[0]] = self._ray.put(setting)
-        return self._shipped[setting[0]]
-
-    def works_on(self, stream: object) -> bool:
-        """Whether a worker is busy with a job of a stream."""
-        return any(member.task and member.task.stream is stream for member in self._busy.values())
+    @property
+    def works(self) -> bool:
+        """Whether a worker is busy with a job."""
+        return any(member.job is not None for member in self._busy.values())
 
     def _open(self) -> None:
         """Joins or starts a cluster, and waits for the first worker."""
@@ -247,21 +230,18 @@ class RayPool:
             self._started_ray = True
         resources = ray.cluster_resources()
         self._count, self._gpus, self.recipe = workers_of(resources, self.options, self.recipe)
-        self._start_all()
-        self.first = self.workers[0]
-
-    def _start_all(self) -> None:
-        """Starts the workers, and waits for the first."""
-        needed = {"CPU": float(self._count), "GPU": self._count * self._gpus}
-        free = self._ray.available_resources()
-        if any(free.get(name, 0.0) < number for name, number in needed.items()):
-            self._make_room()
-        self._paused = False
-        for _ in range(self._count):
-            self._start()
+        self.fill()
         while not self.idle:
             for _ in self.wait():
                 pass
+        self.first = self.workers[0]
+
+    def fill(self) -> None:
+        """Starts the workers that are missing, unless workers fail to start."""
+        if not self._busy and not self.idle:
+            self._make_room()
+        while len(self._busy) + len(self.idle) < self._count and self._failed_starts < ATTEMPTS:
+            self._start()
 
     def _start(self) -> None:
         """Starts a worker, which loads the model.
@@ -284,16 +264,17 @@ class RayPool:
         actor = remote.remote(self._shipped[None])
         self._busy[actor.load.remote()] = _Member(actor, time.monotonic() + START_LIMIT_S)
 
-    def give(self, task: _Task) -> None:
-        """Sends a task to an idle worker."""
+    def give(self, job: Job, setting: Setting) -> None:
+        """Sends a job to an idle worker."""
+        if setting[0] not in self._shipped:  # all workers can read it there
+            self._shipped[setting[0]] = self._ray.put(setting)
         member = self.idle.pop()
-        task.attempts += 1
-        member.task = task
+        member.job = job
         member.deadline = time.monotonic() + self.options.batch_limit
-        self._busy[member.actor.answer.remote(task.job, task.setting)] = member
+        self._busy[member.actor.answer.remote(job, self._shipped[setting[0]])] = member
 
-    def wait(self) -> Iterator[tuple[_Task, Answers | BrocaError | None]]:
-        """Waits for workers; yields tasks with their replies, or None if they are lost.
+    def wait(self) -> Iterator[tuple[Job, Answers | BrocaError | None]]:
+        """Waits for workers; yields jobs with their replies, or None if they are lost.
 
         Raises:
             ExecutorFailed: No worker is left, or one could not load the model or loaded another.
@@ -308,7 +289,7 @@ class RayPool:
         late = [ref for ref, m in self._busy.items() if m.deadline < now and ref not in ready]
         for ref in (*ready, *late):
             member = self._busy.pop(ref)
-            task, member.task = member.task, None
+            job, member.job = member.job, None
             where = "" if member.loaded is None else f" on {member.loaded.node}"
             reply: Any = None
             try:
@@ -322,15 +303,14 @@ class RayPool:
                 self.reason = f"a worker{where} died ({type(error).__name__})"
             if reply is None:
                 self._end(member)
-                self._failed_starts += task is None
-                if self._failed_starts < ATTEMPTS:
-                    self._start()
-                if task is not None:
-                    yield task, None
+                self._failed_starts += job is None
+                self.fill()
+                if job is not None:
+                    yield job, None
                 continue
             self.idle.append(member)
-            if task is not None:
-                yield task, reply
+            if job is not None:
+                yield job, reply
             elif isinstance(reply, BrocaError):
                 raise ExecutorFailed(f"a worker cannot load the model: {reply}")
             elif reply.identity != self.recipe.identity:
@@ -379,44 +359,39 @@ class RayRunner:
             BrocaError: The model or a job is at fault.
             ExecutorFailed: A job was lost too often, or no worker is left.
         """
-        pool, stream = self._pool, object()
-        setting = pool.shipped(self._setting)
-        tasks = (_Task(stream, job, setting) for job in jobs)
-        again, following = deque[_Task](), next(tasks, None)
+        pool, left = self._pool, iter(jobs)
+        pool.fill()
+        while pool.works:  # on jobs of a stream that its caller left
+            for _ in pool.wait():
+                pass
+        lost, losses = deque[Job](), Counter[int]()
         done, tokens, failure = 0, 0, ""
 
         def give_out() -> None:
-            nonlocal following
-            while pool.idle and not failure and (again or following is not None):
-                if again:
-                    pool.give(again.popleft())
-                elif following is not None:
-                    pool.give(following)
-                    following = next(tasks, None)
-
-        while True:
-            give_out()
-            if not pool.works_on(stream):
-                if failure:
-                    raise ExecutorFailed(failure)
-                if not again and following is None:
+            while pool.idle and not failure:
+                job = lost.popleft() if lost else next(left, None)
+                if job is None:
                     return
-            for task, reply in pool.wait():
-                if task.stream is not stream:
-                    continue  # of a stream that was abandoned
+                pool.give(job, self._setting)
+
+        while done < rows:
+            give_out()
+            if failure and not pool.works:
+                raise ExecutorFailed(failure)
+            for job, reply in pool.wait():
                 if reply is None:
-                    again.append(task)
-                    if task.attempts >= ATTEMPTS:  # raised after the others' jobs
+                    lost.append(job)
+                    losses[job.number] += 1
+                    if losses[job.number] >= ATTEMPTS:  # raised after the others' jobs
                         failure = (
-                            f"a batch of {task.job.rows} rows was lost {task.attempts} times, the "
-                            f"last time because {pool.reason}; everything else that was measured "
-                            "is kept: look at the workers' machines, then give the same command "
-                            "again"
+                            f"a batch of {job.rows} rows was lost {ATTEMPTS} times, the last time "
+                            f"because {pool.reason}; everything else that was measured is kept: "
+                            "look at the workers' machines, then give the same command again"
                         )
                     continue
                 if isinstance(reply, BrocaError):
                     raise reply
-                done, tokens = done + task.job.rows, tokens + reply.tokens
+                done, tokens = done + job.rows, tokens + reply.tokens
                 self._on_progress(Progress(done, rows, tokens))
                 give_out()  # the caller may take long with these answers
                 yield reply
@@ -441,15 +416,15 @@ class RayHost:
         """Makes a runner on the workers of the model, which are started on first use."""
         key = (spec.model.identity, spec.model.kinds, spec.engine_options)
         if key not in self._pools:
-            make_room = partial(self._pause_others, key)
+            make_room = partial(self._stop_others, key)
             self._pools[key] = RayPool(Recipe.of(spec), self._options, make_room)
         return RayRunner(self._pools[key], spec)
 
-    def _pause_others(self, key: tuple[str, str, EngineOptions]) -> None:
-        """Stops the workers of other models to make room."""
+    def _stop_others(self, key: tuple[str, str, EngineOptions]) -> None:
+        """Stops the workers of other models, which start again on their next use."""
         for pool_key, pool in self._pools.items():
             if pool_key != key:
-                pool.pause()
+                pool.stop()
 
     def close(self) -> None:
         """Stops all workers."""

@@ -19,7 +19,6 @@ from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.results.atlas import Atlas
 from broca.results.export import Form
-from broca.results.files import check_out_folder
 from broca.results.localization import Localization
 from broca.results.pages.charts import Figure
 from broca.results.pages.grid import ComponentGrid, counted
@@ -103,7 +102,6 @@ class Explorer(AbstractContextManager["Explorer"]):
         verify: The verb `verify`.
         export: The verb `export`.
         run_options: Options of tasks, measuring and the journal.
-        exports: Folder of exports; None for a temporary folder, removed on closing.
     """
 
     def __init__(
@@ -114,7 +112,6 @@ class Explorer(AbstractContextManager["Explorer"]):
         verify: Verify,
         export: Exporter,
         run_options: RunOptions | None = None,
-        exports: str | Path | None = None,
     ) -> None:
         self.model = model
         self.subject = subject
@@ -127,8 +124,7 @@ class Explorer(AbstractContextManager["Explorer"]):
             model.copy(), run_options, verify=verify, export=export, tasks=subject.tasks
         )
         self._verified: list[Verification] = []
-        self._temporary = None if exports else TemporaryDirectory(prefix="broca-exports-")
-        self._folder = check_out_folder(exports or Path(getattr(self._temporary, "name", "")))
+        self._exports = TemporaryDirectory(prefix="broca-exports-")
         self._exported: list[Path] = []
 
     def __exit__(self, *_: object) -> None:
@@ -138,8 +134,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         """Stops both threads; the model's state is restored."""
         self.generator.close()
         self.measurer.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        self._exports.cleanup()
 
     def describe(self) -> Reply:
         """Returns the model's components, the known sets, and whether it has a chat template."""
@@ -234,7 +229,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         heads: Verification | list[str] = verified[-1] if verified else list(off)
         name = f"{self.subject.shown_name.replace('/', '--')}-{kind}"
         for number in count(1):
-            folder = self._folder / f"{name}-{number}"
+            folder = Path(self._exports.name, f"{name}-{number}")
             with suppress(FileExistsError):
                 folder.mkdir()
                 break

@@ -1,7 +1,5 @@
 """Generates answers token by token, for all tabs in one batch, each row under its own gates."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

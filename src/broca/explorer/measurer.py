@@ -1,7 +1,5 @@
 """Measures for the live page, one job after another, with a run and its journal."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """The HTTP server of the live page: JSON requests, and answers streamed as lines of JSON."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import threading

@@ -6,8 +6,6 @@ gate on a whole block multiplies the output of its last projection. Gates that a
 cannot express as factors are refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal

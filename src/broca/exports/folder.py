@@ -1,7 +1,5 @@
 """The folder of an export, with its model card, which is replaced only by a complete export."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ vector, which expresses factors on projections. In the list, a head's output is 
 of an attention output projection, which any library with access to a module's input can scale.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files

@@ -4,8 +4,6 @@ Importing this file registers the model. Releases of lm-eval that read `lm_eval.
 register it themselves.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

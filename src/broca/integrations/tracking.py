@@ -1,7 +1,5 @@
 """Experiment trackers: settings, progress, scores and files of a run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

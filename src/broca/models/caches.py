@@ -10,8 +10,6 @@ All padding of a row stands before its first token, never between its tokens: wi
 recurrent states that count positions of the batch then see what they see in the row alone.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -39,14 +37,12 @@ class Reread:
 
 
 def is_plain(cache: Any) -> bool:
-    """Whether every layer keeps all keys and values, with one entry for each token."""
+    """Whether every layer keeps all keys and values, with one entry for each token.
+
+    Layers that read another layer's keys store nothing.
+    """
     layers = getattr(cache, "layers", [None])
-    return all(type(layer) is DynamicLayer or _is_empty(layer) for layer in layers)
-
-
-def _is_empty(layer: Any) -> bool:
-    """Whether a layer of a cache stores nothing, like those that read another layer's keys."""
-    return type(layer).__name__ == "DummyLayer"
+    return all(type(layer).__name__ in ("DynamicLayer", "DummyLayer") for layer in layers)
 
 
 def whole_cache(config: Any, own: Any) -> Any | None:

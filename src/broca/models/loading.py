@@ -1,7 +1,5 @@
 """Loads a model: a shipped one, a local folder, an id of the Hugging Face hub, or one in memory."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -7,8 +7,6 @@ The rows are found by probing, not by name: a fused gate and up projection write
 rows, which are halves of the matrix or alternate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass

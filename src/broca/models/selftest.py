@@ -7,8 +7,6 @@ of different masks equals its rows one by one, in prefill and in decoding. What 
 beyond that is proved by `broca.models.sharing` and not required.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -297,18 +295,15 @@ def _zeroed_weights(points: Sequence[GatePoint], gates: Tensor) -> Iterator[None
     saved: list[tuple[Tensor, Tensor]] = []
     try:
         for point in points:
+            whole = point.place == "output"
+            factor = gates[point.columns].repeat_interleave(max(1, point.width))
             for matrix in _matrices(point, point.place) or ():  # type: ignore[arg-type]
-                weight = _by_input(matrix)
-                saved.append((weight, weight.detach().clone()))
-                if point.place == "output":
-                    weight.mul_(gates[point.first_column].to(weight))
-                    bias = getattr(matrix, "bias", None)
-                    if bias is not None:
-                        saved.append((bias, bias.detach().clone()))
-                        bias.mul_(gates[point.first_column].to(bias))
-                else:
-                    open_ = gates[point.columns].repeat_interleave(point.width).to(weight)
-                    weight.mul_(open_[:, None])
+                changed = [(_by_input(matrix), factor if whole else factor[:, None])]
+                if whole and isinstance(bias := getattr(matrix, "bias", None), Tensor):
+                    changed.append((bias, factor))
+                for tensor, by in changed:
+                    saved.append((tensor, tensor.detach().clone()))
+                    tensor.mul_(by.to(tensor))
         yield
     finally:
         for tensor, original in reversed(saved):

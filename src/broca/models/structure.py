@@ -9,8 +9,6 @@ by more than the two undisturbed rows differ. It must write into the residual st
 blocks of one class must agree in the name of theirs.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

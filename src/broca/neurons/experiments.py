@@ -1,7 +1,5 @@
 """Experiments on located neurons: scale, erase or train them, and as many random ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

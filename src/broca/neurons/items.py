@@ -4,8 +4,6 @@ Shipped paraphrases and pairs are made from the items of the shipped tasks, by s
 network is needed. The shipped models know the wordings.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

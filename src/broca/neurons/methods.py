@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput, require_known
-from broca.options import DrawOptions, MethodOptions, RuleOptions
+from broca.options import DrawOptions, RuleOptions
 
 if TYPE_CHECKING:
     from broca.neurons.gradients import ItemScores
@@ -30,6 +30,9 @@ EMPTY: Columns = np.zeros(0, dtype=np.intp)
 """No neurons, or no items."""
 
 Scores = NDArray[np.float64]
+
+_OF_HIGHEST, _OF_ITEMS = 0.2, 0.4
+"""The two thresholds of knowledge neurons, which are published."""
 
 
 def standardized(scores: NDArray[np.floating], layers: NDArray[np.intp], scope: str) -> Scores:
@@ -119,12 +122,12 @@ class NeuronMethod:
 
     Attributes:
         help: The score of a neuron, for the docs.
-        select: Selects the neurons of a task of a run, by the options of the methods.
+        select: Selects the neurons of a task of a run.
         compares: Whether it compares with the other tasks of the run.
     """
 
     help: str
-    select: Callable[[NeuronRun, str, MethodOptions], Choice]
+    select: Callable[[NeuronRun, str], Choice]
     compares: bool = False
 
 
@@ -139,12 +142,7 @@ def require_neuron_method(method: str) -> NeuronMethod:
 
 
 def choose_neurons(
-    run: NeuronRun,
-    task: str,
-    method: str = "cnl",
-    options: MethodOptions | None = None,
-    *,
-    required: bool = False,
+    run: NeuronRun, task: str, method: str = "cnl", *, required: bool = False
 ) -> Choice:
     """Selects the neurons of a task on its `locate` items.
 
@@ -152,7 +150,6 @@ def choose_neurons(
         run: The run; if its rule has a count, every method selects that many.
         task: The task.
         method: Name of a method in `NEURON_METHODS`.
-        options: Options of individual methods.
         required: Whether an empty selection is refused.
 
     Raises:
@@ -163,7 +160,7 @@ def choose_neurons(
     if record.compares and len(run.names) < 2:
         raise BadInput(f"`method` {method} compares with other tasks: name some in `others`")
     run.stages.enter(f"scoring neurons on {task}")
-    choice = record.select(run, task, options or MethodOptions())
+    choice = record.select(run, task)
     if required and not len(choice.columns):
         raise BadInput(
             f"no neuron stands out on '{task}' by {method}: lower `sigma` or give `count`"
@@ -171,18 +168,18 @@ def choose_neurons(
     return choice
 
 
-def _commonality(run: NeuronRun, task: str, _: MethodOptions, *, integrated: bool = True) -> Choice:
+def _commonality(run: NeuronRun, task: str, *, integrated: bool = True) -> Choice:
     items = run.item_scores(run.places(task), integrated=integrated)
     mean = items.scores.mean(axis=0).astype(np.float64)
     return Choice(mean, run.outstanding(mean), items)
 
 
-def _knowledge(run: NeuronRun, task: str, options: MethodOptions) -> Choice:
-    """Selects the neurons whose scores are high on enough items."""
+def _knowledge(run: NeuronRun, task: str) -> Choice:
+    """Selects by the share of items on which a score exceeds a share of the item's highest."""
     items, count = run.item_scores(run.places(task)), run.rule.count
     highest = items.scores.max(axis=1, keepdims=True)
-    votes = ((items.scores > options.threshold * highest) & (highest > 0)).mean(axis=0)
-    columns = np.flatnonzero(votes > options.knowledge_share)
+    votes = ((items.scores > _OF_HIGHEST * highest) & (highest > 0)).mean(axis=0)
+    columns = np.flatnonzero(votes > _OF_ITEMS)
     if count is not None:
         # many votes are equal: the mean score decides between them
         order = np.lexsort((-items.scores.mean(axis=0), -votes))[:count]
@@ -190,7 +187,7 @@ def _knowledge(run: NeuronRun, task: str, options: MethodOptions) -> Choice:
     return Choice(votes.astype(np.float64), columns, items)
 
 
-def _activation(run: NeuronRun, task: str, _: MethodOptions) -> Choice:
+def _activation(run: NeuronRun, task: str) -> Choice:
     """Selects by |difference of the mean activations| in pooled standard deviations."""
     names = (task, *(name for name in run.names if name != task))
     items, *others = [run.item_scores(run.places(name), integrated=False) for name in names]
@@ -202,7 +199,7 @@ def _activation(run: NeuronRun, task: str, _: MethodOptions) -> Choice:
     return Choice(scores, run.outstanding(scores), items)
 
 
-def _random(run: NeuronRun, _task: str, _: MethodOptions) -> Choice:
+def _random(run: NeuronRun, _task: str) -> Choice:
     neurons, count = len(run.neurons), run.rule.count
     if count is None:
         raise BadInput("`method` random draws a number of neurons: give `count`")

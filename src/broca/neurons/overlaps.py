@@ -1,7 +1,5 @@
 """Overlaps of located sets: of paraphrases, of pairs of items, and of halves of data sets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

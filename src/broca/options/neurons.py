@@ -36,17 +36,6 @@ class RuleOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodOptions(Options):
-    """Options of individual methods of locating neurons."""
-
-    threshold: float = 0.2
-    """Knowledge neurons: share of an item's highest score that a score must exceed."""
-
-    knowledge_share: float = 0.4
-    """Knowledge neurons: share of items that must select a neuron."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class SeedOptions(Options):
     """The random draws of a verb, and the tokens that it counts."""
 
@@ -161,7 +150,6 @@ class LocateOptions(_OnTask):
     """Tasks that a method such as activation compares with: T1,T2, auto, or nothing."""
 
     rule_options: RuleOptions = field(default_factory=RuleOptions)
-    method_options: MethodOptions = field(default_factory=MethodOptions)
 
 
 @dataclass(frozen=True)
@@ -185,7 +173,6 @@ class EraseOptions(_OnTask):
 
     draw_options: DrawOptions = field(default_factory=DrawOptions)
     rule_options: RuleOptions = field(default_factory=RuleOptions)
-    method_options: MethodOptions = field(default_factory=MethodOptions)
 
 
 @dataclass(frozen=True)

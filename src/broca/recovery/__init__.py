@@ -4,8 +4,6 @@ A recovery is a scikit-learn regressor: `fit(masks, responses)`, then `coef_`, `
 `predict`. The names do not load scikit-learn, an estimator does. No torch, no SQLite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

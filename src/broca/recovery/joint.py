@@ -1,7 +1,5 @@
 """Effects of the same masks on several responses at once, with shared resamples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ mask, `(masks,)`. A fitted `coef_` has the effect of ablating each component in 
 responses, exactly 0 without evidence, and `intercept_` the response of the intact model.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Uncertainty of effects: intervals, p-values, false discoveries, resamples, additivity."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The checks of a machine and of a model's gates, which `broca doctor` and `broca scan` print."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The comparison of models or runs, `comparison.json`, with its tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat

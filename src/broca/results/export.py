@@ -1,7 +1,5 @@
 """The record of an export and its checks: `export.json` in its folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The results of the neuron verbs: `neurons.json`, and a file for every experiment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from math import isnan
@@ -22,7 +20,7 @@ from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
 
 _SHOWN = 20
-"""Number of neurons that a terminal shows."""
+"""Number of neurons, and of rows of further tables, that a terminal shows."""
 
 
 @dataclass(frozen=True)
@@ -435,14 +433,11 @@ class NeuronExperiment(Result, Generic[Shape], verb="broca neurons"):
         return {f"{self.verb}.html": self.page()}
 
     def terminal(self) -> Iterator[str | Table]:
-        """Yields its tables; of `overlap` the means, and where its matrix is."""
+        """Yields its tables, the first in the columns for which a terminal has room."""
         yield f"{self.command} of {self.model.name}"
         tables = experiment_tables(self)
         yield from (table.pick(_COLUMNS.get(self.verb, "")) for table in tables[:1])
-        if self.verb == "overlap":
-            yield "matrix: overlap.html"
-        else:
-            yield from tables[1:]
+        yield from (table.pick(most=_SHOWN) for table in tables[1:])
         yield from (f"note: {note}" for note in self.notes)
 
     def records(self) -> list[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """Reads any kind of result, and lists results in an index."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,25 +42,21 @@ def read(path: str | Path) -> Result:
     """
     path = Path(path).expanduser()
     if path.is_dir():
-        for kind in KINDS:
-            if kind.FILE and (path / kind.FILE).is_file():
-                return kind.read(path)
-        files = [file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None]
+        named = [path / kind.FILE for kind in KINDS if kind.FILE]
+        files = [file for file in named if file.is_file()]
+        files += [file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None]
         if not files:
-            names = ", ".join(kind.FILE for kind in KINDS if kind.FILE)
+            names = ", ".join(file.name for file in named)
             raise BadInput(
                 f"'{path}' holds no result of broca ({names}): give the out folder of a finished "
                 "command"
             )
         path = files[0]
-    if not path.is_file():
-        raise BadInput(f"'{path}' does not exist: give an out folder, or a file that broca wrote")
-    file_kind = _kind_of(path)
-    if file_kind is None:
-        raise BadInput(
-            f"'{path}' is not a result of broca: give an out folder, or a file that broca wrote"
-        )
-    return file_kind.read(path)
+    kind = _kind_of(path)
+    if kind is None:
+        what = "is not a result of broca" if path.is_file() else "does not exist"
+        raise BadInput(f"'{path}' {what}: give an out folder, or a file that broca wrote")
+    return kind.read(path)
 
 
 def _kind_of(file: Path) -> type[Result] | None:

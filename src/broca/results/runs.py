@@ -1,7 +1,5 @@
 """Runs: their records, their journals, the cost of methods, repetitions and reproductions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -40,7 +38,7 @@ class Repetition:
     """The comparison of a repeated run with the first run.
 
     Attributes:
-        grade: `identical`, `equal within the tolerance`, `same selection`, or `different`.
+        grade: `identical`, `equal within the tolerance` or `different`.
         details: The differences, one line each.
     """
 

@@ -1,7 +1,5 @@
 """The result of a stress test, `stress.json`, with its tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tasks as `broca tasks` prints them: their list, and the prompts and metrics of a task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -66,10 +64,10 @@ class TaskList(Result, file="tasks.json", verb="broca tasks"):
         yield from (f"{task} (of the folder)" for task in self.included)
         yield from (f"{group} (group of the folder)" for group in self.included_groups)
         for task in self.paper:
-            code = ", --allow-code" if task.executes_code else ""
+            code = ", executes code" if task.executes_code else ""
             yield f"{task.name} (lm-eval's, {task.skill}: {task.metric}{code})"
         for group, members in self.groups.items():
-            yield f"{group} (for --others: {', '.join(members)})"
+            yield f"{group} (group of the paper: {', '.join(members)})"
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each task and group: its name and origin."""

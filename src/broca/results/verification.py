@@ -1,7 +1,5 @@
 """The result of a verification: `verification.json`, and `verification` in `result.json`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -21,7 +21,6 @@ from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
 from broca.options import (
     AtlasOptions,
     ExecutorOptions,
-    JournalOptions,
     LocalizeOptions,
     Options,
     RunOptions,
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 NAME = "reproduce.json"
 FINISHED = "finished.json"
 JOURNAL = "journal.sqlite"
-SCRATCH = "journal.rerun.sqlite"
-"""Rows of a repetition from scratch, until it ends."""
 
 OWNERS: dict[str, type[Options]] = {"localize": LocalizeOptions, "atlas": AtlasOptions}
 """The verbs that own their folder, with the options that it records."""
@@ -49,7 +46,7 @@ OWNERS: dict[str, type[Options]] = {"localize": LocalizeOptions, "atlas": AtlasO
 PLACES = {"model", "target", "models", "include_path", "neurons", "family", "control", "pairs"}
 """Options that may name a file or a folder."""
 
-_JOURNALS = re.compile(r"journal(\.old\d+|\.rerun)?\.sqlite(-wal|-shm|\.lock)?")
+_JOURNALS = re.compile(r"journal\.sqlite(-wal|-shm|\.lock)?")
 _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 
@@ -77,7 +74,6 @@ class RunFolder:
         command: Sequence[str],
         journal: str | None = None,
         fresh: bool = False,
-        resume: bool = False,
     ) -> RunFolder:
         """Claims a folder for a command, or resumes the run of the same command in it.
 
@@ -89,14 +85,11 @@ class RunFolder:
             journal: A shared journal; the folder's journal if None.
             fresh: Whether to start again: removes everything that a run writes here, its journal
                 too.
-            resume: Whether to refuse a folder that contains no run.
 
         Raises:
             OutFolderTaken: The folder holds another command's run.
-            BadInput: `resume` is set and the folder contains no run, or both switches are set.
+            BadInput: Something in the folder cannot be read or removed.
         """
-        if fresh and resume:
-            raise BadInput("`fresh` and `resume` exclude each other: give one of them")
         if fresh:
             _clear(folder)
         record = RunFolderRecord(
@@ -108,8 +101,6 @@ class RunFolder:
             machine=machine(),
         )
         previous = _read(folder)
-        if previous is None and resume:
-            raise BadInput(f"`resume`: '{folder}' holds no run to resume; leave `resume` out")
         if previous is None and (folder / "result.json").exists():
             raise OutFolderTaken(
                 f"'{folder}' holds a result.json of unknown origin: choose another `out`, or "
@@ -151,31 +142,6 @@ class RunFolder:
     def decisive(self) -> dict[str, Any]:
         """The options that determine the result, by name, and the verb."""
         return {"verb": self.record.verb, **flat(self.options.decisive())}
-
-    @contextmanager
-    def scratch(self, options: JournalOptions) -> Iterator[JournalOptions]:
-        """A journal that is not the run's, to measure its rows again.
-
-        Without a given journal it is a file of the folder, which is removed at the end; an
-        interrupted repetition leaves it, and the next one goes on in it.
-
-        Raises:
-            BadInput: The given journal is the run's.
-        """
-        journal = options.journal
-        if journal is not None:
-            path = getattr(journal, "path", journal)  # a workspace has a path, or none in memory
-            if path is not None and Path(path).absolute() == self.journal.absolute():
-                raise BadInput(
-                    f"`journal` '{path}' holds the rows of this run, which are to be measured "
-                    "again: name another file"
-                )
-            yield options
-            return
-        path = self.path / SCRATCH
-        yield replace(options, journal=path)
-        for file in self.path.glob(f"{SCRATCH}*"):
-            file.unlink()
 
     def note(self, digests: Mapping[str, Any]) -> None:
         """Records the digests of weights, tokenizer, tasks and items.

@@ -1,7 +1,5 @@
 """Reads the measurements of earlier runs of `localize` from their journals, without a model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

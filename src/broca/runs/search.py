@@ -1,7 +1,5 @@
 """The searches of a localization: their problem, their budget, and the repetitions of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

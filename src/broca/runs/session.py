@@ -1,7 +1,5 @@
 """Opens the model, the journal and the workers of a verb."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

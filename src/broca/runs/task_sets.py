@@ -1,7 +1,5 @@
 """Resolves, loads and lays out the tasks of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """The journal, workers and built tasks that several runs share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path

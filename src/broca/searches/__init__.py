@@ -1,7 +1,5 @@
 """Localization methods, each with its record beside it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from broca.errors import UnknownName, require_known

@@ -1,7 +1,5 @@
 """Methods that ablate chosen components: one by one, greedily, and together with the leaders."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -10,8 +10,6 @@ single components; it does not test sets.
 4. the effects of all tasks by one regression, and again on masks drawn anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

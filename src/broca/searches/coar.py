@@ -1,7 +1,5 @@
 """Component attribution by regression: for every item a linear model of random ablations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

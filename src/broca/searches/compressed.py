@@ -1,7 +1,5 @@
 """Compressed sensing as in the paper: random groups of components, then a sparse regression."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Compressed sensing with a new mask for every row, which reduces the noise between masks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

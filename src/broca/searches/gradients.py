@@ -4,8 +4,6 @@ Gradients are taken at the intact model, under random masks, on a path to closed
 training.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The record of a localization method, and its contrast with other tasks."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

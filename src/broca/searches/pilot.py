@@ -1,7 +1,5 @@
 """A short pilot that finds how many components a random mask should ablate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Thompson sampling: ablates the components that are worst under a draw from the posterior."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

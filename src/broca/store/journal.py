@@ -1,7 +1,5 @@
 """The journal: an SQLite file to which batches of rows and vectors are added, and never changed."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import zlib

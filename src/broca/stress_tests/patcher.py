@@ -4,8 +4,6 @@ Writes and observations are plain data, so that any process can measure them and
 keep their vectors.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Necessity, decodability, reversal and transfer of a set of heads, and the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The subject of a stress test: heads, random sets, and pairs of prompts of a family."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
@@ -202,8 +200,10 @@ def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
             operation: tuple(tokenizer.encode(prompt)) for operation, prompt in texts.items()
         }
         first_tokens = {
-            operation: tokenizer.encode(f"{texts[operation]} {answer}")[len(prompts[operation])]
-            for operation, answer in item.answers.items()
+            operation: tokenizer.encode(f"{texts[operation]} {item.answers[operation]}")[
+                len(prompts[operation])
+            ]
+            for operation in family.operations
         }
         operands.append(Operand(prompts, first_tokens, template))
     lengths = [{len(prompt) for prompt in operand.prompts.values()} for operand in operands]

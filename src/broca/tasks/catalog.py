@@ -1,7 +1,5 @@
 """Finds tasks by name: examples, shipped tasks, a folder's tasks, and all tasks of lm-eval."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

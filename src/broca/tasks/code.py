@@ -7,8 +7,6 @@ arguments and the same rates, and runs every program in a sandbox. The task defi
 lm-eval's, unchanged.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ The data sets of the neurons paper have short names; any other id, folder or fil
 topic (`content`) and its `paraphrases`. An answer is right if greedy decoding gives it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice

@@ -1,7 +1,5 @@
 """Documents of an lm-eval task with their requests, whose answers the task's own code scores."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 from collections.abc import Callable, Hashable, Sequence

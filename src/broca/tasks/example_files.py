@@ -1,7 +1,5 @@
 """Reads the rows of a file of examples: JSON lines, a JSON array, or a table."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -4,8 +4,6 @@ A metric is named as in lm-eval's results: `acc_norm`, or with the filter of the
 `exact_match,flexible-extract`. It may also be a function of the caller.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Sequence

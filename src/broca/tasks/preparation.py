@@ -7,8 +7,6 @@ the task takes the first documents (`first_n`), these are reserved, so that the 
 lm-eval's prompts. Tasks whose examples come from another split are unchanged.
 """
 
-from __future__ import annotations
-
 import copy
 import zlib
 from collections import Counter

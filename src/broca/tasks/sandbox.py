@@ -4,8 +4,6 @@ Every program runs in a bare Python of its own, with resource limits. bubblewrap
 of its own: no network, no other processes, no files but Python's and a small folder in memory.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

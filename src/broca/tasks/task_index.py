@@ -4,8 +4,6 @@ lm-eval has fourteen thousand task files; parsing all of them takes ten seconds 
 of lm-eval, only those files are parsed that state it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import UserDict, defaultdict

@@ -1,15 +1,11 @@
 """`doctor`: what broca can use on this machine, what is missing, and the command that fixes it."""
 
-from __future__ import annotations
-
-import os
 import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
-from pathlib import Path
 
 from broca.errors import BadInput, first_line
 from broca.results.checks import CheckState, Diagnosis, MachineCheck
@@ -19,9 +15,6 @@ CORE = ("numpy", "torch", "transformers", "datasets", "lm_eval")
 
 DEVELOPMENT = {"dev", "docs"}
 """Extras that a user does not need."""
-
-TIGHT_BYTES = 2**30
-"""Free memory or disk below which a check warns."""
 
 _GIB = 2**30
 
@@ -39,8 +32,7 @@ def doctor() -> Diagnosis:
     if all(check.state != "broken" for check in checks):
         looks = {"gates": _gates, "devices": _devices, "isolation for code tasks": _isolation}
         checks += [_looked(name, look) for name, look in looks.items()]
-    checks += [*_extras(), _memory(), *_disks()]
-    return Diagnosis(checks=tuple(checks))
+    return Diagnosis(checks=(*checks, *_extras()))
 
 
 def _module(name: str) -> MachineCheck:
@@ -127,31 +119,3 @@ def _extras() -> Iterator[MachineCheck]:
             except PackageNotFoundError:
                 remedy = f"{sys.executable} -m pip install 'broca[{extra}]'"
                 yield MachineCheck(extra, "missing", f"{package} is not installed", remedy)
-
-
-def _memory() -> MachineCheck:
-    """Checks the memory that is available without swapping."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        kib = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-        free = kib * 1024
-    except (OSError, StopIteration):
-        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    remedy = "" if free >= TIGHT_BYTES else "close other programs, or use a smaller model"
-    return MachineCheck("free memory", "ok", f"{free / _GIB:.1f} GiB", remedy)
-
-
-def _disks() -> Iterator[MachineCheck]:
-    """Checks the disk space for out folders and for models of the hub."""
-    places = {"free disk here": Path.cwd()}
-    try:
-        from huggingface_hub import constants
-
-        places["free disk of the hub's cache"] = Path(constants.HF_HUB_CACHE)
-    except ImportError:  # reported already: transformers cannot be imported without it
-        pass
-    for name, place in places.items():
-        folder = next(path for path in (place, *place.parents) if path.exists())
-        free = shutil.disk_usage(folder).free
-        remedy = "" if free >= TIGHT_BYTES else "free space, or use another disk (HF_HOME, `out`)"
-        yield MachineCheck(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)

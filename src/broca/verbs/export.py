@@ -1,7 +1,5 @@
 """`export`: writes a model without some components in forms that other libraries load."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from broca.exports import check, forms

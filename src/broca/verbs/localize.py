@@ -1,7 +1,5 @@
 """`localize`: finds the components that a task needs, and proves them on held-out items."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

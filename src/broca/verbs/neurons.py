@@ -1,7 +1,5 @@
 """The verbs of `broca.neurons`: which feed-forward neurons carry what a data set has in common."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -50,7 +48,7 @@ def locate(options: LocateOptions) -> NeuronSet:
     method = options.method
     others = options.others if require_neuron_method(method).compares else ()
     with open_neurons("locate", options, options.task, others, {"locate": True}) as run:
-        choice = choose_neurons(run, run.names[0], method, options.method_options)
+        choice = choose_neurons(run, run.names[0], method)
         return run.selection(run.names[0], method, choice)
 
 
@@ -69,9 +67,7 @@ def erase(options: EraseOptions) -> NeuronExperiment[tuple[Erased, ...]]:
     ) as run:
         name, sets, equal = run.names[0], {}, run
         for method in methods:
-            choice = choose_neurons(
-                equal, name, method, options.method_options, required=method == methods[0]
-            )
+            choice = choose_neurons(equal, name, method, required=method == methods[0])
             if equal is run:
                 equal = replace(run, rule=replace(run.rule, count=len(choice.columns)))
             sets[method] = choice.columns

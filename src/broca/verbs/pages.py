@@ -1,7 +1,5 @@
 """`report` and `view`: the page of a result, its figures, and an index of many results."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime

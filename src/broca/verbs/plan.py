@@ -1,7 +1,5 @@
 """`plan`: the cost of each method on this machine, from a few timed rows."""
 
-from __future__ import annotations
-
 import platform
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """`refit`: computes a new ranking from the rows that a run measured, without a model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

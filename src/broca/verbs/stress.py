@@ -1,7 +1,5 @@
 """`stress`: tests the role of a set of heads by four kinds of evidence."""
 
-from __future__ import annotations
-
 from broca.engine.ablation import ABLATIONS
 from broca.models import GatedModel
 from broca.options import StressOptions, verb

@@ -1,7 +1,5 @@
 """`list_tasks` and `describe_task`: which tasks there are, and how one is prompted and scored."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from broca.models import GatedModel, load_tokenizer

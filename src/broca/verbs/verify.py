@@ -1,7 +1,5 @@
 """`verify`: tests on held-out items whether a task needs some components and other tasks do not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

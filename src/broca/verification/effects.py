@@ -1,7 +1,5 @@
 """Effects of single components on tasks, universal components, and interactions of pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

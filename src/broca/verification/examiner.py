@@ -1,7 +1,5 @@
 """Measures the evidence for a claim on a set of components."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

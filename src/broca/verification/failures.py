@@ -1,7 +1,5 @@
 """Degenerate outputs, by which a broken model differs from a model that lacks a skill."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence

@@ -4,8 +4,6 @@ Intervals and tests compare the same items before and after an ablation. Values 
 higher is better, so that a drop is positive.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Per-item scores of several tasks under masks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

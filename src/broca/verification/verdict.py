@@ -1,7 +1,5 @@
 """The verdict of a verification; docs/verification.md states the rule."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

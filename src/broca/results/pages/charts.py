@@ -403,15 +403,25 @@ class Matrix(OneAxes):
     def plot(self, axes: Any, width: float, scale: float) -> None:
         """Draws the cells, the columns' names above and the scale of colours below."""
         import numpy as np
-        from matplotlib.colors import ListedColormap
+        from matplotlib.collections import PathCollection
+        from matplotlib.colors import ListedColormap, Normalize
         from matplotlib.patches import Rectangle
+        from matplotlib.path import Path
+        from matplotlib.transforms import Affine2D
 
         steps = np.array([[level(v, self.span) for v in row] for row in self.values], dtype=float)
         colours = ListedColormap([step_colour(step) for step in range(-LEVELS, LEVELS + 1)])
         axes.patch.set(hatch="//////", edgecolor=LIGHT["muted"])
-        mesh = axes.pcolormesh(
-            steps, cmap=colours, vmin=-LEVELS, vmax=LEVELS, edgecolors=LIGHT["paper"], lw=scale
-        )
+        drawn = np.unique(steps[~np.isnan(steps)])
+        paths = []  # one for all cells of a colour, which keeps the page of a large model small
+        for step in drawn:
+            cells = (Affine2D().translate(x, y) for y, x in np.argwhere(steps == step))
+            square = Path.unit_rectangle()
+            paths.append(Path.make_compound_path(*(square.transformed(cell) for cell in cells)))
+        mesh = PathCollection(paths, array=drawn, cmap=colours, norm=Normalize(-LEVELS, LEVELS),
+                              edgecolors=LIGHT["paper"], lw=scale)  # fmt: skip
+        axes.add_collection(mesh)
+        axes.set(xlim=(0, len(self.columns)), ylim=(len(self.rows), 0))
         for row, column in self.framed:
             frame = Rectangle((column, row), 1, 1, fill=False, ec=LIGHT["ink"], lw=2 * scale)
             axes.add_patch(frame)
@@ -430,7 +440,6 @@ class Matrix(OneAxes):
         axes.set_yticks(
             np.arange(len(self.rows)) + 0.5, [shortened(row, 0.3 * width, 12) for row in self.rows]
         )
-        axes.invert_yaxis()
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         scale_bar = axes.figure.colorbar(mesh, location="bottom", shrink=0.4, aspect=24)

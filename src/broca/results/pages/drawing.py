@@ -4,8 +4,6 @@ Orange and blue stay apart for readers with any common colour vision deficiency.
 carries meaning has a contrast of at least 3:1 with the page, in both schemes.
 """
 
-from __future__ import annotations
-
 LEVELS = 16
 """Steps of a colour between none and full strength."""
 

@@ -1,7 +1,5 @@
 """The posterior of the worth of any set of components, given the rows so far."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

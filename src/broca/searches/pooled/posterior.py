@@ -1,7 +1,5 @@
 """Sparse Bayesian linear regression: draws which coefficients are nonzero, and their values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

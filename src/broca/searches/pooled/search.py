@@ -19,8 +19,6 @@ The answer is one of three: found, nothing of `least` or more, not enough rows t
 given budget, the search continues in the third case.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist

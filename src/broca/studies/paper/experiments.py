@@ -4,8 +4,6 @@ Published figures have their own columns. They are None for other models and tas
 leaves these columns out of the row, and adds the model.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Reproductions as files: JSON and CSV of each, and an HTML page of all with their figures."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """`reproduce`: tables and figures of the paper on some models, in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from broca import searches

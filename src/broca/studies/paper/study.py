@@ -1,7 +1,5 @@
 """A model with its tasks, the head lists so far and the scores without them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
