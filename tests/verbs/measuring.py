@@ -20,7 +20,7 @@ VERBS = {
         task_options=FEW, engine_options=NARROW, journal=journal,
     ),
     "stress": lambda model, journal, _: broca.stress(
-        model, heads="L0H1+L1H2", pairs=16, sets=4, journal=journal
+        model, heads="L0H1+L1H2", pairs=16, sets=4, engine_options=NARROW, journal=journal
     ),
     "compare": lambda model, journal, _: broca.compare(
         model, model, tasks="capitals", heads="L0H1+L1H2", rows=120, items=12, limit=20,
