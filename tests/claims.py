@@ -6,8 +6,8 @@ from broca.runs.task_sets import TaskSet
 from broca.runs.workspace import Workspace
 
 
-def claimed(model, task, catalog=None, *, task_options=None, **claim):
-    """Returns the tasks of a claim; a catalog is not needed to name them."""
+def claimed(model, task, *, task_options=None, **claim):
+    """Returns the tasks of a claim."""
     options = RunOptions(task_options=task_options or TaskOptions())
     with Workspace() as space:
         return Run(model, TaskSet(), space, options).claimed(task, **claim)

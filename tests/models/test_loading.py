@@ -23,7 +23,6 @@ from broca.models import load, shipped_model_folder
 from broca.models.usage import fingerprint
 from broca.runs.run import Run, model_info
 from broca.runs.workspace import Workspace
-from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 
 SIZES = {
@@ -277,7 +276,7 @@ def test_the_small_reference_does_the_same_tasks(reference, small):
     sizes = [sum(p.numel() for p in one.model.parameters()) for one in (small, reference)]
     assert 2 * sizes[0] < sizes[1]
     others = ["calls", "mc_biology"]
-    tasks = claimed(small, "addition", Catalog(), others=others, items=100, seed=0, limit=16)
+    tasks = claimed(small, "addition", others=others, items=100, seed=0, limit=16)
     with Workspace() as workspace:
         scores = Run(small, tasks, workspace).scores([])
     assert set(scores) == {"addition", *others}

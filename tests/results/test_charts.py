@@ -113,20 +113,14 @@ def test_a_matrix_has_a_cell_for_every_value():
     assert drawing.step_colour(-LEVELS // 2) in chart.svg("some <marks>", alone=True)
 
 
-@pytest.fixture(scope="module", params=["cells", "plot"])
-def figure(request):
-    """The picture of a model, and a plot."""
-    if request.param == "cells":
-        return make_result().plot()
-    return charts.Figure("curve", "", toy_verification().figures()[2].chart)
-
-
+@pytest.mark.parametrize("make", [make_result, toy_verification])  # cells, and a plot
 @pytest.mark.parametrize("width", ["column", "page"])
-def test_files_have_their_width_and_their_fonts(figure, width, tmp_path):
+def test_files_have_their_width_and_their_fonts(make, width, tmp_path):
     """PDF has embedded TrueType fonts, SVG outlines that need no font, PNG 300 dots per inch.
 
     Files contain no date and no random names.
     """
+    figure = make().plot()
     for suffix in ("pdf", "svg", "png"):
         first, second = (
             figure.save(tmp_path / f"{name}.{suffix}", width=width).read_bytes()

@@ -85,14 +85,10 @@ def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
 
 
 def test_an_out_folder_is_made_and_left_empty(tmp_path, monkeypatch):
-    """Parent folders are created, and a tilde is expanded to the home folder."""
+    """Parent folders are created, and `~` is the home folder; a refusal names what was given."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert check_out_folder("~/a/b") == tmp_path / "a" / "b"
     assert list((tmp_path / "a" / "b").iterdir()) == []
-
-
-def test_a_place_that_cannot_be_written_is_refused(tmp_path):
-    """The message names the parameter or the path, in a single line."""
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match=r"`out` '.*file' cannot be written"):
         check_out_folder(tmp_path / "file")

@@ -12,7 +12,7 @@ from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.results.files import decode, encode
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
-from broca.tasks import Catalog, TaskOptions
+from broca.tasks import TaskOptions
 from broca.verbs.verify import verify
 from broca.verification import Scope
 
@@ -28,9 +28,7 @@ OTHERS = ("addition", "calls", "capitals", "sorting")
 def examined(model, task, heads, others=OTHERS, limit=30):
     """Returns what few items of a task and of some others say about heads."""
     others = [name for name in others if name != task]
-    tasks = claimed(
-        model, task, Catalog(), others=others, items=100, seed=0, limit=limit, searched="task"
-    )
+    tasks = claimed(model, task, others=others, items=100, seed=0, limit=limit, searched="task")
     return Run(model, tasks, Workspace()).examiner(SMALL).examine(heads, report=lambda text: None)
 
 
