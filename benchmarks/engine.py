@@ -267,7 +267,7 @@ def prefix() -> list[Line]:
 
 def compaction() -> list[Line]:
     """Compares generations of 6 to 60 tokens, mostly short, with and without compaction."""
-    from broca.engine.stopping import StopRule
+    from broca.engine.stop_rule import StopRule
 
     model = load("reference", device="cpu")
     rng = np.random.default_rng(0)

@@ -36,7 +36,7 @@ from broca.engine import Engine, EngineOptions, Job
 from broca.models import GatedModel, self_test
 from broca.runs.speed import peak_memory
 from broca.tasks import Request
-from broca.tasks.margins import Margin
+from broca.tasks.items import Margin
 from broca.testing import tiny_tokenizer
 
 MINUTES = 8.0

@@ -33,11 +33,11 @@ def main() -> None:
     parser.add_argument("--tasks", default="addition,mc_biology")
     options = parser.parse_args()
     keywords = {"model": "reference", "task": "", "items": options.items, "device": "cpu"}
+    located = LocateOptions.of(keywords)
     print(f"{torch.get_num_threads()} threads")
-    with open_neurons(LocateOptions.of(keywords)) as opened:
-        paths = [block.part.path for block in opened.neurons.blocks]
-        for task in options.tasks.split(","):
-            run = opened.on("locate", {"locate": (task,)})
+    with open_neurons("locate", located, others=options.tasks, parts={"locate": True}) as run:
+        paths = [block.part.path for block in run.neurons.blocks]
+        for task in run.names:
             places = run.places(task)
             run.item_scores(places[:2], integrated=False)
             start = time.perf_counter()
@@ -47,7 +47,7 @@ def main() -> None:
             golds = run.golds(places[: options.slow_items])
             for gold, scores in zip(golds, fast.scores, strict=False):
                 plain, _ = slow_scores(
-                    opened.neurons.model.model, paths, gold.context, gold.continuation, steps=19
+                    run.neurons.model.model, paths, gold.context, gold.continuation, steps=19
                 )
                 expected = torch.cat([plain[path] for path in paths]).numpy()
                 assert np.abs(expected - scores).max() < 1e-5

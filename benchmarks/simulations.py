@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from comparison import CellFile
+from hard_problems import HardProblem, hard_problem
 from simulated_tasks import TASK_SCENARIOS, SimulatedTasks
 from summaries import figure_text, known_mean, mean
 
@@ -20,7 +21,6 @@ from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
 from broca.runs.progress import Report, silent
 from broca.searches import Problem
-from broca.testing import PlantedProblem, planted_problem
 
 ITEMS = 100
 """Number of `locate` items, and of `confirm` items, of a planted model."""
@@ -154,9 +154,9 @@ def run_simulations(
     return len(missing)
 
 
-def simulated_model(key: SimulatedKey) -> PlantedProblem:
+def simulated_model(key: SimulatedKey) -> HardProblem:
     """Returns the simulated model of a cell with planted components."""
-    return planted_problem(
+    return hard_problem(
         components=key.components,
         planted=STRONGEST,
         noise=NOISE,
@@ -187,8 +187,8 @@ def simulate(key: SimulatedKey) -> SimulatedCell:
         continuous=continuous,
         differentiable=continuous,
     )
-    strongest = set(planted.planted)
-    return _searched(key, problem, planted.run, strongest, _spares(planted))[0]
+    strongest, spares = set(planted.planted), set(planted.backups[planted.backups >= 0].tolist())
+    return _searched(key, problem, planted.run, strongest, spares)[0]
 
 
 def _on_tasks(key: SimulatedKey) -> SimulatedCell:
@@ -232,7 +232,7 @@ def _searched(
 
     start = time.perf_counter()
     try:
-        ranking = searches.run(searches.make_search(key.method, problem), execute)
+        ranking = searches.run(searches.METHODS[key.method].search(problem), execute)
     except BadInput as error:
         return SimulatedCell(key, refused=str(error)), ()
     seconds = time.perf_counter() - start
@@ -247,13 +247,6 @@ def _searched(
         seconds=round(seconds, 3),
     )
     return cell, ranking.selected
-
-
-def _spares(planted: PlantedProblem) -> set[int]:
-    """Returns the components that back up others."""
-    if planted.backups is None:
-        return set()
-    return {int(column) for column in np.ravel(planted.backups) if column >= 0}
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import broca
 from broca.options import SourceOptions
 from broca.results.verification import TaskFailures
 from broca.runs.task_sets import TaskSet, lay_out, load_tasks
-from broca.verification import Scope
+from broca.verification import Evidence, Scope
 from broca.verification.failures import MODES
 from broca.verification.verdict import BROKEN
 
@@ -83,7 +83,8 @@ def measure(
             kept_shares = [1 - (intact[name] - scores[name]) / skill[name] for name in names]
             masks = np.stack([run.mask(()), run.mask(columns)])
             measured = examiner.trial.responses(run.measure, masks, places)
-            failures, _ = examiner.outputs(columns, measured)
+            evidence = Evidence(examiner.trial, examiner.scope, measured)
+            failures, _ = examiner.outputs(columns, evidence)
             damage = float(np.mean([task.damage for task in failures]))
             rows.append({
                 "kind": kind, "heads": len(columns), "kept": float(np.mean(kept_shares)),

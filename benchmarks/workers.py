@@ -32,11 +32,10 @@ import numpy as np
 import torch
 
 import broca
-from broca.engine import EngineOptions
+from broca.engine import EngineOptions, RunnerSpec
 from broca.executors import ray as ray_executor
 from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe
-from broca.executors.records import RunnerSpec
 from broca.measurement import Plan
 from broca.options import ExecutorOptions
 from broca.runs import run as runs
@@ -76,13 +75,20 @@ def scaling(options: argparse.Namespace) -> None:
         with closing(Single(Recipe.of(spec), ExecutorOptions(workers=count))) as pool:
             await_workers(pool, count)
             executor = Executor(RayRunner(pool, spec), bank, response="margin")
-            list(executor.stream(pieces[:2]))
+            measure(executor, pieces[:2])
             start = time.perf_counter()
-            list(executor.stream(pieces))
+            measure(executor, pieces)
             seconds[count].append(time.perf_counter() - start)
         print(f"{count} worker(s): {seconds[count][-1]:.2f} s", flush=True)
     ratio = np.median(seconds[1]) / np.median(seconds[2])
     print(f"two workers are {ratio:.2f} times as fast as one ({os.cpu_count()} cores)")
+
+
+def measure(executor: Executor, plans: list[Plan]) -> None:
+    """Measures plans on all workers at once."""
+    jobs = (executor.job(number, plan) for number, plan in enumerate(plans))
+    for answers in executor.runner.stream(jobs, rows=sum(map(len, plans))):
+        executor.measurement(plans[answers.number], answers)
 
 
 class Single(RayPool):
@@ -255,7 +261,7 @@ def remember_pools() -> list[RayPool]:
 def await_workers(pool: RayPool, count: int) -> None:
     """Waits until all workers have loaded the model."""
     while len(pool.workers) < count:
-        for _ in pool._wait():
+        for _ in pool.wait():
             pass
 
 

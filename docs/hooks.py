@@ -67,7 +67,7 @@ PUBLIC = {
             "DescribeTaskOptions ReproduceOptions LocateOptions FidelityOptions ReliabilityOptions "
             "DecoupleOptions OverlapOptions EraseOptions EnhanceOptions CrossOptions SearchOptions "
             "BudgetOptions SourceOptions AblationOptions ModelOptions JournalOptions RunOptions "
-            "RuleOptions DataOptions MethodOptions TrainingOptions DrawOptions",
+            "RuleOptions DataOptions TrainingOptions DrawOptions",
         ),
     ),
     "Building blocks": _in("broca", "Run Workspace"),

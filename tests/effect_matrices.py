@@ -7,12 +7,12 @@ from broca.verification.effects import EffectMatrix
 CAPABILITIES = ("sums", "sums", "words", "facts", "code")
 
 
-def matrix(effects, *, spread=0.02, usable=None, capabilities=CAPABILITIES, least=0.05, seed=0):
+def matrix(effects, *, spread=0.02, usable=None, capabilities=CAPABILITIES, seed=0):
     """Returns an `EffectMatrix` with 200 resamples of standard deviation `spread`."""
     effects = np.asarray(effects, dtype=float)
     noise = np.random.default_rng(seed).normal(0, spread, (200, *effects.shape))
     usable = np.ones(len(effects), dtype=bool) if usable is None else np.array(usable)
-    return EffectMatrix(effects, effects + noise - noise.mean(axis=0), usable, capabilities, least)
+    return EffectMatrix(effects, effects + noise - noise.mean(axis=0), usable, capabilities)
 
 
 def effects_of(cells, components=20):

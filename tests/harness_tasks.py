@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+import yaml
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
@@ -18,71 +19,21 @@ from broca.testing import tiny_llama, tiny_tokenizer
 
 WORDS = ("red", "blue", "green", "tiny", "large", "round", "old", "new", "warm", "cold", "slow")
 
-GENERATION = """
-task: {name}
-dataset_path: json
-dataset_kwargs: {{data_files: {{train: {folder}/train.jsonl, test: {folder}/test.jsonl}}}}
-{splits}
-output_type: generate_until
-doc_to_text: "Q: {{{{question}}}}\\nA:"
-doc_to_target: "{{{{answer}}}}"
-generation_kwargs: {{until: ["\\n\\n"], max_gen_toks: 12}}
-{more}
-"""
-FILTERS = """filter_list:
-  - name: strict-match
-    filter: [{function: regex, regex_pattern: "#### ([a-z]+)"}, {function: take_first}]
-  - name: flexible-extract
-    filter: [{function: regex, group_select: -1, regex_pattern: "([a-z])"}, {function: take_first}]
-metric_list:
-  - {metric: exact_match, aggregation: mean, higher_is_better: true}
-"""
-CHOICE = """
-task: {name}
-dataset_path: json
-dataset_kwargs: {{data_files: {{train: {folder}/train.jsonl, test: {folder}/{test}.jsonl}}}}
-training_split: train
-test_split: test
-fewshot_split: train
-output_type: multiple_choice
-doc_to_text: "{{{{question}}}} is"
-doc_to_target: label
-doc_to_choice: choices
-metric_list:
-  - {{metric: acc, aggregation: mean, higher_is_better: true}}
-{more}
-"""
-NORM = "  - {metric: acc_norm, aggregation: mean, higher_is_better: true}\n"
-MUTUAL = "  - {metric: acc_mutual_info, aggregation: mean, higher_is_better: true}\n"
-INPUTS = """
-task: inputs
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {folder}/test.jsonl}}}}
-test_split: test
-output_type: multiple_choice
-doc_to_text: "{{{{label}}}}"
-doc_to_target: "{{{{question}}}}"
-doc_to_choice: choices
-metric_list:
-  - {{metric: acc, aggregation: mean, higher_is_better: true}}
-"""
-LIKELIHOOD = """
-task: {name}
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {folder}/test.jsonl}}}}
-test_split: test
-output_type: {kind}
-doc_to_text: "{text}"
-doc_to_target: "{target}"
-metric_list:
-{metrics}
-"""
-GROUP = """
-group: {name}
-task: [{members}]
-aggregate_metric_list:
-  - {{metric: acc, weight_by_size: {weighted}{more}}}
-"""
+FILTERS = [
+    {
+        "name": "strict-match",
+        "filter": [
+            {"function": "regex", "regex_pattern": "#### ([a-z]+)"}, {"function": "take_first"},
+        ],
+    },
+    {
+        "name": "flexible-extract",
+        "filter": [
+            {"function": "regex", "group_select": -1, "regex_pattern": "([a-z])"},
+            {"function": "take_first"},
+        ],
+    },
+]  # fmt: skip
 
 
 def tokenizer_with(special=(), *, eos="<eos>", merges=()):
@@ -108,6 +59,20 @@ def tokenizer_with(special=(), *, eos="<eos>", merges=()):
     )  # fmt: skip
 
 
+def write_task(folder: Path, name: str, documents=None, **settings) -> None:
+    """Writes a task, by default of generations, and its documents; without them it has no data."""
+    data = folder / f"{name}.jsonl"
+    if documents is not None:
+        data.write_text("\n".join(map(json.dumps, documents)))
+    content = {
+        "task": name, "dataset_path": "json", "test_split": "test",
+        "dataset_kwargs": {"data_files": {"test": str(data)}}, "output_type": "generate_until",
+        "doc_to_text": "{{question}}", "doc_to_target": "{{answer}}", "target_delimiter": "",
+    }  # fmt: skip
+    text = yaml.safe_dump({**content, **settings}, sort_keys=False, allow_unicode=True)
+    (folder / f"{name}.yaml").write_text(text)
+
+
 def write_tasks(folder: Path) -> Path:
     """Writes tasks with 12 training and 24 test documents (10 in the task `few`)."""
     rng = random.Random(0)
@@ -125,44 +90,63 @@ def write_tasks(folder: Path) -> Path:
     for name, count in (("train", 12), ("test", 24), ("few", 10)):
         lines = (json.dumps(document(number)) for number in range(count))
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    train = "training_split: train\ntest_split: test\nfewshot_split: train"
-    perplexities = "".join(
-        f"  - {{metric: {name}, aggregation: {how}, higher_is_better: false}}\n"
-        for name, how in (
-            ("word_perplexity", "weighted_perplexity"),
-            ("byte_perplexity", "weighted_perplexity"),
-            ("bits_per_byte", "bits_per_byte"),
-        )
-    )
-    last = "  - {metric: perplexity, aggregation: perplexity, higher_is_better: false}\n"
-    last += "  - {metric: acc, aggregation: mean, higher_is_better: true}\n"
-    texts = {
-        "generation": GENERATION.format(
-            name="generation", folder=folder, splits=train, more=FILTERS
-        ),
-        "same_split": GENERATION.format(
-            name="same_split", folder=folder, splits="test_split: test", more=FILTERS
-        ),
-        "choice": CHOICE.format(name="choice", folder=folder, test="test", more=NORM),
-        "mutual": CHOICE.format(name="mutual", folder=folder, test="test", more=MUTUAL),
-        "few": CHOICE.format(name="few", folder=folder, test="few", more=""),
-        "inputs": INPUTS.format(folder=folder),
-        "rolling": LIKELIHOOD.format(
-            name="rolling", folder=folder, kind="loglikelihood_rolling", text="",
-            target="{{text}}", metrics=perplexities,
-        ),
-        "last_word": LIKELIHOOD.format(
-            name="last_word", folder=folder, kind="loglikelihood", text="{{question}}",
-            target=" {{answer}}", metrics=last,
-        ),
-        "pair": GROUP.format(name="pair", members="choice, few", weighted="true", more=""),
-        "even": GROUP.format(
-            name="even", members="choice, few", weighted="false", more=", filter_list: none"
-        ),
-        "nested": GROUP.format(name="nested", members="pair, inputs", weighted="false", more=""),
-    }  # fmt: skip
-    for name, text in texts.items():
-        (folder / f"{name}.yaml").write_text(text)
+
+    def task(name, output_type, text, target, *metrics, data=("train", "test"), **fields):
+        """Writes a task whose metrics are a name and its aggregation, higher being better."""
+        files = dict(zip(("train", "test") if len(data) == 2 else ("test",), data, strict=True))
+        made = {
+            "task": name, "dataset_path": "json", "test_split": "test",
+            "dataset_kwargs": {
+                "data_files": {split: f"{folder}/{file}.jsonl" for split, file in files.items()}
+            },
+            "output_type": output_type, "doc_to_text": text, "doc_to_target": target,
+            "metric_list": [
+                {"metric": metric, "aggregation": how, "higher_is_better": "perplexity" not in how
+                 and how != "bits_per_byte"}
+                for metric, how in metrics
+            ],
+        }  # fmt: skip
+        write(name, made | fields)
+
+    def write(name, content):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+
+    fewshot = {"training_split": "train", "fewshot_split": "train"}
+    means = {name: (name, "mean") for name in ("acc", "acc_norm", "acc_mutual_info", "exact_match")}
+    for name, split in (("generation", fewshot), ("same_split", {})):
+        task(
+            name, "generate_until", "Q: {{question}}\nA:", "{{answer}}", means["exact_match"],
+            generation_kwargs={"until": ["\n\n"], "max_gen_toks": 12}, filter_list=FILTERS, **split,
+        )  # fmt: skip
+    for name, file, *metrics in (
+        ("choice", "test", "acc", "acc_norm"),
+        ("mutual", "test", "acc", "acc_mutual_info"),
+        ("few", "few", "acc"),
+    ):
+        task(
+            name, "multiple_choice", "{{question}} is", "label", *map(means.get, metrics),
+            data=("train", file), doc_to_choice="choices", **fewshot,
+        )  # fmt: skip
+    task(
+        "inputs", "multiple_choice", "{{label}}", "{{question}}", means["acc"], data=("test",),
+        doc_to_choice="choices",
+    )  # fmt: skip
+    task(
+        "rolling", "loglikelihood_rolling", "", "{{text}}",
+        ("word_perplexity", "weighted_perplexity"), ("byte_perplexity", "weighted_perplexity"),
+        ("bits_per_byte", "bits_per_byte"), data=("test",),
+    )  # fmt: skip
+    task(
+        "last_word", "loglikelihood", "{{question}}", " {{answer}}", ("perplexity", "perplexity"),
+        means["acc"], data=("test",),
+    )  # fmt: skip
+    for name, members, weighted, more in (
+        ("pair", ["choice", "few"], True, {}),
+        ("even", ["choice", "few"], False, {"filter_list": "none"}),
+        ("nested", ["pair", "inputs"], False, {}),
+    ):
+        aggregated = [{"metric": "acc", "weight_by_size": weighted, **more}]
+        write(name, {"group": name, "task": members, "aggregate_metric_list": aggregated})
     return folder
 
 

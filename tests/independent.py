@@ -7,14 +7,25 @@ import copy
 import torch
 
 
-def zeroed_by_hand(model, heads, *, head_dim):
-    """Returns a copy of a Llama model with the o_proj columns of (layer, head) pairs zeroed."""
+def zeroed_by_hand(model, heads, *, head_dim, scale=0.0):
+    """Returns a copy of a Llama model with the o_proj columns of (layer, head) pairs scaled."""
     edited = copy.deepcopy(model)
     with torch.no_grad():
         for layer, head in heads:
             weight = edited.model.layers[layer].self_attn.o_proj.weight
-            weight[:, head * head_dim : (head + 1) * head_dim] = 0
+            weight[:, head * head_dim : (head + 1) * head_dim] *= scale
     return edited
+
+
+def sliced(module, start, stop, value=0):
+    """Replaces a slice of a module's input until the hook that it returns is removed."""
+
+    def replace(_module, args):
+        changed = args[0].clone()
+        changed[..., start:stop] = value
+        return (changed,)
+
+    return module.register_forward_pre_hook(replace)
 
 
 @torch.no_grad()

@@ -12,15 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import datasets
-from datasets import ClassLabel, Dataset, Features, Value
+from datasets import ClassLabel, Dataset
 
 ROWS = 10
 """Number of documents in a split."""
 
 WORDS = ("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "islet", "juniper")
-
-STRING, INTEGER = Value("string"), Value("int64")
-STRINGS = datasets.List(STRING)
 
 
 def _gsm8k(split: str, row: int) -> dict:
@@ -32,15 +29,13 @@ def _gsm8k(split: str, row: int) -> dict:
     }
 
 
-def _arithmetic(task: str, row: int) -> dict:
-    """Returns a row in the format of the data set `EleutherAI/arithmetic`."""
+def _arithmetic(name: str, row: int) -> dict:
+    """Returns a row of a file of the data set `EleutherAI/arithmetic`."""
     first, second = row + 2, 2 * row + 1
     word, answer = {
-        "a": ("plus", first + second),
-        "c": ("plus", first + second),
-        "s": ("minus", first - second),
-        "m": ("times", first * second),
-    }[task[-1]]
+        "subtraction": ("minus", first - second),
+        "multiplication": ("times", first * second),
+    }.get(name.rpartition("_")[2], ("plus", first + second))
     return {
         "context": f"Q: What is {first} {word} {second}?\n\nA:",
         "completion": f" {answer}",
@@ -126,61 +121,22 @@ def _wmdp(split: str, row: int) -> dict:
     }
 
 
-# path on the hub -> splits, features, function that makes a row
+# path on the hub -> splits, function that makes a row
 _HUB = {
-    "openai/gsm8k": (("train", "test"), {"question": STRING, "answer": STRING}, _gsm8k),
-    "google-research-datasets/mbpp": (
-        ("train", "test", "validation", "prompt"),
-        {
-            "task_id": Value("int32"), "text": STRING, "code": STRING, "test_list": STRINGS,
-            "test_setup_code": STRING, "challenge_test_list": STRINGS,
-        },
-        _mbpp,
-    ),
-    "openai/openai_humaneval": (
-        ("test",),
-        dict.fromkeys(("task_id", "prompt", "canonical_solution", "test", "entry_point"), STRING),
-        _humaneval,
-    ),
-    "Rowan/hellaswag": (
-        ("train", "test", "validation"),
-        {
-            "ind": Value("int32"), "activity_label": STRING, "ctx_a": STRING, "ctx_b": STRING,
-            "ctx": STRING, "endings": STRINGS, "source_id": STRING, "split": STRING,
-            "split_type": STRING, "label": STRING,
-        },
-        _hellaswag,
-    ),
-    "aps/super_glue": (
-        ("train", "validation", "test"),
-        {
-            "question": STRING, "passage": STRING, "idx": Value("int32"),
-            "label": ClassLabel(names=["False", "True"]),
-        },
-        _boolq,
-    ),
-    "allenai/ai2_arc": (
-        ("train", "test", "validation"),
-        {
-            "id": STRING, "question": STRING, "choices": {"text": STRINGS, "label": STRINGS},
-            "answerKey": STRING,
-        },
-        _arc,
-    ),
-    "cais/mmlu": (
-        ("auxiliary_train", "test", "validation", "dev"),
-        {
-            "question": STRING, "subject": STRING, "choices": STRINGS,
-            "answer": ClassLabel(names=["A", "B", "C", "D"]),
-        },
-        _mmlu,
-    ),
-    "cais/wmdp": (
-        ("test",),
-        {"answer": INTEGER, "question": STRING, "choices": STRINGS},
-        _wmdp,
-    ),
+    "openai/gsm8k": (("train", "test"), _gsm8k),
+    "google-research-datasets/mbpp": (("train", "test", "validation", "prompt"), _mbpp),
+    "openai/openai_humaneval": (("test",), _humaneval),
+    "Rowan/hellaswag": (("train", "test", "validation"), _hellaswag),
+    "aps/super_glue": (("train", "validation", "test"), _boolq),
+    "allenai/ai2_arc": (("train", "test", "validation"), _arc),
+    "cais/mmlu": (("auxiliary_train", "test", "validation", "dev"), _mmlu),
+    "cais/wmdp": (("test",), _wmdp),
+}
+
+_LABELS = {
+    "aps/super_glue": ("label", ["False", "True"]), "cais/mmlu": ("answer", ["A", "B", "C", "D"]),
 }  # fmt: skip
+"""Columns that hold the number of a class, and the names of the classes."""
 
 _FEWER = {"cais/mmlu": 1, "openai/openai_humaneval": 8}
 """Number of documents in a split where subtasks are many or generations are long."""
@@ -188,13 +144,14 @@ _FEWER = {"cais/mmlu": 1, "openai/openai_humaneval": 8}
 
 def write_data(folder: Path) -> None:
     """Writes every data set of `_HUB` as parquet files, one for each split."""
-    for path, (splits, features, row) in _HUB.items():
-        place = folder / path
-        place.mkdir(parents=True)
+    for path, (splits, row) in _HUB.items():
+        (folder / path).mkdir(parents=True)
         for split in splits:
-            rows = [row(split, number) for number in range(_FEWER.get(path, ROWS))]
-            data = Dataset.from_list(rows, features=Features(features))
-            data.to_parquet(place / f"{split}.parquet")
+            data = Dataset.from_list([row(split, n) for n in range(_FEWER.get(path, ROWS))])
+            if path in _LABELS:
+                column, names = _LABELS[path]
+                data = data.cast_column(column, ClassLabel(names=names))
+            data.to_parquet(folder / path / f"{split}.parquet")
 
 
 @contextmanager
@@ -219,26 +176,12 @@ def local_data(folder: Path) -> Iterator[None]:
         datasets.load_dataset = genuine
 
 
-_ARITHMETIC = {
-    "single_digit_three_ops": "1dc",
-    "two_digit_addition": "2da",
-    "two_digit_multiplication": "2dm",
-    "two_digit_subtraction": "2ds",
-    "three_digit_addition": "3da",
-    "three_digit_subtraction": "3ds",
-    "four_digit_addition": "4da",
-    "four_digit_subtraction": "4ds",
-    "five_digit_addition": "5da",
-    "five_digit_subtraction": "5ds",
-}
-
-
 def _local(file: str, folder: Path) -> str:
     """Returns a local file in place of an arithmetic file of the hub; other files stay."""
     if not file.startswith("hf://datasets/EleutherAI/arithmetic/"):
         return file
     name = Path(file).stem
     local = folder / f"{name}.jsonl"
-    lines = [json.dumps(_arithmetic(_ARITHMETIC[name], row)) for row in range(ROWS)]
+    lines = [json.dumps(_arithmetic(name, row)) for row in range(ROWS)]
     local.write_text("\n".join(lines) + "\n")
     return str(local)

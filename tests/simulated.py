@@ -25,6 +25,7 @@ class SimulatedTask:
     metric: str = "acc"
     higher_is_better: bool = True
     chance: float = 0.0
+    capability: str = ""
 
     def at_chance(self, score, *, items):
         """Returns whether the score is that of guessing, which is 0 here."""

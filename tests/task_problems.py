@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from broca.searches import OtherTask, Problem
+from broca.searches import METHODS, OtherTask, Problem, run
 
 
 def problem_of(tasks, components, *, items, apart=100, k=5, rows=None, seed=0, **fields):
@@ -26,3 +26,28 @@ def problem_of(tasks, components, *, items, apart=100, k=5, rows=None, seed=0, *
         components, first.items, k, rows, seed,
         confirm=first.confirm, others=tuple(others), **fields,
     )  # fmt: skip
+
+
+def searched(search, execute, problem=None, **options):
+    """Returns the result of a search, or of a method on a problem, and the plans that it had.
+
+    Args:
+        search: A search, or the name of a method.
+        execute: Measures a plan.
+        problem: The problem of the method.
+        options: The options of the method.
+    """
+    plans = []
+
+    def measure(plan):
+        plans.append(plan)
+        return execute(plan)
+
+    if problem is not None:
+        search = METHODS[search].search(problem, options)
+    return run(search, measure), plans
+
+
+def rows_of(plans):
+    """Returns the rows of plans, with the cost of gradients."""
+    return sum(plan.cost for plan in plans)

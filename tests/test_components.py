@@ -10,20 +10,12 @@ from hypothesis import strategies as st
 from broca.components import NAMINGS, Component, ComponentSet
 from broca.errors import BadInput, UnknownName
 
-KINDS_WITH_INDEX = ("head", "kv-group", "expert", "neuron")
 
-
-@given(st.sampled_from(KINDS_WITH_INDEX), st.integers(0, 200), st.integers(0, 9999))
-def test_name_of_an_indexed_component_reads_back(kind, layer, index):
-    """Parsing a component's name gives the component."""
-    component = Component(layer, kind, index)
-    assert Component.parse(component.name) == component
-
-
-@pytest.mark.parametrize("kind", ["mlp", "layer"])
-def test_name_of_a_component_without_index_reads_back(kind):
-    """Parsing the name of an MLP block or a layer gives a component without index."""
-    component = Component(7, kind)
+@given(st.sampled_from([*NAMINGS]), st.integers(0, 200), st.integers(0, 9999))
+def test_the_name_of_a_component_reads_back(kind, layer, index):
+    """Parsing a component's name gives the component, with or without an index."""
+    indexed = kind in ("head", "kv-group", "expert", "neuron")
+    component = Component(layer, kind, index) if indexed else Component(layer, kind)
     assert Component.parse(component.name) == component
 
 
@@ -40,21 +32,13 @@ def heads():
     return ComponentSet(tuple(Component(layer, "head", h) for layer in range(2) for h in range(3)))
 
 
-def test_mask_marks_the_named_heads(heads):
-    """Names joined by + become a boolean vector."""
+def test_names_become_a_mask_or_are_refused(heads):
+    """Names joined by + become a boolean vector; a missing head is refused with a similar name."""
     np.testing.assert_array_equal(heads.mask("L0H1+L1H2"), [0, 1, 0, 0, 0, 1])
-
-
-def test_head_that_the_model_lacks_is_refused_with_a_suggestion(heads):
-    """The message names the missing head, a similar name and the range of names."""
     with pytest.raises(
         UnknownName, match=r"no component 'L1H3'.*did you mean 'L1H\d'.*L0H0 to L1H2"
     ):
         heads.column("L1H3")
-
-
-def test_set_refuses_duplicates():
-    """A set that holds a component twice is refused."""
     with pytest.raises(ValueError, match="twice"):
         ComponentSet((Component(0, "head", 0), Component(0, "head", 0)))
 

@@ -23,26 +23,16 @@ VALUES = st.recursive(
 )
 
 
-def test_docs_hold_the_table():
-    """`docs/errors.md` holds the table of every error with cause, remedy and exit code."""
-    assert table() in DOCS.read_text()
-
-
-def test_docs_hold_the_exit_codes():
-    """`docs/errors.md` lists every exit code, and the errors have all of them except 0."""
-    for code, meaning in EXIT_CODES.items():
-        assert f"| {code} | {meaning} |" in DOCS.read_text()
+def test_docs_hold_every_error_and_exit_code():
+    """`docs/errors.md` has every error with cause, remedy and exit code, and all exit codes."""
+    text = DOCS.read_text()
+    assert table() in text
+    assert all(f"| {code} | {meaning} |" in text for code, meaning in EXIT_CODES.items())
     assert {error.exit_code for error in all_errors()} == set(EXIT_CODES) - {0}
-
-
-@pytest.mark.parametrize("error", all_errors())
-def test_every_error_says_what_to_do(error):
-    """Every error has a cause as its docstring, and a remedy that is not the base class's."""
-    assert error.remedy.endswith(".")
-    assert error.__doc__
-    if error is not BrocaError:
-        assert error.remedy != BrocaError.remedy
-    assert error.exit_code in (1, 2, 130)
+    for error in all_errors():
+        assert error.remedy.endswith(".")
+        assert error.__doc__
+        assert error is BrocaError or error.remedy != BrocaError.remedy
 
 
 def places(data, path=()):
@@ -86,11 +76,14 @@ def test_an_error_of_another_package_becomes_part_of_a_line(error, line):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.text(max_size=40) | VALUES.map(json.dumps))
-def test_any_text_as_result_is_refused(text):
-    """Random text is refused as a result."""
+@given(st.text(max_size=40) | VALUES.map(json.dumps), st.text(max_size=30) | st.lists(st.text()))
+def test_any_text_is_refused_or_read(text, names):
+    """Any text is refused as a result; any names of heads give columns of the set, or an error."""
     with pytest.raises(BrocaError):
         decode(Localization, text)
+    components = ComponentSet(tuple(Component(0, "head", number) for number in range(4)))
+    with contextlib.suppress(BrocaError):
+        assert all(0 <= column < 4 for column in components.columns(names))
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[" * 100_000, b'{"schema": 1e999}'])
@@ -102,18 +95,3 @@ def test_files_of_any_bytes_are_refused(content, tmp_path):
         Localization.read(tmp_path)
     with pytest.raises(BrocaError):
         RunFolder.read(tmp_path)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.text(max_size=30) | st.lists(st.text(max_size=8), max_size=4))
-def test_any_text_as_a_list_of_heads_is_read_or_refused(names):
-    """Any list of names gives columns within the set or raises a broca error."""
-    components = ComponentSet(tuple(Component(0, "head", number) for number in range(4)))
-    with contextlib.suppress(BrocaError):
-        assert all(0 <= column < 4 for column in components.columns(names))
-
-
-def test_a_page_is_made_of_what_was_read():
-    """A result that was encoded and decoded gives the same page."""
-    result = make_result()
-    assert decode(Localization, encode(result)).page() == result.page()

@@ -15,11 +15,13 @@ def test_crossed_plan_pairs_every_mask_with_every_item():
 
 
 def test_mask_means_average_over_the_rows_of_a_mask():
-    """The mean of a mask is over its rows; without rows it is NaN."""
+    """Without rows the mean is NaN; without gradients there are no slopes."""
     masks = np.zeros((3, 2), dtype=bool)
     plan = Plan(masks, np.array([0, 0, 2]), np.array([0, 1, 0]))
     means = Measurement(plan, np.array([1.0, 0.0, 0.25])).mask_means()
     np.testing.assert_allclose(means, [0.5, np.nan, 0.25])
+    with pytest.raises(ValueError, match="no gradients"):
+        Measurement(plan, np.ones(3)).slopes()
 
 
 @pytest.mark.parametrize("scale", [1.0, float("nan"), float("inf")])
@@ -27,13 +29,6 @@ def test_plan_refuses_a_scale_that_ablates_nothing(scale):
     """A scale of 1, which is the intact model, and a scale that is not finite are refused."""
     with pytest.raises(ValueError, match="other than 1"):
         Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]), scale=scale)
-
-
-def test_missing_gradients_are_refused():
-    """The slopes of a measurement without gradients raise `ValueError`."""
-    plan = Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]))
-    with pytest.raises(ValueError, match="no gradients"):
-        Measurement(plan, np.ones(1)).slopes()
 
 
 @pytest.mark.parametrize(

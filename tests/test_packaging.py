@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -128,18 +127,6 @@ def test_the_dockerfile_is_whole(scripts):
     (extras,) = re.findall(r"\.\[([\w,]+)\]", text)
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
     assert [arguments for word, arguments in words if word == "USER"][-1] == "1000"
-
-
-def test_hooks_run_what_lint_runs():
-    """The hooks run every tool of `make lint` from the same environment."""
-    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
-    entries = [hook["entry"] for repo in config["repos"] for hook in repo["hooks"]]
-    recipe = (ROOT / "Makefile").read_text().split("\nlint:")[1].split("\n\n")[0]
-    for tool in re.findall(r"\$\(BIN\)/(\w+(?: (?:format|check))?)", recipe):
-        assert any(entry.startswith(f".venv/bin/{tool}") for entry in entries), tool
-    for entry in entries:
-        for name in re.findall(r"scripts/\S+", entry):
-            assert (ROOT / name).is_file()
 
 
 def test_a_release_needs_a_dated_entry_and_a_clean_tree(scripts, monkeypatch, tmp_path):

@@ -7,12 +7,12 @@ import pytest
 
 PROGRAM = """
 from broca.recovery import RECOVERIES, make_recovery
-from broca.searches import METHODS, Problem, make_search, run
+from broca.searches import METHODS, Problem, run
 import numpy as np
 from broca.testing import planted_problem
 planted = planted_problem(components=20, seed=0)
 print(list(METHODS)[-1], list(RECOVERIES)[-1], METHODS["their-method"].help)
-search = make_search("their-method", Problem(20, np.arange(4), 2, None, 0), column=3)
+search = METHODS["their-method"].search(Problem(20, np.arange(4), 2, None, 0), {"column": 3})
 fitted = make_recovery("their-recovery").fit([[0], [1]], [1, 0])
 print(run(search, planted.run).selected, fitted.coef_)
 """
@@ -31,8 +31,8 @@ class Chosen:
 
     column: int
 
-    def require(self, problem):
-        return None
+    def most_rows(self, problem):
+        return len(problem.items)
 
     def generate(self, problem):
         mask = np.zeros((1, problem.components), dtype=bool)
@@ -42,7 +42,7 @@ class Chosen:
         return Ranking(effects, tuple(np.argsort(effects, kind="stable")), (self.column,))
 
 METHOD = Method(name="their-method", measures="nothing", answers="which column is set",
-                rows="items", usual_rows=lambda problem: len(problem.items), make=Chosen)
+                rows="items", make=Chosen)
 
 class Zero(LinearRegression):
     def fit(self, masks, responses):
@@ -50,8 +50,7 @@ class Zero(LinearRegression):
         return self
 
 RECOVERY = Recovery(name="their-recovery", help="zeros", make=Zero)
-TAKEN = Method(name="greedy", measures="", answers="", rows="",
-               usual_rows=len, make=Chosen)
+TAKEN = Method(name="greedy", measures="", answers="", rows="", make=Chosen)
 '''
 
 
@@ -73,10 +72,8 @@ def python(folder, program):
 
 def test_methods_and_recoveries_of_another_package_come_last(tmp_path):
     """They take options, run and fit like broca's."""
-    package(
-        tmp_path,
-        "[broca.searches]\nm = theirs:METHOD\n[broca.recoveries]\nr = theirs:RECOVERY\n",
-    )
+    entries = "[broca.searches]\nm = theirs:METHOD\n[broca.recoveries]\nr = theirs:RECOVERY\n"
+    package(tmp_path, entries)
     assert python(tmp_path, PROGRAM).splitlines() == [
         "their-method their-recovery Nothing: which column is set.",
         "(3,) [0.]",
@@ -114,6 +111,7 @@ def test_names_come_without_heavy_libraries(tmp_path):
     printed = python(
         tmp_path,
         "from broca.searches import METHODS\nfrom broca.recovery import RECOVERIES\n"
+        "import broca.neurons.methods\n"
         "print(METHODS['pooled'].help[:6], *list(RECOVERIES)[:2])\n"
         "print([name for name in ('sklearn', 'scipy', 'torch', 'pandas') if name in sys.modules])",
     )

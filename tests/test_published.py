@@ -1,5 +1,7 @@
-"""Published head lists."""
+"""Published head lists and figures."""
 
+import json
+from importlib.resources import files
 from types import SimpleNamespace
 
 import pytest
@@ -7,15 +9,14 @@ import pytest
 from broca.components import Component
 from broca.errors import BadInput, UnknownName
 from broca.published import (
-    model_like,
+    PublishedFigures,
     notes,
     published_heads,
     published_lists,
     published_models,
-    published_results,
 )
 
-SHAPE = {"layers": 32, "heads": 32}
+LARGE, SMALL = PublishedFigures("llama-3.1-8b"), PublishedFigures("llama-3.2-1b")
 LLAMA = SimpleNamespace(structure=SimpleNamespace(layers=32), heads=32)
 """The shape of the 8B model, which is all that is read of it."""
 
@@ -37,7 +38,7 @@ def test_lists_of_one_model_are_found():
     of_model = published_lists("llama-3.1-8b")
     assert of_model == tuple(entry for entry in published_lists() if entry.model == "llama-3.1-8b")
     assert 0 < len(of_model) < len(published_lists())
-    with pytest.raises(UnknownName, match=r"`model` 'llama-3.1' has no published lists.*did you"):
+    with pytest.raises(UnknownName, match=r"`model` 'llama-3.1' is unknown.*did you"):
         published_lists("llama-3.1")
 
 
@@ -57,10 +58,6 @@ def test_lists_are_found_by_name():
     assert published_heads("published:llama-3.1-8b/gsm8k", LLAMA) == css
     for heads in ("L0H1", ["L0H1"]):
         assert published_heads(heads, LLAMA) is heads
-
-
-def test_unknown_lists_and_other_models_are_refused():
-    """The message has a suggestion or both shapes."""
     with pytest.raises(UnknownName, match=r"did you mean 'published:llama-3\.1-8b/gsm8k/css'"):
         published_heads("published:llama-3.1-8b/gsm8/css", LLAMA)
     small = SimpleNamespace(structure=SimpleNamespace(layers=6), heads=16)
@@ -68,20 +65,58 @@ def test_unknown_lists_and_other_models_are_refused():
         published_heads("published:llama-3.1-8b/gsm8k/css", small)
 
 
-def test_figures_have_one_value_for_every_task():
-    """Rows are as long as their header, and each k of the sweep has a value."""
-    for name in published_models():
-        for key in ("top5", "wmdp"):
-            table = published_results(name).get(key, {})
-            for row, values in table.items():
-                assert len(values) == len(table["tasks"]), (name, key, row)
-    sweep = published_results("llama-3.1-8b")["k_sweep"]
-    assert {len(values) for row, values in sweep.items() if row != "heads"} == {11}
-    assert published_results("qwen2.5-7b") == {}
-
-
 def test_models_are_recognised_by_shape_and_name():
     """Shape and name must both match."""
-    assert model_like(name="meta-llama/Llama-3.1-8B-Instruct", **SHAPE).name == "llama-3.1-8b"
-    assert model_like(name="reference", **SHAPE) is None
-    assert model_like(name="Llama-3.1-8B-Instruct", layers=2, heads=4) is None
+    hub = "meta-llama/Llama-3.1-8B-Instruct"
+    assert PublishedFigures.of(name=hub, layers=32, heads=32).lists()
+    assert not PublishedFigures.of(name="reference", layers=32, heads=32).lists()
+    assert not PublishedFigures.of(name=hub, layers=2, heads=4).lists()
+
+
+def test_figures_have_one_value_for_every_task():
+    """Rows are as long as their header, and each k of the sweep has a value."""
+    text = (files("broca.published") / "compressed_sensing.json").read_text(encoding="utf-8")
+    for name, tables in json.loads(text)["results"].items():
+        for table in (tables.get("top5", {}), tables.get("wmdp", {})):
+            assert all(len(row) == len(table["tasks"]) for row in table.values()), name
+        sweep = tables.get("k_sweep", {})
+        assert all(len(values) == 11 for row, values in sweep.items() if row != "heads"), name
+
+
+def test_scores_are_the_papers():
+    """The scores are the paper's, under lm-eval's and the package's task names."""
+    assert LARGE.top5("", "gsm8k") == 0.7847
+    assert LARGE.top5("gsm8k", "gsm8k") == 0.301
+    assert LARGE.top5("mbpp", "humaneval_instruct") == 0.5
+    assert LARGE.top5("rhyme", "rhyme") == 0.3097
+    assert LARGE.top5("profanity", "general") == 0.7126
+    assert LARGE.sweep("gsm8k", 1) == 0.5042
+    assert LARGE.sweep("general", 10) == 0.6896
+    assert LARGE.knowledge("wmdp_chem", "wmdp_chem") == 0.5
+    assert SMALL.knowledge("L0H22", "mmlu") == 0.2455
+    assert LARGE.evaluations("greedy") == "5120"
+    assert LARGE.evaluations("cs-stratified") == "100 to 400"
+
+
+def test_lists_are_the_papers():
+    """The lists are the paper's for each method, with universal heads apart."""
+    assert LARGE.heads("arithmetic", "greedy")[0] == "L15H13"
+    assert SMALL.heads("rhyme", "cs-stratified")[0] == "L5H7"
+    assert LARGE.universal() == ("L0H31", "L1H29", "L1H31")
+    assert "universal" not in LARGE.lists()
+    assert SMALL.lists()["gsm8k"][0] == "L15H30"
+    assert SMALL.knowledge_heads() == ("L0H22",)
+    assert LARGE.knowledge_heads() == ()
+
+
+@pytest.mark.parametrize("model", [PublishedFigures(None), SMALL])
+def test_unpublished_figures_are_none(model):
+    """An unpublished model, task, method or number of heads has no figure."""
+    assert model.top5("", "gsm8k") is None
+    assert LARGE.top5("gsm8k", "capitals") is None
+    assert LARGE.top5("capitals", "gsm8k") is None
+    assert model.sweep("gsm8k", 1) is None
+    assert LARGE.sweep("gsm8k", 11) is None
+    assert LARGE.knowledge("L0H22", "mmlu") is None
+    assert model.heads("gsm8k", "pooled") == ()
+    assert model.evaluations("greedy") == ""

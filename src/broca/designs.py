@@ -3,24 +3,24 @@
 Every design returns a boolean matrix `(masks, components)`, True where a component is ablated.
 """
 
-from __future__ import annotations
+from collections.abc import Collection, Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca.errors import BadInput
+from broca.measurement import Bools, Ints
 
 _TIE_NOISE = 0.01
 """Standard deviation of the noise that breaks ties between equally used components."""
 
 
-def bernoulli(masks: int, components: int, *, sparsity: float, seed: int) -> NDArray[np.bool_]:
+def bernoulli(masks: int, components: int, *, sparsity: float, seed: int) -> Bools:
     """Ablates every component of every mask independently with probability `sparsity`."""
     _check(masks, components, sparsity)
     return np.random.default_rng(seed).random((masks, components)) < sparsity
 
 
-def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> NDArray[np.bool_]:
+def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> Bools:
     """Ablates equally many components in every mask and every component equally often.
 
     Each mask ablates the `int(sparsity * components)` components that earlier masks ablated least;
@@ -39,9 +39,7 @@ def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> ND
     return balanced(masks, components, size=size, rng=np.random.default_rng(seed))
 
 
-def balanced(
-    masks: int, components: int, *, size: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def balanced(masks: int, components: int, *, size: int, rng: np.random.Generator) -> Bools:
     """Ablates in every mask the `size` components that were least used so far; ties are random."""
     design = np.zeros((masks, components), dtype=bool)
     used = np.zeros(components)
@@ -54,7 +52,7 @@ def balanced(
 
 def fresh(
     rows: int, components: int, *, items: int, size: int, items_per_mask: int = 1, seed: int
-) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[Bools, Ints, Ints]:
     """Draws a new mask for every row, or for every few rows, with balanced components and items.
 
     The numbers of ablations of any two components differ by at most one, and so do the numbers of
@@ -92,12 +90,17 @@ def fresh(
     return masks, mask_index, item_index
 
 
-def singles(components: int) -> NDArray[np.bool_]:
+def of_sets(sets: Iterable[Collection[int]], components: int) -> Bools:
+    """Ablates a set of columns in each mask."""
+    return np.array([np.isin(np.arange(components), list(columns)) for columns in sets])
+
+
+def singles(components: int) -> Bools:
     """Ablates one component in each mask, in column order."""
     return np.eye(components, dtype=bool)
 
 
-def intact(components: int) -> NDArray[np.bool_]:
+def intact(components: int) -> Bools:
     """Returns one mask that ablates nothing."""
     return np.zeros((1, components), dtype=bool)
 

@@ -4,8 +4,6 @@ A message names what happened, the likely cause and the next step. It names para
 backticks, which the CLI turns into its flags.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 
@@ -182,6 +180,20 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Returns "; did you mean 'x'?" for the known name closest to `name`, or an empty string."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def require_known(what: str, name: str, known: Iterable[str], *, error: type[BrocaError]) -> None:
+    """Refuses a name that is not among the known ones, which the message lists.
+
+    Args:
+        what: What has the name, such as `method`.
+        name: The name.
+        known: The known names.
+        error: The class of the error.
+    """
+    names = list(known)
+    if name not in names:
+        raise error(f"{what} '{name}' is unknown{nearest(name, names)}; use {', '.join(names)}")
 
 
 def first_line(error: BaseException) -> str:

@@ -9,9 +9,13 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
 Response = Literal["accuracy", "margin", "probability"]
 """The response of a row: `accuracy` is the task's own metric; the others are continuous, see
-`broca.tasks.margins`."""
+`broca.tasks.items`."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,9 @@ class Plan:
         ValueError: The shapes do not fit together, an index is out of range, or the scale is 1.
     """
 
-    masks: NDArray[np.bool_]
-    mask_index: NDArray[np.intp]
-    item_index: NDArray[np.intp]
+    masks: Bools
+    mask_index: Ints
+    item_index: Ints
     gradients: bool = False
     response: Response | None = None
     scale: float | None = None
@@ -56,9 +60,7 @@ class Plan:
         return len(self) * (3 if self.gradients else 1)
 
     @classmethod
-    def crossed(
-        cls, masks: NDArray[np.bool_], items: NDArray[np.intp], *, response: Response | None = None
-    ) -> Plan:
+    def crossed(cls, masks: Bools, items: Ints, *, response: Response | None = None) -> Plan:
         """Returns the plan of every mask on every item: `masks x items` rows, mask by mask."""
         return cls(
             masks,
@@ -82,7 +84,7 @@ class Measurement:
     """
 
     plan: Plan
-    responses: NDArray[np.float64]
+    responses: Floats
     gradients: NDArray[np.float32] | None = None
     outputs: tuple[Any, ...] | None = None
 
@@ -96,7 +98,7 @@ class Measurement:
             raise ValueError("the executor returned no gradients")
         return self.gradients
 
-    def mask_means(self) -> NDArray[np.float64]:
+    def mask_means(self) -> Floats:
         """Mean response under every mask of the plan, `(masks,)`; NaN for a mask without rows."""
         count = np.bincount(self.plan.mask_index, minlength=len(self.plan.masks))
         total = np.bincount(

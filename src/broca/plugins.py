@@ -1,7 +1,5 @@
 """Records by name, broca's own and those that other packages offer by entry points."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import entry_points

@@ -1,7 +1,5 @@
 """The answers of the default search on the zoo: tasks with drawn labels, kinds and the table."""
 
-import json
-
 import pytest
 
 import broca
@@ -39,31 +37,6 @@ def test_tasks_with_drawn_labels_can_be_built(answers, script, tmp_path):
         catalog = workspace.catalog(SourceOptions(include_path=extended.include_path))
         tasks = whole_tasks(load_tasks(model, (*permuted, *extended.tasks), catalog))
     assert {len(tasks.places["report"][name]) for name in permuted} == {800}
-
-
-def test_published_pairs_are_drawn_too(answers, tmp_path):
-    """The data of a task that lies elsewhere are written into the folder, not changed."""
-    source = tmp_path / "pairs.jsonl"
-    text = "".join(
-        json.dumps({"sentence_good": f"good {n}", "sentence_bad": f"bad {n}"}) + "\n"
-        for n in range(40)
-    )
-    source.write_text(text)
-    tasks = tmp_path / "tasks"
-    tasks.mkdir()
-    (tasks / "pairs.yaml").write_text(
-        f"task: pairs\ndataset_kwargs:\n  data_files:\n    train: {json.dumps(str(source))}\n"
-        "output_type: multiple_choice\n"
-    )
-    entry = answers.ZooModel("m", "report", tmp_path, ("pairs",), tasks)
-    extended, permuted = answers.with_permuted(entry, tmp_path / "copied")
-    assert permuted == ("pairs_permuted",)
-    written = (extended.include_path / "pairs_permuted.yaml").read_text()
-    assert "task: pairs_permuted\n" in written
-    assert str(source) not in written
-    lines = (extended.include_path / "pairs_permuted.jsonl").read_text().splitlines()
-    assert 5 < sum(json.loads(line)["sentence_good"].startswith("bad") for line in lines) < 35
-    assert source.read_text() == text
 
 
 def test_the_table_counts_answers_by_kind(answers):

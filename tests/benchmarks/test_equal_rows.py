@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 ZOO = Path(__file__).parents[2] / "benchmarks" / "zoo"
-BEST_DROPS = {("m", "sums"): 0.5, ("m", "idle"): -0.1}
 
 
 @pytest.fixture(scope="module")
@@ -14,34 +13,8 @@ def equal_rows(script):
     return script("zoo.equal_rows")
 
 
-@pytest.fixture
-def search_of(equal_rows):
-    """Returns a function that makes a search, by default of 1,200 rows."""
-
-    def make(task, method, drop, *, seed=0, **fields):
-        stated = {
-            "model": "m", "rows": 1200, "off_target": 0.0, "selected": 2, "spent": 1190,
-            "seconds": 3.0, "refused": 0,
-        }  # fmt: skip
-        return equal_rows.Search(task=task, method=method, drop=drop, seed=seed, **stated | fields)
-
-    return make
-
-
-def rows_of_table(text):
-    """Returns the cells of every table line, by the first cell."""
-    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    return {cells[0]: cells[1:] for cells in lines}
-
-
-def test_methods_that_measure_the_others_share_rows_out(equal_rows):
-    """A method that also measures the other tasks divides its rows among all tasks."""
-    assert equal_rows.rows_of_each("pooled", 4800, 6) == 800
-    assert equal_rows.rows_of_each("coar", 4800, 6) == 4800
-
-
-def test_cells_become_searches_in_the_tables_order(equal_rows, make_cell):
-    """The budget for each measured task is converted to the rows of the whole search."""
+def test_cells_become_searches_in_the_tables_order(equal_rows, make_cell, tmp_path):
+    """The budget for each measured task becomes rows of the whole search; a file keeps them."""
     cells = [
         make_cell("sums", "coar", 1200, drop=0.25, off_target=0.05, selected=("L0H1",), rows=1188),
         make_cell("sums", "pooled", 600, drop=0.5, selected=("L0H1", "L0H2")),
@@ -53,54 +26,33 @@ def test_cells_become_searches_in_the_tables_order(equal_rows, make_cell):
     assert (pooled.rows, coar.rows) == (1200, 1200)
     assert coar.specific == pytest.approx(0.2)
     assert (coar.selected, coar.spent, stratified.refused) == (1, 1188, 1)
+    equal_rows.write_cells([pooled, coar], tmp_path / "cells.csv")
+    assert equal_rows.read_cells(tmp_path / "cells.csv") == [pooled, coar]
 
 
-def test_searches_can_be_read_again(equal_rows, search_of, tmp_path):
-    """Searches that were written to a file and read again are the same."""
-    written = [search_of("sums", "pooled", 0.123456), search_of("idle", "coar", 0.0, selected=0)]
-    equal_rows.write_cells(written, tmp_path / "cells.csv")
-    assert equal_rows.read_cells(tmp_path / "cells.csv") == written
-
-
-def test_a_table_has_means_over_tasks_and_differences_between_methods(equal_rows, search_of):
+def test_a_table_has_means_over_tasks_and_differences_between_methods(equal_rows):
     """Seeds are averaged before tasks, so that all tasks have the same weight."""
-    cells = rows_of_table(
-        equal_rows.table(
-            [
-                search_of("sums", "pooled", 0.4, seed=0),
-                search_of("sums", "pooled", 0.6, seed=1),
-                search_of("idle", "pooled", 0.1, off_target=0.1),
-                search_of("sums", "coar", 0.3),
-                search_of("idle", "coar", 0.0, selected=0),
-                search_of("idle", "coar", 0.0, refused=1),
-            ]
-        )
-    )
-    assert cells["pooled"][:3] == ["0.250", "0.250", ""]
-    mean, none, count = cells["coar"][0], cells["coar"][3], cells["coar"][5]
-    assert (mean, none, count) == ("0.150", "1", "2 (+1 refused)")
-    assert cells["coar"][2] == "+0.100 (+0.000 to +0.200)"
 
+    def search(task, method, drop, *, seed=0, off_target=0.0, refused=0, selected=2):
+        return equal_rows.Search(
+            model="m", task=task, method=method, rows=1200, seed=seed, drop=drop, spent=1190,
+            off_target=off_target, selected=selected, seconds=3.0, refused=refused,
+        )  # fmt: skip
 
-def test_numbers_of_rows_have_tables_of_their_own(equal_rows, search_of):
-    """Each number of rows has a table; numbers that differ by rounding share a table."""
     listed = [
-        search_of("sums", "pooled", 0.4, rows=1200),
-        search_of("sums", "coar", 0.4, rows=1204),
-        search_of("sums", "coar", 0.4, rows=4800),
+        search("sums", "pooled", 0.4, seed=0),
+        search("sums", "pooled", 0.6, seed=1),
+        search("idle", "pooled", 0.1, off_target=0.1),
+        search("sums", "coar", 0.3),
+        search("idle", "coar", 0.0, selected=0),
+        search("idle", "coar", 0.0, refused=1),
     ]
-    text = equal_rows.table(listed)
-    assert text.count("About") == 2
-    assert "About 1,200 rows" in text
-    assert "About 4,800 rows" in text
-
-
-def test_the_best_sets_known_are_what_a_share_is_of(equal_rows, search_of):
-    """Tasks without a set of positive specific drop are left out of the share."""
-    listed = [search_of("sums", "pooled", 0.4), search_of("idle", "pooled", 0.3)]
-    assert "80% of the best sets known, 0.400 of 0.500 on 1 tasks" in equal_rows.best_known(
-        listed, BEST_DROPS
-    )
+    lines = [line.strip("| ").split(" | ") for line in equal_rows.table(listed).splitlines()]
+    cells = {line[0]: line[1:] for line in lines}
+    assert cells["pooled"][:3] == ["0.250", "0.250", ""]
+    mean, _, difference, none, _, count, *_ = cells["coar"]
+    assert (mean, none, count) == ("0.150", "1", "2 (+1 refused)")
+    assert difference == "+0.100 (+0.000 to +0.200)"
 
 
 def test_the_readme_has_the_table_of_the_kept_searches(equal_rows, monkeypatch, tmp_path):

@@ -1,41 +1,15 @@
 """The GPU benchmark runs from end to end on a tiny model."""
 
-import json
-
 import pytest
 
 
 def test_every_part_is_measured(script, capsys):
-    """Every expected figure is measured, is positive and has a line in the table."""
-    gpu = script("gpu")
-    (report,) = gpu.main(["--device", "cpu", "--shape", "tiny"])
-    expected = {
-        "matrix rate", "load: random weights made", "load: structure and self-test",
-        "load: self-test alone", "load: digest of the weights",
-        "load: from files, with self-test", "choice: rows/s, bare forward",
-        "choice: rows/s, masks", "choice: share of the bare forward",
-        "choice: rows/s, masks, shared contexts", "choice: share of the matrix rate",
-        "generation: rows/s, transformers", "generation: rows/s, a mask a row",
-        "generation: rows/s, one mask", "generation: rows/s, the paper's protocol",
-        "gradients: rows/s", "peak memory, GiB",
-    }  # fmt: skip
-    assert set(report.figures) == expected
+    """Every figure is positive and has a line in the table."""
+    (report,) = script("gpu").main(["--device", "cpu", "--shape", "tiny"])
+    parts = {name.partition(":")[0] for name in report.figures}
+    assert parts == {"matrix rate", "load", "choice", "generation", "gradients", "peak memory, GiB"}
     assert all(value > 0 for value in report.figures.values())
-    out = capsys.readouterr().out
-    assert out.count("\n| ") == len(expected)
-
-
-def test_a_shape_that_does_not_fit_is_named(script, capsys, monkeypatch):
-    """A shape that exceeds the memory has a note; stdout holds only JSON."""
-    gpu = script("gpu")
-
-    def too_large(*_):
-        raise gpu.torch.OutOfMemoryError("no memory")
-
-    monkeypatch.setattr(gpu, "random_model", too_large)
-    gpu.main(["--device", "cpu", "--shape", "tiny", "--json"])
-    (report,) = json.loads(capsys.readouterr().out)
-    assert report["notes"] == ["does not fit the memory of the device"]
+    assert capsys.readouterr().out.count("\n| ") == len(report.figures)
 
 
 def test_operations_are_those_of_weights_that_tokens_meet(script):
@@ -53,14 +27,17 @@ def test_operations_are_those_of_weights_that_tokens_meet(script):
     assert 3 < billions < 4, "3.6 billion parameters are active"
 
 
-@pytest.mark.parametrize("name", ["100m", "360m", "llama-3.2-1b", "llama-3.1-8b", "qwen3-14b"])
-def test_shapes_have_the_size_of_their_names(script, name):
+@pytest.mark.parametrize(
+    ("name", "millions"),
+    [
+        ("100m", 125), ("360m", 362), ("llama-3.2-1b", 1236), ("llama-3.1-8b", 8030),
+        ("qwen3-14b", 14768),
+    ],
+)  # fmt: skip
+def test_shapes_have_the_size_of_their_names(script, name, millions):
     """The parameters of a shape, counted on the meta device, agree with its name."""
     gpu = script("gpu")
     with gpu.torch.device("meta"):
         model = gpu.random_model(gpu.SHAPES[name], "meta")
-    millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
-    expected = {
-        "100m": 125, "360m": 362, "llama-3.2-1b": 1236, "llama-3.1-8b": 8030, "qwen3-14b": 14768,
-    }[name]  # fmt: skip
-    assert abs(millions - expected) < 0.01 * expected
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    assert parameters == pytest.approx(1e6 * millions, rel=0.01)

@@ -10,11 +10,6 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
-def test_the_scripts_are_found():
-    """The folder has the scripts of the main benchmarks."""
-    assert {"engine", "methods", "workers"} <= set(SCRIPTS)
-
-
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_can_be_imported(name, monkeypatch):
     """Everything that a script imports exists, and the script has a docstring."""

@@ -8,20 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from results.samples import (
-    make_atlas,
-    make_comparison,
-    make_experiment,
-    make_neurons,
-    make_refit,
-    make_result,
-    make_stress,
-)
+from results import samples
 from simulated import toy_verification
 
 import broca
-from broca.results.index import entry_of, render_index
-from broca.results.reproduction import Reproduction
+from broca.results.reading import entry_of, render_index
+from broca.results.runs import Reproduction
 from broca.studies.paper.pages import render_page
 
 CHROMIUM = next(
@@ -103,21 +95,21 @@ def pages(run, tmp_path_factory):
     localization = broca.read(run)
     shown = {
         "report": localization.page(),
-        "abstention": make_result(selected=(), abstained=True, reason="no harm").page(),
+        "abstention": samples.make_result(selected=(), abstained=True, reason="no harm").page(),
         "verification": toy_verification().page(),
-        "atlas": make_atlas().page(),
-        "stress": make_stress().page(),
-        "neurons": make_neurons().page(),
+        "atlas": samples.make_atlas().page(),
+        "stress": samples.make_stress().page(),
+        "neurons": samples.make_neurons().page(),
         "index": render_index([
             entry_of(localization, name="runs/one", page="report.html", date="2026-11-22"),
             entry_of(toy_verification(), name="runs/two", page="", date="2026-11-21"),
-            entry_of(make_atlas(), name="runs/three", page="atlas.html", date="2026-11-20"),
+            entry_of(samples.make_atlas(), name="runs/three", page="atlas.html", date="2026-11-20"),
         ]),
     }  # fmt: skip
     shown |= {
-        "comparison": make_comparison().page(),
-        "refit": make_refit().page(),
-        "experiment": make_experiment().page(),
+        "comparison": samples.make_comparison().page(),
+        "refit": samples.make_refit().page(),
+        "experiment": samples.make_experiment().page(),
         "reproduction": render_page([reproduction()]),
     }
     for name, html in shown.items():

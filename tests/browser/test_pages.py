@@ -11,8 +11,8 @@ from results.samples import make_result
 from simulated import toy_verification
 
 from broca.results.base import ModelInfo
-from broca.results.index import entry_of, render_index
 from broca.results.localization import RankedComponent
+from broca.results.reading import entry_of, render_index
 
 KINDS = (
     "report",
@@ -211,7 +211,7 @@ def test_an_atlas_shows_each_task(open_page, pages, pictured):
         )
 
     before = colours()
-    frames = page.locator(".model [data-group=frames], .model [data-marks]")
+    frames = page.locator(".model [data-frame]")
     assert frames.count() == 1
     page.select_option("[data-view]", label="sorting")
     assert colours() != before

@@ -13,9 +13,10 @@ _load = functools.cache(load)
 
 @pytest.fixture(scope="module", autouse=True)
 def _loaded_once():
-    """A model is loaded once for all commands that name it with the same options."""
+    """A model is loaded once for all commands with the same options, and tables are wide."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("broca.runs.session.load", _load)
+        patch.setenv("COLUMNS", "200")
         yield
 
 

@@ -8,6 +8,8 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from unittest import mock
 
+import pytest
+
 from broca.cli import main
 from broca.cli.main import app
 
@@ -22,18 +24,22 @@ def broca(*arguments):
     """Runs the command line in this process, which saves the imports of a new process."""
     out, err = io.StringIO(), io.StringIO()
     command = ["broca", *map(str, arguments)]
-    surroundings = {**os.environ, "COLUMNS": "200"}
     with (
-        mock.patch.dict(os.environ, surroundings),
+        mock.patch.dict(os.environ),  # the command sets some variables
         mock.patch.object(sys, "argv", command),
         redirect_stdout(out),
         redirect_stderr(err),
+        pytest.raises(SystemExit) as end,
     ):
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code
-    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
+        main()
+    return subprocess.CompletedProcess(command, end.value.code, out.getvalue(), err.getvalue())
+
+
+def printed(*arguments):
+    """Runs a command that succeeds and returns what it prints."""
+    done = broca(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def assert_refused(done, message):

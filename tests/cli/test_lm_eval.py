@@ -36,4 +36,4 @@ def test_command_line_of_lm_eval_is_handed_on(folder, monkeypatch, capsys):
     assert "--model_args" in broca("lm-eval", "run", "--help").stdout
     arguments[4] = "ablat=L0H1"
     refused = broca("lm-eval", *arguments).stderr
-    assert "broca: --model_args: broca takes no 'ablat'; did you mean 'ablate'" in refused
+    assert "broca: --model_args: argument 'ablat' is unknown; did you mean 'ablate'" in refused

@@ -1,8 +1,9 @@
-"""Output of commands: stdout holds only results."""
+"""Output of commands: results in words, tables and JSON; stdout holds only results."""
 
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,18 @@ from results.samples import (
     make_stress,
 )
 from simulated import toy_verification
+from verbs.neurons.small_runs import arguments_of
 
+from broca import neurons
 from broca.cli.output import console, print_table, show
 from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.engine import Progress
+from broca.models import load
 from broca.results.base import Interval
 from broca.results.files import encode
-from broca.results.neurons import EXPERIMENTS
+from broca.results.neurons import EXPERIMENTS, LocatedNeuron
 from broca.results.pages.tables import Column, Table, fixed, interval
+from broca.results.verification import Verdict
 
 NOISY = """
 import os, subprocess, sys
@@ -68,21 +73,16 @@ def test_a_result_is_shown_as_json_or_in_words(capsys, make):
     assert "−" not in "".join(lines)
 
 
-def page_table():
-    """Returns a page's table of numbers, words, an unknown column and an emphasized row."""
-    return Table(
+def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys):
+    """Words are aligned left, numbers right with plain signs; unknown cells are empty."""
+    table = Table(
         "tasks", "Scores of tasks",
         (Column("task"), Column("drop", show=fixed(1)), Column("chance", show=fixed(1)),
          Column("drop ", show=interval)),
         (("adding", -1.25, None, Interval(0.5, 0.25, 1)), ("sorting", 2.5, None, None)),
         strong=frozenset({1}),
     )  # fmt: skip
-
-
-def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys, monkeypatch):
-    """Words are aligned left, numbers right with plain signs; unknown cells are empty."""
-    monkeypatch.setenv("COLUMNS", "80")
-    print_table(console(), page_table())
+    print_table(console(), table)
     lines = [line.strip("│┃") for line in capsys.readouterr().out.splitlines()]
     cells = [[cell.strip() for cell in re.split("[│┃]", line)] for line in lines]
     assert "Scores of tasks" in lines[0]
@@ -91,8 +91,92 @@ def test_a_table_of_a_page_is_printed_without_unknown_columns(capsys, monkeypatc
     assert cells[5] == ["sorting", "2.5", ""]
     assert lines[5].startswith(" sorting ")
     assert lines[5].split("│")[1] == "  2.5 "
-    print_table(console(), page_table().pick(most=0))
+    print_table(console(), table.pick(most=0))
     assert capsys.readouterr().out == ""
+
+
+@pytest.fixture
+def shown(capsys):
+    """Returns a function that shows a result and returns its lines."""
+
+    def lines_of(result, file="page.html"):
+        show(result, Path(file), json=False)
+        return capsys.readouterr().out.splitlines()
+
+    return lines_of
+
+
+def test_the_verdict_leads_and_an_abstention_has_no_table(shown):
+    """The headline and the verdict come first; an abstention prints only its reason."""
+    result = make_result()
+    verdict = Verdict("partly specific", "adding loses 96.", headline="Ablating L1H2 costs 96")
+    verified = replace(result.verification, verdict=verdict)
+    first, second, *others = shown(replace(result, verification=verified))
+    assert (first, second) == ("Ablating L1H2 costs 96.", "partly specific: adding loses 96.")
+    text = "\n".join(others)
+    for row in ("largest of the others: sorting", "specific to adding", "points lost"):
+        assert row in text
+    nothing = shown(make_result(selected=(), abstained=True, reason="no harm is sure"))
+    assert "Nothing was selected: no harm is sure." in nothing
+    assert "points lost" not in "".join(nothing)
+
+
+def test_every_part_of_a_stress_test_has_its_line(shown):
+    """Each write, ablation, probe, reversal, positive control, verdict and page has a line."""
+    lines = shown(make_stress())
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
+    assert [row[:2] for row in rows] == [
+        [name, "+0.50 [+0.40, +0.60]"]
+        for name in ("same template", "noise", "zero", "the last token")
+    ]
+    assert rows[2][-2:] == ["0.40", "1 of 3"]
+    assert lines[0] == "transfers: it does"
+    assert lines[-4:] == [
+        "probe 0.90 (shuffled 0.50, surface 0.50, chance 0.50)",
+        "positive control +0.50 [+0.40, +0.60] nats",
+        "48 pairs, seed 0",
+        "report: page.html",
+    ]
+
+
+def test_located_neurons_are_listed_up_to_a_number(shown):
+    """Best first; how many more there are; notes and the place of the file."""
+    several = tuple(LocatedNeuron(f"L0N{n}", 0, n, 1.0, 3.0) for n in range(20 + 3))
+    result = replace(make_neurons(), selected=several, notes=("a note",), residual=0.0125)
+    text = "\n".join(shown(result, "out.json"))
+    assert "stand out on adding by cnl, 4 items" in text
+    assert "L0N19" in text
+    assert "L0N20 " not in text
+    for line in (
+        "... and 3 more", "p(answer) 0.500; error of the steps 0.0125", "note: a note",
+        "written: out.json",
+    ):  # fmt: skip
+        assert line in text
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields"),
+    [
+        ("erase", ("drop", "random_drop", "excess")),
+        ("cross", ("change",)),
+        ("decouple", ("of_larger", "iou")),
+    ],
+)
+def test_every_line_of_an_experiment_is_a_line_of_its_table(shown, verb, fields):
+    """Estimates have three digits."""
+    small = load("reference-small", device="cpu", components="neurons")
+    result = getattr(neurons, verb)(small, **arguments_of(verb))
+    text = "\n".join(shown(result))
+    for line in result.result:
+        for field in fields:
+            assert f"{getattr(line, field).value:.3f}" in text, field
+
+
+def test_an_experiment_without_lines_prints_no_table(shown):
+    """Only the command and its file are named."""
+    assert shown(make_experiment("erase", result=()), "out.json") == [
+        "broca neurons erase of toy", "written: out.json",
+    ]  # fmt: skip
 
 
 def test_other_writers_to_stdout_are_sent_to_stderr():
@@ -102,10 +186,3 @@ def test_other_writers_to_stdout_are_sent_to_stderr():
     )
     assert ended.stdout.decode() == '{\n  "selected": [\n    "L0H1"\n  ],\n  "task": "üben"\n}\n'
     assert ended.stderr == b"a task file\na native library\na worker died\n"
-
-
-def test_a_closed_stdout_is_left_alone():
-    """A stdout that the shell has closed (`broca ... >&-`) raises no error."""
-    program = "from broca.cli.output import keep_stdout_for_results as keep; keep()"
-    command = f'exec "{sys.executable}" -c "{program}" >&-'
-    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0

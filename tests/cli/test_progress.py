@@ -18,37 +18,34 @@ def console(width=80, encoding="utf-8"):
 
 
 @pytest.fixture
-def display():
-    """A display on a terminal of 80 columns, with a clock that stands still."""
-    shown = ProgressDisplay(PrintOptions(), console=console(), clock=lambda: 0.0)
-    yield shown
-    shown.close()
+def show():
+    """Returns a function that makes a display on a terminal, by default with a clock at 0."""
+    made = []
+
+    def make(clock=lambda: 0.0, **terminal):
+        made.append(ProgressDisplay(PrintOptions(), console=console(**terminal), clock=clock))
+        return made[-1]
+
+    yield make
+    for display in made:
+        display.close()
 
 
 def test_plain_progress_is_one_line_a_stage(capsys):
-    """`--plain` prints a first line at once and a line for each stage, all on stderr."""
-    display = ProgressDisplay(PrintOptions(plain=True))
-    assert capsys.readouterr().err.splitlines() == [FIRST]
-    for done in (1, 2, 3):
-        display("searching", Progress(done, 3, 10))
-    display("note: a task is near chance", None)
-    display("searching", None)
-    display.close()
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.splitlines() == ["searching", "note: a task is near chance"]
-
-
-def test_a_long_stage_says_once_a_minute_how_far_it_is(capsys):
-    """A plain line has the rows so far and the remaining time, at most once a minute."""
+    """`--plain` prints a line for each stage on stderr, and in a long one its rows each minute."""
     now = [0.0]
     display = ProgressDisplay(PrintOptions(plain=True), clock=lambda: now[0])
+    assert capsys.readouterr().err.splitlines() == [FIRST]
     for minute in range(4):
         now[0] = 45.0 * minute
         display("searching", Progress(minute, 4, 10, seconds_left=200 - now[0]))
-    assert capsys.readouterr().err.splitlines()[2:] == [
-        "searching: 2 of 4 rows  1 min 50 s left",
-    ]
+    display("note: a task is near chance", None)
+    display("searching", None)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "searching", "searching: 2 of 4 rows  1 min 50 s left", "note: a task is near chance",
+    ]  # fmt: skip
 
 
 def test_quiet_says_nothing(capsys):
@@ -60,47 +57,36 @@ def test_quiet_says_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_one_bar_stands_above_the_steps(display):
-    """The bar shows the progress of the whole run, and every step below it shows its time."""
+def test_one_bar_stands_above_the_steps(show):
+    """The bar shows the progress and the time left of the run, every step below it its time."""
+    now = [0.0]
+    display = show(clock=lambda: now[0])
     display("scoring", Progress(20, 100, 0, seconds_left=200.0))
     display("searching", None)
     lines = display._picture().plain.splitlines()
     assert lines[0].endswith("20 %  20 of 100 rows  3 min 20 s left")
     assert lines[1:] == [f"✓ {FIRST}  0.0 s", "✓ scoring  0.0 s", "▸ searching  0.0 s"]
-    display("searching", Progress(50, 100, 0, seconds_left=8.0))
-    assert display._picture().plain.splitlines()[0].endswith("50 %  50 of 100 rows  8.0 s left")
-
-
-def test_the_time_left_runs_on_between_reports():
-    """The remaining time counts down between two reports and stops at 0."""
-    now = [0.0]
-    display = ProgressDisplay(PrintOptions(), console=console(), clock=lambda: now[0])
     display("searching", Progress(50, 100, 0, seconds_left=30.0))
-    now[0] = 12.0
-    assert "18 s left" in display._picture().plain
-    now[0] = 40.0
-    assert "0.0 s left" in display._picture().plain
-    display.close()
+    for passed, left in ((12.0, "18 s left"), (40.0, "0.0 s left")):  # without another report
+        now[0] = passed
+        assert display._picture().plain.splitlines()[0].endswith(f"50 %  50 of 100 rows  {left}")
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_no_line_wraps(width):
+def test_no_line_wraps(show):
     """Long lines end in an ellipsis, and all lines are shorter than the terminal is wide."""
-    display = ProgressDisplay(PrintOptions(), console=console(width), clock=lambda: 0.0)
+    display = show(width=40)
     display("reference: " + "96 heads in 6 layers, " * 9, None)
     display("searching", Progress(5_000, 1_000_000, 0, seconds_left=7500.0))
     lines = display._picture().plain.splitlines()
-    display.close()
-    assert max(map(len, lines)) < width
+    assert max(map(len, lines)) < 40
     assert "…" in lines[2]
 
 
-def test_a_terminal_without_unicode_gets_ascii():
+def test_a_terminal_without_unicode_gets_ascii(show):
     """A terminal without Unicode, as under the C locale, shows a bar of `#`."""
-    display = ProgressDisplay(PrintOptions(), console=console(encoding="ascii"), clock=lambda: 0.0)
+    display = show(encoding="ascii")
     display("searching", Progress(50, 100, 0, seconds_left=1.0))
     picture = display._picture().plain
-    display.close()
     assert picture.isascii()
     assert "###" in picture
 
@@ -116,11 +102,13 @@ MEASURING = (
 
 
 def test_the_first_line_stands_before_torch_is_imported(tmp_path):
-    """Every command that measures shows progress before it imports torch or lm-eval."""
+    """Every command that measures shows progress before it imports a heavy library."""
     code = """
 import sys
 from broca.cli import main
 from broca.cli.progress import ProgressDisplay
+
+HEAVY = {"torch", "transformers", "lm_eval", "datasets", "sklearn", "matplotlib"}
 
 class Shown(Exception):
     pass
@@ -134,7 +122,7 @@ for line in sys.argv[1:]:
     try:
         main()
     except Shown:
-        print(line, sorted({"torch", "transformers", "lm_eval", "datasets"} & set(sys.modules)))
+        print(line, sorted(HEAVY & set(sys.modules)))
 """
     done = subprocess.run(
         [sys.executable, "-c", code, *MEASURING],

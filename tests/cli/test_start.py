@@ -1,15 +1,7 @@
 """`broca` without arguments suggests the next commands."""
 
-import json
-
 import pytest
 from cli.running import broca, names
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    """Changes to an empty folder."""
-    monkeypatch.chdir(tmp_path)
 
 
 def commands(text):
@@ -24,22 +16,6 @@ def test_broca_alone_says_how_to_begin(words):
     done = broca(*words)
     assert (done.returncode, done.stderr) == (0, "")
     assert "broca localize reference-small --task sorting" in done.stdout
-    assert set(commands(done.stdout)) <= {*names(), "--help"}
+    suggested = set(commands(done.stdout))
+    assert {"verify", "explore", "export", "chat"} <= suggested <= {*names(), "--help"}
     assert max(map(len, done.stdout.splitlines())) <= 80
-
-
-def test_commands_that_use_a_result_are_suggested(tmp_path):
-    """A folder with a result leads to `verify`, `explore`, `export` and `chat`."""
-    (tmp_path / "broca-out").mkdir()
-    (tmp_path / "broca-out" / "result.json").write_text("{}")
-    text = broca().stdout
-    assert "broca-out holds a result" in text
-    assert {"verify", "explore", "export", "chat"} <= set(commands(text)) <= {*names(), "--help"}
-
-
-@pytest.mark.parametrize("record", [{"command": "broca localize M --task T"}, {}, []])
-def test_the_command_of_an_unfinished_run_is_suggested(tmp_path, record):
-    """The command in the run's record is printed; a record without a command is ignored."""
-    (tmp_path / "broca-out").mkdir()
-    (tmp_path / "broca-out" / "reproduce.json").write_text(json.dumps(record))
-    assert ("  broca localize M --task T\n" in broca().stdout) == bool(record)

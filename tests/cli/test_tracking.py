@@ -28,7 +28,7 @@ def test_a_run_is_logged(recorder, tmp_path):
     values = {key for numbers, _ in recorder.named("log") for key in numbers}
     assert "score/reference-small/capitals/intact" in values
     assert any(key.startswith("progress/") for key in values)
-    name, _, _, files = recorder.named("result")[0]
+    name, _, files = recorder.named("result")[0]
     assert (name, [file.name for file in files]) == (
         "comparison", ["comparison.json", "comparison.html"],
     )  # fmt: skip

@@ -1,17 +1,15 @@
 """All models are measured on the rows of the first; selections are tried on all of them."""
 
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from broca.comparisons.collection import Collection, carries, drop_share, scores
+from broca.comparisons.collection import Collection
 from broca.comparisons.measurements import estimate_effects
 from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
-from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.results.comparison import ComparedSelection
 from broca.runs.progress import Stages
@@ -25,66 +23,39 @@ ROWS, ITEMS = 80, 12
 SELECTIONS = (ComparedSelection("given", None, None, ("L0H1",)),)
 
 
-def tiny(seed, layers=2):
-    """Returns a tiny model."""
-    return GatedModel.wrap(
-        tiny_llama(seed=seed, layers=layers), tiny_tokenizer(), name=f"tiny{seed}"
-    )
-
-
-def choices(count):
-    """Returns a task of two choices with `count` items."""
-    return Task.from_examples(
-        [
-            {"prompt": f"{number} is", "choices": [" even", " odd"], "label": number % 2}
-            for number in range(count)
-        ],
-        name="parity",
-    )
-
-
-@contextmanager
-def run_on(model, task, items=ITEMS, stages=None):
-    """Yields a run on some items of a task."""
-    catalog = Catalog()
-    benchmarks = load_tasks(model, [catalog.name_of(task)], catalog)
-    with Workspace(None) as space:
-        tasks = split_tasks(benchmarks, items=items, seed=0, limit=20)
-        yield Run(model, tasks, space, settings={"test": "collection"}, stages=stages or Stages())
-
-
-def collect(models, task, stages=None):
-    """Returns a collection of models that are measured one after the other."""
-    subjects = [ComparedSubject(model.name, model, revision=f"of {model.name}") for model in models]
-    collection = Collection(subjects, SELECTIONS, ROWS, seed=3)
-    for model in models:
-        collection.require_components(model.components.names, model.name)
-        with run_on(model, task, stages=stages) as run:
-            collection.measure(run, model.name)
-    return collection
+PARITY = Task.from_examples(
+    [
+        {"prompt": f"{number} is", "choices": [" even", " odd"], "label": number % 2}
+        for number in range(60)
+    ],
+    name="parity",
+)
 
 
 @pytest.fixture(scope="module")
-def collection():
-    """A collection of two models of one architecture."""
-    return collect([tiny(0), tiny(1)], choices(60))
-
-
-def test_every_model_answers_the_first_ones_rows(collection):
-    """The default response is the probability of the right choice."""
-    assert list(collection.models) == ["tiny0", "tiny1"]
-    assert collection.design.masks.shape == (ROWS, len(collection.components))
-    assert collection.design.response == "probability"
-    changes = [measured.changes["parity"] for measured in collection.models.values()]
-    assert [vector.shape for vector in changes] == [(ROWS,)] * 2
-    assert not np.allclose(*changes)
-
-
-def test_progress_is_that_of_all_models():
-    """A single bar counts the rows of both models and never goes back."""
-    reports = []
+def collected():
+    """A collection of two models of one architecture, and the progress that it reported."""
+    models = [
+        GatedModel.wrap(tiny_llama(seed=seed), tiny_tokenizer(), name=f"tiny{seed}")
+        for seed in (0, 1)
+    ]
+    subjects = [ComparedSubject(model.name, model, revision=f"of {model.name}") for model in models]
+    collection = Collection(subjects, SELECTIONS, ROWS, seed=3)
+    reports, catalog = [], Catalog()
     stages = Stages(lambda stage, progress: reports.append((stage, progress)))
-    collect([tiny(0), tiny(1)], choices(60), stages=stages)
+    for model in models:
+        collection.require_components(model.components.names, model.name)
+        benchmarks = load_tasks(model, [catalog.name_of(PARITY)], catalog)
+        with Workspace(None) as space:
+            tasks = split_tasks(benchmarks, items=ITEMS, seed=0, limit=20)
+            run = Run(model, tasks, space, settings={"test": "collection"}, stages=stages)
+            collection.measure(run, model.name)
+    return collection, reports
+
+
+def test_progress_is_that_of_all_models(collected):
+    """A single bar counts the rows of both models and never goes back."""
+    _, reports = collected
     under = [progress for stage, progress in reports if progress and "random masks" in stage]
     done = [progress.done for progress in under]
     assert done == sorted(done)
@@ -92,11 +63,14 @@ def test_progress_is_that_of_all_models():
     assert all(progress.done <= progress.total for progress in under)
 
 
-def test_effects_and_differences_are_those_of_one_regression(collection):
+def test_effects_and_differences_are_those_of_one_regression(collected):
     """The comparison contains the estimates with their intervals."""
+    collection, _ = collected
     comparison = collection.compared(Ablation("zero", 0.25), level=0.1)
     design = collection.design
+    assert (design.masks.shape, design.response) == ((ROWS, 8), "probability")
     first, second = (measured.changes["parity"] for measured in collection.models.values())
+    assert not np.allclose(first, second)
     expected = estimate_effects(design.masks, first, design.items["parity"])
     assert comparison.effects[0].effects == pytest.approx(expected.values)
     assert comparison.effects[0].low == pytest.approx(expected.intervals(0.1)[0])
@@ -112,17 +86,6 @@ def test_effects_and_differences_are_those_of_one_regression(collection):
     assert (comparison.ablation.kind, comparison.ablation.scale) == ("zero", 0.25)
     assert (comparison.items, comparison.report_items) == ({"parity": ITEMS}, {"parity": 20})
     assert {score.selection for score in comparison.scores} == {None, "given"}
-
-
-def test_a_model_with_fewer_items_is_refused():
-    """A model that lacks items of the rows is refused."""
-    model = tiny(0)
-    collection = collect([model], choices(60))
-    with (
-        run_on(model, choices(60), items=6) as run,
-        pytest.raises(BadInput, match="has 6 items for 'second' and more for the first model"),
-    ):
-        collection.measure(run, "second")
 
 
 COUNT = 400
@@ -145,6 +108,11 @@ def measured(**tasks):
     return SimpleNamespace(reported=reported, trial=TRIAL)
 
 
+def among(models, selections):
+    """Returns a collection of measured models."""
+    return Collection((), selections, models=models)
+
+
 INTACT = np.ones(COUNT)
 TWO = (
     ComparedSelection("a's", "a", "adding", ("L0H0",)),
@@ -155,7 +123,7 @@ TWO = (
 def test_scores_are_means_and_drops_have_intervals():
     """Every selection has a score and a drop; the intact model has only a score."""
     rows = (INTACT, answers(0.4), answers(0.9))
-    lines = scores({"a": measured(adding=rows)}, TWO, level=0.05, seed=0)
+    lines = among({"a": measured(adding=rows)}, TWO).scores(0.05)
     assert [line.selection for line in lines] == [None, "a's", "b's"]
     assert [line.score for line in lines] == [row.mean() for row in rows]
     assert lines[0].drop is None
@@ -170,7 +138,7 @@ def test_scores_are_means_and_drops_have_intervals():
 def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answer):
     """A's selection carries over to B if it costs B half of the 80 points that B's costs."""
     reported = measured(adding=(INTACT, answers(score, 1), answers(0.2, 2)))
-    (line,) = carries({"b": reported}, TWO, level=0.05, seed=0)
+    (line,) = among({"b": reported}, TWO).carries(0.05)
     assert (line.selection, line.model, line.own_selection) == ("a's", "b", "b's")
     assert line.share.value == pytest.approx((1 - answers(score, 1).mean()) / 0.8, abs=0.05)
     assert line.carried == answer
@@ -179,36 +147,19 @@ def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answ
 def test_a_model_without_a_selection_is_judged_by_its_loss():
     """If the model has no selection, a loss gives "yes", and no loss gives "undecided"."""
     only = TWO[:1]
-    (lost,) = carries({"b": measured(adding=(INTACT, answers(0.5)))}, only, level=0.05, seed=0)
+    (lost,) = among({"b": measured(adding=(INTACT, answers(0.5)))}, only).carries(0.05)
     assert (lost.carried, lost.own_selection, lost.share) == ("yes", None, None)
-    (undamaged,) = carries({"b": measured(adding=(INTACT, INTACT))}, only, level=0.05, seed=0)
+    (undamaged,) = among({"b": measured(adding=(INTACT, INTACT))}, only).carries(0.05)
     assert undamaged.carried == "undecided"
 
 
 def test_a_selection_is_not_tried_where_it_was_found():
-    """A selection is tried only on its task in other models."""
-    rows = (INTACT, answers(0.5), answers(0.5))
+    """A selection is tried only on its task in other models; p-values of lines are Holm's."""
+    rows = (INTACT, answers(0.97), answers(0.97))
     models = {name: measured(adding=rows, other=rows) for name in ("a", "b")}
-    lines = carries(models, TWO, level=0.05, seed=0)
+    lines = among(models, TWO).carries(0.05)
     assert {(line.selection, line.model, line.task) for line in lines} == {
         ("b's", "a", "adding"), ("a's", "b", "adding"),
     }  # fmt: skip
-
-
-def test_p_values_are_corrected_over_all_lines():
-    """The correction is Holm's: two equal p-values double."""
-    rows = (INTACT, answers(0.97), answers(0.97))
-    models = {name: measured(adding=rows) for name in ("a", "b")}
-    lines = carries(models, TWO, level=0.05, seed=0)
-    alone = carries({"b": measured(adding=rows)}, TWO, level=0.05, seed=0)
-    assert lines[0].p == pytest.approx(2 * alone[0].p)
-
-
-def test_a_share_resamples_the_same_items():
-    """Equal drops give a share of exactly one; a drop of zero gives no share."""
-    after = answers(0.4)
-    share = drop_share(INTACT, after, after)
-    assert (share.value, share.low, share.high) == (1.0, 1.0, 1.0)
-    assert drop_share(INTACT, after, INTACT) is None
-    lower = drop_share(INTACT, after, after, aggregate=lambda values, _: 2 * values.mean())
-    assert lower.value == 1.0
+    (alone,) = among({"b": measured(adding=rows)}, TWO).carries(0.05)
+    assert [line.p for line in lines] == pytest.approx([2 * alone.p] * 2)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from results.samples import make_result
 
-import broca
 from broca.comparisons.subjects import (
     ComparedSubject,
     seed_of,
@@ -14,126 +13,91 @@ from broca.comparisons.subjects import (
     tasks_of,
 )
 from broca.errors import BadInput
-from broca.models import GatedModel
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
-@pytest.fixture(scope="module")
-def model():
-    """A tiny model."""
-    return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+def test_subjects_are_names_models_results_and_folders(tiny, tmp_path):
+    """A result brings its model, weights, task, selection and seed; its folder stands for it.
 
-
-def test_a_name_a_model_and_a_result_are_subjects(model):
-    """A result brings its model, revision, weights, task, selection and seed."""
+    A folder of a checkpoint is known by its `config.json`; other results are refused.
+    """
     result = make_result()
-    assert result.selected
-    assert ComparedSubject.of("some/model") == ComparedSubject("some/model", "some/model")
-    assert ComparedSubject.of(model) == ComparedSubject("tiny", model)
-    subject = ComparedSubject.of(result)
-    assert (subject.label, subject.model) == (result.model.name, result.model.name)
-    assert (subject.revision, subject.fingerprint) == (
-        result.model.revision,
-        result.model.fingerprint,
-    )
-    assert subject.tasks == (result.task,)
-    assert subject.selections == ((result.task, result.selected),)
-    assert subject.seed == result.search.seed
-    assert ComparedSubject.of(replace(result, selected=())).selections == ()
-
-
-def test_the_folder_of_a_run_stands_for_its_result_and_that_of_a_model_for_the_model(
-    model, tmp_path
-):
-    """A checkpoint is known by its `config.json`; other results are refused."""
-    result = make_result()
+    subject = ComparedSubject(
+        result.model.name, result.model.name, revision=result.model.revision,
+        fingerprint=result.model.fingerprint, tasks=(result.task,),
+        selections=((result.task, result.selected),), seed=result.search.seed,
+    )  # fmt: skip
     result.save(tmp_path / "run")
-    assert ComparedSubject.of(tmp_path / "run") == ComparedSubject.of(broca.read(tmp_path / "run"))
-    model.model.save_pretrained(tmp_path / "model")
-    assert ComparedSubject.of(tmp_path / "model") == ComparedSubject(
-        str(tmp_path / "model"), str(tmp_path / "model")
-    )
+    tiny.model.save_pretrained(tmp_path / "model")
+    checkpoint = str(tmp_path / "model")
+    for given, expected in (
+        (result, subject),
+        (tmp_path / "run", subject),
+        (replace(result, selected=()), replace(subject, selections=())),
+        ("some/model", ComparedSubject("some/model", "some/model")),
+        (tiny, ComparedSubject("tiny", tiny)),
+        (tmp_path / "model", ComparedSubject(checkpoint, checkpoint)),
+    ):
+        assert ComparedSubject.of(given) == expected
     result.verification.save(tmp_path / "verification")
     with pytest.raises(BadInput, match="cannot be compared: give localizations, atlases or models"):
         ComparedSubject.of(tmp_path / "verification")
 
 
-def test_labels_differ(model):
+def test_labels_differ(tiny):
     """Repeated names are numbered, and revisions are named."""
-    labels = [subject.label for subject in subjects_of([model, model, "other", model])]
+    labels = [subject.label for subject in subjects_of([tiny, tiny, "other", tiny])]
     assert labels == ["tiny", "tiny (2)", "other", "tiny (3)"]
     subjects = subjects_of(["some/model"], ["a", "b"])
     assert [subject.label for subject in subjects] == ["some/model@a", "some/model@b"]
     assert [subject.revision for subject in subjects] == ["a", "b"]
 
 
+def test_a_comparison_needs_two_subjects():
+    """A comparison takes two models, or a model with two revisions."""
+    with pytest.raises(BadInput, match="`models` names 1"):
+        subjects_of(["some/model"], ["a"])
+    with pytest.raises(BadInput, match="`revisions` are those of one model"):
+        subjects_of(["some/model"] * 2, ["a", "b"])
+
+
+def test_other_weights_than_those_of_the_result_are_refused(tiny):
+    """A model is refused if its fingerprint is not that of the result."""
+    ComparedSubject("tiny", tiny).require_weights(tiny)
+    ComparedSubject("tiny", tiny, fingerprint=tiny.fingerprint).require_weights(tiny)
+    with pytest.raises(BadInput, match="are not those of the result 'tiny'"):
+        ComparedSubject("tiny", tiny, fingerprint="0" * 32).require_weights(tiny)
+
+
+A, B = (ComparedSubject(name, name) for name in "ab")
+ONE, OTHER = replace(A, tasks=("sorting",)), replace(B, tasks=("capitals",))
+ATLAS = replace(A, tasks=("capitals", "sorting", "addition"))
+
+
 @pytest.mark.parametrize(
-    ("count", "revisions", "message"),
+    ("subjects", "given", "tasks"),
     [
-        (0, (), "`models` names 0"),
-        (1, (), "`models` names 1"),
-        (1, ("a",), "`models` names 1"),
-        (2, ("a", "b"), "`revisions` are those of one model"),
+        ([ONE, OTHER, ONE], (), ("sorting", "capitals")),
+        ([ONE, OTHER], "addition,addition,sorting", ("addition", "sorting")),
+        ([ATLAS, replace(B, tasks=("addition", "capitals"))], (), ("capitals", "addition")),
+        ([A, B], (), None),
+        ([ATLAS, replace(B, tasks=("negation", "words"))], (), None),
     ],
 )
-def test_a_comparison_needs_two_subjects(count, revisions, message):
-    """A comparison takes two models, or a model with two revisions."""
-    with pytest.raises(BadInput, match=message):
-        subjects_of(["some/model"] * count, revisions)
+def test_tasks_are_those_given_else_those_of_the_results(subjects, given, tasks):
+    """Every task comes once, in the order of the first subject; of atlases what all have."""
+    if tasks is None:
+        with pytest.raises(BadInput, match="no task is named"):
+            tasks_of(subjects, given)
+    else:
+        assert tasks_of(subjects, given) == tasks
 
 
-def test_other_weights_than_those_of_the_result_are_refused(model):
-    """A model is refused if its fingerprint is not that of the result."""
-    ComparedSubject("tiny", model).require_weights(model)
-    ComparedSubject("tiny", model, fingerprint=model.fingerprint).require_weights(model)
-    with pytest.raises(BadInput, match="are not those of the result 'tiny'"):
-        ComparedSubject("tiny", model, fingerprint="0" * 32).require_weights(model)
-
-
-def test_tasks_are_those_given_else_the_runs_else_what_all_atlases_have():
-    """Every task comes once, in the order of the first subject."""
-    first, second = (
-        ComparedSubject("a", "a", tasks=("sorting",)),
-        ComparedSubject("b", "b", tasks=("capitals",)),
-    )
-    assert tasks_of([first, second, first]) == ("sorting", "capitals")
-    assert tasks_of([first, second], "addition,addition,sorting") == ("addition", "sorting")
-    atlases = [
-        ComparedSubject("a", "a", tasks=("capitals", "sorting", "addition")),
-        ComparedSubject("b", "b", tasks=("addition", "capitals")),
-    ]
-    assert tasks_of(atlases) == ("capitals", "addition")
-    with pytest.raises(BadInput, match="no task is named"):
-        tasks_of([ComparedSubject("a", "a"), ComparedSubject("b", "b")])
-    with pytest.raises(BadInput, match="no task is named"):
-        tasks_of(
-            [
-                replace(atlases[0], tasks=("sorting", "addition")),
-                replace(atlases[1], tasks=("capitals", "negation")),
-            ]
-        )
-
-
-def test_the_seed_is_the_one_given_else_that_of_the_first_result():
-    """Without a given seed and without a result, the seed is 0."""
-    subjects = [
-        ComparedSubject("a", "a"),
-        ComparedSubject("b", "b", seed=7),
-        ComparedSubject("c", "c", seed=8),
-    ]
-    assert seed_of(subjects, None) == 7
-    assert seed_of(subjects, 0) == 0
-    assert seed_of(subjects[:1], None) == 0
-
-
-def test_selections_are_the_results_and_what_the_caller_named():
-    """Names can be joined by `+`; a repeated component comes once."""
-    subject = ComparedSubject(
-        "a", "a", selections=(("sorting", ("L0H1",)), ("capitals", ("L1H0",)))
-    )
-    labels = [selection.label for selection in selections_of([subject, ComparedSubject("b", "b")])]
-    assert labels == ["a, sorting", "a, capitals"]
+def test_seed_and_selections_are_the_results_and_what_the_caller_named():
+    """A given seed comes first; names can be joined by `+`, and a repeated one comes once."""
+    found = replace(A, selections=(("sorting", ("L0H1",)), ("capitals", ("L1H0",))), seed=7)
+    assert [seed_of([B, found], None), seed_of([A, B], None), seed_of([found], 0)] == [7, 0, 0]
     for heads in ("L1H1+ L0H2+L1H1", ["L1H1", "L0H2"]):
-        selection = selections_of([subject], heads)[-1]
-        assert (selection.label, selection.model, selection.task) == ("given", None, None)
-        assert selection.components == ("L1H1", "L0H2")
+        *results, given = selections_of([found, B], heads)
+        assert [selection.label for selection in results] == ["a, sorting", "a, capitals"]
+        assert (given.label, given.model, given.task) == ("given", None, None)
+        assert given.components == ("L1H1", "L0H2")

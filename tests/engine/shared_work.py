@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
+from independent import zeroed_by_hand
 
 from broca.engine import Engine, EngineOptions
 from broca.tasks import Generation
+from broca.testing import tiny_llama
 
 PREAMBLE = tuple(range(10, 60))
 
-
-def five_masks():
-    """Returns gates of 8 heads, `(5, 8)`: one intact mask, two of layer 1, two of both layers."""
-    masks = np.ones((5, 8), dtype=np.float32)
-    masks[1, 4] = masks[2, 7] = masks[3, [1, 5]] = masks[4, [0, 2, 6]] = 0
-    return masks
+GATES = np.ones((5, 8), dtype=np.float32)
+"""Gates of the tiny model's 8 heads: a mask of none, two of layer 1, two of both layers."""
+GATES[1, 4] = GATES[2, 7] = GATES[3, [1, 5]] = GATES[4, [0, 2, 6]] = 0
 
 
-def heads(gates, mask):
-    """Returns the (layer, head) pairs that a mask ablates."""
-    return [(column // 4, column % 4) for column in np.flatnonzero(gates[mask] == 0)]
+@cache
+def zeroed(mask):
+    """Returns the tiny model in plain transformers, a mask's heads zeroed by hand."""
+    heads = [(column // 4, column % 4) for column in np.flatnonzero(GATES[mask] == 0)]
+    return zeroed_by_hand(tiny_llama(), heads, head_dim=8)
 
 
-def run(tiny, requests, gates, **options):
+def run(tiny, requests, gates=GATES, **options):
     """Returns the answers to every request under every mask, and the engine."""
     engine = Engine(tiny, EngineOptions(**options))
     index = np.repeat(np.arange(len(gates)), len(requests))

@@ -1,13 +1,16 @@
 """Zero, mean and resample ablation, and scaling."""
 
-from types import SimpleNamespace
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 import torch
+from engine.shared_work import same
+from independent import plain_loglikelihood, sliced
+from models.architectures import BY_NAME, make_model
 
 from broca.engine import Ablation, Engine, EngineOptions, OutputNorms, donor_activations
-from broca.engine.ablation import ABLATIONS, AblationKind, ablations_of
+from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.tasks import Request
@@ -16,78 +19,50 @@ from broca.testing import tiny_llama, tiny_tokenizer
 PROMPTS = [(3, 4, 5), (9, 8, 7, 6, 5, 4), (20,), (100, 101, 102, 103)]
 
 
+@torch.no_grad()
 def inputs_by_hand(model, prompt):
     """Returns the input of each layer's output projection for one prompt, `(tokens, 32)`."""
-    inputs = {}
-    handles = [
-        layer.self_attn.o_proj.register_forward_pre_hook(
-            lambda _m, args, index=index: inputs.__setitem__(index, args[0][0])
-        )
-        for index, layer in enumerate(model.model.layers)
-    ]
-    with torch.no_grad():
+    inputs = []
+    with ExitStack() as hooks:
+        for layer in model.model.layers:
+            record = layer.self_attn.o_proj.register_forward_pre_hook(
+                lambda _, args: inputs.append(args[0][0])
+            )
+            hooks.enter_context(record)
         model(input_ids=torch.tensor([prompt]), use_cache=False)
-    for handle in handles:
-        handle.remove()
     return inputs
-
-
-def logits_with_slice(model, layer, head, value, tokens):
-    """Returns plain transformers' logits with one head's slice replaced by a vector everywhere."""
-
-    def replace(_module, args):
-        changed = args[0].clone()
-        changed[..., 8 * head : 8 * head + 8] = value
-        return (changed,)
-
-    handle = model.model.layers[layer].self_attn.o_proj.register_forward_pre_hook(replace)
-    with torch.no_grad():
-        logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0]
-    handle.remove()
-    return logits
 
 
 @pytest.mark.parametrize("kind", ["mean", "resample"])
 def test_replacement_is_the_donors_activation(tiny, kind):
     """An ablated head outputs its mean, or its activation at one token of another prompt."""
-    bare, tokens = tiny_llama(), (30, 31, 32, 33)
-    ablation = Ablation(kind, seed=5)
-    donors = donor_activations(tiny, PROMPTS, ablation)
-    by_hand = [inputs_by_hand(bare, prompt)[1] for prompt in PROMPTS]
+    bare, request = tiny_llama(), Request("loglikelihood", (30, 31, 32, 33), (7,))
+    donors = donor_activations(tiny, PROMPTS, Ablation(kind, seed=5))
+    by_hand, rng = [inputs_by_hand(bare, prompt)[1] for prompt in PROMPTS], np.random.default_rng(5)
     if kind == "mean":
         expected = torch.cat(by_hand).mean(0)[None]
     else:
-        rng = np.random.default_rng(5)
-        expected = torch.stack(
-            [
-                activations[int(rng.integers(len(prompt)))]
-                for activations, prompt in zip(by_hand, PROMPTS, strict=True)
-            ]
-        )
+        expected = torch.stack([inputs[int(rng.integers(len(inputs)))] for inputs in by_hand])
     torch.testing.assert_close(donors[tiny.points[1]], expected, atol=1e-5, rtol=1e-5)
-    gates = np.ones((1, 8), dtype=np.float32)
-    gates[0, 4 + 2] = 0  # L1H2
-    requests = [Request("loglikelihood", tokens, (7,))] * len(expected)
+    count = len(expected)
+    gates = 1 - tiny.components.mask("L1H2")[None].astype(np.float32)
     answers = Engine(tiny, donors=donors).run(
-        requests, gates, np.zeros(len(expected), dtype=int), np.arange(len(expected))
+        [request] * count, gates, np.zeros(count, dtype=int), np.arange(count)
     )
     for answer, vector in zip(answers, expected, strict=True):
-        logits = logits_with_slice(bare, 1, 2, vector[16:24], tokens)
-        assert answer.value == pytest.approx(float(torch.log_softmax(logits[-1], -1)[7]), abs=1e-4)
+        with sliced(bare.model.layers[1].self_attn.o_proj, 16, 24, vector[16:24]):
+            value, _ = plain_loglikelihood(bare, request.context, request.continuation)
+        assert answer.value == pytest.approx(value, abs=1e-4)
 
 
 def test_scale_multiplies_the_heads_output(tiny):
     """A gate of 0.3 equals the head's output-projection columns multiplied by 0.3."""
-    bare, tokens = tiny_llama(), (30, 31, 32, 33)
-    with torch.no_grad():
-        bare.model.layers[0].self_attn.o_proj.weight[:, 8:16] *= 0.3
-        expected = torch.log_softmax(
-            bare(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1], -1
-        )[7]
+    bare, request = tiny_llama(), Request("loglikelihood", (30, 31, 32, 33), (7,))
+    bare.model.layers[0].self_attn.o_proj.weight.data[:, 8:16] *= 0.3
     gates = Ablation(scale=0.3).gates(tiny.components.mask("L0H1")[None])
-    request = Request("loglikelihood", tokens, (7,))
     (answer,) = Engine(tiny).run([request], gates, np.zeros(1, dtype=int))
-    assert answer.value == pytest.approx(float(expected), abs=1e-5)
+    expected, _ = plain_loglikelihood(bare, request.context, request.continuation)
+    assert answer.value == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["mean", "resample"])
@@ -105,30 +80,27 @@ def test_batches_with_replacements_equal_rows_alone(tiny, kind, budget):
     together = Engine(tiny, EngineOptions(token_budget=budget), donors=donors).run(
         requests, gates, index, donor
     )
-    for number, request in enumerate(requests):
-        alone = Engine(tiny, donors=donors).run([request], gates, index[[number]], donor[[number]])[
-            0
-        ]
-        if request.kind == "loglikelihood":
-            assert together[number].value == pytest.approx(alone.value, abs=1e-4)
-        else:
-            assert together[number] == alone
+    engine = Engine(tiny, donors=donors)
+    alone = [
+        engine.run([request], gates, index[[number]], donor[[number]])[0]
+        for number, request in enumerate(requests)
+    ]
+    same(together, alone)
 
 
-def test_mean_ablation_works_on_blocks():
-    """Mean ablation of blocks replaces their outputs with means and differs from zero ablation."""
+@pytest.mark.parametrize("name", ["L1M", "L1", "L1G0"])
+def test_mean_ablation_works_on_blocks(name):
+    """Mean ablation replaces outputs of blocks with means and differs from zero ablation."""
     model = GatedModel.wrap(
         tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp+layers+kv-groups"
     )
-    donors = donor_activations(model, PROMPTS, Ablation("mean"))
-    assert all(donors[point].shape == (1, 32) for point in model.points)
-    gates = (~model.components.mask("L1M")[None]).astype(np.float32)
+    gates = 1 - model.components.mask(name)[None].astype(np.float32)
     request = Request("loglikelihood", (30, 31, 32), (7,))
-    answers = [
-        Engine(model, donors=replacements).run([request], gates, np.zeros(1, dtype=int))[0].value
-        for replacements in (donors, {})
-    ]
-    assert abs(answers[0] - answers[1]) > 1e-3
+    mean, zero = (
+        Engine(model, donors=donors).run([request], gates, np.zeros(1, dtype=int))[0].value
+        for donors in (donor_activations(model, PROMPTS, Ablation("mean")), {})
+    )
+    assert abs(mean - zero) > 1e-3
 
 
 @pytest.mark.parametrize(
@@ -142,55 +114,19 @@ def test_ablation_that_does_not_exist_is_refused(arguments, message):
         Ablation(*arguments)
 
 
-def test_records_say_what_a_model_can_be_ablated_by():
+def test_experts_allow_only_zero_ablation():
     """A model with routed experts allows only zero ablation: experts have no output to replace."""
-
-    class Model:
-        def __init__(self, *places):
-            self.points = [SimpleNamespace(place=place) for place in places]
-
-    assert ablations_of(Model("input", "output")) == ("zero", "mean", "resample")
-    assert ablations_of(Model("input", "routing")) == ("zero",)
-    assert [name for name in ABLATIONS if Ablation(name).needs_donors] == ["mean", "resample"]
-    assert [name for name in ABLATIONS if Ablation(name).draws_donors] == ["resample"]
-
-
-def test_a_record_is_all_that_a_kind_needs(tiny, monkeypatch):
-    """A new kind is measured by its record, or refused by its name."""
-    record = AblationKind(
-        name="last",
-        help="its value at the last token",
-        of_sequence=lambda activations, token: activations[-1],
-        of_prompts=lambda activations, seed: activations[:, -1:].expand_as(activations),
+    routed = GatedModel.wrap(
+        make_model(BY_NAME["Mixtral"]), tiny_tokenizer(), name="m", components="heads+experts"
     )
-    monkeypatch.setitem(ABLATIONS, "last", record)
-    with pytest.raises(BadInput, match="'lasts' is unknown; did you mean 'last'"):
-        Ablation("lasts")
-    assert ablations_of(tiny)[-1] == "last"
-    donors = donor_activations(tiny, PROMPTS, Ablation("last"))
-    by_hand = [inputs_by_hand(tiny_llama(), prompt)[1][-1] for prompt in PROMPTS]
-    torch.testing.assert_close(donors[tiny.points[1]], torch.stack(by_hand))
-
-
-SEQUENCES = ((5, 9, 4), (7, 3, 8, 20, 31))
+    assert ablations_of(routed) == ("zero",)
 
 
 def test_norms_are_those_of_the_projections_input(tiny):
     """Mean norms equal those that a plain hook records, prompt by prompt without padding."""
-    expected, tokens = np.zeros(8), 0
-    for prompt in SEQUENCES:
-        for layer, block in enumerate(tiny.model.model.layers):
-            inputs = []
-            hook = block.self_attn.o_proj.register_forward_pre_hook(
-                lambda _module, args, inputs=inputs: inputs.append(args[0])
-            )
-            with torch.no_grad():
-                tiny.model(torch.tensor([prompt]))
-            hook.remove()
-            heads = inputs[0].reshape(len(prompt), 4, 8).norm(dim=-1)
-            expected[4 * layer : 4 * layer + 4] += heads.sum(0).numpy()
-        tokens += len(prompt)
+    by_hand = zip(*(inputs_by_hand(tiny.model, prompt) for prompt in PROMPTS), strict=True)
+    expected = [torch.cat(layer).unflatten(1, (4, 8)).norm(dim=-1).mean(0) for layer in by_hand]
     engine = Engine(tiny)
-    (norms,) = OutputNorms.observe(engine, [OutputNorms("heads", SEQUENCES)])
-    np.testing.assert_allclose(norms, expected / tokens, rtol=1e-5)
-    assert engine.tokens == tokens
+    (norms,) = OutputNorms.observe(engine, [OutputNorms("heads", PROMPTS)])
+    np.testing.assert_allclose(norms, torch.cat(expected), rtol=1e-5)
+    assert engine.tokens == sum(map(len, PROMPTS))

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from broca.engine import budget
-from broca.engine.budget import SAFETY, Budget
+from broca.engine.budget import Budget
 from broca.errors import OutOfMemory
 
 
@@ -16,62 +15,35 @@ def test_cached_tokens_count_less_on_a_cpu(tiny):
     assert 1 < budget.rows(10, cached=160) < budget.rows(10)
 
 
-def test_memory_shortage_halves_the_budget(tiny):
-    """A shortage of memory halves the budget and raises nothing; the next attempt has a result."""
-    budget = Budget(tiny, 100)
-
-    def fails():
-        raise torch.OutOfMemoryError("no memory")
-
-    assert budget.attempt(fails, rows=2) is None
-    assert budget.tokens == 50
-    assert budget.attempt(lambda: 7, rows=2) == (7,)
-
-
-def test_batches_fill_the_budget_and_shrink_with_it(tiny):
+@pytest.mark.parametrize("shortage", ["CUDA", "CPU"])
+def test_batches_fill_the_budget_and_shrink_with_it(tiny, shortage):
     """Batches follow the length of their first row; a batch that does not fit is run in parts."""
-    budget, lengths, tried = Budget(tiny, 100), [50, 40, 20, 20, 20, 10, 10, 10], []
-
-    def run(rows):
-        tried.append([lengths[row] for row in rows])
-        if len(tried) == 2:
-            raise torch.OutOfMemoryError("no memory")
-        return len(rows)
-
-    batches = list(budget.in_batches(range(8), run, length=lengths.__getitem__))
+    budget, lengths, tried, done = Budget(tiny, 100), [50, 40, 20, 20, 20, 10, 10, 10], [], []
+    while lengths:
+        batch = budget.batch(lengths, lambda length: length)
+        tried.append(batch)
+        with budget.attempt(len(batch)):
+            if len(tried) == 2 and shortage == "CUDA":
+                raise torch.OutOfMemoryError("no memory")
+            if len(tried) == 2:
+                torch.empty(2**55)
+            done += batch
+            del lengths[: len(batch)]
     assert tried == [[50, 40], [20] * 3 + [10] * 2, [20, 20], [20, 10], [10, 10]]
-    assert [(list(rows), count) for rows, count in batches] == [
-        ([0, 1], 2), ([2, 3], 2), ([4, 5], 2), ([6, 7], 2),
-    ]  # fmt: skip
+    assert done == [50, 40, 20, 20, 20, 10, 10, 10]
+    with pytest.raises(OutOfMemory, match="not even one row fits"), budget.attempt(1):
+        torch.empty(2**55)
+    with pytest.raises(RuntimeError, match="another"), budget.attempt(5):
+        raise RuntimeError("another")
 
 
-def test_budget_from_memory_leaves_a_safety_and_learns(tiny, monkeypatch):
-    """A first budget is 80 % of the free memory; after a shortage a new budget starts at half."""
-    monkeypatch.setattr(budget, "_shares", {})
+def test_budget_from_memory_leaves_a_safety(tiny, monkeypatch):
+    """A first budget is 80 % of the free memory."""
     gpu = SimpleNamespace(
         device=torch.device("cuda", 3), model=tiny.model, dtype="float32", structure=tiny.structure
     )
     free = 2**30
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 4 * free))
-    before = Budget(gpu, None)
-    config = tiny.model.config
-    projections = tiny.structure.projections
-    keys_values = sum(2 * layer.kv_heads * layer.head_dim * 4 for layer in projections)
-    token = keys_values + 6 * 4 * 4 * config.hidden_size + 4 * config.vocab_size // 16
-    assert before.tokens == pytest.approx(0.8 * free / token, rel=0.01)
-
-    def fails():
-        raise torch.OutOfMemoryError("no memory")
-
-    before.attempt(fails, rows=2)
-    assert Budget(gpu, None).tokens == pytest.approx(before.tokens, rel=0.01)
-    assert budget.share_of(torch.device("cuda", 0)) == 1 - SAFETY
-
-
-def test_a_cpu_without_memory_halves_the_budget(tiny):
-    """A RuntimeError for want of CPU memory halves the budget, as on a GPU."""
-    budget = Budget(tiny, 100)
-    assert budget.attempt(lambda: torch.empty(2**55), rows=5) is None
-    assert budget.tokens == 50
-    with pytest.raises(OutOfMemory, match="not even one row fits"):
-        budget.attempt(lambda: torch.empty(2**55), rows=1)
+    keys_values = sum(2 * one.kv_heads * one.head_dim * 4 for one in tiny.structure.projections)
+    token = keys_values + 6 * 4 * 4 * 32 + 4 * 258 // 16
+    assert Budget(gpu, None).tokens == pytest.approx(0.8 * free / token, rel=0.01)

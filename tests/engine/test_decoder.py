@@ -6,56 +6,32 @@ import json
 
 import numpy as np
 import pytest
-from engine.shared_work import five_masks, heads, run
-from independent import plain_generation, zeroed_by_hand
+from engine.shared_work import run, zeroed
+from independent import plain_generation
 
-from broca.engine import Engine, decoder
-from broca.engine.stopping import StopRule
+from broca.engine import decoder
 from broca.tasks import Request
-from broca.testing import tiny_llama
-
-
-@pytest.fixture(scope="module")
-def gates():
-    """Five masks of 8 heads."""
-    return five_masks()
-
-
-@pytest.mark.parametrize("compact", [True, False])
-@pytest.mark.parametrize("budget", [60, 150, 100_000])
-def test_rows_that_leave_and_enter_change_no_answer(tiny, gates, compact, budget):
-    """Generations of 2 to 25 tokens in small batches equal transformers' with zeroed weights."""
-    rng = np.random.default_rng(5)
-    requests = [
-        Request(
-            "generate_until",
-            tuple(int(t) for t in rng.integers(2, 258, rng.integers(1, 12))),
-            max_new_tokens=int(rng.integers(2, 26)),
-        )
-        for _ in range(14)
-    ]
-    answers, _ = run(
-        tiny, requests, gates, share_prefixes="off", compact=compact, token_budget=budget
-    )
-    bare = tiny_llama()
-    for number, answer in enumerate(answers):
-        request, mask = requests[number % 14], number // 14
-        edited = zeroed_by_hand(bare, heads(gates, mask), head_dim=8)
-        expected = plain_generation(edited, request.context, new_tokens=request.max_new_tokens)
-        assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
-        assert answer.tokens == len(expected)
 
 
 @pytest.mark.parametrize(
-    ("share", "budget"), [("off", 150), ("off", 100_000), ("on", 150), ("on", 100_000), (None, 150)]
-)
-def test_every_row_follows_the_settings_of_its_request(tiny, gates, monkeypatch, share, budget):
-    """Rows with and without settings, under masks, equal transformers' with zeroed weights.
+    ("share", "budget", "compact"),
+    [
+        ("off", 1, True), ("off", 300, True), ("off", 100_000, True),
+        ("off", 60, False), ("off", 100_000, False), ("on", 100, True), ("on", 100_000, True),
+        (None, 100, True),
+    ],
+)  # fmt: skip
+def test_generations_equal_zeroed_weights(tiny, monkeypatch, share, budget, compact):
+    """Rows leave and enter batches, each with its settings, and equal transformers' generations.
 
     So they do where a model may decode nothing together.
     """
     if share is None:
         monkeypatch.setattr(decoder.Decoder, "_runs_with_others", lambda *_: False)
+    joined, take_in = [], decoder.Running.take_in
+    monkeypatch.setattr(
+        decoder.Running, "take_in", lambda self, new: joined.append(new) or take_in(self, new)
+    )
     rng = np.random.default_rng(7)
     kinds = [
         {},
@@ -67,63 +43,35 @@ def test_every_row_follows_the_settings_of_its_request(tiny, gates, monkeypatch,
         Request(
             "generate_until",
             (*range(10, 40), *rng.integers(2, 258, rng.choice([3, 3, 8])).tolist()),
-            max_new_tokens=int(rng.integers(5, 18)),
+            max_new_tokens=int(rng.integers(5, 25)),
             settings=json.dumps(kinds[number % 4]) if number % 4 else "",
         )
         for number in range(12)
     ]
-    answers, _ = run(tiny, requests, gates, share_prefixes=share or "off", token_budget=budget)
-    bare = tiny_llama()
+    answers, _ = run(
+        tiny, requests, share_prefixes=share or "off", compact=compact, token_budget=budget
+    )
+    assert bool(joined) == (budget == 300)
     for number, answer in enumerate(answers):
         request, mask = requests[number % 12], number // 12
-        edited = zeroed_by_hand(bare, heads(gates, mask), head_dim=8)
+        settings = kinds[number % 12 % 4]
         expected = plain_generation(
-            edited, request.context, new_tokens=request.max_new_tokens, **kinds[number % 12 % 4]
+            zeroed(mask), request.context, new_tokens=request.max_new_tokens, **settings
         )
         assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
         assert answer.tokens == len(expected)
 
 
-def test_new_rows_enter_a_running_batch(tiny, gates, monkeypatch):
-    """When short generations have ended, waiting rows join the long ones in one forward pass."""
-    joined = []
-    take_in = decoder._Running.take_in
-
-    def counted(self, other):
-        joined.append(len(other.work))
-        take_in(self, other)
-
-    monkeypatch.setattr(decoder._Running, "take_in", counted)
-    # a rule without tokenizer: a generation ends after as many tokens as its stop string is long
-    monkeypatch.setattr(
-        StopRule, "ended", lambda _, tokens, stop, limit: len(tokens) >= len(stop[0])
-    )
-    requests = [
-        Request(
-            "generate_until",
-            (3 + n, 4, 5),
-            stop=("\0" * (20 if n % 4 == 0 else 2),),
-            max_new_tokens=20,
-        )
-        for n in range(24)
-    ]
-    answers, _ = run(tiny, requests, gates[:1], share_prefixes="off", token_budget=160)
-    assert sum(joined) > 0
-    for request, answer in zip(requests, answers, strict=True):
-        expected = plain_generation(
-            tiny_llama(), request.context, new_tokens=len(request.stop[0]), min_new=True
-        )
-        assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
-
-
-def test_stop_string_ends_a_generation(tiny, gates):
+def test_stop_string_ends_a_generation(tiny):
     """The text is cut before the stop string, and decoding stops there."""
-    context, intact = tuple(range(40, 60)), np.zeros(1, dtype=int)
-    request = Request("generate_until", context, max_new_tokens=20)
-    full = Engine(tiny).run([request], gates, intact)[0]
+
+    def answer(*stop):
+        request = Request("generate_until", tuple(range(40, 60)), stop=stop, max_new_tokens=20)
+        return run(tiny, [request])[0][0]
+
+    full = answer()
     stop = full.text[4:6]
     assert len(stop) == 2
-    stopped = Request("generate_until", context, stop=(stop,), max_new_tokens=20)
-    answer = Engine(tiny).run([stopped], gates, intact)[0]
-    assert answer.text == full.text.split(stop)[0]
-    assert answer.tokens < full.tokens
+    stopped = answer(stop)
+    assert stopped.text == full.text.split(stop)[0]
+    assert stopped.tokens < full.tokens

@@ -3,162 +3,56 @@
 import numpy as np
 import pytest
 import torch
-from independent import plain_generation, plain_loglikelihood, zeroed_by_hand
+from engine.shared_work import GATES, run, same, zeroed
+from independent import plain_loglikelihood
 
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
 from broca.errors import BadInput, BadLogits
 from broca.models import GatedModel
-from broca.tasks import Generation, LogLikelihood, Request
-from broca.tasks.margins import Margin
+from broca.tasks import LogLikelihood, Request
+from broca.tasks.items import Margin
 from broca.testing import tiny_llama, tiny_tokenizer
 
-HEAD_DIM = 8
-MASKS = [(), ((0, 1),), ((1, 3), (0, 0)), ((0, 0), (0, 1), (0, 2), (0, 3), (1, 2))]
-"""Ablated (layer, head) pairs of each mask."""
-
-
-@pytest.fixture(scope="module")
-def bare():
-    """The tiny model without broca."""
-    return tiny_llama()
-
-
-@pytest.fixture(scope="module")
-def gates():
-    """Gates of MASKS, `(masks, 8)`."""
-    values = np.ones((len(MASKS), 8), dtype=np.float32)
-    for row, heads in enumerate(MASKS):
-        for layer, head in heads:
-            values[row, 4 * layer + head] = 0
-    return values
-
-
-def prompts(count, *, seed=0):
-    """Returns token prompts of 1 to 29 tokens."""
-    rng = np.random.default_rng(seed)
-    return [tuple(int(t) for t in rng.integers(2, 258, rng.integers(1, 30))) for _ in range(count)]
-
-
-def crossed(requests):
-    """Returns every request under every mask, and the index of each one's mask."""
-    index = np.repeat(np.arange(len(MASKS)), len(requests))
-    return list(requests) * len(MASKS), index
-
-
-def loglikelihood_requests():
-    """Returns requests with continuations of one to four tokens."""
-    continuations = [(5,), (9, 200), (7, 7, 7), (2, 3, 4, 5)]
-    return [
-        Request("loglikelihood", context, continuations[number % 4])
-        for number, context in enumerate(prompts(9))
-    ]
-
-
-def generation_requests(limit=4):
-    """Returns generations without stop strings, of `limit` tokens and more, each longer by one."""
-    return [
-        Request("generate_until", context, max_new_tokens=limit + number)
-        for number, context in enumerate(prompts(9, seed=1))
-    ]
-
-
-def answered(tiny, bare, gates, requests, budget):
-    """Yields every request under every mask, the engine's answer, and the model zeroed by hand."""
-    requests, index = crossed(requests)
-    answers = Engine(tiny, EngineOptions(token_budget=budget)).run(requests, gates, index)
-    for request, mask, answer in zip(requests, index, answers, strict=True):
-        yield request, answer, zeroed_by_hand(bare, MASKS[mask], head_dim=HEAD_DIM)
+RNG = np.random.default_rng(0)
+REQUESTS = [
+    Request("loglikelihood", tuple(RNG.integers(2, 258, length).tolist()), choice)
+    for length in (1, 6, 17, 29)
+    for choice in ((5,), (9, 200), (7, 7, 7), (2, 3, 4, 5))
+]
 
 
 @pytest.mark.parametrize("budget", [1, 40, 100_000])
-def test_loglikelihoods_equal_zeroed_weights(tiny, bare, gates, budget):
+def test_loglikelihoods_equal_zeroed_weights(tiny, budget):
     """Log-likelihoods and greedy flags equal those of zeroed weights, whatever the batch size."""
-    for request, answer, edited in answered(tiny, bare, gates, loglikelihood_requests(), budget):
-        value, greedy = plain_loglikelihood(edited, request.context, request.continuation)
-        assert isinstance(answer, LogLikelihood)
-        assert answer.value == pytest.approx(value, abs=1e-5 * max(1, abs(value)))
-        assert answer.greedy == greedy
+    answers, _ = run(tiny, REQUESTS, token_budget=budget)
+    same(
+        answers,
+        [
+            LogLikelihood(*plain_loglikelihood(zeroed(mask), request.context, request.continuation))
+            for mask in range(len(GATES))
+            for request in REQUESTS
+        ],
+    )
 
 
-@pytest.mark.parametrize("budget", [1, 200, 100_000])
-def test_generations_equal_zeroed_weights(tiny, bare, gates, budget):
-    """Generated tokens equal those of transformers with the heads' columns zeroed."""
-    for request, answer, edited in answered(tiny, bare, gates, generation_requests(), budget):
-        expected = plain_generation(edited, request.context, new_tokens=request.max_new_tokens)
-        assert isinstance(answer, Generation)
-        assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
-        assert answer.tokens == len(expected)
-
-
-def test_both_kinds_of_requests_run_together(tiny, gates):
-    """A list that mixes both kinds of requests is answered in its order."""
-    requests = [loglikelihood_requests()[0], generation_requests()[0], loglikelihood_requests()[1]]
-    index = np.array([0, 1, 2])
-    together = Engine(tiny).run(requests, gates, index)
-    alone = [
-        Engine(tiny).run([request], gates, index[[position]])[0]
-        for position, request in enumerate(requests)
-    ]
-    assert [type(answer) for answer in together] == [LogLikelihood, Generation, LogLikelihood]
-    for in_batch, by_itself in zip(together, alone, strict=True):
-        if isinstance(in_batch, LogLikelihood):
-            assert in_batch.value == pytest.approx(by_itself.value, abs=1e-5)
-        else:
-            assert in_batch == by_itself
-
-
-def test_choices_with_one_context_are_read_once(tiny, gates):
-    """One-token choices after one context cost one pass and equal separate passes."""
-    context = prompts(1)[0]
-    requests = [Request("loglikelihood", context, (token,)) for token in (5, 6, 7, 8)]
-    engine = Engine(tiny)
-    answers = engine.run(requests, gates, np.zeros(4, dtype=int))
-    assert engine.tokens == len(context)
-    for request, answer in zip(requests, answers, strict=True):
-        alone = Engine(tiny).run([request], gates, np.zeros(1, dtype=int))[0]
-        assert answer.value == pytest.approx(alone.value, abs=1e-6)
-
-
-def test_memory_shortage_halves_the_batch_and_loses_nothing(tiny, gates, monkeypatch):
-    """Batches above a limit fail, and their rows run again in smaller batches, each once."""
-    forward, rows_seen = GatedModel.forward, []
-
-    def short_of_memory(self, tokens, *args, **kwargs):
-        if tokens.numel() > 60:
-            raise torch.OutOfMemoryError("no memory")
-        rows_seen.append(len(tokens))
-        return forward(self, tokens, *args, **kwargs)
-
-    requests, index = crossed(loglikelihood_requests())
-    expected = Engine(tiny, EngineOptions(token_budget=1)).run(requests, gates, index)
-    monkeypatch.setattr(GatedModel, "forward", short_of_memory)
-    engine = Engine(tiny, EngineOptions(token_budget=10_000))
-    answers = engine.run(requests, gates, index)
-    assert [a.value for a in answers] == pytest.approx([e.value for e in expected], abs=1e-5)
-    assert sum(rows_seen) == len(requests)
-    assert engine.token_budget < 200
-
-
-def test_infinite_logits_stop_the_run():
+@pytest.mark.parametrize("kind", ["loglikelihood", "generate_until"])
+def test_infinite_logits_stop_the_run(kind):
     """Infinite logits raise `BadLogits` with the request's number instead of giving scores."""
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
     model.model.lm_head.weight.data[3] = float("inf")
-    gates, index = np.ones((1, 8), dtype=np.float32), np.zeros(1, dtype=int)
-    for requests in (loglikelihood_requests()[:1], generation_requests()[:1]):
-        with pytest.raises(BadLogits, match="NaN or infinite logits for request 0"):
-            Engine(model).run(requests, gates, index)
+    request = Request(kind, (5, 6), (7,) if kind == "loglikelihood" else (), max_new_tokens=2)
+    with pytest.raises(BadLogits, match="NaN or infinite logits for request 0"):
+        Engine(model).run([request], GATES[:1], np.zeros(1, dtype=int))
 
 
-def test_progress_counts_every_request(tiny, gates):
+def test_progress_counts_every_request(tiny):
     """Progress never decreases, and the last report counts every request as done."""
     reports = []
-    requests, index = crossed(loglikelihood_requests() + generation_requests())
-    Engine(tiny, EngineOptions(token_budget=100), on_progress=reports.append).run(
-        requests, gates, index
-    )
-    assert reports[-1].done == reports[-1].total == len(requests)
-    assert [p.done for p in reports] == sorted(p.done for p in reports)
+    Engine(tiny, EngineOptions(token_budget=100), on_progress=reports.append).run(*work())
+    done = [report.done for report in reports]
+    assert done == sorted(done)
+    assert done[-1] == reports[-1].total == 90
     assert reports[-1].tokens > 0
 
 
@@ -168,18 +62,17 @@ def test_tokens_without_an_embedding_are_named():
     tokenizer.add_tokens(["<more>"])
     model = broca.load(tiny_llama(), tokenizer)
     message = r"token 258 '<more>' has no embedding in model .*, which has 258: .*resize"
-    gates = np.ones((1, 8), dtype=np.float32)
+    zero, outside = np.zeros(1, dtype=int), Request("loglikelihood", (5, 6), (258,))
     for request in (
         Request("loglikelihood", (5, 258), (6,)),
-        Request("loglikelihood", (5, 6), (7, 258)),
         Request("generate_until", (5, 258, 6), max_new_tokens=2),
+        outside,
     ):
         with pytest.raises(BadInput, match=message):
-            Engine(model).run([request], gates, np.zeros(1, dtype=int))
-    margin = Margin((Request("loglikelihood", (5, 6), (258,)),), None)
-    zero = np.zeros(1, dtype=int)
+            Engine(model).run([request], GATES[:1], zero)
+    job = Job(0, GATES[:1], zero, zero, margins=(Margin((outside,), None),))
     with pytest.raises(BadInput, match=message):
-        Engine(model).answer(Job(0, gates, zero, zero, margins=(margin,)))
+        Engine(model).answer(job)
     with pytest.raises(BadInput, match=message):
         model.generate("a <more>")
     tokens = torch.tensor([[5, 258]])
@@ -187,12 +80,12 @@ def test_tokens_without_an_embedding_are_named():
         model.forward(tokens, torch.ones_like(tokens), keep=1)
 
 
-def work(count=90, masks=6, components=8, *, seed=0, singles=False):
+def work(count=90, masks=6, *, seed=0, singles=False):
     """Returns log-likelihoods and generations of several lengths under random or single masks."""
     rng = np.random.default_rng(seed)
-    gates = (rng.random((masks, components)) > 0.3).astype(np.float32)
+    gates = (rng.random((masks, 8)) > 0.3).astype(np.float32)
     if singles:
-        gates = 1 - np.eye(components, dtype=np.float32)[-masks:]
+        gates = 1 - np.eye(8, dtype=np.float32)[-masks:]
     preamble = tuple(rng.integers(2, 258, 12).tolist())
     requests = []
     for number in range(count):
@@ -205,62 +98,24 @@ def work(count=90, masks=6, components=8, *, seed=0, singles=False):
     return requests, gates, rng.integers(0, masks, count)
 
 
-def values(outputs):
-    """Returns generations as texts and log-likelihoods as numbers."""
-    return [output.text if isinstance(output, Generation) else output.value for output in outputs]
-
-
 @pytest.mark.parametrize("lanes", [2, 3])
-@pytest.mark.parametrize("singles", [False, True])
-def test_lanes_answer_as_one(tiny, lanes, singles):
-    """Several lanes give the answers of one lane, in the order of the requests."""
-    requests, gates, index = work(singles=singles)
-    single = Engine(tiny, EngineOptions(lanes=1)).run(requests, gates, index)
-    engine = Engine(tiny, EngineOptions(lanes=lanes, token_budget=200))
-    several = engine.run(requests, gates, index)
+@pytest.mark.parametrize("case", ["random masks", "single masks", "means"])
+def test_lanes_answer_as_one(tiny, lanes, case):
+    """Several lanes give the answers of one lane, in the order of the requests, also for means."""
+    requests, gates, index = work(singles=case == "single masks")
+    contexts = [request.context for request in requests[:5]]
+    donors = donor_activations(tiny, contexts, Ablation("mean")) if case == "means" else {}
+    single = Engine(tiny, EngineOptions(lanes=1), donors=donors).run(requests, gates, index)
+    engine = Engine(tiny, EngineOptions(lanes=lanes, token_budget=200), donors=donors)
+    same(engine.run(requests, gates, index), single)
     assert len(engine._lanes) == lanes
-    for expected, answer in zip(values(single), values(several), strict=True):
-        assert answer == expected if isinstance(answer, str) else abs(answer - expected) < 1e-4
-
-
-def test_donors_reach_the_modules_of_copies(tiny):
-    """Mean ablation in two lanes equals mean ablation in one and differs from zero ablation."""
-    requests, gates, index = work(seed=1)
-    donors = donor_activations(
-        tiny, [request.context for request in requests[:5]], Ablation("mean")
-    )
-    run = [
-        Engine(tiny, EngineOptions(lanes=lanes), donors=donors).run(requests, gates, index)
-        for lanes in (1, 2)
-    ]
-    zero = Engine(tiny, EngineOptions(lanes=1)).run(requests, gates, index)
-    numbers = [
-        [value for value in values(outputs) if not isinstance(value, str)] for outputs in run
-    ]
-    np.testing.assert_allclose(numbers[0], numbers[1], atol=1e-4)
-    assert values(zero) != values(run[0])
-
-
-def test_copies_share_the_weights_and_leave_no_hooks(tiny):
-    """A copy shares the weights of the model; after a run no module of either has a hook."""
-    requests, gates, index = work()
-    engine = Engine(tiny, EngineOptions(lanes=2))
-    engine.run(requests, gates, index)
-    copy = engine._lanes[1].model
-    assert copy.model is not tiny.model
-    for weight, copied in zip(tiny.model.parameters(), copy.model.parameters(), strict=True):
-        assert weight.data_ptr() == copied.data_ptr()
-    for model in (tiny, copy):
-        assert not any(module._forward_pre_hooks for module in model.model.modules())
 
 
 def test_an_error_in_a_lane_reaches_the_caller_and_threads_are_as_before(tiny, monkeypatch):
     """An error in a copy's lane is raised to the caller, and torch's thread count is restored."""
     requests, gates, index = work()
     engine = Engine(tiny, EngineOptions(lanes=2))
-    engine.run(requests, gates, index)
-    before = torch.get_num_threads()
-    forward = GatedModel.forward
+    before, forward = torch.get_num_threads(), GatedModel.forward
 
     def fails(self, *arguments, **options):
         if self is not tiny:
@@ -271,3 +126,5 @@ def test_an_error_in_a_lane_reaches_the_caller_and_threads_are_as_before(tiny, m
     with pytest.raises(RuntimeError, match="a lane broke down"):
         engine.run(requests, gates, index)
     assert torch.get_num_threads() == before
+    for module in (m for lane in engine._lanes for m in lane.model.model.modules()):
+        assert not module._forward_pre_hooks

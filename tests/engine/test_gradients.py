@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from independent import plain_loglikelihood, zeroed_by_hand
+from engine.shared_work import GATES, zeroed
+from independent import plain_loglikelihood
 
 from broca.engine import Engine, EngineOptions, Job
 from broca.models import GatedModel
@@ -32,12 +33,11 @@ def differentiated(engine, margins, gates, index):
     return answers.values, answers.gradients
 
 
-def gates_of(model, seed=0):
+def gates_of(model):
     """Returns gates of four masks: intact, every third closed, and two between 0 and 1."""
-    rng = np.random.default_rng(seed)
     gates = np.ones((4, len(model.components)), dtype=np.float32)
     gates[1, ::3] = 0
-    gates[2:] = rng.uniform(0.2, 0.9, gates[2:].shape)
+    gates[2:] = np.random.default_rng(0).uniform(0.2, 0.9, gates[2:].shape)
     return gates
 
 
@@ -60,56 +60,28 @@ def test_gradients_equal_finite_differences(double, budget):
         )
 
 
-def test_margins_equal_plain_transformers(tiny):
+@pytest.mark.parametrize("mask", range(len(GATES)))
+def test_margins_equal_plain_transformers(tiny, mask):
     """A choice's margin is log p(gold) - log sum of the others; an answer's, its mean log p."""
-    gates = np.ones((2, 8), dtype=np.float32)
-    gates[1, [1, 6]] = 0
-    margins, _ = differentiated(Engine(tiny), [CHOICE, ANSWER] * 2, gates, np.array([0, 0, 1, 1]))
-    for row, (margin, heads) in enumerate(
-        [(CHOICE, ()), (ANSWER, ()), (CHOICE, ((0, 1), (1, 2))), (ANSWER, ((0, 1), (1, 2)))]
-    ):
-        model = zeroed_by_hand(tiny_llama(), heads, head_dim=8)
-        values = [plain_loglikelihood(model, r.context, r.continuation)[0] for r in margin.requests]
-        if margin is ANSWER:
-            expected = values[0] / 3
-        else:
-            expected = values[2] - np.log(np.exp(np.delete(values, 2)).sum())
-        assert margins[row] == pytest.approx(expected, abs=1e-4)
-
-
-def test_margins_of_answers_equal_differentiated_ones(tiny):
-    """A margin from forward passes alone equals the one that `differentiate` returns."""
-    gates = np.ones((1, 8), dtype=np.float32)
     for margin in (CHOICE, ANSWER):
-        index = np.zeros(len(margin.requests), dtype=int)
-        answers = Engine(tiny).run(margin.requests, gates, index)
-        (expected,), _ = differentiated(Engine(tiny), [margin], gates, np.zeros(1, dtype=int))
-        assert margin.of_answers(answers) == pytest.approx(expected, abs=1e-5)
-
-
-def test_gradients_are_those_of_each_row_alone(tiny):
-    """A row's gradients in a batch equal its gradients alone."""
-    gates, index = gates_of(tiny), np.array([0, 1, 2, 3])
-    _, together = differentiated(Engine(tiny), ROWS, gates, index)
-    for row, margin in enumerate(ROWS):
-        _, alone = differentiated(Engine(tiny), [margin], gates, index[[row]])
-        np.testing.assert_allclose(together[row], alone[0], atol=1e-4, rtol=1e-3)
-
-
-def test_weights_stay_frozen_and_untouched(tiny):
-    """Differentiating changes no weight and stores no gradient on it."""
-    before = [parameter.clone() for parameter in tiny.model.parameters()]
-    differentiated(Engine(tiny), ROWS, gates_of(tiny), np.arange(4))
-    for parameter, old in zip(tiny.model.parameters(), before, strict=True):
-        assert parameter.grad is None
-        assert torch.equal(parameter, old)
+        values = [
+            plain_loglikelihood(zeroed(mask), request.context, request.continuation)[0]
+            for request in margin.requests
+        ]
+        expected = values[0] / 3
+        if margin is CHOICE:
+            expected = values[2] - np.logaddexp.reduce(np.delete(values, 2))
+        (value,), _ = differentiated(Engine(tiny), [margin], GATES, np.array([mask]))
+        assert value == pytest.approx(expected, abs=1e-4)
+        answers = Engine(tiny).run(margin.requests, GATES, np.full(len(margin.requests), mask))
+        assert margin.of_answers(answers) == pytest.approx(expected, abs=1e-4)
 
 
 def test_memory_shortage_halves_the_batch(tiny, monkeypatch):
-    """A batch that does not fit runs again in smaller batches with the same result."""
-    gates, index = gates_of(tiny), np.arange(4)
+    """A batch that does not fit runs again in smaller ones, to the same; no weight is changed."""
+    before = [parameter.clone() for parameter in tiny.model.parameters()]
+    gates, index, forward = gates_of(tiny), np.arange(4), GatedModel.forward
     expected = differentiated(Engine(tiny), ROWS, gates, index)
-    forward = GatedModel.forward
 
     def short_of_memory(self, tokens, *args, **kwargs):
         if len(tokens) > 6:
@@ -120,3 +92,6 @@ def test_memory_shortage_halves_the_batch(tiny, monkeypatch):
     margins, gradients = differentiated(Engine(tiny), ROWS, gates, index)
     np.testing.assert_allclose(margins, expected[0], atol=1e-5)
     np.testing.assert_allclose(gradients, expected[1], atol=1e-4, rtol=1e-3)
+    for parameter, old in zip(tiny.model.parameters(), before, strict=True):
+        assert parameter.grad is None
+        assert torch.equal(parameter, old)

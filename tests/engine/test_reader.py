@@ -5,26 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from engine.shared_work import PREAMBLE, five_masks, heads, run, same
-from independent import plain_loglikelihood, zeroed_by_hand
+from engine.shared_work import PREAMBLE, run, same, zeroed
+from independent import plain_loglikelihood
 
 from broca import designs
-from broca.engine import Engine, EngineOptions
-from broca.engine.batches import Work, prefix_groups, require_finite
-from broca.engine.reader import scored, target_log_probabilities
+from broca.engine.batches import Work, require_finite
+from broca.engine.reader import target_log_probabilities
 from broca.errors import BadLogits
 from broca.models import GatedModel
-from broca.models.resumption import Resumption
-from broca.tasks import Request
+from broca.tasks import LogLikelihood, Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
 READ = Request("loglikelihood", ())
 
 
 @pytest.fixture(scope="module")
-def gates():
-    """Five masks of 8 heads."""
-    return five_masks()
+def expected():
+    """Log-likelihoods of the requests in plain transformers, on weights zeroed by hand."""
+    return [
+        LogLikelihood(*plain_loglikelihood(zeroed(mask), request.context, request.continuation))
+        for mask in range(5)
+        for request in few_shot(6, "read")
+    ]
 
 
 def few_shot(count, kind):
@@ -43,62 +45,47 @@ def few_shot(count, kind):
     return requests
 
 
-@pytest.mark.parametrize("kind", ["generate", "read"])
-@pytest.mark.parametrize("budget", [70, 300, 100_000])
-def test_shared_prefixes_change_no_answer(tiny, gates, kind, budget):
-    """A preamble that is read once for each mask gives the answers of reading it for every row."""
-    requests = few_shot(6, kind)
-    expected, plain = run(tiny, requests, gates, share_prefixes="off", reuse_layers="off")
-    answers, engine = run(
-        tiny, requests, gates, share_prefixes="on", reuse_layers="off", token_budget=budget
-    )
+@pytest.mark.parametrize(
+    ("options", "read"),
+    [
+        ({"share_prefixes": "on", "reuse_layers": "off", "token_budget": 70}, 0.6),
+        ({"share_prefixes": "on", "reuse_layers": "off", "token_budget": 300}, 0.6),
+        ({"share_prefixes": "on", "reuse_layers": "off"}, 0.6),
+        ({"reuse_layers": "off"}, 0.6),
+        ({"reuse_layers": "on", "token_budget": 40}, 1),
+        ({"reuse_layers": "on"}, 1),
+        ({"share_prefixes": "on", "reuse_layers": "on"}, 1),
+    ],
+    ids=str,
+)
+def test_shared_work_changes_no_answer(tiny, expected, options, read):
+    """Prefixes that are read once, and lower layers that are run once, give every row's answer."""
+    requests = few_shot(6, "read")
+    answers, engine = run(tiny, requests, **options)
     same(answers, expected)
-    assert engine.tokens < 0.6 * plain.tokens
+    alone = sum(len(request.context) + len(request.continuation) - 1 for request in requests)
+    assert engine.tokens <= read * alone * 5
 
 
-@pytest.mark.parametrize("kind", ["generate", "read"])
-def test_planner_shares_a_long_preamble(tiny, gates, kind):
-    """The planner shares a long preamble by default and reads at least 40 % fewer tokens."""
-    _, plain = run(tiny, few_shot(6, kind), gates, share_prefixes="off", reuse_layers="off")
-    _, auto = run(tiny, few_shot(6, kind), gates, reuse_layers="off")
-    assert auto.tokens < 0.6 * plain.tokens
-
-
-def test_planner_shares_the_context_of_choices(tiny, gates):
-    """Choices of several tokens after one context read the context once."""
+@pytest.mark.parametrize(("more", "share"), [((), 0), ((1, 2), 0.4)], ids=["one token", "three"])
+def test_choices_after_one_context_read_it_once(tiny, more, share):
+    """Choices of one token after a context cost one pass over it, longer ones their own tokens."""
     context = tuple(range(30, 80))
-    requests = [Request("loglikelihood", context, (t, t + 1, t + 2)) for t in (3, 90, 120, 200)]
-    expected, plain = run(tiny, requests, gates, share_prefixes="off", reuse_layers="off")
-    answers, auto = run(tiny, requests, gates, reuse_layers="off")
+    requests = [Request("loglikelihood", context, (n, *more)) for n in (3, 90, 120, 200)]
+    expected, plain = run(tiny, requests, share_prefixes="off", reuse_layers="off")
+    answers, engine = run(tiny, requests, reuse_layers="off")
     same(answers, expected)
-    assert auto.tokens < 0.4 * plain.tokens
-
-
-def test_fresh_masks_share_nothing(tiny):
-    """If every row has another mask, no prefix is shared and no token is saved."""
-    masks = (~designs.bernoulli(12, 8, sparsity=0.3, seed=0)).astype(np.float32)
-    requests = few_shot(12, "generate")
-    engine = Engine(tiny)
-    answers = engine.run(requests, masks, np.arange(12))
-    off = Engine(tiny, EngineOptions(share_prefixes="off"))
-    same(answers, off.run(requests, masks, np.arange(12)))
-    assert engine.tokens == off.tokens
-
-
-@pytest.mark.parametrize("budget", [40, 100_000])
-def test_reused_layers_change_no_answer(tiny, gates, budget):
-    """Hidden states of the intact model below the first ablated layer give the same answers."""
-    requests = few_shot(5, "read")
-    expected, _ = run(tiny, requests, gates, share_prefixes="off", reuse_layers="off")
-    answers, _ = run(tiny, requests, gates, reuse_layers="on", token_budget=budget)
-    same(answers, expected)
+    assert engine.tokens <= max(5 * len(context), share * plain.tokens)
 
 
 @pytest.mark.parametrize("kind", ["generate", "read"])
-def test_memory_shortage_in_shared_work_loses_nothing(tiny, gates, monkeypatch, kind):
-    """A shortage of memory in shared prefixes or decoding loses no row and shrinks the budget."""
+@pytest.mark.parametrize(
+    "options", [{}, {"share_prefixes": "off"}, {"reuse_layers": "on"}], ids=str
+)
+def test_memory_shortage_loses_nothing(tiny, monkeypatch, kind, options):
+    """A shortage of memory loses no row and shrinks the budget, whatever work is shared."""
     requests = few_shot(6, kind)
-    expected, _ = run(tiny, requests, gates)
+    expected, _ = run(tiny, requests)
     forward, calls = GatedModel.forward, [0]
 
     def sometimes_short(self, tokens, *args, **kwargs):
@@ -108,120 +95,60 @@ def test_memory_shortage_in_shared_work_loses_nothing(tiny, gates, monkeypatch, 
         return forward(self, tokens, *args, **kwargs)
 
     monkeypatch.setattr(GatedModel, "forward", sometimes_short)
-    answers, engine = run(tiny, requests, gates, token_budget=1000)
+    answers, engine = run(tiny, requests, token_budget=1000, **options)
     same(answers, expected)
     assert engine.token_budget < 1000
 
 
-def test_likelihoods_with_everything_shared_equal_zeroed_weights(tiny, gates):
-    """Sharing both prefixes and layers gives the log-likelihoods of zeroed weights."""
-    requests = few_shot(3, "read")
-    answers, _ = run(tiny, requests, gates, share_prefixes="on", reuse_layers="on")
-    bare = tiny_llama()
-    for number, answer in enumerate(answers):
-        request, mask = requests[number % 9], number // 9
-        edited = zeroed_by_hand(bare, heads(gates, mask), head_dim=8)
-        value, _ = plain_loglikelihood(edited, request.context, request.continuation)
-        assert answer.value == pytest.approx(value, abs=1e-4)
-
-
-def test_planner_reuses_layers_in_a_sweep(monkeypatch):
-    """A sweep of single heads resumes at each row's layer; random masks resume nowhere."""
-    model = GatedModel.wrap(tiny_llama(layers=4), tiny_tokenizer(), name="four")
-    starts = []
-    resumed_at = Resumption.at
-    monkeypatch.setattr(
-        Resumption,
-        "at",
-        lambda self, layer, *states: starts.append(layer) or resumed_at(self, layer, *states),
-    )
-    requests = [
-        Request("loglikelihood", (9 * n + 3, n + 5, 7, 80), choice)
-        for n in range(4)
-        for choice in ((5,), (6,))
-    ]
-    sweep = (~np.vstack([designs.intact(16), designs.singles(16)])).astype(np.float32)
-    answers, _ = run(model, requests, sweep)
-    assert set(starts) == {0, 1, 2, 3}
-    same(answers, run(model, requests, sweep, reuse_layers="off")[0])
-    starts.clear()
-    random = (~designs.bernoulli(10, 16, sparsity=0.5, seed=0)).astype(np.float32)
-    run(model, requests, random)
-    assert not starts
-
-
-def test_sweep_computes_the_first_layer_s_attention_once(monkeypatch):
-    """A row of a sweep starts at its layer's output projection and repeats no attention."""
+def test_a_row_of_a_sweep_starts_where_it_differs(monkeypatch):
+    """It starts at its layer's output projection, and repeats no attention; random masks do not."""
     model = GatedModel.wrap(
         tiny_llama(layers=3), tiny_tokenizer(), name="three", components="heads+mlp+layers"
     )
     attention = model.model.model.layers[1].self_attn
-    requests = [Request("loglikelihood", (9 * n + 3, n + 5, 7, 80), (5,)) for n in range(4)]
+    contexts = [(9 * n + 3, n + 5, 7, 80) for n in range(4)]
+    requests = [Request("loglikelihood", context, (c,)) for context in contexts for c in (5, 6)]
     count = len(model.components)
     sweep = (~np.vstack([designs.intact(count), designs.singles(count)])).astype(np.float32)
+    random = (~designs.bernoulli(10, count, sparsity=0.5, seed=0)).astype(np.float32)
     expected, _ = run(model, requests, sweep, reuse_layers="off")
-    assert model.resumption.skippable == (0, 1, 2)
-    rows = []
-    monkeypatch.setattr(
-        type(attention),
-        "forward",
-        _counting(type(attention).forward, attention, rows),
-    )
-    answers, _ = run(model, requests, sweep, reuse_layers="on")
-    same(answers, expected)
-    below = sum(component.layer == 0 for component in model.components)
-    assert sum(rows) == len(requests) * (1 + below)  # intact rows and rows of layer 0
-
-
-def _counting(forward, module, rows):
-    """Wraps a forward pass so that it records how many rows one module gets."""
+    rows, forward = [], type(attention).forward
 
     def counted(self, hidden_states, *args, **kwargs):
-        if self is module:
+        if self is attention:
             rows.append(len(hidden_states))
         return forward(self, hidden_states, *args, **kwargs)
 
-    return counted
-
-
-def work():
-    """Returns two sequences: one with two continuations, the other with one."""
-    return [
-        Work(0, 0, (1, 2, 3, 4), READ, [(7, (4, 0)), (2, (3,))]),
-        Work(1, 0, (5, 6), READ, [(5, (2, 1, 0))]),
-    ]
+    monkeypatch.setattr(type(attention), "forward", counted)
+    same(run(model, requests, sweep)[0], expected)
+    below = sum(component.layer == 0 for component in model.components)
+    assert sum(rows) == len(contexts) * (1 + below)  # intact rows and rows of layer 0
+    rows.clear()
+    run(model, requests, random)
+    assert sum(rows) == len(contexts) * len(random)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_targets_are_read_from_the_last_positions(dtype):
     """Log-probabilities equal a log-softmax taken position by position in double precision."""
+    work = [
+        Work(0, 0, (1, 2, 3, 4), READ, [(7, (4, 0)), (2, (3,))]),
+        Work(1, 0, (5, 6), READ, [(5, (2, 1, 0))]),
+    ]
     logits = torch.randn(2, 3, 6, generator=torch.manual_seed(0)).to(dtype)
-    values, greedy, present = target_log_probabilities(work(), logits)
     expected = torch.log_softmax(logits.double(), dim=-1)
-    targets = [(0, (4, 0)), (0, (3,)), (1, (2, 1, 0))]
-    for target, (row, tokens) in enumerate(targets):
+    values, greedy, present = target_log_probabilities(work, logits)
+    for target, (row, tokens) in enumerate([(0, (4, 0)), (0, (3,)), (1, (2, 1, 0))]):
         padding = 3 - len(tokens)
         assert present[target].tolist() == [0] * padding + [1] * len(tokens)
-        assert values[target, :padding].tolist() == [0.0] * padding
-        for position, token in zip(range(padding, 3), tokens, strict=True):
-            assert values[target, position].item() == pytest.approx(
-                expected[row, position, token].item(), abs=1e-5
-            )
-            best = int(logits[row, position].argmax())
-            assert bool(greedy[target, position]) == (best == token)
-        assert bool(greedy[target, :padding].all())
-
-
-def test_scores_keep_the_positions_of_their_requests():
-    """A score is the sum over the continuation; it is greedy only if every token is the argmax."""
-    logits = torch.zeros(2, 3, 6)
-    for position, token in enumerate((2, 1, 0)):
-        logits[1, position, token] = 1.0
-    answers = dict(scored(work(), logits))
-    assert set(answers) == {7, 2, 5}
-    assert answers[7].value == pytest.approx(2 * np.log(1 / 6))
-    assert answers[5].value == pytest.approx(3 * np.log(np.e / (np.e + 5)))
-    assert (answers[5].greedy, answers[2].greedy) == (True, False)
+        assert not values[target, :padding].any()
+        assert greedy[target, :padding].all()
+        at = range(padding, 3)
+        torch.testing.assert_close(
+            values[target, padding:].double(), expected[row, at, tokens], atol=1e-5, rtol=0
+        )
+        best = logits[row, padding:].argmax(-1)
+        assert greedy[target, padding:].tolist() == (best == torch.tensor(tokens)).tolist()
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -234,33 +161,3 @@ def test_one_bad_value_is_found_and_its_request_named(value, position):
     with pytest.raises(BadLogits, match="request 20") as error:
         require_finite(logits, [10, 20, 30])
     assert error.value.row == 20
-
-
-def test_groups_hold_every_row_once(tiny):
-    """Every row is in one group or alone, and its prefix leaves at least one logit to compute."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for number in range(60):
-        tail = tuple(int(t) for t in rng.integers(0, 5, rng.integers(1, 6)))
-        tokens = (*PREAMBLE[: int(rng.integers(0, 50))], *tail)
-        rows.append(Work(int(rng.integers(3)), number % 2, tokens, READ, [(number, (1,))]))
-    for switch in ("auto", "on", "off"):
-        groups, alone = prefix_groups(tiny, rows, switch)
-        placed = [row for group in groups for row in group.members] + alone
-        assert sorted(map(id, placed)) == sorted(map(id, rows))
-        for group in groups:
-            assert len({(row.mask, row.donor) for row in group.members}) == 1
-            for row in group.members:
-                assert row.tokens[: len(group.prefix)] == group.prefix
-                assert len(group.prefix) < len(row.tokens)
-
-
-@pytest.mark.parametrize(("saved", "groups"), [(8, 0), (9, 1)])
-def test_auto_shares_what_saves_more_than_a_quarter(tiny, saved, groups):
-    """`auto` shares a prefix that saves over a quarter of the tokens; `on` shares every prefix."""
-    rows = [
-        Work(0, 0, (*range(saved), *range(base, base + 16 - saved)), READ, [(0, (1,))])
-        for base in (100, 200)
-    ]
-    assert len(prefix_groups(tiny, rows, "auto")[0]) == groups
-    assert len(prefix_groups(tiny, rows, "on")[0]) == 1

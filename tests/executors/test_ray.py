@@ -13,12 +13,18 @@ import torch
 from journals import totals
 
 import broca
-from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
+from broca.engine import (
+    Ablation,
+    Engine,
+    EngineOptions,
+    Job,
+    RunnerSpec,
+    donor_activations,
+)
 from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, UnknownName
 from broca.executors import ray as ray_executor
 from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
-from broca.executors.records import RunnerSpec
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.options import ExecutorOptions
@@ -78,7 +84,7 @@ def await_workers(pool, count):
     end = time.monotonic() + 600  # importing torch takes long on a busy machine
     while len(pool.workers) < count:
         assert time.monotonic() < end, "no worker came"
-        for _ in pool._wait():
+        for _ in pool.wait():
             raise AssertionError("nothing was asked")
 
 
@@ -92,25 +98,19 @@ def gone(process):
 
 
 @pytest.mark.parametrize("response", ["accuracy", "margin", "probability"])
-def test_responses_are_those_of_this_process(pool, reference, bank, plan, response):
-    """Responses equal those of the current process, row by row in the plan's order."""
-    expected = Executor(Engine(reference), bank, response=response).run(plan)
-    measurement = Executor(
-        RayRunner(pool, RunnerSpec(model=reference)), bank, response=response
-    ).run(plan)
-    np.testing.assert_allclose(measurement.responses, expected.responses, atol=1e-5)
-
-
-def test_answers_and_gradients_are_those_of_this_process(pool, reference, bank, plan):
-    """Texts equal those of the current process, and gradients agree to rounding."""
-    local = Executor(Engine(reference), bank, response="margin")
-    far = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
-    ((_, answers),) = far.stream_answers([plan])
-    texts = [getattr(answer[0], "text", None) for answer in answers]
-    assert texts == [getattr(answer[0], "text", None) for answer in local.answers(plan)]
-    requested = replace(plan, gradients=True)
-    expected, gradients = local.run(requested).gradients, far.run(requested).gradients
-    np.testing.assert_allclose(gradients, expected, atol=1e-4 * np.abs(expected).max())
+def test_answers_are_those_of_this_process(pool, reference, bank, plan, response):
+    """Responses, texts and gradients equal those of the current process, to rounding."""
+    spec = RunnerSpec(model=reference)
+    local = Executor(Engine(reference), bank, response=response)
+    far = Executor(RayRunner(pool, spec), bank, response=response)
+    np.testing.assert_allclose(far.run(plan).responses, local.run(plan).responses, atol=1e-5)
+    if response == "accuracy":
+        texts = [[getattr(a[0], "text", None) for a in e.answers(plan)] for e in (far, local)]
+        assert texts[0] == texts[1]
+    else:
+        requested = replace(plan, gradients=True)
+        expected, gradients = local.run(requested).gradients, far.run(requested).gradients
+        np.testing.assert_allclose(gradients, expected, atol=1e-4 * np.abs(expected).max())
 
 
 def test_donors_and_changed_weights_reach_the_workers(pool, reference, bank, plan):
@@ -144,15 +144,14 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
              for i in range(8)]  # fmt: skip
     responses = np.full(len(plan), np.nan)
-    for count, (number, measured) in enumerate(
-        Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin").stream(
-            parts
-        )
-    ):
+    executor = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
+    jobs = (executor.job(number, part) for number, part in enumerate(parts))
+    for count, answers in enumerate(executor.runner.stream(jobs, rows=len(plan))):
         if count == 0:
             os.kill(victim, signal.SIGKILL)
-        assert np.isnan(responses[number::8]).all()
-        responses[number::8] = measured.responses
+        assert np.isnan(responses[answers.number :: 8]).all()
+        measured = executor.measurement(parts[answers.number], answers)
+        responses[answers.number :: 8] = measured.responses
     np.testing.assert_allclose(responses, expected, atol=1e-5)
     await_workers(pool, 2)
     assert victim not in [worker.process for worker in pool.workers]
@@ -161,7 +160,7 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
 def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     """A worker stopped for longer than the limit is replaced, and its batch is answered."""
     await_workers(pool, 2)
-    victim = pool._idle[-1].loaded.process  # the next worker to get a batch
+    victim = pool.idle[-1].loaded.process  # the next worker to get a batch
     os.kill(victim, signal.SIGSTOP)
     usual = pool.options
     pool.options = replace(usual, batch_limit=8.0)
@@ -275,17 +274,13 @@ def test_other_weights_are_refused(cluster, pool, reference):
     ],
 )
 def test_workers_fill_the_cluster(reference, resources, options, expected):
-    """Workers fill the cluster; threads divide the cores, and models on several GPUs are spread."""
-    count, gpus, recipe = workers_of(resources, ExecutorOptions(**options), Recipe("m", ""))
+    """Workers fill the cluster; large models are spread, and more than fit are refused."""
+    chosen = ExecutorOptions(**options)
+    count, gpus, recipe = workers_of(resources, chosen, Recipe("m", ""))
     loading = recipe.loading
     assert (count, gpus, loading.device, loading.device_map, recipe.threads) == expected
-
-
-@pytest.mark.parametrize("options", [{"workers": 3}, {"gpus_per_worker": 1}])
-def test_more_than_fits_is_refused(options):
-    """More workers or GPUs than the cluster has are refused with what it has room for."""
     with pytest.raises(BadInput, match="the cluster has room for"):
-        workers_of({"CPU": 2}, ExecutorOptions(**options), Recipe("m", ""))
+        workers_of(resources, replace(chosen, workers=65), Recipe("m", ""))
 
 
 def shifted():
@@ -317,7 +312,7 @@ def test_errors_of_broca_come_back_from_a_worker_as_they_are():
         broken = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
         broken.model.lm_head.weight.data[3] = float("inf")
         recipe = Recipe.of(RunnerSpec(model=broken))
-        worker = Worker(replace(recipe, loading=replace(recipe.loading, device="cpu")), recipe.held)
+        worker = Worker(replace(recipe, loading=replace(recipe.loading, device="cpu")))
         assert worker.load().identity == broken.identity  # sent as an object
         zero = np.zeros(1, np.intp)
         request = Request("loglikelihood", (5, 6, 7), (8,))

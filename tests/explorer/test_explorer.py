@@ -1,16 +1,19 @@
-"""The explorer behind the live page, called without a browser."""
+"""The explorer behind the live page and its subject, called without a browser."""
 
-import io
 import json
 import re
-import zipfile
 from types import SimpleNamespace
 
 import pytest
+from results.samples import make_atlas, make_result, make_stress
 
 from broca.errors import BadInput, BrocaError, UnknownName
 from broca.explorer import Explorer, ExplorerSubject
-from broca.explorer.explorer import events, write_zip
+
+
+def refused(*_, **__):
+    """Stands in for a verb that no test may call."""
+    raise AssertionError
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +22,7 @@ def explorer(planted):
     subject = ExplorerSubject(
         "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
     )
-    with Explorer(planted, subject) as page_explorer:
+    with Explorer(planted, subject, verify=refused, export=refused) as page_explorer:
         yield page_explorer
 
 
@@ -34,51 +37,37 @@ def test_the_page_has_every_component(explorer, planted):
     assert about["effects"] == {"L0H1": -0.5}
 
 
-def test_answers_come_as_lines(explorer):
-    """Each line of an answer is a JSON object that names its row."""
-    lines = list(events(explorer.answer("sort b a =", ["L0H1"], longest=4)))
-    rows = {json.loads(line)["row"] for line in lines}
-    assert rows == {0, 1}
-    assert all(line.endswith("\n") for line in lines)
+@pytest.mark.parametrize("text", ["L0H1, L1H2 L2H0", "L0H1+L1H2+L2H0", " "])
+def test_names_are_read_in_any_form(explorer, text):
+    """Names are joined by plus, commas or spaces."""
+    assert explorer.named(text) == ["L0H1", "L1H2", "L2H0"][: 3 * bool(text.strip())]
 
 
-def test_names_are_read_in_any_form(explorer):
-    """Names joined by plus, commas or spaces are read; unknown names and lists are refused."""
-    assert explorer.named("L0H1, L1H2 L2H0") == ["L0H1", "L1H2", "L2H0"]
-    assert explorer.named("L0H1+L1H2") == ["L0H1", "L1H2"]
-    assert explorer.named("  ") == []
-    with pytest.raises(UnknownName):
-        explorer.named("L0H99")
-    with pytest.raises(BrocaError, match="published"):
-        explorer.named("published:nothing")
-
-
-def test_bad_questions_are_refused(explorer):
-    """An empty or long prompt, a gate out of range and unknown components or pages are refused."""
-    with pytest.raises(BadInput, match="prompt is empty"):
-        explorer.answer(" ", [])
-    with pytest.raises(BadInput, match="tokens, and the model has room"):
-        explorer.answer("sort a b =" * 5000, [])
-    with pytest.raises(BadInput, match="between 0 and 2"):
-        explorer.score("sorting", [], scale=3.0)
-    with pytest.raises(UnknownName):
-        explorer.answer("sort", ["L9H9"])
-    with pytest.raises(BadInput, match="verification 1 is not known"):
-        explorer.verification_page(1)
-    for number in (0, 1, -1):
-        with pytest.raises(BadInput, match=f"export {number} is not known"):
-            explorer.exported(number)
+@pytest.mark.parametrize(
+    ("question", "error", "message"),
+    [
+        (lambda page: page.answer(" ", []), BadInput, "prompt is empty"),
+        (lambda page: page.answer("sort a b =" * 5000, []), BadInput, "the model has room"),
+        (lambda page: page.score("sorting", [], scale=3.0), BadInput, "between 0 and 2"),
+        (lambda page: page.answer("sort", ["L9H9"]), UnknownName, "L9H9"),
+        (lambda page: page.named("L0H99"), UnknownName, "L0H99"),
+        (lambda page: page.named("published:nothing"), BrocaError, "published"),
+        (lambda page: page.verification_page(1), BadInput, "verification 1 is not known"),
+        (lambda page: page.exported(0), BadInput, "export 0 is not known"),
+        (lambda page: page.exported(1), BadInput, "export 1 is not known"),
+    ],
+)
+def test_bad_questions_are_refused(explorer, question, error, message):
+    """Prompts, gates, names and numbers of pages that do not exist are refused in one line."""
+    with pytest.raises(error, match=message):
+        question(explorer)
 
 
 def test_a_set_of_another_model_is_refused(planted):
     """A set with components that the model lacks is refused when the explorer is made."""
+    subject = ExplorerSubject("planted", {"needed": ("L77H1",)})
     with pytest.raises(UnknownName):
-        Explorer(planted, ExplorerSubject("planted", {"needed": ("L77H1",)}))
-
-
-def test_the_state_says_what_is_going_on(explorer):
-    """An idle explorer reports nothing written, queued, measured or waiting."""
-    assert explorer.status() == {"writing": 0, "queued": 0, "measuring": "", "waiting": 0}
+        Explorer(planted, subject, verify=refused, export=refused)
 
 
 def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch):
@@ -94,9 +83,8 @@ def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch
     assert texts[0] != texts[2]
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_folders_of_exports_are_numbered_and_go_with_the_page(planted, tmp_path, kept):
-    """They get the next free number, stay where the user keeps them, and are not left empty."""
+def test_folders_of_exports_are_numbered_and_go_with_the_page(planted):
+    """They get the next free number, are not left empty, and go when the page is closed."""
 
     def export(model, folder, *, heads, scale, kind):
         if scale == 2:
@@ -104,42 +92,33 @@ def test_folders_of_exports_are_numbered_and_go_with_the_page(planted, tmp_path,
         (folder / "file").write_text("x")
         return SimpleNamespace(summary=lambda: ("done",))
 
-    place = tmp_path if kept else None
-    (tmp_path / "planted-heads-1").mkdir()
-    with Explorer(planted, ExplorerSubject("planted"), exports=place, export=export) as explorer:
+    subject = ExplorerSubject("planted")
+    with Explorer(planted, subject, verify=refused, export=export) as explorer:
         reply = explorer.export("heads", ["L0H1"])
         folder = explorer.exported(reply["export"])
-        assert folder.name == reply["name"] == f"planted-heads-{1 + kept}"
+        assert folder.name == reply["name"] == "planted-heads-1"
         with pytest.raises(BadInput, match="no"):
             explorer.export("heads", ["L0H1"], scale=2)
-        assert not (folder.parent / f"planted-heads-{2 + kept}").exists()
-    assert folder.exists() is kept
+        assert not (folder.parent / "planted-heads-2").exists()
+    assert not folder.exists()
 
 
-class Unseekable(io.RawIOBase):
-    """A stream that is written forwards alone, like a connection."""
-
-    def __init__(self):
-        self.content = b""
-
-    def writable(self):
-        """Returns True: the stream takes bytes."""
-        return True
-
-    def write(self, data):
-        """Appends the bytes to the content."""
-        self.content += bytes(data)
-        return len(data)
-
-
-def test_a_zip_is_written_to_what_cannot_go_back(tmp_path):
-    """A zip holds all files under the folder's name and is written without seeking."""
-    folder = tmp_path / "m-adapter-1"
-    (folder / "in").mkdir(parents=True)
-    (folder / "a.json").write_text("{}")
-    (folder / "in" / "b.bin").write_bytes(bytes(range(256)))
-    connection = Unseekable()
-    write_zip(folder, connection)
-    with zipfile.ZipFile(io.BytesIO(connection.content)) as archive:
-        assert archive.namelist() == ["m-adapter-1/a.json", "m-adapter-1/in/b.bin"]
-        assert archive.read("m-adapter-1/in/b.bin") == bytes(range(256))
+def test_results_bring_their_model_sets_effects_and_tasks(tmp_path):
+    """A localization, a verification and an atlas have sets; a model's folder has a short name."""
+    result = make_result()
+    for name, made in (
+        ("r", result), ("v", result.verification), ("a", make_atlas()), ("s", make_stress()),
+    ):  # fmt: skip
+        (tmp_path / name).mkdir()
+        made.save(tmp_path / name)
+    effects = {line.name: line.effect for line in result.ranking}
+    subject = ExplorerSubject.of(tmp_path / "r")
+    assert (subject.model, subject.effects, subject.tasks) == ("toy", effects, result.tasks)
+    assert subject.sets == {"needed for adding": result.selected}
+    assert ExplorerSubject.of(tmp_path / "v").sets == {"verified on adding": result.selected}
+    assert ExplorerSubject.of(tmp_path / "a").sets == {"needed for adding": ("L0H0",)}
+    with pytest.raises(BadInput, match="is a stress test, which names no components"):
+        ExplorerSubject.of(tmp_path / "s")
+    (tmp_path / "config.json").write_text("{}")
+    subject = ExplorerSubject.of(tmp_path)
+    assert (subject.model, subject.shown_name) == (str(tmp_path), tmp_path.name)

@@ -13,7 +13,9 @@ SET = ["L0H1", "L1H2", "L2H3"]
 @pytest.fixture(scope="module")
 def measurer(planted):
     """A measurer on a copy of the planted model."""
-    page_measurer = Measurer(planted.copy(), RunOptions(), tasks=("sorting", "reversing"))
+    page_measurer = Measurer(
+        planted.copy(), RunOptions(), verify=None, export=None, tasks=("sorting", "reversing")
+    )
     yield page_measurer
     page_measurer.close()
 
@@ -59,27 +61,21 @@ def test_nothing_is_measured_twice(measurer):
 
 
 def test_a_gate_in_between_and_a_gate_of_one(measurer):
-    """Gates of 1 lose nothing, and half-closed gates score at least as well as closed ones."""
+    """Gates of 1 lose nothing, half-closed ones no more than closed ones; slopes say so too."""
     names = [f"L0H{head}" for head in range(16)]
     assert measurer.score("sorting", names, 1.0).drop.value == 0
     half, off = (measurer.score("sorting", names, scale).score for scale in (0.5, 0.0))
     assert half >= off
-
-
-def test_every_component_has_a_slope(measurer):
-    """Every component has a slope, and for some of them it is negative."""
     slopes = measurer.slopes("sorting", [])
     assert len(slopes) == len(measurer._model.components)
     assert min(slopes.values()) < 0
 
 
 def test_what_cannot_be_measured_is_refused(measurer):
-    """A task that is not on the page, an unknown component and a verification are refused."""
+    """A task that is not on the page and an unknown component are refused."""
     with pytest.raises(BadInput, match="task 'cooking' is not on this page"):
         measurer.score("cooking", [])
     with pytest.raises(BrocaError, match="L9H9"):
         measurer.score("sorting", ["L9H9"])
-    with pytest.raises(BadInput, match="cannot verify"):
-        measurer.verify("sorting", SET)
     assert measurer.tasks() == ("sorting", "reversing")
     assert measurer.busy[0] == ""

@@ -10,9 +10,14 @@ from dataclasses import dataclass, replace
 
 import torch
 import transformers as hf
-from models.architectures import ARCHITECTURES, HEADS, LAYERS, make_model
+from models.architectures import BY_NAME, HEADS, LAYERS, make_model
 
-_BY_NAME = {architecture.name: architecture for architecture in ARCHITECTURES}
+from broca.models import GatedModel
+
+
+def gated(name):
+    """Returns a tiny gated model of an architecture in the tests' list."""
+    return GatedModel.wrap(make_model(BY_NAME[name]), None, name=name)
 
 
 @dataclass(frozen=True)
@@ -31,29 +36,15 @@ class Family:
     projection: str
     down: str | None
 
-    @property
-    def components(self):
-        """Names of two heads of the first layer, one of the last, and an MLP block."""
-        mlp = "" if self.down is None else "+L1M"
+    def components(self, form):
+        """Names of two heads of the first layer, one of the last, and an MLP block if possible."""
+        mlp = "" if self.down is None or form == "heads" else "+L1M"
         return f"L0H1+L0H2+L{LAYERS - 1}H0{mlp}"
 
 
 def _family(what, name, **changes):
-    architecture = _BY_NAME[name]
-
-    def make():
-        if not changes:
-            return make_model(architecture)
-
-        def config():
-            changed_config = architecture.config()
-            for key, value in changes.items():
-                setattr(changed_config, key, value)
-            return changed_config
-
-        return make_model(replace(architecture, config=config))
-
-    return Family(what, make, architecture.projection, architecture.down)
+    known = replace(BY_NAME[name], changes=changes or BY_NAME[name].changes)
+    return Family(what, lambda: make_model(known), known.projection, known.down)
 
 
 def _vision_language():
@@ -82,7 +73,7 @@ FAMILIES = (
     _family("Conv1D with biases", "GPT-2"),
     _family("mixture of experts", "Qwen3-MoE"),
     _family("latent attention", "DeepSeek-V3"),
-    _family("parallel MLP", "GPT-NeoX / Pythia"),
+    _family("parallel MLP", "GPT-NeoX"),
     _family("tied weights", "Llama", tie_word_embeddings=True),
     Family(
         "vision-language", _vision_language,
@@ -96,8 +87,8 @@ TOKENS = torch.tensor([[3, 14, 15, 92, 65, 35, 89, 79], [32, 38, 46, 26, 43, 38,
 
 
 @torch.no_grad()
-def scaled_by_hand(model, family, scale):
-    """Returns a copy of a model whose `family.components` are scaled in the weights."""
+def scaled_by_hand(model, family, form, scale):
+    """Returns a copy of a model whose `family.components(form)` are scaled in the weights."""
     model = copy.deepcopy(model)
     transposed = type(model).__name__ == "GPT2LMHeadModel"
     for layer, heads in ((0, (1, 2)), (LAYERS - 1, (0,))):
@@ -106,7 +97,7 @@ def scaled_by_hand(model, family, scale):
         width = len(columns) // HEADS
         for head in heads:
             columns[head * width : (head + 1) * width] *= scale
-    if family.down is not None:
+    if "M" in family.components(form):
         down = model.get_submodule(family.down.format(1))
         down.weight *= scale
         if getattr(down, "bias", None) is not None:

@@ -1,18 +1,12 @@
 """Gates become factors on projections, or are refused with the reason."""
 
 import pytest
-from models.architectures import ARCHITECTURES, make_model
+from exports.families import gated
 
-from broca.errors import UnknownName, UnsupportedModel
-from broca.exports.factors import expert_parameters, factors_of
+from broca.errors import UnsupportedModel
+from broca.exports.factors import factors_of
 from broca.models import GatedModel
 from broca.testing import tiny_llama
-
-
-def gated(name):
-    """Returns a tiny model of an architecture in the tests' list."""
-    (architecture,) = (candidate for candidate in ARCHITECTURES if candidate.name == name)
-    return GatedModel.wrap(make_model(architecture), None, name=name)
 
 
 def test_a_head_is_a_slice_of_the_input(tiny):
@@ -24,42 +18,11 @@ def test_a_head_is_a_slice_of_the_input(tiny):
     assert layer.values.tolist() == [0.0] * 32
 
 
-def test_a_block_without_bias_is_a_factor_of_its_input_and_with_one_of_its_output(tiny):
-    """An MLP block without bias scales its projection's input; with a bias, its output."""
-    (plain,) = factors_of(tiny, "L0M+L0N3", 0.5)
-    assert (plain.side, len(plain.values)) == ("input", 64)
-    assert set(plain.values.tolist()) == {0.5, 0.25}
-    sides = [projection.side for projection in factors_of(gated("GPT-2"), "L0M+L0N3", 0.5)]
-    assert sorted(sides) == ["input", "output"]
-
-
 def test_factors_are_rounded_as_gates_are():
     """A factor is rounded to the model's number format, like a gate."""
     model = GatedModel.wrap(tiny_llama().bfloat16(), None, name="tiny")
     (factors,) = factors_of(model, "L0H0", 0.3)
     assert factors.values[0] == 0.30078125
-
-
-def test_nothing_named_is_no_factor(tiny):
-    """An empty name gives no factors, and an unknown component is refused."""
-    assert factors_of(tiny, "") == ()
-    with pytest.raises(UnknownName, match="no component 'L7H0'"):
-        factors_of(tiny, "L7H0")
-
-
-@pytest.mark.parametrize(
-    ("model", "component", "reason"),
-    [
-        ("BitNet", "L0H1", r"a norm \(model.layers.0.self_attn.attn_sub_norm\) mixes the heads"),
-        ("Llama", "L1", "what a decoder layer adds is the sum of .* export L1A\\+L1M"),
-    ],
-)
-def test_what_is_no_factor_is_refused_with_the_reason(model, component, reason):
-    """A head before a norm and a whole layer are no factors, and the refusal says why."""
-    with pytest.raises(
-        UnsupportedModel, match=f"{component} cannot be exported exactly: .*{reason}"
-    ):
-        factors_of(gated(model), component)
 
 
 def test_a_block_of_experts_whose_sum_no_weights_scale_is_refused(monkeypatch):
@@ -79,12 +42,3 @@ def test_shared_weights_are_refused():
     layers[1].self_attn.o_proj.weight = layers[0].self_attn.o_proj.weight
     with pytest.raises(UnsupportedModel, match=r"shares its weights with model.layers.1"):
         factors_of(GatedModel.wrap(model, None, name="tiny"), "L0H0")
-
-
-@pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
-def test_the_last_matrix_of_experts_is_found(name):
-    """The down projection is found as the parameter that scales an expert's output."""
-    model = gated(name)
-    (factors,) = factors_of(model, "L1E2", 0.5)
-    assert (factors.side, factors.values.tolist()) == ("experts", [1.0, 1.0, 0.5, 1.0])
-    assert expert_parameters(model, factors.point) == ("down_proj",)

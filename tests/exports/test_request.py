@@ -1,22 +1,19 @@
 """Requests of `broca.export`: model, components, ablation and form."""
 
+import json
 from dataclasses import replace
 
 import pytest
+import torch
+from claims import claimed
 from results.samples import make_result
 
+from broca.engine import Ablation, donor_activations
 from broca.errors import BadInput, UnsupportedModel
 from broca.exports.request import ExportRequest
-from broca.models import GatedModel
-from broca.options import ModelOptions
+from broca.options import ModelOptions, RunOptions
 from broca.results.base import AblationInfo
-from broca.testing import tiny_llama, tiny_tokenizer
-
-
-@pytest.fixture(scope="module")
-def model():
-    """A tiny model in memory."""
-    return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+from broca.runs.session import open_run
 
 
 @pytest.fixture(scope="module")
@@ -26,46 +23,39 @@ def result():
 
 
 def test_a_result_stands_for_its_model_and_components(result, tmp_path):
-    """A result or its folder gives the model, components, ablation and effects."""
-    request = ExportRequest.of(result, None, "adapter", None)
-    assert (request.model, request.components) == (result.model.name, result.selected)
-    assert (request.ablation, request.result) == (result.ablation, result)
-    assert request.effects == {line.name: line.effect for line in result.ranking}
+    """A result or its folder gives the model, components and ablation.
+
+    A verification in the folder is used if it is of the same selection.
+    """
     result.save(tmp_path)
-    assert ExportRequest.of(tmp_path, None, "adapter", None).components == result.selected
+    for target in (result, tmp_path):
+        request = ExportRequest.of(target, None, "adapter", None)
+        assert (request.model, request.components) == (result.model.name, result.selected)
+        assert request.ablation == result.ablation
+    assert request.checked_task(None) == result.task
+    for heads, seed in ((result.selected, 77), (("L0H1",), result.verification.seed)):
+        replace(result.verification, seed=77, heads=heads).save(tmp_path)
+        read = ExportRequest.of(tmp_path, None, "heads", None).result
+        assert read.verification.seed == seed
 
 
-def test_a_later_verification_of_the_same_selection_is_used(result, tmp_path):
-    """A saved verification is used if it is of the same selection, and ignored otherwise."""
-    result.save(tmp_path)
-    later = replace(result.verification, seed=77)
-    later.save(tmp_path)
-    assert ExportRequest.of(tmp_path, None, "heads", None).result.verification.seed == 77
-    replace(later, heads=("L0H1",)).save(tmp_path)
-    assert ExportRequest.of(tmp_path, None, "heads", None).result.verification.seed != 77
-
-
-def test_named_components_of_a_model_are_zeroed_or_scaled(model):
-    """Named components are zeroed or scaled without a result; an empty name is refused."""
-    request = ExportRequest.of(model, "L1H2+L0H1+L1H2", "adapter", None)
+def test_named_components_of_a_model_are_zeroed_or_scaled(tiny):
+    """Named components are zeroed or scaled without a result, each once."""
+    request = ExportRequest.of(tiny, "L1H2+L0H1+L1H2", "adapter", None)
     assert request.ablation == AblationInfo("zero", 0.0)
-    assert (request.result, request.effects, request.kinds) == (None, None, "heads")
-    assert request.names(model) == ("L1H2", "L0H1")
-    assert ExportRequest.of(model, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
-    with pytest.raises(BadInput, match="no components are named"):
-        ExportRequest.of(model, "", "adapter", None).names(model)
+    assert request.result is None
+    assert request.names(tiny) == ("L1H2", "L0H1")
+    assert ExportRequest.of(tiny, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
 
 
-def test_components_of_a_result_in_another_model(model, result):
+def test_components_of_a_result_in_another_model(tiny, result):
     """A result as `heads` names components of the caller's model, whose weights must match."""
     with pytest.raises(BadInput, match="'adding' selected nothing"):
-        ExportRequest.of(model, replace(result, selected=()), "weights", None)
-    request = ExportRequest.of(model, result, "adapter", None)
-    assert (request.model, request.components) == (model, result.selected)
-    with pytest.raises(BadInput, match="are not those of the result"):
-        request.require_same_weights(model)
-    same = replace(result, model=replace(result.model, fingerprint=model.fingerprint))
-    ExportRequest.of(model, same, "adapter", None).require_same_weights(model)
+        ExportRequest.of(tiny, replace(result, selected=()), "weights", None)
+    request = ExportRequest.of(tiny, result, "adapter", None)
+    assert (request.model, request.components) == (tiny, result.selected)
+    same = replace(result, model=replace(result.model, fingerprint=tiny.fingerprint))
+    ExportRequest.of(tiny, same, "adapter", None).require_same_weights(tiny)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +71,35 @@ def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, mess
     replaced = replace(result, ablation=AblationInfo(kind, 0.0))
     with pytest.raises(UnsupportedModel, match=message):
         ExportRequest.of(replaced, None, form, None)
-    assert ExportRequest.of(replaced, None, form, 0.5).ablation == AblationInfo("zero", 0.5)
+    request = ExportRequest.of(replaced, None, form, 0.5)
+    assert request.ablation == AblationInfo("zero", 0.5)
+    averaged = replace(request, ablation=AblationInfo("mean", 0.0))
+    with pytest.raises(BadInput, match="under mean ablation the outputs alone are compared"):
+        averaged.checked_task("choice")
+
+
+def test_means_are_those_of_the_runs_locate_items(tiny, result, tmp_path):
+    """Means are taken over the locate items of the run's task and seed, and need a run."""
+    task = tmp_path / "own.jsonl"
+    lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
+    task.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    run = replace(result, task=str(task), ablation=AblationInfo("mean", 0.0))
+    with open_run(tiny, RunOptions(), warns=False) as opened:
+        request = ExportRequest.of(tiny, run, "weights", None)
+        means = request.means(opened, ("L0H1",), items=4)
+        with pytest.raises(BadInput, match="mean ablation needs the items of a run"):
+            replace(request, result=None).means(opened, ("L0H1",), items=4)
+        zeroed = ExportRequest.of(tiny, "L0H1", "weights", None)
+        assert zeroed.means(opened, ("L0H1",), items=4) is None
+    tasks = claimed(tiny, str(task), others=[], items=4, seed=run.search.seed, searched="task")
+    places = tasks.places["locate"][tasks.task]
+    assert len(places) == 4
+    tokens = [tokens for _, tokens in tasks.scored_tokens(places.tolist())]
+    points = tiny.gated_parts(("L0H1",)).points
+    expected = donor_activations(tiny, tokens, Ablation("mean"), points=points)
+    assert set(means) == set(expected)
+    for point, output in expected.items():
+        assert torch.equal(torch.as_tensor(means[point]), torch.as_tensor(output))
 
 
 def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
@@ -89,30 +107,23 @@ def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
     request = ExportRequest.of(result, None, "adapter", None)
     numbers = request.held_out(tuple(reversed(result.selected)))
     assert numbers.drops == result.verification.drops
-    assert (
-        ExportRequest.of(result.verification, None, "adapter", None).held_out(result.selected)
-        == numbers
-    )
+    verified = ExportRequest.of(result.verification, None, "adapter", None)
+    assert verified.held_out(result.selected) == numbers
     assert request.held_out(result.selected[:1]) is None
     assert ExportRequest.of(result, None, "adapter", 0.5).held_out(result.selected) is None
 
 
-def test_weights_that_are_written_stay_in_their_number_format(model):
+def test_weights_that_are_written_stay_in_their_number_format():
     """Weights keep the stored number format unless the caller names another."""
     options = ModelOptions()
-    dtypes = {
-        form: ExportRequest.of("name", "L0H1+L1M", form, None).loading(options).dtype
-        for form in ("adapter", "weights", "heads")
-    }
-    assert dtypes == {"adapter": "auto", "weights": "stored", "heads": "auto"}
     request = ExportRequest.of("name", "L0H1+L1M", "weights", None)
+    assert request.loading(options).dtype == "stored"
     assert request.loading(replace(options, dtype="bfloat16")).dtype == "bfloat16"
     assert request.loading(options).components == "heads+mlp"
-    assert ExportRequest.of(model, "L0H1", "weights", None).loading(options) is options
 
 
-def test_the_call_repeats_the_export(model):
+def test_the_call_repeats_the_export(tiny):
     """The recorded call repeats the export by the model's name, or says that it was in memory."""
     call = ExportRequest.of("name", "L0H1", "weights", 0.5).call(("L0H1", "L1H0"))
     assert call == "broca.export('name', 'FOLDER', heads='L0H1+L1H0', kind='weights', scale=0.5)"
-    assert "in memory" in ExportRequest.of(model, "L0H1", "weights", None).call(("L0H1",))
+    assert "in memory" in ExportRequest.of(tiny, "L0H1", "weights", None).call(("L0H1",))

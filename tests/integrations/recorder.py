@@ -1,10 +1,10 @@
-"""A tracker that records its calls."""
+"""A tracker, and a stand-in for its library, that records its calls."""
 
 from broca.integrations import TrackerKind
 
 
 class Recorder:
-    """A run of a tracker that keeps its calls by name, in their order."""
+    """Keeps calls of any name in their order; what a call returns records on."""
 
     def __init__(self):
         self.calls = []
@@ -19,7 +19,7 @@ class Recorder:
         return self
 
     def __getattr__(self, name):
-        return lambda *words, **options: self.calls.append((name, words, options))
+        return lambda *words, **options: self.calls.append((name, words, options)) or self
 
     def named(self, name):
         """Returns the arguments of all calls of this name."""

@@ -8,19 +8,16 @@ from independent import plain_generation, plain_loglikelihood
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
 
-from broca.errors import BadInput, TaskUnusable
+from broca.errors import BadInput
 from broca.integrations.lm_eval import BrocaLM
 from broca.testing import tiny_llama
 
 PROMPTS = ("one two three", "x", "a longer prompt of some more words: ", "2 cats")
 MERGES = (("c", "a"), ("ca", "t"), ("cat", "s"))
-
-
-@pytest.fixture(scope="module")
-def emitted():
-    """The tokens that the tiny model generates after the first prompt."""
-    prompt = tokenizer_with().encode(PROMPTS[0])
-    return plain_generation(tiny_llama(), prompt, new_tokens=24, min_new=True)
+EMITTED = plain_generation(
+    tiny_llama(), tokenizer_with().encode(PROMPTS[0]), new_tokens=24, min_new=True
+)
+"""The tokens that the tiny model generates after the first prompt."""
 
 
 @pytest.fixture
@@ -58,139 +55,89 @@ def scored(model, *pairs):
     return [value for value, _ in model.loglikelihood(instances("loglikelihood", *pairs))]
 
 
-def test_stop_string_that_is_a_special_token_ends_a_text(pair, emitted):
-    """A special token named in `until` ends the text, though decoding leaves it out."""
-    hf, broca = pair(tokenizer_with({"<|im_end|>": emitted[5]}))
-    texts = generated(hf, until=["<|im_end|>"])
-    assert generated(broca, until=["<|im_end|>"]) == texts
-    assert generated(hf)[0].startswith(texts[0])
-    assert len(generated(hf)[0]) > len(texts[0])
+SETTINGS = {
+    "repetition_penalty": 1.8,
+    "no_repeat_ngram_size": 1,
+    "bad_words_ids": [[EMITTED[2]], EMITTED[5:7]],
+    "suppress_tokens": EMITTED[2:4],
+    "begin_suppress_tokens": EMITTED[:1],
+    "sequence_bias": [[[EMITTED[1]], -9.0]],
+    "forced_eos_token_id": 70,
+    "exponential_decay_length_penalty": [3, 4.0],
+}
+"""Settings of greedy decoding that a task or generation_config may have."""
+
+SPECIAL = {"<|im_end|>": EMITTED[5]}
+EARLY = {"eos_token_id": [EMITTED[3], 1]}
+CASES = {
+    **{
+        f"{name} of the {place}": {place: {name: value}}
+        for name, value in SETTINGS.items()
+        for place in ("task", "model")
+    },
+    "a special token as stop string": {
+        "tokenizer": tokenizer_with(SPECIAL), "task": {"until": ["<|im_end|>"]},
+    },
+    "the tokenizer's own end of sequence": {
+        "tokenizer": tokenizer_with(SPECIAL, eos="<|im_end|>"), "model": {"eos_token_id": 0},
+    },
+    "an empty stop string and another": {"task": {"until": ["", "\n"]}},
+    "a least number of new tokens": {"model": EARLY, "task": {"min_new_tokens": 9}},
+    "a least length": {"model": EARLY, "task": {"min_length": 30}},
+    "a length that counts the prompt": {"task": {"max_length": 30}, "prompts": PROMPTS[:2]},
+    "the model's number of new tokens": {"model": {"max_new_tokens": 5}},
+    "rows of one length": {
+        "model": {"repetition_penalty": 1.4},
+        "prompts": [*([prompt[:9] for prompt in PROMPTS] * 2), *PROMPTS],
+    },
+}  # fmt: skip
+UNCHANGED = {
+    "a stop string that never comes": {"task": {"until": ["\0two"]}},
+    "settings of sampling": {"task": {"temperature": 0.0, "top_p": 0.3}},
+    "a task's setting before the model's": {"model": {"num_beams": 3}, "task": {"num_beams": 1}},
+}
+"""Cases in which the text is that without settings."""
 
 
-def test_the_tokenizers_own_end_of_sequence_ends_a_text(pair, emitted):
-    """Beside the end of sequence in generation_config, the tokenizer's own ends a text."""
-    ending = tokenizer_with({"<|im_end|>": emitted[5]}, eos="<|im_end|>")
-    hf, broca = pair(ending, eos_token_id=0)
-    texts = generated(hf)
-    assert generated(broca) == texts
-    assert texts[0] == ending.decode(emitted[:5])
+@pytest.mark.parametrize("name", [*CASES, *UNCHANGED])
+def test_generations_equal_hf(pair, name):
+    """Stop strings, ends of sequence, lengths and settings of decoding give the texts of `hf`."""
+    case = (CASES | UNCHANGED)[name]
+    tokenizer, prompts = case.get("tokenizer", tokenizer_with()), case.get("prompts", PROMPTS)
+    hf, broca = pair(tokenizer, **case.get("model", {}))
+    texts = generated(hf, prompts, **case.get("task", {}))
+    assert generated(broca, prompts, **case.get("task", {})) == texts
+    plain = plain_generation(tiny_llama(), tokenizer.encode(prompts[0]), new_tokens=24)
+    changed = texts[0] != tokenizer.decode(plain, skip_special_tokens=True)
+    assert changed == (name in CASES)
 
 
-@pytest.mark.parametrize("until", ["", ["", "\n"], ["\0two"]])
-def test_empty_stop_strings_end_a_text_at_once(pair, until):
-    """An empty stop string is in every text, as for `hf`; another that never comes ends none."""
-    hf, broca = pair(tokenizer_with())
-    texts = generated(hf, until=until)
-    assert generated(broca, until=until) == texts
-    assert (max(map(len, texts)) == 1) == ("" in until)
-
-
-def test_stop_strings_are_searched_where_lm_eval_searches_them(pair, emitted):
-    """Every two and three characters of a text as stop strings cut it as they cut that of `hf`."""
-    hf, broca = pair(tokenizer_with())
-    text = generated(hf)[0]
-    for start in range(0, len(text) - 3, 4):
-        until = [text[start + 1 : start + 4], text[start : start + 2]]
-        assert generated(broca, PROMPTS[:1], until=until) == generated(hf, PROMPTS[:1], until=until)
-
-
-SETTINGS = [
-    {"repetition_penalty": 1.8},
-    {"no_repeat_ngram_size": 1},
-    {"bad_words_ids": "emitted"},
-    {"suppress_tokens": "emitted"},
-    {"begin_suppress_tokens": "emitted"},
-    {"sequence_bias": "emitted"},
-    {"forced_eos_token_id": 70},
-    {"exponential_decay_length_penalty": [3, 4.0]},
-    {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2},
-]
-
-
-@pytest.mark.parametrize("place", ["task", "model"])
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: "+".join(settings))
-def test_settings_of_generations_equal_hf(pair, emitted, settings, place):
-    """Settings of greedy decoding, of the task or of generation_config, give the texts of `hf`."""
-    values = {
-        "bad_words_ids": [[emitted[2]], [emitted[5], emitted[6]]],
-        "suppress_tokens": emitted[2:4],
-        "begin_suppress_tokens": emitted[:1],
-        "sequence_bias": [[[emitted[1]], -9.0]],
-    }
-    settings = {n: values[n] if value == "emitted" else value for n, value in settings.items()}
-    hf, broca = pair(tokenizer_with(), **(settings if place == "model" else {}))
-    of_task = settings if place == "task" else {}
-    texts = generated(hf, **of_task)
-    assert generated(broca, **of_task) == texts
-    plain = plain_generation(tiny_llama(), tokenizer_with().encode(PROMPTS[0]), new_tokens=24)
-    assert texts[0] != tokenizer_with().decode(plain, skip_special_tokens=True)
-
-
-@pytest.mark.parametrize("setting", ["min_new_tokens", "min_length"])
-def test_least_lengths_hold_back_the_end_of_sequence(pair, emitted, setting):
-    """A least length defers the end of sequence of generation_config, as for `hf`."""
-    hf, broca = pair(tokenizer_with(), eos_token_id=[emitted[3], 1])
-    prompt, settings = PROMPTS[:1], {setting: 30 if setting == "min_length" else 9}
-    texts = generated(hf, prompt, **settings)
-    assert generated(broca, prompt, **settings) == texts
-    assert len(texts[0]) > len(generated(hf, prompt)[0])
-
-
-def test_a_task_replaces_a_setting_of_the_model(pair):
-    """A setting of the task stands before that of generation_config."""
-    hf, broca = pair(tokenizer_with(), num_beams=3)
-    assert generated(broca, num_beams=1) == generated(hf, num_beams=1)
-
-
-@pytest.mark.parametrize("settings", [{"max_length": 30}, {"temperature": 0.0, "top_p": 0.3}])
-def test_lengths_and_settings_of_sampling_equal_hf(pair, settings):
-    """`max_length` counts the prompt; settings of sampling change nothing."""
-    hf, broca = pair(tokenizer_with())
-    prompts = PROMPTS[:2]
-    assert generated(broca, prompts, **settings) == generated(hf, prompts, **settings)
-
-
-def test_number_of_new_tokens_in_the_models_settings_stands_first(pair):
-    """`max_new_tokens` of generation_config replaces the length of the task, as for `hf`."""
-    hf, broca = pair(tokenizer_with(), max_new_tokens=5)
-    texts = generated(hf)
-    assert generated(broca) == texts
-    assert max(map(len, texts)) <= 5
-
-
-@pytest.mark.parametrize("place", ["task", "model"])
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"num_beams": 2}, {"guidance_scale": 1.5}, {"stop_strings": ["a"]},
-        {"num_return_sequences": 2}, {"encoder_repetition_penalty": 1.2}, {"max_time": 0.5},
-    ],
-    ids=lambda settings: "+".join(settings),
-)  # fmt: skip
-def test_settings_that_are_not_applied_are_refused_by_name(pair, settings, place):
-    """Beams and other settings that are not greedy decoding are refused by their name."""
-    _, broca = pair(tokenizer_with(), **(settings if place == "model" else {}))
-    (name,) = settings
-    where = "generation_kwargs" if place == "task" else "the model's generation_config"
-    with pytest.raises(TaskUnusable, match=f"'task' cannot be generated with {name}=.*{where}"):
-        generated(broca, **(settings if place == "task" else {}))
+NOT_APPLIED = {
+    "num_beams": 2, "guidance_scale": 1.5, "stop_strings": ["a"], "num_return_sequences": 2,
+    "encoder_repetition_penalty": 1.2, "max_time": 0.5,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("case", "message"),
     [
-        ({"num_beam": 2}, "does not take: num_beam=2"),
-        ({"eos_token_id": 5}, "does not take: eos_token_id=5"),
-        ({"max_length": 3}, "a prompt has 13: use `max_gen_toks`"),
-        ({"repetition_penalty": -1}, "not accepted by transformers: .*strictly positive"),
-        ({"bad_words_ids": 7}, "not accepted by transformers"),
+        *(
+            ({"task": {name: value}}, f"cannot be generated with {name}=.*generation_kwargs")
+            for name, value in NOT_APPLIED.items()
+        ),
+        ({"model": {"num_beams": 2}}, "cannot be generated with num_beams=.*generation_config"),
+        ({"task": {"num_beam": 2}}, "does not take: num_beam=2"),
+        ({"task": {"eos_token_id": 5}}, "does not take: eos_token_id=5"),
+        ({"task": {"max_length": 3}}, "a prompt has 13: use `max_gen_toks`"),
+        ({"task": {"repetition_penalty": -1}}, "not accepted by transformers: .*strictly positive"),
+        ({"task": {"bad_words_ids": 7}}, "not accepted by transformers"),
     ],
 )
-def test_settings_that_transformers_refuses_are_one_line(pair, settings, message):
-    """A setting that transformers does not know or accept is refused in one line."""
-    _, broca = pair(tokenizer_with())
+def test_settings_that_are_not_greedy_or_not_known_are_refused(pair, case, message):
+    """Beams and other settings that are not greedy decoding, or are wrong, are one line."""
+    _, broca = pair(tokenizer_with(), **case.get("model", {}))
     with pytest.raises(BadInput, match=message) as error:
-        generated(broca, PROMPTS[:1], **settings)
+        generated(broca, PROMPTS[:1], **case.get("task", {}))
     assert "\n" not in str(error.value)
 
 
@@ -243,7 +190,7 @@ def test_max_length_equals_hf(pair, longest):
 
 
 def test_variables_of_the_chat_template_equal_hf(pair):
-    """`enable_thinking` and `chat_template_args` reach the template, and the cache's name."""
+    """`enable_thinking` and `chat_template_args` reach the template; caches are kept apart."""
     tokenizer = tokenizer_with()
     tokenizer.chat_template = (
         "{{ messages[0].content }}{% if enable_thinking is false %}<none>{% endif %}{{ tone }}"
@@ -252,25 +199,13 @@ def test_variables_of_the_chat_template_equal_hf(pair):
     hf, broca = pair(tokenizer, arguments=arguments)
     messages = [{"role": "user", "content": "hi"}]
     assert broca.apply_chat_template(messages) == hf.apply_chat_template(messages) == "hi<none>calm"
+    assert broca.chat_template(True) == tokenizer.chat_template
+    assert broca.chat_template() == ""
     _, plain = pair(tokenizer)
     assert plain.apply_chat_template(messages) == "hi"
     assert plain.tokenizer_name != broca.tokenizer_name
+    _, shorter = pair(tokenizer, arguments={"max_length": 32})
+    _, other = pair(tokenizer, repetition_penalty=1.4)
+    assert len({plain.identity, shorter.identity, other.identity}) == 3
     with pytest.raises(BadInput, match="enable_thinking=True needs lm-eval's think_end_token"):
         BrocaLM("reference", enable_thinking=True)
-
-
-def test_what_changes_an_answer_changes_the_identity(pair):
-    """Answers that lm-eval caches are kept apart by length and settings of generations."""
-    _, plain = pair(tokenizer_with())
-    _, shorter = pair(tokenizer_with(), arguments={"max_length": 32})
-    _, other = pair(tokenizer_with(), repetition_penalty=1.4)
-    _, again = pair(tokenizer_with())
-    assert len({plain.identity, shorter.identity, other.identity}) == 3
-    assert again.identity == plain.identity
-
-
-def test_rows_of_one_length_follow_settings_together(pair):
-    """Equal rows, rows of one length and of others choose their tokens as each does alone."""
-    hf, broca = pair(tokenizer_with(), repetition_penalty=1.4)
-    prompts = [prompt[:9] for prompt in PROMPTS] * 2 + list(PROMPTS)
-    assert generated(broca, prompts) == generated(hf, prompts)

@@ -9,6 +9,7 @@ from independent import plain_loglikelihood, zeroed_by_hand
 from integrations.recorder import Recorder
 from journals import totals
 from transformers import Trainer, TrainingArguments
+from transformers import TrainerCallback as TransformersCallback
 
 from broca.errors import BadInput
 from broca.integrations import Log, TrainerCallback
@@ -65,11 +66,7 @@ def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
         assert values["broca/drop"] == pytest.approx(lost[tasks[0]])
         assert values["broca/specific_drop"] == pytest.approx(lost[tasks[0]] - lost[tasks[1]])
 
-    class Nothing(TrainerCallback):
-        def _measure(self, state, **_):
-            """Skips the measurement."""
-
-    plain = train(tiny_llama(), tmp_path / "without", Nothing(tasks[0], "L0H1"))
+    plain = train(tiny_llama(), tmp_path / "without", TransformersCallback())
     for (name, weight), (_, plain_weight) in zip(
         trainer.model.named_parameters(), plain.model.named_parameters(), strict=True
     ):
@@ -81,18 +78,16 @@ def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
 
 
 def accuracy(model, path, *, limit):
-    """Returns the accuracy on the callback's report items by the largest mean log-likelihood."""
+    """Returns the accuracy on the callback's report items by the largest log-likelihood."""
     tokenizer = tiny_tokenizer()
     gated = GatedModel.wrap(model, tokenizer, name="plain")
     tasks = claimed(gated, path, others=[], items=8, seed=0, limit=limit, searched="task")
     right = []
     for place in tasks.places["report"][path]:
         document = tasks.benchmarks[path].document(tasks.bank[place][1])
+        prompt = tokenizer.encode(document["prompt"])
         scores = [
-            plain_loglikelihood(
-                model, tokenizer.encode(document["prompt"]), tokenizer.encode(choice)
-            )[0]
-            / len(choice)
+            plain_loglikelihood(model, prompt, tokenizer.encode(choice))[0]
             for choice in document["choices"]
         ]
         right.append(scores.index(max(scores)) == document["label"])
@@ -104,7 +99,6 @@ def test_an_atlas_is_drawn_every_few_steps(tasks, tmp_path):
     callback = TrainerCallback(tasks[0], others=tasks[1:], every=4, limit=10, atlas_rows=400)
     train(tiny_llama(), tmp_path, callback)
     assert [values["step"] for values in callback.history] == [4]
-    assert set(callback.atlases) <= {4}
 
 
 def test_a_repeated_training_measures_nothing_again(tasks, tmp_path):

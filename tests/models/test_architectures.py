@@ -1,30 +1,25 @@
-"""Every covered architecture, against weights zeroed by hand in plain transformers.
-
-`BROCA_WRITE_DOCS=1 pytest tests/models/test_architectures.py` writes `docs/architectures.md`.
-"""
+"""Every covered architecture, against weights zeroed by hand in plain transformers."""
 
 from __future__ import annotations
 
 import copy
-import importlib.util
-import os
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from docs.scripts import DOCS, script
+from engine.shared_work import run
+from independent import plain_generation, sliced
 from models.architectures import ARCHITECTURES, HEADS, LAYERS, VOCABULARY, make_model
 
-from broca.engine import Engine
 from broca.integrations.lm_eval import BrocaLM
 from broca.models import GatedModel, self_test
 from broca.tasks import Request
 from broca.testing import tiny_tokenizer
 
-DOCS = Path(__file__).parents[2] / "docs" / "architectures.md"
+PAGE = (DOCS / "architectures.md").read_text()
 NAMES = [architecture.name for architecture in ARCHITECTURES]
 
 
@@ -50,56 +45,27 @@ def batch(rows=3, length=9):
     return tokens, attention
 
 
-def gated_logits(model, closed, tokens):
-    """Returns the logits of one row under a mask of component names, through broca."""
-    gates = torch.from_numpy((~model.components.mask(closed)).astype(np.float32))[None]
-    with torch.no_grad(), model.gates(gates):
-        return model.forward(tokens, torch.ones_like(tokens), keep=tokens.shape[1])[0]
-
-
-def plain_logits(model, tokens):
-    """Returns the logits of one row in plain transformers."""
-    with torch.no_grad():
-        return model(input_ids=tokens, use_cache=False).logits
-
-
-def zero_columns(model, path, start, stop):
-    """Zeroes columns start to stop of a projection in place; these are rows of a Conv1D."""
+def inputs_of(model, path):
+    """Returns the weight of a projection, `(inputs, outputs)`, as a view that can be written."""
     module = model.get_submodule(path)
-    with torch.no_grad():
-        if type(module).__name__ == "Conv1D":
-            module.weight[start:stop] = 0
-        else:
-            module.weight[:, start:stop] = 0
-
-
-def zero_heads(case, model, layer, start, stop):
-    """Zeroes heads by hand: columns of the projection, or entries before a norm."""
-    architecture = case[0]
-    if architecture.norm is None:
-        zero_columns(model, architecture.projection.format(layer), start, stop)
-        return
-
-    def zero(_module, args):
-        changed = args[0].clone()
-        changed[..., start:stop] = 0
-        return (changed,)
-
-    model.get_submodule(architecture.norm.format(layer)).register_forward_pre_hook(zero)
+    return module.weight.data if type(module).__name__ == "Conv1D" else module.weight.data.T
 
 
 def head_dim(case):
     """Returns the width of a head of the projection that the test names."""
     architecture, model = case
-    weight = model.get_submodule(architecture.projection.format(architecture.attention_layers[0]))
-    conv1d = type(weight).__name__ == "Conv1D"
-    return weight.weight.shape[0 if conv1d else 1] // HEADS
+    path = architecture.projection.format(architecture.attention_layers[0])
+    return len(inputs_of(model, path)) // HEADS
 
 
-def assert_same(gated, reference, unlike):
-    """Asserts logits equal to float32 rounding, and that the ablation changes them."""
-    torch.testing.assert_close(gated, reference, atol=2e-4, rtol=1e-4)
-    assert (reference - unlike).abs().max() > 1e-2, "the ablation changed nothing"
+def zero_heads(case, model, layer, start, stop):
+    """Zeroes heads by hand: columns of the projection, or entries before a norm, for good."""
+    architecture, width = case[0], head_dim(case)
+    if architecture.norm is None:
+        inputs_of(model, architecture.projection.format(layer))[start * width : stop * width] = 0
+    else:
+        norm = model.get_submodule(architecture.norm.format(layer))
+        sliced(norm, start * width, stop * width)
 
 
 def test_structure_is_what_the_test_knows(case):
@@ -123,112 +89,98 @@ def test_structure_is_what_the_test_knows(case):
         if architecture.experts is not None:
             assert part.experts.path == architecture.experts.format(part.layer)
             assert part.expert_count == 4
+        assert (part.experts is None) == (architecture.experts is None)
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
 def test_self_test_passes(case):
-    """The self-test passes for heads, and for groups with MLP blocks."""
-    for components in ("heads", "kv-groups+mlp"):
+    """The self-test passes for heads, for groups with MLP blocks, and for heads with neurons."""
+    for components in ("heads", "kv-groups+mlp", *["heads+neurons"] * (case[0].down is not None)):
         for check in self_test(wrap(case, components)):
             assert check.passed, f"{components}: {check.name}: {check.detail}"
 
 
-@pytest.mark.parametrize("head", [0, HEADS - 1])
-def test_gated_head_equals_zeroed_columns_in_prefill(case, head):
-    """The first and the last head of a layer, gated, equal a copy edited by hand."""
-    architecture, model = case
-    layer, width = architecture.attention_layers[-1], head_dim(case)
-    tokens, _ = batch(rows=1)
-    edited = copy.deepcopy(model)
-    zero_heads(case, edited, layer, head * width, (head + 1) * width)
-    gated = gated_logits(wrap(case), [f"L{layer}H{head}"], tokens)
-    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
-
-
 def test_gated_heads_equal_zeroed_columns_in_generation(case):
-    """Greedy tokens of a padded batch under masks equal those of the edited copy."""
+    """Greedy tokens of prompts of several lengths under masks equal those of the edited copy."""
     architecture, model = case
-    width, edited = head_dim(case), copy.deepcopy(model)
-    closed = [f"L{layer}H1" for layer in architecture.attention_layers]
-    for layer in architecture.attention_layers:
-        zero_heads(case, edited, layer, width, 2 * width)
-    tokens, attention = batch()
-    prompts = [tokens[row][attention[row] == 1].tolist() for row in range(len(tokens))]
-    gated = wrap(case)
-    gates = np.stack([np.ones(len(gated.components)), ~gated.components.mask(closed)])
-    answers = Engine(gated).run(
-        [Request("generate_until", tuple(p), max_new_tokens=5) for p in prompts * 2],
-        gates.astype(np.float32),
-        np.repeat([0, 1], len(prompts)),
-    )
-    for number, answer in enumerate(answers):
-        prompt = prompts[number % len(prompts)]
-        expected = (model if number < len(prompts) else edited).generate(
-            torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), max_new_tokens=5,
-            do_sample=False, pad_token_id=0,
-        )[0, len(prompt) :]  # fmt: skip
-        assert answer.text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
-
-
-@pytest.mark.parametrize(("kind", "name"), [("kv-groups", "L{}G0"), ("attention", "L{}A")])
-def test_heads_gated_together_equal_their_columns_zeroed(case, kind, name):
-    """Heads gated together, as a KV group or attention, equal their columns zeroed by hand."""
-    architecture, model = case
-    layer, width = architecture.attention_layers[-1], head_dim(case)
-    heads = HEADS // architecture.kv_heads if kind == "kv-groups" else HEADS
     edited = copy.deepcopy(model)
-    zero_heads(case, edited, layer, 0, heads * width)
-    tokens, _ = batch(rows=1)
-    gated = gated_logits(wrap(case, kind), [name.format(layer)], tokens)
-    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
+    for layer in architecture.attention_layers:
+        zero_heads(case, edited, layer, 1, 2)
+    tokens, attention = batch()
+    prompts = [row[kept == 1].tolist() for row, kept in zip(tokens, attention, strict=True)]
+    gated = wrap(case)
+    closed = gated.components.mask([f"L{layer}H1" for layer in architecture.attention_layers])
+    gates = np.stack([np.ones(len(closed)), ~closed]).astype(np.float32)
+    requests = [Request("generate_until", tuple(p), max_new_tokens=5) for p in prompts]
+    answers, _ = run(gated, requests, gates)
+    expected = [
+        plain_generation(plain, prompt, new_tokens=5)
+        for plain in (model, edited)
+        for prompt in prompts
+    ]
+    for answer, text in zip(answers, expected, strict=True):
+        assert answer.text == tiny_tokenizer().decode(text, skip_special_tokens=True)
 
 
-def test_gated_mlp_equals_zeroed_weights(case):
-    """A gated MLP block equals zeroed last projections, with their biases and of all experts."""
-    architecture, model = case
-    edited, layer = copy.deepcopy(model), LAYERS - 1
-    if architecture.down is not None:
-        for parameter in edited.get_submodule(architecture.down.format(layer)).parameters():
+def ablate_by_hand(case, model, kind, layer):
+    """Ablates a part of a layer in plain transformers: zeroes weights, or passes the layer."""
+    architecture = case[0]
+    group = HEADS // architecture.kv_heads
+    heads = {"last head": (HEADS - 1, HEADS), "kv-groups": (0, group), "attention": (0, HEADS)}
+    if kind in heads:
+        zero_heads(case, model, layer, *heads[kind])
+    elif kind == "layers":
+
+        def pass_through(_module, args, kwargs, output):
+            before = args[0] if args else kwargs["hidden_states"]
+            return (before, *output[1:]) if isinstance(output, tuple) else before
+
+        path = architecture.projection.split(".{}")[0]
+        model.get_submodule(f"{path}.{layer}").register_forward_hook(pass_through, with_kwargs=True)
+    elif kind == "experts":
+        model.get_submodule(architecture.experts.format(layer)).down_proj.data[2] = 0
+    elif kind == "neurons":
+        inputs_of(model, architecture.down.format(layer))[:48] = 0
+    elif architecture.down is not None:
+        for parameter in model.get_submodule(architecture.down.format(layer)).parameters():
             torch.nn.init.zeros_(parameter)
     else:
-        block = edited.get_submodule(architecture.experts.format(layer).removesuffix(".experts"))
+        block = model.get_submodule(architecture.experts.format(layer).removesuffix(".experts"))
         for name, parameter in block.named_parameters():
             if "down_proj" in name:
                 torch.nn.init.zeros_(parameter)
-    tokens, _ = batch(rows=1)
-    gated = gated_logits(wrap(case, "mlp"), [f"L{layer}M"], tokens)
-    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
 
 
-def test_gated_layer_equals_the_model_without_it(case):
-    """Ablating a decoder layer makes its output equal its input."""
-    _, model = case
-    gated = wrap(case, "layers")
-    edited, layer = copy.deepcopy(model), 1
-    decoder_layer = edited.get_submodule(gated.structure.parts[layer].decoder_layer.path)
-
-    def pass_through(_module, args, kwargs, output):
-        before = args[0] if args else kwargs["hidden_states"]
-        return (before, *output[1:]) if isinstance(output, tuple) else before
-
-    decoder_layer.register_forward_hook(pass_through, with_kwargs=True)
-    tokens, _ = batch(rows=1)
-    ablated = gated_logits(gated, [f"L{layer}"], tokens)
-    assert_same(ablated, plain_logits(edited, tokens), plain_logits(model, tokens))
-
-
-def test_gated_expert_equals_its_zeroed_weights(case):
-    """A gated expert equals zeroed weights of that expert."""
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("last head", [f"L{{}}H{HEADS - 1}"]), ("kv-groups", ["L{}G0"]), ("attention", ["L{}A"]),
+        ("mlp", ["L{}M"]), ("layers", ["L{}"]), ("experts", ["L{}E2"]),
+        ("neurons", [f"L{{}}N{neuron}" for neuron in range(48)]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_gated_components_equal_parts_ablated_by_hand(case, kind, names):
+    """Gated components of each kind equal a copy edited by hand, in prefill."""
     architecture, model = case
-    if architecture.experts is None:
-        assert not any(part.experts for part in wrap(case).structure.parts)
+    if (kind == "experts" and not architecture.experts) or (
+        kind == "neurons" and not architecture.down
+    ):
         return
-    edited, layer = copy.deepcopy(model), LAYERS - 1
+    attends = kind in ("last head", "kv-groups", "attention")
+    layer = architecture.attention_layers[-1] if attends else LAYERS - 1
+    edited = copy.deepcopy(model)
+    ablate_by_hand(case, edited, kind, layer)
+    tokens, _ = batch(rows=1, length=40 if kind == "experts" else 9)  # the router chooses it
+    gated = wrap(case, "heads" if kind == "last head" else kind)
+    closed = gated.components.mask([name.format(layer) for name in names])
+    gates = torch.from_numpy(~closed).float()[None]
     with torch.no_grad():
-        edited.get_submodule(architecture.experts.format(layer)).down_proj[2] = 0
-    tokens, _ = batch(rows=1, length=40)  # long enough for the router to choose it
-    gated = gated_logits(wrap(case, "experts"), [f"L{layer}E2"], tokens)
-    assert_same(gated, plain_logits(edited, tokens), plain_logits(model, tokens))
+        expected, intact = (plain(tokens, use_cache=False).logits for plain in (edited, model))
+        with gated.gates(gates):
+            ablated, _ = gated.forward(tokens, torch.ones_like(tokens), keep=tokens.shape[1])
+    torch.testing.assert_close(ablated, expected, atol=2e-4, rtol=1e-4)
+    assert (expected - intact).abs().max() > 1e-2, "the ablation changed nothing"
 
 
 def test_slopes_of_gates_equal_finite_differences(case):
@@ -256,9 +208,15 @@ def test_slopes_of_gates_equal_finite_differences(case):
 
 
 def test_model_runs_from_the_middle(case):
-    """A pass resumed at a layer, or at its output projection, gives the logits of a whole pass."""
+    """A pass resumed at a layer, or at its output projection, gives the logits of a whole pass.
+
+    BLOOM adds the residual stream within its attention, and BitNet mixes the heads before its
+    projection: their attention is run whole.
+    """
     model = wrap(case)
     assert model.resumption.possible
+    layers = tuple(projection.layer for projection in model.structure.projections)
+    assert model.resumption.skippable == (() if case[0].name in ("BLOOM", "BitNet") else layers)
     tokens, attention = batch()
     with torch.no_grad():
         with model.resumption.layer_inputs() as inputs, model.resumption.head_outputs() as heads:
@@ -270,69 +228,34 @@ def test_model_runs_from_the_middle(case):
                 torch.testing.assert_close(part, full, atol=1e-5, rtol=1e-5)
 
 
-def test_attention_is_taken_up_where_it_ends_in_its_projection(case):
-    """Attention can be taken up at its projection, except in BLOOM and BitNet.
-
-    BLOOM adds the residual stream within its attention, BitNet mixes the heads before it.
-    """
-    model = wrap(case)
-    layers = tuple(projection.layer for projection in model.structure.projections)
-    assert model.resumption.skippable == (() if case[0].name in ("BLOOM", "BitNet") else layers)
-
-
-def table_of_hand_written():
-    """Returns the table of the architectures that these tests build."""
-    lines = [
-        "| architecture | class | output projection | experts | remark |",
-        "|---|---|---|---|---|",
-    ]
-    for architecture in ARCHITECTURES:
-        model = GatedModel.wrap(make_model(architecture), None, name=architecture.name)
-        path = model.structure.projections[0].path.split(".")
-        number = next(index for index, part in enumerate(path) if part.isdigit())
-        path[number] = "*"
-        experts = "yes" if model.structure.parts[-1].experts else ""
-        lines.append(
-            f"| {architecture.name} | `{model.architecture}` | `{'.'.join(path)}` | {experts} | "
-            f"{architecture.remark} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def test_documented_table_is_what_the_tests_prove():
-    """`docs/architectures.md` lists these architectures and no others."""
-    text, (first, last) = DOCS.read_text(), ("<!-- tests -->\n", "<!-- /tests -->\n")
-    before, after = text.split(first)
-    expected = before + first + table_of_hand_written() + last + after.split(last)[1]
-    if os.environ.get("BROCA_WRITE_DOCS"):
-        DOCS.write_text(expected)
-    assert DOCS.read_text() == expected
+def test_the_page_names_what_the_tests_know_by_heart():
+    """`docs/architectures.md` names these architectures and no others."""
+    _, listed = PAGE.split("## Known by heart\n")
+    listed = listed.split("whole:")[1].split(".\n")[0]
+    assert " ".join(listed.split()).split(", ") == NAMES
 
 
 @pytest.fixture(scope="module")
 def trials():
     """The script behind `make architectures`, as a module."""
-    spec = importlib.util.spec_from_file_location("trials", DOCS.with_suffix(".py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["trials"] = module
-    spec.loader.exec_module(module)
-    return module
+    return script("architectures")
 
 
 def test_page_has_a_line_for_every_class_of_transformers(trials):
     """The page has a line for each class of the installed transformers."""
     lines = {
         tuple(re.findall(r"`([^`]+)`", line)[:2])
-        for line in DOCS.read_text().split(trials.BLOCK[0])[1].splitlines()
+        for line in PAGE.split(trials.BLOCK[0])[1].splitlines()
         if line.startswith("| `")
     }
     assert lines == set(trials.classes())
-    assert f"transformers {transformers.__version__}" in DOCS.read_text()
+    assert f"transformers {transformers.__version__}" in PAGE
 
 
 QUICK = (
     "llama", "falcon_h1", "gemma3n_text", "mbart", "mamba", "mistral", "gemma3_text", "gpt_oss",
-    "gpt_neo", "bamba", "mpt", "cohere2", "bloom", "phi3", "llama4_text", "reformer",
+    "gpt_neo", "bamba", "mpt", "cohere2", "bloom", "phi3", "llama4_text", "reformer", "bart",
+    "openai-gpt", "hy_v4",
 )  # fmt: skip
 """Kinds that `make test` tries; `make test-long` tries all."""
 
@@ -345,12 +268,11 @@ def assert_trial_is_on_the_page(trials, kind, architecture):
     lengths, longer than a window, of a single token and truncated.
     """
     trial = trials.tried(kind, architecture)
-    page = DOCS.read_text()
     if trial.outcome != "proven":
-        assert f"| `{kind}` | `{architecture}` | {trials._cell(trial.message)} |" in page
+        assert f"| `{kind}` | `{architecture}` | {trials._cell(trial.message)} |" in PAGE
         return
     line = f"| `{kind}` | `{architecture}` | `{trial.message}` | {trial.heads} |"
-    assert line in page
+    assert line in PAGE
     assert trial.difference is None or trial.difference < 1e-4
     assert trial.parity < trials.PARITY
 

@@ -5,84 +5,50 @@ import pytest
 import torch
 
 from broca.models import load
-from broca.models.fingerprint import fingerprint
+from broca.models.usage import fingerprint
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
-def test_equal_weights_have_equal_fingerprints():
-    """Two models made from one seed have the same fingerprint."""
-    assert fingerprint(tiny_llama(seed=3)) == fingerprint(tiny_llama(seed=3))
-
-
-def test_one_changed_weight_changes_the_fingerprint():
-    """The smallest change of one weight changes the fingerprint."""
-    model = tiny_llama()
-    before = fingerprint(model)
+def test_weights_and_their_number_format_make_the_fingerprint():
+    """The smallest change of one weight counts, and the format, which may be another one."""
+    model, stored = tiny_llama(), tiny_llama().bfloat16()
     weight = model.model.layers[1].self_attn.o_proj.weight
-    with torch.no_grad():
-        weight[3, 3] = torch.nextafter(weight[3, 3], torch.tensor(9.0))
-    assert fingerprint(model) != before
-
-
-def test_number_format_is_part_of_the_fingerprint():
-    """The same weights rounded to bfloat16 have another fingerprint."""
-    assert fingerprint(tiny_llama()) != fingerprint(tiny_llama().bfloat16())
-
-
-def test_the_digest_in_another_number_format_is_that_of_the_cast_model():
-    """A fingerprint in another number format equals that of the model cast to it."""
-    stored = tiny_llama().bfloat16()
+    weight.data[3, 3] = torch.nextafter(weight.data[3, 3], torch.tensor(9.0))
+    assert len({fingerprint(one) for one in (tiny_llama(), model, stored)}) == 3
     cast = fingerprint(stored, dtype=torch.float32)
-    assert cast != fingerprint(stored)
     assert cast == fingerprint(stored.float())
 
 
-@pytest.fixture
-def adapted():
-    """A model of PEFT in memory with two adapters, and broca's model of it."""
-    settings = {"r": 2, "target_modules": ["o_proj"], "init_lora_weights": False}
-    model = peft.get_peft_model(tiny_llama(), peft.LoraConfig(**settings))
-    model.add_adapter("other", peft.LoraConfig(**settings))
-    return model, load(model, tiny_tokenizer())
-
-
 CHANGES = {
-    "rope": lambda model: model.config.rope_parameters.update(rope_theta=500.0),
-    "window": lambda model: setattr(model.config, "sliding_window", 4),
-    "generation": lambda model: setattr(model.generation_config, "repetition_penalty", 1.5),
-    "attention": lambda model: model.set_attn_implementation("eager"),
+    "rope": lambda model, _: model.config.rope_parameters.update(rope_theta=500.0),
+    "window": lambda model, _: setattr(model.config, "sliding_window", 4),
+    "generation": lambda model, _: setattr(model.generation_config, "repetition_penalty", 1.5),
+    "attention": lambda model, _: model.set_attn_implementation("eager"),
+    "template": lambda _, tokenizer: setattr(tokenizer, "chat_template", "{{ messages }}"),
+    "end": lambda _, tokenizer: setattr(tokenizer, "eos_token", "a"),
+    "start": lambda _, tokenizer: setattr(tokenizer, "add_bos_token", True),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_changes_an_answer_changes_the_identity(change):
-    """Configuration, settings for generation and implementation are part of the identity."""
-    model = tiny_llama()
-    gated = load(model, tiny_tokenizer())
+    """Settings of the model, of its generations and of its tokenizer are part of the identity."""
+    model, tokenizer = tiny_llama(), tiny_tokenizer()
+    gated = load(model, tokenizer)
     before, weights = gated.identity, gated.fingerprint
-    CHANGES[change](model)
+    tokenizer(["a", "a b"], padding=True, truncation=True, max_length=4)
+    assert gated.identity == before, "a call changes how the next one pads"
+    CHANGES[change](model, tokenizer)
     assert gated.identity != before
     assert gated.fingerprint == weights
 
 
-@pytest.mark.parametrize(
-    "change", [{"chat_template": "{{ messages }}"}, {"eos_token": "a"}, {"add_bos_token": True}]
-)
-def test_the_tokenizer_changes_the_identity(change):
-    """The chat template, the special tokens and the settings of a tokenizer are part of it."""
-    tokenizer = tiny_tokenizer()
-    gated = load(tiny_llama(), tokenizer)
-    before = gated.identity
-    tokenizer(["a", "a b"], padding=True, truncation=True, max_length=4)
-    assert gated.identity == before, "a call changes how the next one pads"
-    for name, value in change.items():
-        setattr(tokenizer, name, value)
-    assert gated.identity != before
-
-
-def test_active_adapters_change_the_identity(adapted):
+def test_active_adapters_change_the_identity():
     """Adapters that are switched off, chosen or scaled give another model; back, the same."""
-    model, gated = adapted
+    config = peft.LoraConfig(r=2, target_modules=["o_proj"], init_lora_weights=False)
+    model = peft.get_peft_model(tiny_llama(), config)
+    model.add_adapter("other", config)
+    gated = load(model, tiny_tokenizer())
     before = gated.identity
     with model.disable_adapter():
         off = gated.identity

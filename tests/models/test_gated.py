@@ -1,15 +1,14 @@
 """`model.ablated` around any forward pass, and `model.generate`."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from independent import plain_generation, zeroed_by_hand
-from models.architectures import ARCHITECTURES, make_model
+from models.architectures import BY_NAME, make_model
 from results.samples import make_result
+from transformers import AutoTokenizer
 
 import broca
-from broca.components import ComponentSet
+from broca.components import Component, ComponentSet
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import GatedModel
 from broca.results.base import AblationInfo
@@ -69,27 +68,22 @@ def test_generations_under_ablation(plain, model):
     [
         ["L0H1", "L1H2", "L1H3"],
         ("L1H3", "L0H1", "L1H2", "L0H1"),
-        SimpleNamespace(selected=("L0H1", "L1H2", "L1H3")),
-        SimpleNamespace(selected=[SimpleNamespace(name=name) for name in NAMES.split("+")]),
+        make_result(selected=tuple(NAMES.split("+"))),
+        ComponentSet(tuple(map(Component.parse, NAMES.split("+")))),
     ],
-    ids=["list", "repeated", "result", "named components"],
+    ids=["list", "repeated", "result", "components"],
 )
 def test_components_are_named_in_several_ways(plain, model, named):
-    """A list, a result with `selected` and a set of components name the same as joined names."""
+    """A list, a result and a set of components name the same as joined names."""
     with model.ablated(NAMES):
         expected = logits(plain)
     with model.ablated(named):
-        assert torch.equal(logits(plain), expected)
-    chosen = ComponentSet(
-        tuple(model.components[column] for column in model.components.columns(NAMES))
-    )
-    with model.ablated(chosen):
         assert torch.equal(logits(plain), expected)
 
 
 def test_nested_gates_multiply(plain, model):
     """A nested context adds its components, and a component in both is scaled twice."""
-    with model.ablated("L0H1+L1H2+L1H3"):
+    with model.ablated(NAMES):
         together = logits(plain)
     with model.ablated("L0H1"), model.ablated(["L1H2", "L1H3"]):
         assert torch.equal(logits(plain), together)
@@ -104,58 +98,29 @@ def test_nested_gates_multiply(plain, model):
         assert torch.equal(logits(plain), logits(tiny_llama()))
 
 
-def test_an_error_removes_the_hooks(plain, model):
-    """An error removes the hooks of every context, and so does a refused name."""
-    bare = logits(plain)
-    with pytest.raises(ZeroDivisionError), model.ablated("L0H1"), model.ablated("L1M+L0N3"):
-        raise ZeroDivisionError
-    with pytest.raises(UnknownName), model.ablated("L0H1"), model.ablated("L7H0"):
-        pass
-    assert torch.equal(logits(plain), bare)
-    hooks = [[*module._forward_hooks, *module._forward_pre_hooks] for module in plain.modules()]
-    assert not any(hooks)
-
-
-def test_every_kind_of_component(plain):
-    """A model loaded with heads also ablates groups, attention, MLP blocks, neurons and layers."""
-    model = broca.load(plain, tiny_tokenizer())
-    sets = {
-        "L1G1": "L1H2+L1H3",
-        "L0A": "L0H0+L0H1+L0H2+L0H3",
-        "L1M": "+".join(f"L1N{neuron}" for neuron in range(64)),
-        "L1G1+L0A": "L1G1+L0G0+L0G1",
-    }
-    for names, same in sets.items():
-        with model.ablated(names):
-            ablated = logits(plain)
-        with model.ablated(same):
-            torch.testing.assert_close(logits(plain), ablated, atol=1e-5, rtol=1e-4)
-    plain.model.layers, layers = (
-        torch.nn.ModuleList(list(plain.model.layers)[:1]),
-        plain.model.layers,
+@pytest.mark.parametrize(
+    ("architecture", "kind", "names"),
+    [
+        ("Llama", "kv-groups", "L1G1"), ("Llama", "attention", "L0A"), ("Llama", "mlp", "L1M"),
+        ("Llama", "neurons", "L1N3+L0N9"), ("Llama", "layers", "L1"),
+        ("Mixtral", "experts", "L0E1"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_component(architecture, kind, names):
+    """A model loaded with heads ablates all other kinds as a model loaded with them does."""
+    plain = make_model(BY_NAME[architecture])
+    heads, gated = (
+        GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", components=components)
+        for components in ("heads", kind)
     )
-    shorter = logits(plain)
-    plain.model.layers = layers
-    with model.ablated("L1"):
-        torch.testing.assert_close(logits(plain), shorter, atol=1e-5, rtol=1e-4)
-
-
-def test_experts_are_ablated():
-    """A routed expert of a mixture is ablated in a batch of several rows."""
-    architecture = next(
-        architecture for architecture in ARCHITECTURES if architecture.name == "Mixtral"
-    )
-    plain = make_model(architecture)
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture")
-    routed = GatedModel.wrap(plain, tiny_tokenizer(), name="mixture", components="experts")
     tokens = torch.randint(2, 90, (3, 7), generator=torch.Generator().manual_seed(1))
-    gates = torch.ones(3, len(routed.components))
-    gates[:, 1] = 0
-    with torch.no_grad(), routed.in_use():
-        with routed.gates(gates):
-            expected, _ = routed.forward(tokens, torch.ones_like(tokens), keep=7)
-        with model.ablated(routed.components.names[1]):
+    gates = torch.from_numpy(~gated.components.mask(names)).float().expand(3, -1)
+    with torch.no_grad(), gated.in_use():
+        with gated.gates(gates):
+            expected, _ = gated.forward(tokens, torch.ones_like(tokens), keep=7)
+        with heads.ablated(names):
             torch.testing.assert_close(plain(input_ids=tokens).logits, expected)
+        assert (plain(input_ids=tokens).logits - expected).abs().max() > 1e-3
 
 
 def test_training_goes_on_under_ablation(plain, model):
@@ -183,30 +148,18 @@ def test_what_cannot_be_ablated_is_refused(model):
         model.ablated("L0H1", scale=float("nan")).__enter__()
 
 
-def test_an_ablated_model_is_not_taken_for_intact(model):
-    """A model under ablation is refused as intact, and cannot be copied."""
-    model.require_intact()
-    with model.ablated("L0H1"), model.ablated("L0H1"):
-        for refused in (model.require_intact, model.copy):
-            with pytest.raises(BadInput, match=r"ablated already \(L0H1\+L0H1\)"):
-                refused()
-    model.require_intact()
-
-
 def test_generate_returns_the_continuation_alone(plain, model):
-    """`generate` is greedy whatever the model's settings, and returns the continuation alone."""
+    """`generate` returns the continuation alone, up to a stop string or the limit."""
     tokens = tiny_tokenizer().encode("ab")
     expected = plain_generation(plain, tokens, new_tokens=16)
-    plain.generation_config.update(do_sample=True, temperature=9.0, repetition_penalty=3.0)
-    text = model.generate("ab", max_new_tokens=16)
-    assert text == tiny_tokenizer().decode(expected, skip_special_tokens=True)
     assert model.generate("ab", max_new_tokens=3) == tiny_tokenizer().decode(expected[:3])
     assert model.generate("", max_new_tokens=3) == model.generate("<bos>", max_new_tokens=3)
-    stopped = model.generate("ab", max_new_tokens=16, stop_strings=[text[1]])
-    assert stopped == text[:2]
+    text = tiny_tokenizer().decode(expected, skip_special_tokens=True)
+    assert model.generate("ab", max_new_tokens=16, stop_strings=[text[1]]) == text[:2]
 
 
 SETTINGS = [
+    {"do_sample": True, "temperature": 9.0, "repetition_penalty": 3.0},
     {"stop_strings": ["a", "e"]}, {"num_return_sequences": 2}, {"return_dict_in_generate": True},
     {"penalty_alpha": 0.6}, {"dola_layers": "high"}, {"force_words_ids": [[3]]},
     {"guidance_scale": 1.5}, {"min_length": 30}, {"num_beam_groups": 2}, {"max_time": 1e-9},
@@ -214,124 +167,66 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_no_setting_of_the_model_changes_or_ends_a_greedy_text(plain, settings):
+def test_no_setting_of_the_model_changes_or_ends_a_greedy_text(plain, model, settings):
     """Whatever a model's generation_config says, texts are those of the plain model."""
-    tokens = tiny_tokenizer().encode("ab")
-    expected = plain_generation(plain, tokens, new_tokens=16)
+    expected = plain_generation(plain, tiny_tokenizer().encode("ab"), new_tokens=16)
     vars(plain.generation_config).update(settings)
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     text = tiny_tokenizer().decode(expected, skip_special_tokens=True)
     assert model.generate("ab", max_new_tokens=16) == text
-    new, _ = model.generated(torch.tensor([tokens]), longest=16)
-    assert new == list(expected)
     assert {name: getattr(plain.generation_config, name) for name in settings} == settings
 
 
-def test_generate_needs_a_tokenizer(plain):
-    """`generate` without a tokenizer is refused."""
-    bare = GatedModel.wrap(plain, None, name="tiny")
-    with pytest.raises(BadInput, match="no tokenizer"):
-        bare.generate("a")
-
-
-def test_arguments_of_the_other_kind_of_model_are_refused(plain):
+@pytest.mark.parametrize(
+    ("model", "tokenizer", "options", "message"),
+    [
+        (tiny_llama(), None, {}, "`tokenizer` is a NoneType"),
+        (tiny_llama(), AutoTokenizer, {}, "`tokenizer` is a type"),
+        (tiny_llama(), tiny_tokenizer().backend_tokenizer, {}, "`tokenizer` is a Tokenizer"),
+        (tiny_llama(), tiny_tokenizer(), {"dtype": "float16"}, "`dtype` is for models that broca"),
+        ("reference-small", None, {"name": "mine"}, "`name` is for models in memory"),
+        ("reference-small", tiny_tokenizer(), {}, "`tokenizer` is for models in memory"),
+        (torch.nn.Linear(2, 2), tiny_tokenizer(), {}, "`model` is a Linear"),
+    ],
+)
+def test_arguments_of_the_other_kind_of_model_are_refused(model, tokenizer, options, message):
     """Options for named models with one in memory, the reverse, and other objects are refused."""
-    for arguments, options, message in [
-        ((plain,), {}, "`tokenizer` is missing"),
-        ((plain, tiny_tokenizer()), {"dtype": "float16"}, "`dtype` is for models that broca loads"),
-        ((plain, tiny_tokenizer()), {"offline": True}, "`offline` is for models that broca loads"),
-        (("reference-small",), {"name": "mine"}, "`name` is for models in memory"),
-        (("reference-small", tiny_tokenizer()), {}, "`tokenizer` is for models in memory"),
-        ((7, tiny_tokenizer()), {}, "`model` is a int"),
-        ((torch.nn.Linear(2, 2), tiny_tokenizer()), {}, "`model` is a Linear"),
-    ]:
-        with pytest.raises(BadInput, match=message):
-            broca.load(*arguments, **options)
-
-
-def test_a_model_in_memory_is_tested_and_named(plain):
-    """A decoder in memory is named by its class, and an encoder is refused."""
-    assert broca.load(plain, tiny_tokenizer()).name == "LlamaForCausalLM (in memory)"
-    from transformers import BertConfig, BertForMaskedLM
-
-    encoder = BertForMaskedLM(
-        BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
-    )
-    with pytest.raises(UnsupportedModel, match="BertForMaskedLM"):
-        broca.load(encoder, tiny_tokenizer())
-
-
-def test_gated_parts_hold_the_gates_of_the_named_components(tiny):
-    """Components of several kinds, each named once, have their gates in one set of points."""
-    parts = tiny.gated_parts("L0H1+L1M+L0H1", 0.5)
-    assert [component.name for component in parts.named] == ["L0H1", "L1M"]
-    scaled = (parts.values[0] == 0.5).nonzero()[:, 0].tolist()
-    assert [parts.known.names[column] for column in scaled] == ["L0H1", "L1M"]
-    assert {point.place for point in parts.points} == {"input", "output"}
+    with pytest.raises(BadInput, match=message):
+        broca.load(model, tokenizer, **options)
 
 
 @pytest.mark.parametrize("how", ["wrapped", "in place"])
-def test_a_compiled_model_is_ablated_too(how):
+@torch.no_grad()
+def test_a_compiled_model_is_ablated_too(plain, how):
     """A model compiled as a wrapper or in place is ablated in the context and intact afterwards."""
-    plain = tiny_llama()
     tokens = torch.tensor([[3, 4, 5, 6]])
-    with torch.no_grad():
-        intact = plain(tokens).logits
-        reference = GatedModel.wrap(tiny_llama(), None, name="tiny")
-        with reference.ablated("L0H1"):
-            ablated = reference.model(tokens).logits
-        if how == "wrapped":
-            called = torch.compile(plain, backend="eager")
-        else:
-            plain.compile(backend="eager")
-            called = plain
-        assert torch.equal(called(tokens).logits, intact)
-        model = GatedModel.wrap(called, tiny_tokenizer(), name="compiled")
-        assert model.model is plain
-        with model.ablated("L0H1"):
-            assert torch.equal(called(tokens).logits, ablated)
-        assert torch.equal(called(tokens).logits, intact)
-        gates = torch.ones(1, 8)
-        gates[0, 1] = 0
-        with model.in_use(), model.gates(gates):
-            logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
-        assert torch.equal(logits, ablated)
-        assert (plain._compiled_call_impl is not None) == (how == "in place")
+    intact = plain(tokens).logits
+    ablated = zeroed_by_hand(plain, [(0, 1)], head_dim=8)(tokens).logits
+    called = torch.compile(plain, backend="eager") if how == "wrapped" else plain
+    if how == "in place":
+        plain.compile(backend="eager")
+    assert torch.equal(called(tokens).logits, intact)
+    model = GatedModel.wrap(called, tiny_tokenizer(), name="compiled")
+    assert model.model is plain
+    with model.ablated("L0H1"):
+        torch.testing.assert_close(called(tokens).logits, ablated)
+    assert torch.equal(called(tokens).logits, intact)
+    gates = 1 - torch.eye(8)[[1]]
+    with model.in_use(), model.gates(gates):
+        logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
+    torch.testing.assert_close(logits, ablated)
 
 
-def test_a_model_spread_by_accelerate_is_ablated_too():
-    """A model offloaded by accelerate is ablated in forward passes and generation."""
-    from accelerate import cpu_offload
-
-    tokens = torch.tensor([[3, 4, 5, 6]])
-    reference = GatedModel.wrap(tiny_llama(), None, name="tiny")
-    spread = tiny_llama()
-    cpu_offload(spread, execution_device="cpu")
-    assert spread.model.layers[0].self_attn.o_proj.weight.device.type == "meta"
-    model = GatedModel.wrap(spread, None, name="spread")
-    with torch.no_grad(), model.ablated("L0H1+L1M"), reference.ablated("L0H1+L1M"):
-        assert torch.equal(spread(tokens).logits, reference.model(tokens).logits)
-        generated = spread.generate(tokens, max_new_tokens=4, do_sample=False)
-        assert torch.equal(
-            generated, reference.model.generate(tokens, max_new_tokens=4, do_sample=False)
-        )
-
-
-def test_a_result_brings_its_selection_and_its_factor():
+def test_a_result_brings_its_selection_and_its_factor(plain, model):
     """A result's components are scaled as in its run, or by a given factor, or refused."""
-    plain = tiny_llama(heads=4)
-    tokens = torch.tensor([[3, 4, 5]])
     result = make_result(ablation=AblationInfo("zero", 0.5))
-    gated = GatedModel.wrap(plain, None, name="tiny")
-    with torch.no_grad():
-        for scale in (None, 0.0):
-            with gated.ablated("+".join(result.selected), 0.5 if scale is None else scale):
-                reference = plain(tokens).logits
-            with gated.ablated(result, scale):
-                assert torch.equal(plain(tokens).logits, reference)
+    for scale, factor in ((None, 0.5), (0.0, 0.0)):
+        with model.ablated("+".join(result.selected), factor):
+            expected = logits(plain)
+        with model.ablated(result, scale):
+            assert torch.equal(logits(plain), expected)
     for other, message in (
         (make_result(ablation=AblationInfo("mean", 0.0)), "mean ablation, which needs the run's"),
         (make_result(selected=(), abstained=True, reason="no harm"), "selects no components"),
     ):
-        with pytest.raises(BadInput, match=message), gated.ablated(other):
+        with pytest.raises(BadInput, match=message), model.ablated(other):
             pass

@@ -1,33 +1,11 @@
-"""Gates are exact, and removed when their context ends."""
+"""Gates are exact for every row, and the kinds of component have theirs."""
 
 import pytest
-import torch
 
-from broca.models import GatedModel, captured
+from broca.components import Component
+from broca.errors import BadInput, UnknownName
+from broca.models import KINDS, GatedModel, kinds_of
 from broca.testing import tiny_llama, tiny_tokenizer
-
-
-@pytest.fixture
-def batch(tiny):
-    """Three rows of six tokens, the last two left-padded."""
-    tokens = torch.randint(2, 258, (3, 6), generator=torch.Generator().manual_seed(0))
-    attention = torch.ones_like(tokens)
-    attention[1, :2] = 0
-    attention[2, :4] = 0
-    return tokens, attention
-
-
-def logits(model, tokens, attention):
-    """Returns the logits of every position."""
-    with torch.no_grad():
-        return model.forward(tokens, attention, keep=tokens.shape[1])[0]
-
-
-def test_gates_of_one_change_no_bit(tiny, batch):
-    """Gates of one at every point leave every logit unchanged."""
-    bare = logits(tiny, *batch)
-    with tiny.gates(torch.ones(3, len(tiny.components)), force=True):
-        assert torch.equal(logits(tiny, *batch), bare)
 
 
 @pytest.mark.parametrize("way_back", ["none", "cut off"])
@@ -48,54 +26,24 @@ def test_a_model_without_a_way_back_is_not_differentiable(way_back):
     assert not GatedModel.wrap(plain, tiny_tokenizer(), name="tiny").differentiable
 
 
-def test_every_row_has_its_own_gates(tiny, batch):
-    """Closing a gate in one row changes the logits of that row alone."""
-    bare = logits(tiny, *batch)
-    gates = torch.ones(3, len(tiny.components))
-    gates[1, 2] = 0
-    with tiny.gates(gates):
-        gated = logits(tiny, *batch)
-    changed = [not torch.equal(gated[row], bare[row]) for row in range(3)]
-    assert changed == [False, True, False]
+def test_a_kind_finds_components_of_the_kind_of_its_example():
+    """Kinds are joined in their order; each but experts finds components like its example."""
+    kinds = [name for name in KINDS if name != "experts"]
+    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="+".join(kinds))
+    found = dict.fromkeys(component.kind for component in model.components)
+    assert list(found) == [Component.parse(KINDS[name].example).kind for name in kinds]
+    assert kinds_of(model.components) == "+".join(kinds)
+    assert {point.place for point in model.points} == {KINDS[name].place for name in kinds}
 
 
-def test_gate_scales_the_slice_of_the_projections_input(tiny, batch):
-    """A gate multiplies the head's slice of the projection's input and leaves the others."""
-    point = tiny.points[0]
-    activations = []
-    gates = torch.ones(3, len(tiny.components))
-    gates[:, 1] = 0.25
-    with captured(tiny.points) as inputs:
-        logits(tiny, *batch)
-        plain = inputs[point].clone()
-    with tiny.gates(gates):
-        hook = point.module.register_forward_pre_hook(
-            lambda _, args: activations.append(args[0].clone())
-        )
-        logits(tiny, *batch)
-        hook.remove()
-    expected = plain.clone()
-    expected[..., point.width : 2 * point.width] *= 0.25
-    assert torch.equal(activations[0], expected)
-
-
-def test_selected_rows_keep_their_gates(tiny, batch):
-    """When rows leave a batch, the others keep their gates."""
-    tokens, attention = batch
-    gates = torch.ones(3, len(tiny.components))
-    gates[0, 0] = gates[2, 5] = 0
-    with tiny.gates(gates):
-        full = logits(tiny, tokens, attention)
-    with tiny.gates(gates) as active:
-        active.select(torch.tensor([2, 0]))
-        part = logits(tiny, tokens[[2, 0]], attention[[2, 0]])
-    torch.testing.assert_close(part, full[[2, 0]], atol=1e-5, rtol=1e-5)
-
-
-def test_gates_for_another_number_of_rows_are_refused(tiny, batch):
-    """A batch under gates for another number of rows is refused."""
-    with (
-        pytest.raises(RuntimeError, match="3 rows under gates for 2"),
-        tiny.gates(torch.zeros(2, len(tiny.components))),
-    ):
-        logits(tiny, *batch)
+@pytest.mark.parametrize(
+    ("components", "error", "message"),
+    [
+        ("heads+heads", BadInput, "`components` 'heads[+]heads' names a kind twice"),
+        ("haeds", UnknownName, "did you mean 'heads'"),
+    ],
+)
+def test_kinds_that_make_no_sense_are_refused(components, error, message):
+    """A repeated or misspelt kind is refused by its name."""
+    with pytest.raises(error, match=message):
+        GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components=components)

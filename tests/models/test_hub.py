@@ -6,7 +6,7 @@ import huggingface_hub
 import pytest
 
 from broca.errors import TaskUnusable, UnknownName
-from broca.models import hub, load
+from broca.models import checkpoints, load
 from broca.tasks import Catalog, RequestTokenizer
 
 
@@ -19,14 +19,14 @@ def no_network(monkeypatch):
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setattr(hub, "getproxies", dict)
+    monkeypatch.setattr(checkpoints, "getproxies", dict)
     monkeypatch.setattr(socket, "create_connection", fail)
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
-    hub.reachable.cache_clear()
+    checkpoints.reachable.cache_clear()
     yield
-    hub.reachable.cache_clear()
+    checkpoints.reachable.cache_clear()
 
 
 def test_unknown_hub_model_is_refused_at_once(no_network):
@@ -45,13 +45,5 @@ def test_task_with_hub_data_is_refused_at_once(no_network, tiny):
 
 def test_proxy_is_taken_for_a_network(no_network, monkeypatch):
     """A proxy counts as a network, because names need not resolve behind it."""
-    monkeypatch.setattr(hub, "getproxies", lambda: {"https": "http://proxy:3128"})
-    assert hub.reachable()
-
-
-def test_offline_variable_is_respected(monkeypatch):
-    """With `HF_HUB_OFFLINE=1` the hub counts as unreachable."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    hub.reachable.cache_clear()
-    assert not hub.reachable()
-    hub.reachable.cache_clear()
+    monkeypatch.setattr(checkpoints, "getproxies", lambda: {"https": "http://proxy:3128"})
+    assert checkpoints.reachable()

@@ -1,44 +1,35 @@
 """Local and shipped models load; what is not a decoder is refused in one line."""
 
-import copy
 import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from claims import claimed
-from independent import plain_generation, plain_loglikelihood
+from models.architectures import BY_NAME, make_model
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
-from tokenizers.models import BPE
 from transformers import (
-    AutoTokenizer,
-    BartConfig,
-    BartForCausalLM,
     BertConfig,
     BertForMaskedLM,
     BertLMHeadModel,
-    FalconH1Config,
-    FalconH1ForCausalLM,
-    MixtralConfig,
-    MixtralForCausalLM,
-    OpenAIGPTConfig,
-    OpenAIGPTLMHeadModel,
     T5Config,
     T5ForConditionalGeneration,
 )
 
-from broca.engine import Engine
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load, shipped_model_folder
-from broca.models.fingerprint import fingerprint
+from broca.models.usage import fingerprint
 from broca.runs.run import Run, model_info
 from broca.runs.workspace import Workspace
-from broca.tasks import Catalog, Request
+from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
+
+SIZES = {
+    "vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "intermediate_size": 48, "max_position_embeddings": 64, "initializer_range": 0.2,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -49,103 +40,104 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_local_folder_loads_with_tokenizer_and_components(folder):
-    """A folder loads with its tokenizer and heads, and its weights are frozen."""
-    model = load(str(folder), device="cpu")
+@pytest.mark.parametrize("how", ["plain", "device map", "pickled"])
+def test_a_folder_loads_as_it_was_written(folder, how):
+    """A folder loads with its tokenizer, its heads and its weights, which are frozen."""
+    if how == "pickled":
+        (folder / "model.safetensors").unlink()
+        torch.save(tiny_llama().state_dict(), folder / "pytorch_model.bin")
+    options = {"plain": {"device": "cpu"}, "device map": {"device_map": "auto"}}
+    model = load(str(folder), **options.get(how, {"device": "cpu", "allow_pickle": True}))
     assert len(model.components) == 8
-    assert model.dtype == "float32"
     assert model.tokenizer.decode(model.tokenizer.encode("a b")) == "a b"
     assert not any(p.requires_grad for p in model.model.parameters())
     expected = tiny_llama().state_dict()
     for name, value in model.model.state_dict().items():
-        assert torch.equal(value, expected[name])
+        assert torch.equal(value.cpu(), expected[name].to(value.dtype))
 
 
-def test_model_spread_by_device_map_runs_and_resumes(folder):
-    """A model with accelerate's hooks gives the logits of the plain model and can be resumed."""
-    spread = load(str(folder), device_map="auto")
-    plain = load(str(folder), device="cpu")
-    tokens = torch.arange(2, 9)[None].to(spread.device)
-    gates = torch.ones(1, 8)
-    gates[0, 5] = 0
-    with torch.no_grad():
-        assert spread.resumption.possible
-        with spread.gates(gates), spread.resumption.layer_inputs() as inputs:
-            logits, _ = spread.forward(tokens, torch.ones_like(tokens), keep=7)
-        with spread.gates(gates), spread.resumption.at(1, inputs[1]):
-            resumed, _ = spread.forward(tokens, torch.ones_like(tokens), keep=7)
-        with plain.gates(gates):
-            expected, _ = plain.forward(tokens.cpu(), torch.ones(1, 7, dtype=torch.long), keep=7)
-    torch.testing.assert_close(logits.cpu().float(), expected, atol=1e-2, rtol=1e-2)
-    torch.testing.assert_close(resumed, logits)
+@pytest.mark.parametrize(
+    ("name", "options", "error", "message"),
+    [
+        ("./no-such-folder", {}, UnknownName, "does not exist"),
+        ("a/b/c", {}, UnknownName, "does not exist"),
+        ("refrence", {"offline": True}, UnknownName, "did you mean 'reference'"),
+        ("reference", {"dtype": "int3"}, BadInput, "float32, bfloat16"),
+        ("reference", {"components": "headz"}, UnknownName, "did you mean 'heads'"),
+        (str(Path(__file__)), {}, BadInput, "is a file"),
+        ("reference", {"revision": "step1"}, BadInput, "`revision` is for models on the hub"),
+        ("reference", {"device": "nonsense"}, BadInput, "`device` 'nonsense' cannot be used"),
+        ("reference", {"device": "cuda:99"}, BadInput, "`device` 'cuda:99' cannot be used"),
+    ],
+)
+def test_what_names_no_model_is_refused(name, options, error, message):
+    """Names of no model, and options that no model takes, are refused in one line."""
+    with pytest.raises(error, match=message) as refusal:
+        load(name, **options)
+    assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("name", ["./no-such-folder", "/no/such/folder", "a/b/c"])
-def test_unknown_folder_is_refused(name):
-    """A name that looks like a path is refused if there is no such folder."""
-    with pytest.raises(UnknownName, match="does not exist"):
-        load(name)
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("config.json", None, r"configuration cannot be read.*config\.json"),
+        ("config.json", b'{"model_type": "lla', "configuration cannot be read"),
+        ("config.json", b'{"model_type": "evil", "auto_map": {"AutoConfig": "evil.C"}}',
+         r"comes with Python files of its own.*`trust_remote_code`"),
+        ("model.safetensors", None, r"no file named model\.safetensors"),
+        ("model.safetensors", bytes(1000), "could not be loaded"),
+        ("adapter_config.json", b"{}", "holds a model and an adapter"),
+    ],
+)  # fmt: skip
+def test_a_folder_with_a_damaged_file_is_refused(folder, file, content, message):
+    """A file that is missing, damaged or too many is named in one line; no code is run."""
+    (folder / "evil.py").write_text("raise SystemExit('executed')")
+    if content is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_bytes(content)
+    with pytest.raises(BadInput, match=message):
+        load(str(folder), device="cpu")
 
 
-def test_unknown_name_is_refused_with_the_nearest_shipped_model():
-    """A typo of a shipped model's name is answered with that name."""
-    with pytest.raises(UnknownName, match="did you mean 'reference'"):
-        load("refrence", offline=True)
-
-
-@pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
-def test_a_folder_without_a_file_is_refused(folder, file):
-    """A folder without configuration or weights is not a model, and a file is no folder."""
-    with pytest.raises(BadInput, match="is a file"):
-        load(str(folder / file))
-    (folder / file).unlink()
-    with pytest.raises(BadInput, match=r"config\.json is missing|holds no weights"):
-        load(str(folder))
-
-
-@pytest.fixture
-def pickled(folder):
-    """The folder with its weights in pickle format instead."""
-    (folder / "model.safetensors").unlink()
-    torch.save(tiny_llama().state_dict(), folder / "pytorch_model.bin")
-    return folder
-
-
-def test_pickled_weights_load_where_that_is_allowed(pickled):
-    """Pickled weights, where allowed, are loaded as they were written."""
-    model = load(str(pickled), device="cpu", allow_pickle=True)
-    expected = tiny_llama().state_dict()
-    for name, value in model.model.state_dict().items():
-        assert torch.equal(value, expected[name])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BertForMaskedLM(BertConfig(**SIZES)), "BertForMaskedLM"),
+        (
+            lambda: T5ForConditionalGeneration(T5Config(d_model=32, d_kv=8, d_ff=32, num_layers=1)),
+            r"encoder-decoder model \(T5",
+        ),
+        (lambda: BertLMHeadModel(BertConfig(**SIZES)), "'BertLMHeadModel' is an encoder here"),
+    ],
+    ids=["BERT", "T5", "BERT that reads later tokens"],
+)
+def test_what_is_no_decoder_is_refused_by_name(tmp_path, make, message):
+    """Encoders and encoder-decoders are refused by their class, in a folder and in memory."""
+    model = make()
+    model.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedModel, match=message):
+        load(str(tmp_path), device="cpu")
+    with pytest.raises(UnsupportedModel, match=message):
+        load(model, tiny_tokenizer())
 
 
 class _Harmful:
     """An object whose unpickling writes a file."""
 
-    def __init__(self, path):
-        self.path = path
-
     def __reduce__(self):
-        return (open, (str(self.path), "w"))
+        return (open, ("mark", "w"))
 
 
-def test_pickle_that_runs_code_is_refused_all_the_same(pickled, tmp_path):
+def test_pickle_that_runs_code_is_refused_all_the_same(folder, monkeypatch):
     """A pickle that calls a function is refused, and the call does not happen."""
-    mark = tmp_path / "mark"
-    torch.save({"weight": _Harmful(mark)}, pickled / "pytorch_model.bin")
-    with pytest.raises(BadInput, match="could not be loaded") as error:
-        load(str(pickled), device="cpu", allow_pickle=True)
-    assert not mark.exists()
-    assert "\n" not in str(error.value)
-
-
-def test_broken_weights_are_refused(folder):
-    """A truncated file of weights is refused in one line."""
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(BadInput, match="could not be loaded") as error:
-        load(str(folder))
-    assert "\n" not in str(error.value)
+    monkeypatch.chdir(folder)
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": _Harmful()}, folder / "pytorch_model.bin")
+    with pytest.raises(BadInput, match="could not be loaded"):
+        load(str(folder), device="cpu", allow_pickle=True)
+    assert not (folder / "mark").exists()
 
 
 def rewrite(folder, change, **config):
@@ -161,12 +153,9 @@ def without(part):
     return lambda tensors: {name: value for name, value in tensors.items() if part not in name}
 
 
-def after(prefix, part=""):
-    """Returns a change that puts a prefix before names, or before a part of them."""
-    return lambda tensors: {
-        name.replace(part, prefix + part, 1) if part else prefix + name: value
-        for name, value in tensors.items()
-    }
+def after(prefix):
+    """Returns a change that puts a prefix before all names."""
+    return lambda tensors: {prefix + name: value for name, value in tensors.items()}
 
 
 DAMAGES = {
@@ -174,7 +163,6 @@ DAMAGES = {
         without("layers.1.mlp"), {}, r"3 tensors \(model\.layers\.1\.mlp\.down_proj.*missing"
     ),
     "the head": (without("lm_head"), {}, r"1 tensor \(lm_head\.weight\) missing"),
-    "the embedding": (without("embed"), {}, r"1 tensor \(model\.embed_tokens\.weight\) missing"),
     "the tied embedding and head": (
         lambda tensors: without("lm_head")(without("embed")(tensors)),
         {"tie_word_embeddings": True},
@@ -184,9 +172,6 @@ DAMAGES = {
         lambda tensors: tensors | {"model.layers.0.self_attn.q_proj.bias": torch.ones(32)},
         {},
         r"1 tensor \(model\.layers\.0\.self_attn\.q_proj\.bias\) not of this model",
-    ),
-    "a layer too many": (
-        lambda tensors: tensors, {"num_hidden_layers": 1}, r"9 tensors .*not of this model"
     ),
     "another width": (
         lambda tensors: tensors, {"intermediate_size": 40},
@@ -205,9 +190,8 @@ def test_a_checkpoint_that_does_not_fit_is_refused(folder, damage, capfd):
     """Tensors that are missing, left over or of another shape are named in one line."""
     change, config, message = DAMAGES[damage]
     rewrite(folder, change, **config)
-    with pytest.raises(BadInput, match=message) as error:
+    with pytest.raises(BadInput, match=message):
         load(str(folder), device="cpu")
-    assert "\n" not in str(error.value)
     assert "LOAD REPORT" not in "".join(capfd.readouterr())
 
 
@@ -217,55 +201,47 @@ def test_a_checkpoint_that_does_not_fit_is_refused(folder, damage, capfd):
 )  # fmt: skip
 def test_experts_that_do_not_fit_are_refused_by_name(tmp_path, change):
     """Experts are named that transformers cannot put together from the tensors of a file."""
-    config = MixtralConfig(**SIZES, num_key_value_heads=2, num_local_experts=4)
-    MixtralForCausalLM(config).save_pretrained(tmp_path)
+    make_model(BY_NAME["Mixtral"]).save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     assert load(str(tmp_path), device="cpu").architecture == "MixtralForCausalLM"
 
     def damaged(tensors):
         experts = {name: value for name, value in tensors.items() if "experts.1.w1" in name}
-        return {name: tensors[name] for name in tensors if name not in experts} | change(experts)
+        return without("experts.1.w1")(tensors) | change(experts)
 
     rewrite(tmp_path, damaged)
-    with pytest.raises(BadInput, match=r"experts\.gate_up_proj.* cannot be made of those") as error:
+    with pytest.raises(BadInput, match=r"experts\.gate_up_proj.* cannot be made of those"):
         load(str(tmp_path), device="cpu")
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("change", "config"),
+    ("change", "tied"),
     [
-        (lambda t: t | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}, {}),
-        (lambda t: t | {"v_head.summary.weight": torch.ones(1, 32)}, {}),
-        (without("lm_head"), {"tie_word_embeddings": True}),
-        (without("embed"), {"tie_word_embeddings": True}),
+        (lambda t: t | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}, False),
+        (lambda t: t | {"v_head.summary.weight": torch.ones(1, 32)}, False),
+        (without("lm_head"), True),
+        (without("embed"), True),
     ],
     ids=["rotary", "value head", "tied head", "tied embedding"],
 )
-def test_what_a_checkpoint_need_not_hold_is_no_fault(folder, change, config):
+def test_what_a_checkpoint_need_not_hold_is_no_fault(folder, change, tied):
     """Rotary tables, heads of other kinds and one of two tied matrices change no weight."""
-    saved = load_file(folder / "model.safetensors")
-    rewrite(folder, change, **config)
-    model = load(str(folder), device="cpu").model
-    expected = saved["lm_head.weight" if "lm_head.weight" in change(saved) else EMBEDDING]
-    assert torch.equal(model.lm_head.weight, expected)
-    others = {name for name in saved if name not in ("lm_head.weight", EMBEDDING)}
-    assert all(torch.equal(model.state_dict()[name], saved[name]) for name in others)
-
-
-EMBEDDING = "model.embed_tokens.weight"
+    stored = change(load_file(folder / "model.safetensors"))
+    rewrite(folder, change, tie_word_embeddings=tied)
+    loaded = load(str(folder), device="cpu").model.state_dict()
+    assert all(torch.equal(loaded[name], stored[name]) for name in loaded.keys() & stored.keys())
+    if tied:
+        assert torch.equal(loaded["lm_head.weight"], loaded["model.embed_tokens.weight"])
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        after("_orig_mod."),
-        after("module."),
         after("base_model.model."),
         after("module._orig_mod."),
-        after("_orig_mod.", part="self_attn."),
+        lambda t: {name.replace("self_attn", "_orig_mod.self_attn"): t[name] for name in t},
     ],
-    ids=["compiled", "parallel", "peft", "both", "compiled layers"],
+    ids=["peft", "parallel and compiled", "compiled layers"],
 )
 def test_names_of_wrappers_before_those_of_tensors_are_left_out(folder, change):
     """A checkpoint of a wrapped model has the weights of the model, and this is said."""
@@ -275,82 +251,19 @@ def test_names_of_wrappers_before_those_of_tensors_are_left_out(folder, change):
     assert re.search(r"; the names of its tensors were saved with `.*\.` before", model.describe())
 
 
-def test_a_folder_with_a_model_and_an_adapter_is_refused(folder):
-    """An adapter beside a model's weights is refused: transformers would put it on them."""
-    (folder / "adapter_config.json").write_text("{}")
-    with pytest.raises(BadInput, match="holds a model and an adapter"):
-        load(str(folder))
-
-
-def test_broken_config_is_refused(folder):
-    """A truncated configuration is refused."""
-    (folder / "config.json").write_text('{"model_type": "lla')
-    with pytest.raises(BadInput, match="configuration cannot be read"):
-        load(str(folder))
-
-
-def test_unknown_dtype_is_refused():
-    """An unknown number format is refused with the known ones."""
-    with pytest.raises(BadInput, match="float32, bfloat16"):
-        load("reference", dtype="int3")
-
-
-def test_encoder_only_model_is_refused_by_name(tmp_path):
-    """BERT, whose class generates nothing, is refused by the name of its class."""
-    config = BertConfig(
-        vocab_size=100,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-    )
-    BertForMaskedLM(config).save_pretrained(tmp_path)
-    with pytest.raises(UnsupportedModel, match="BertForMaskedLM"):
-        load(str(tmp_path))
-
-
-def test_encoder_decoder_model_is_refused_by_name(tmp_path):
-    """T5 is refused as an encoder-decoder model."""
-    config = T5Config(vocab_size=100, d_model=32, d_kv=8, d_ff=32, num_layers=1, num_heads=2)
-    T5ForConditionalGeneration(config).save_pretrained(tmp_path)
-    with pytest.raises(UnsupportedModel, match=r"encoder-decoder model \(T5"):
-        load(str(tmp_path))
-
-
-def test_model_with_remote_code_is_not_run(folder):
-    """A folder with Python files is refused unless running them is allowed."""
-    (folder / "evil.py").write_text("raise SystemExit('executed')")
-    config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": "evil", "auto_map": {"AutoConfig": "evil.C"}}
-    (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(BadInput, match=r"comes with Python files of its own.*`trust_remote_code`"):
-        load(str(folder))
-
-
 REMOTE = """
 from transformers import LlamaConfig, LlamaForCausalLM
-
-class OwnConfig(LlamaConfig):
-    model_type = "own"
-
-class OwnForCausalLM(LlamaForCausalLM):
-    config_class = OwnConfig
+class OwnConfig(LlamaConfig): model_type = "own"
+class OwnForCausalLM(LlamaForCausalLM): config_class = OwnConfig
 """
 
 
 def test_remote_code_is_run_where_it_is_allowed(folder):
     """A class of the folder is gated like any other, and the result says that code was run."""
     (folder / "modeling_own.py").write_text(REMOTE)
-    config = json.loads((folder / "config.json").read_text())
     names = {"AutoConfig": "OwnConfig", "AutoModelForCausalLM": "OwnForCausalLM"}
-    config |= {
-        "model_type": "own",
-        "architectures": ["OwnForCausalLM"],
-        "auto_map": {auto: f"modeling_own.{name}" for auto, name in names.items()},
-    }
-    (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(BadInput, match="`trust_remote_code`"):
-        load(str(folder))
+    auto_map = {auto: f"modeling_own.{name}" for auto, name in names.items()}
+    rewrite(folder, dict, model_type="own", architectures=["OwnForCausalLM"], auto_map=auto_map)
     model = load(str(folder), device="cpu", trust_remote_code=True)
     assert model.architecture == "OwnForCausalLM"
     assert model_info(model).remote_code
@@ -358,128 +271,44 @@ def test_remote_code_is_run_where_it_is_allowed(folder):
     assert not model_info(plain).remote_code, "its class is transformers' own"
 
 
-@pytest.mark.parametrize("device", ["nonsense", "cuda:99"])
-def test_a_device_that_is_not_there_is_refused(device):
-    """An unknown or missing device is refused in one line."""
-    with pytest.raises(BadInput, match=f"`device` '{device}' cannot be used"):
-        load("reference-small", device=device)
-
-
-def test_misspelt_components_are_refused_before_the_weights_are_read(folder):
-    """A misspelt kind is refused although the weights could not be read."""
-    (folder / "model.safetensors").write_bytes(b"")
-    with pytest.raises(UnknownName, match="did you mean 'heads'"):
-        load(str(folder), components="headz")
-
-
-def test_the_small_reference_does_the_same_tasks(reference):
+def test_the_small_reference_does_the_same_tasks(reference, small):
     """`reference-small` has under half of `reference`'s parameters and solves three tasks."""
-    small = load("reference-small", device="cpu")
-    assert (small.structure.layers, small.heads, len(small.components)) == (4, 12, 48)
-    assert 2 * sum(parameter.numel() for parameter in small.model.parameters()) < sum(
-        parameter.numel() for parameter in reference.model.parameters()
-    )
-    text = "34 + 85 ="
-    assert small.tokenizer(text).input_ids == reference.tokenizer(text).input_ids
+    assert (small.structure.layers, small.heads) == (4, 12)
+    sizes = [sum(p.numel() for p in one.model.parameters()) for one in (small, reference)]
+    assert 2 * sizes[0] < sizes[1]
     others = ["calls", "mc_biology"]
     tasks = claimed(small, "addition", Catalog(), others=others, items=100, seed=0, limit=16)
     with Workspace() as workspace:
         scores = Run(small, tasks, workspace).scores([])
     assert set(scores) == {"addition", *others}
-    assert all(score > 0.8 for score in scores.values())
+    assert min(scores.values()) > 0.8
 
 
-def hub_cache(folder, name, revisions):
-    """Writes a cache as the hub's library lays it out, with a model for each revision."""
-    place = folder / f"models--{name.replace('/', '--')}"
-    for number, revision in enumerate(revisions):
-        commit = f"{number:040x}"
-        (place / "refs").mkdir(parents=True, exist_ok=True)
+def hub_cache(folder, monkeypatch, *revisions):
+    """Writes the hub's cache with a model for each revision of `me/tiny`."""
+    place = folder / "models--me--tiny"
+    (place / "refs").mkdir(parents=True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(folder))
+    for seed, revision in enumerate(revisions):
+        commit = f"{seed:040x}"
         (place / "refs" / revision).write_text(commit)
-        tiny_llama(seed=number).save_pretrained(place / "snapshots" / commit)
+        tiny_llama(seed=seed).save_pretrained(place / "snapshots" / commit)
         tiny_tokenizer().save_pretrained(place / "snapshots" / commit)
 
 
 def test_a_revision_of_a_hub_model_is_loaded(tmp_path, monkeypatch):
-    """A revision is loaded from the cache and its commit is recorded; a folder has none."""
-    hub_cache(tmp_path, "me/tiny", ["main", "step1"])
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    newest, earlier = (
-        load("me/tiny", device="cpu", revision=revision, offline=True)
-        for revision in (None, "step1")
-    )
-    assert newest.fingerprint == fingerprint(tiny_llama(seed=0))
-    assert earlier.fingerprint == fingerprint(tiny_llama(seed=1))
-    assert (newest.revision, earlier.revision) == ("0" * 40, f"{1:040x}")
-    with pytest.raises(BadInput, match="`revision` is for models on the hub"):
-        load("reference", revision="step1")
+    """A revision is loaded from the hub's cache, and its commit is recorded."""
+    hub_cache(tmp_path, monkeypatch, "main", "step1")
+    for seed, revision in enumerate((None, "step1")):
+        model = load("me/tiny", device="cpu", revision=revision, offline=True)
+        assert model.fingerprint == fingerprint(tiny_llama(seed=seed))
+        assert model.revision == f"{seed:040x}"
 
 
-SIZES = {
-    "vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "intermediate_size": 48, "max_position_embeddings": 64, "initializer_range": 0.2,
-}  # fmt: skip
-
-
-def test_an_encoder_is_refused_by_what_it_does():
-    """BERT as an encoder is refused, because it reads later tokens; as a decoder it is loaded."""
-    torch.manual_seed(0)
-    encoder = BertLMHeadModel(BertConfig(**SIZES, is_decoder=False))
-    with pytest.raises(UnsupportedModel, match=r"'BertLMHeadModel' is an encoder here"):
-        load(encoder, tiny_tokenizer())
+def test_an_encoder_class_may_be_a_decoder():
+    """BERT as a decoder, which reads no later tokens, is loaded."""
     decoder = BertLMHeadModel(BertConfig(**SIZES, is_decoder=True))
     assert len(load(decoder, tiny_tokenizer()).components) == 8
-
-
-def test_rows_of_a_model_that_counts_padding_run_apart():
-    """A decoder that counts padding as tokens, like BART's, answers as plain transformers does."""
-    torch.manual_seed(0)
-    config = BartConfig(
-        vocab_size=300, d_model=32, decoder_layers=2, decoder_attention_heads=4, init_std=0.2,
-        decoder_ffn_dim=48, max_position_embeddings=64, is_encoder_decoder=False,
-        forced_eos_token_id=None,
-    )  # fmt: skip
-    model = BartForCausalLM(config).eval()
-    gated = load(model, tiny_tokenizer())
-    assert not gated.sharing(16).padding
-    prompts = [(5, 6, 7, 8, 9, 10), (11, 12), (13, 14, 15)]
-    requests = [Request("loglikelihood", prompt, (20, 21)) for prompt in prompts]
-    requests += [Request("generate_until", prompt, max_new_tokens=5) for prompt in prompts]
-    answers = Engine(gated).run(
-        requests, np.ones((1, len(gated.components)), dtype=np.float32), np.zeros(6, dtype=int)
-    )
-    for prompt, scored, generated in zip(prompts, answers[:3], answers[3:], strict=True):
-        value, greedy = plain_loglikelihood(model, prompt, (20, 21))
-        assert scored.value == pytest.approx(value, abs=1e-4)
-        assert scored.greedy == greedy
-        tokens = plain_generation(model, prompt, new_tokens=5)
-        assert generated.text == gated.tokenizer.decode(tokens, skip_special_tokens=True)
-
-
-def test_a_model_without_a_cache_reads_its_tokens_again():
-    """The first GPT, which has no cache, generates the tokens of a copy with zeroed weights."""
-    torch.manual_seed(0)
-    config = OpenAIGPTConfig(
-        vocab_size=300, n_embd=32, n_layer=2, n_head=4, n_positions=64, initializer_range=0.2
-    )
-    model = OpenAIGPTLMHeadModel(config).eval()
-    gated = load(model, tiny_tokenizer())
-    edited = copy.deepcopy(model)
-    with torch.no_grad():
-        edited.transformer.h[1].attn.c_proj.weight[8:16] = 0
-    prompts = [[5, 6, 7, 8], [9, 10], [11, 12, 13]]
-    gates = np.ones((1, 8), dtype=np.float32)
-    gates[0, gated.components.column("L1H1")] = 0
-    requests = [Request("generate_until", tuple(p), max_new_tokens=5) for p in prompts]
-    answers = Engine(gated).run(requests, gates, np.zeros(3, dtype=int))
-    for prompt, answer in zip(prompts, answers, strict=True):
-        tokens = torch.tensor([prompt])
-        with torch.no_grad():
-            for _ in range(5):
-                following = edited(input_ids=tokens).logits[:, -1:].argmax(-1)
-                tokens = torch.cat([tokens, following], dim=1)
-        expected = tiny_tokenizer().decode(tokens[0, len(prompt) :], skip_special_tokens=True)
-        assert answer.text == expected
 
 
 def test_what_a_model_raises_when_it_is_run_is_one_line():
@@ -488,19 +317,6 @@ def test_what_a_model_raises_when_it_is_run_is_one_line():
     model.model.norm.forward = lambda hidden: hidden[:, :, :7]
     with pytest.raises(UnsupportedModel, match=r"cannot be run on rows of tokens.*RuntimeError"):
         load(model, tiny_tokenizer())
-
-
-def test_attention_beside_another_mixer_is_found():
-    """In Falcon-H1, with a mixer beside the attention, the attention's projections are found."""
-    torch.manual_seed(0)
-    config = FalconH1Config(
-        **SIZES, num_key_value_heads=2, head_dim=8, mamba_d_ssm=64, mamba_n_heads=8,
-        mamba_d_head=8, mamba_n_groups=1, mamba_d_state=8, mamba_chunk_size=8,
-    )  # fmt: skip
-    gated = load(FalconH1ForCausalLM(config).eval(), tiny_tokenizer())
-    assert [projection.path for projection in gated.structure.projections] == [
-        f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)
-    ]
 
 
 @pytest.mark.parametrize("dtype", ["auto", "stored"])
@@ -519,12 +335,3 @@ def test_a_model_without_weights_is_refused():
     gated.model.to("meta")
     with pytest.raises(BadInput, match="has no weights"):
         gated.generate("ab")
-    with pytest.raises(BadInput, match="has no weights"), gated.ablated("L0H1"):
-        pass
-
-
-@pytest.mark.parametrize("given", ["gpt2", Path("gpt2"), AutoTokenizer, Tokenizer(BPE()), {}, 3])
-def test_what_is_no_tokenizer_of_transformers_is_refused(given):
-    """Names, classes and tokenizers of other libraries in place of a tokenizer are one line."""
-    with pytest.raises(BadInput, match=r"^`tokenizer` is a \w+: give the object"):
-        load(tiny_llama(), given)

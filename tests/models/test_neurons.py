@@ -1,109 +1,52 @@
 """Neurons are gated at the down projection's input, and their parameters are found."""
 
-import copy
-
 import pytest
 import torch
-from models.architectures import ARCHITECTURES, LAYERS, VOCABULARY, make_model
+from models.architectures import BY_NAME, VOCABULARY, make_model
 
 from broca.errors import UnsupportedModel
-from broca.models import GatedModel, neuron_blocks, neuron_slices, self_test
+from broca.models import GatedModel, neuron_blocks, neuron_slices
 from broca.testing import tiny_tokenizer
 
-BY_NAME = {architecture.name: architecture for architecture in ARCHITECTURES}
-DENSE = [architecture for architecture in ARCHITECTURES if architecture.experts is None]
 TOKENS = torch.randint(3, VOCABULARY, (1, 7), generator=torch.Generator().manual_seed(4))
 
 
-def wrap(architecture, components="neurons"):
-    """Returns a tiny model, and the same with gates."""
-    model = make_model(architecture)
-    return model, GatedModel.wrap(
-        model, tiny_tokenizer(), name=architecture.name, components=components
-    )
+def wrap(name):
+    """Returns a tiny model, and the same with gates on its neurons."""
+    model = make_model(BY_NAME[name])
+    return model, GatedModel.wrap(model, tiny_tokenizer(), name=name, components="neurons")
 
 
-def zero_columns(module, columns):
-    """Zeroes columns of a projection in place; these are rows of a Conv1D."""
-    with torch.no_grad():
-        if type(module).__name__ == "Conv1D":
-            module.weight[columns] = 0
-        else:
-            module.weight[:, columns] = 0
-
-
-@pytest.mark.parametrize("architecture", DENSE, ids=[architecture.name for architecture in DENSE])
-def test_gated_neurons_equal_zeroed_columns(architecture):
-    """Gated neurons equal zeroed columns of the down projection, on every dense model."""
-    model, gated = wrap(architecture)
-    edited, layer = copy.deepcopy(model), LAYERS - 1
-    zero_columns(edited.get_submodule(architecture.down.format(layer)), list(range(0, 96, 2)))
-    gates = torch.ones(1, len(gated.components))
-    gates[:, gated.components.columns([f"L{layer}N{n}" for n in range(0, 96, 2)])] = 0
-    with torch.no_grad():
-        with gated.gates(gates):
-            ablated, _ = gated.forward(TOKENS, torch.ones_like(TOKENS), keep=7)
-        reference = edited(input_ids=TOKENS, use_cache=False).logits
-        bare = model(input_ids=TOKENS, use_cache=False).logits
-    torch.testing.assert_close(ablated, reference, atol=2e-4, rtol=1e-4)
-    assert (bare - reference).abs().max() > 1e-3, "the ablation changed nothing"
-
-
-@pytest.mark.parametrize("name", ["Llama", "GPT-2", "OPT", "BitNet", "Bamba (hybrid)"])
-def test_heads_and_neurons_are_gated_at_once(name):
-    """With heads and neurons at once the self-test passes, and heads come first."""
-    _, gated = wrap(BY_NAME[name], "heads+neurons")
-    for check in self_test(gated):
-        assert check.passed, f"{check.name}: {check.detail}"
-    kinds = [component.kind for component in gated.components]
-    assert kinds == sorted(kinds)
-    assert set(kinds) == {"head", "neuron"}
-    assert [point.units for point in gated.points if point.width == 1] == [
-        block.width for block in neuron_blocks(gated.structure)
-    ]
-
-
-def test_mixtures_of_experts_are_refused_by_name():
-    """Neurons of a mixture of experts are refused by its name."""
+def test_neurons_without_parameters_of_their_own_are_refused():
+    """Neurons of experts are refused by the model's name, and those that BitNet's norm mixes."""
     with pytest.raises(UnsupportedModel, match=r"model\.layers\.0\.mlp\.experts, Mixtral"):
-        wrap(BY_NAME["Mixtral"])
+        wrap("Mixtral")
+    model, gated = wrap("BitNet")
+    with pytest.raises(UnsupportedModel, match="cannot be told apart"):
+        neuron_slices(model, neuron_blocks(gated.structure))
 
 
 @pytest.mark.parametrize("name", ["Llama", "GPT-2", "Phi-3", "GLM", "OPT", "GPT-J", "MPT"])
 def test_slices_are_the_parameters_of_their_neuron(name):
     """Changing the slices of one neuron changes its activation and no other neuron's."""
-    model, gated = wrap(BY_NAME[name])
+    model, gated = wrap(name)
     block = neuron_blocks(gated.structure)[0]
-    slices = neuron_slices(model, [block])[block.layer]
+    out, *into = neuron_slices(model, [block])[block.layer]
     activations = []
     block.part.module.register_forward_pre_hook(lambda _, args: activations.append(args[0].clone()))
 
+    @torch.no_grad()
     def run():
-        with torch.no_grad():
-            model(input_ids=TOKENS, use_cache=False)
+        model(input_ids=TOKENS, use_cache=False)
         return activations.pop().reshape(-1, block.width)
 
-    before = run()
-    assert slices[0].path == f"{block.part.path}.weight"
+    assert out.path == f"{block.part.path}.weight"
     for neuron in (0, 17, block.width - 1):
-        saved = [part.parameter.detach().clone() for part in slices]
-        with torch.no_grad():
-            for part in slices[1:]:
-                part.parameter.index_fill_(part.dim, part.index[neuron], 0.37)
-        changed = (run() != before).any(0).nonzero()[:, 0].tolist()
-        assert changed == [neuron]
-        with torch.no_grad():
-            for part, value in zip(slices, saved, strict=True):
-                part.parameter.copy_(value)
-    covered = sum(part.index.numel() for part in slices[1:] if part.path.endswith("weight"))
-    writers = {"Llama": 2, "Phi-3": 2, "GLM": 2}.get(name, 1)
-    assert covered == writers * block.width
-    biased = name in ("GPT-2", "OPT", "GPT-J")
-    assert any(part.path.endswith("bias") for part in slices) == biased
-
-
-def test_neurons_behind_a_norm_have_no_parameters_of_their_own():
-    """BitNet's norm mixes neurons, so their parameters cannot be told apart and are refused."""
-    model, gated = wrap(BY_NAME["BitNet"])
-    with pytest.raises(UnsupportedModel, match="cannot be told apart"):
-        neuron_slices(model, neuron_blocks(gated.structure))
+        before = run()
+        for part in into:
+            part.parameter.data.index_fill_(part.dim, part.index[neuron], 0.37)
+        assert (run() != before).any(0).nonzero()[:, 0].tolist() == [neuron]
+    covered = sum(part.index.numel() for part in into if part.path.endswith("weight"))
+    assert covered == block.width * (2 if name in ("Llama", "Phi-3", "GLM") else 1)
+    biased = any(part.path.endswith("bias") for part in into)
+    assert biased == (name in ("GPT-2", "OPT", "GPT-J"))

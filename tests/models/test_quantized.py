@@ -4,148 +4,94 @@ torchao's eight-bit weights run on a CPU. The layers of bitsandbytes, GPTQ, AWQ 
 hardware: stand-ins store weights in the same shapes and under the same names.
 """
 
-import json
 import sys
 
 import pytest
 import torch
+from independent import sliced
 from torch import nn
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, TorchAoConfig
 
 from broca.errors import BadInput, SelfTestFailed
 from broca.models import GatedModel, load, require_self_test, self_test
 from broca.testing import tiny_llama, tiny_tokenizer
 
+FLOATS = torch.float8_e4m3fn
+PACKINGS = {
+    # one column
+    "bitsandbytes, four bits": (lambda w: w.reshape(-1, 1), lambda p, count: p.reshape(count, -1)),
+    # integers in the shape of the weights
+    "bitsandbytes, eight bits": (lambda w: w, lambda p, _: p),
+    # no parameter, but a buffer with four integers in one, inputs first
+    "GPTQ, AWQ": (lambda w: w.T.contiguous().view(torch.int32), lambda p, _: p.view(torch.int8).T),
+    # floating-point numbers of one byte; a CPU multiplies those of four
+    "FP8": (lambda w: w.float().to(FLOATS), lambda p, _: p.float()),
+}
+"""How a kind of layer packs integers `(outputs, inputs)`, and how they are unpacked."""
+
 
 class StandIn(nn.Module):
-    """A linear layer with rounded weights."""
+    """A linear layer with rounded weights, packed as those of a kind."""
 
-    def __init__(self, linear):
+    def __init__(self, linear, kind="bitsandbytes, eight bits"):
         super().__init__()
         self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.kind, self.bias = kind, None
         weight = linear.weight.detach()
         self.step = float(weight.abs().max()) / 127
-        self.bias = None
-        self.pack((weight / self.step).round().to(torch.int8))
-
-    def pack(self, rounded):
-        """Stores rounded weights `(outputs, inputs)` as one column, as bitsandbytes' four bits."""
-        self.weight = nn.Parameter(rounded.reshape(-1, 1), requires_grad=False)
-
-    def unpacked(self):
-        """Returns the rounded weights, `(outputs, inputs)`."""
-        return self.weight.reshape(self.out_features, self.in_features)
+        packed = PACKINGS[kind][0]((weight / self.step).round().to(torch.int8))
+        if kind == "GPTQ, AWQ":
+            self.register_buffer("qweight", packed)
+        else:
+            self.weight = nn.Parameter(packed, requires_grad=False)
 
     def forward(self, x):
-        """Returns the output of the unpacked layer."""
-        return nn.functional.linear(x, self.unpacked().to(x) * self.step)
+        """Returns the output of the unpacked layer; FP8 rounds activations row by row, too."""
+        if self.kind == "FP8":
+            scale = x.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 448
+            x = (x / scale).to(FLOATS).to(x) * scale
+        (packed,) = self.state_dict().values()
+        weight = PACKINGS[self.kind][1](packed, self.out_features)
+        return nn.functional.linear(x, weight.to(x) * self.step)
 
 
-class EightBit(StandIn):
-    """bitsandbytes' eight bits: integers in the shape of the weights."""
-
-    def pack(self, rounded):
-        """Stores the weights in their shape."""
-        self.weight = nn.Parameter(rounded, requires_grad=False)
-
-
-class Buffers(StandIn):
-    """GPTQ and AWQ: no parameter, but a buffer with four integers in one, inputs first."""
-
-    def pack(self, rounded):
-        """Stores the weights in a buffer."""
-        self.register_buffer("qweight", rounded.T.contiguous().view(torch.int32))
-
-    def unpacked(self):
-        """Returns the weights of the buffer."""
-        return self.qweight.view(torch.int8).T
-
-
-class EightBitFloats(StandIn):
-    """FP8: weights as floating-point numbers of one byte, activations rounded row by row."""
-
-    def pack(self, rounded):
-        """Stores the weights as bytes; `forward` multiplies with their scale."""
-        self.weight = nn.Parameter(rounded.float().to(torch.float8_e4m3fn), requires_grad=False)
-
-    def unpacked(self):
-        """Returns the weights in float32, which a CPU multiplies."""
-        return self.weight.float()
-
-    def forward(self, x):
-        """Returns the output for activations that are rounded to eight bits."""
-        scale = x.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 448
-        return super().forward((x / scale).to(torch.float8_e4m3fn).to(x) * scale)
-
-
-KINDS = {
-    "bitsandbytes, four bits": StandIn,
-    "bitsandbytes, eight bits": EightBit,
-    "GPTQ, AWQ": Buffers,
-    "FP8": EightBitFloats,
-}
-
-
-def packed(kind, model=None):
+def packed(kind="bitsandbytes, eight bits", model=None):
     """Returns a model whose linear layers are stand-ins of a kind."""
-    model = model or tiny_llama()
+    model = tiny_llama() if model is None else model
     for layer in model.model.layers:
         for owner in (layer.self_attn, layer.mlp):
             for name, linear in list(owner.named_children()):
                 if isinstance(linear, nn.Linear):
-                    setattr(owner, name, kind(linear))
+                    setattr(owner, name, StandIn(linear, kind))
     return model
 
 
-def logits(model):
-    """Returns the logits of a few tokens."""
-    with torch.no_grad():
-        return model(input_ids=torch.arange(2, 12)[None]).logits
-
-
-def ablated_by_hand(model, layer, start, stop):
-    """Returns the logits with a slice of a projection's input zeroed by a hook."""
-
-    def zero(_module, args):
-        changed = args[0].clone()
-        changed[..., start:stop] = 0
-        return (changed,)
-
+def assert_ablated(gated, layer, head):
+    """Asserts that an ablated head's logits are those of zeros in the projection's input."""
+    model, tokens = gated.model, torch.arange(2, 12)[None]
+    with torch.no_grad(), gated.ablated(f"L{layer}H{head}"):
+        ablated = model(tokens).logits
     projection = model.model.layers[layer].self_attn.o_proj
-    handle = projection.register_forward_pre_hook(zero)
-    try:
-        return logits(model)
-    finally:
-        handle.remove()
+    with torch.no_grad(), sliced(projection, 8 * head, 8 * head + 8):
+        torch.testing.assert_close(ablated, model(tokens).logits)
+    with torch.no_grad():
+        assert (ablated - model(tokens).logits).abs().max() > 1e-3
 
 
-def save_as_packed_long_ago(folder):
-    """Writes a model whose configuration names torchao's type by a string, as older formats do."""
-    tiny_llama().save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    settings = json.loads((folder / "config.json").read_text())
-    settings["quantization_config"] = {"quant_method": "torchao", "quant_type": "Int8WeightOnly"}
-    (folder / "config.json").write_text(json.dumps(settings))
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", PACKINGS)
 def test_packed_weights_are_gated_and_not_zeroed(kind):
     """Packed layers are gated at their input, and the self-test leaves their weights unchanged."""
     model = packed(kind)
     gated = GatedModel.wrap(model, tiny_tokenizer(), name="packed", components="heads+mlp")
-    assert [projection.path for projection in gated.structure.projections] == [
-        f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)
+    assert [(one.path, one.head_dim) for one in gated.structure.projections] == [
+        (f"model.layers.{layer}.self_attn.o_proj", 8) for layer in range(2)
     ]
-    assert {projection.head_dim for projection in gated.structure.projections} == {8}
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     checks = self_test(gated)
     assert all(check.passed for check in checks), checks
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor.view(torch.uint8), before[name].view(torch.uint8)), name
-    with gated.ablated("L1H2"):
-        ablated = logits(model)
-    torch.testing.assert_close(ablated, ablated_by_hand(model, 1, 16, 24))
-    assert (ablated - logits(model)).abs().max() > 1e-3
+    assert_ablated(gated, 1, 2)
 
 
 def test_a_layer_that_cannot_read_zeros_is_caught():
@@ -171,18 +117,12 @@ def test_torchao_on_a_cpu(name):
     quantization = pytest.importorskip("torchao.quantization")
     model = tiny_llama()
     quantization.quantize_(model, getattr(quantization, name)())
-    gated = load(model, tiny_tokenizer(), components="heads+mlp")
-    with gated.ablated("L0H3"):
-        ablated = logits(model)
-    torch.testing.assert_close(ablated, ablated_by_hand(model, 0, 24, 32))
-    assert (ablated - logits(model)).abs().max() > 1e-3
+    assert_ablated(load(model, tiny_tokenizer(), components="heads+mlp"), 0, 3)
 
 
 def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
     """A checkpoint of torchao is loaded in its stored format and gives the same logits."""
     quantization = pytest.importorskip("torchao.quantization")
-    from transformers import TorchAoConfig
-
     tiny_llama().save_pretrained(tmp_path / "plain")
     settings = TorchAoConfig(quantization.Int8WeightOnlyConfig())
     model = AutoModelForCausalLM.from_pretrained(
@@ -192,35 +132,27 @@ def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
     tiny_tokenizer().save_pretrained(tmp_path / "packed")
     gated = load(str(tmp_path / "packed"), device="cpu", dtype="stored")
     assert type(gated.model.model.layers[0].self_attn.o_proj.weight) is not nn.Parameter
-    torch.testing.assert_close(logits(gated.model), logits(model))
+    tokens = torch.arange(2, 12)[None]
+    with torch.no_grad():
+        torch.testing.assert_close(gated.model(tokens).logits, model(tokens).logits)
     assert gated.fingerprint
 
 
-def test_a_checkpoint_in_an_older_format_of_torchao_is_refused(tmp_path):
-    """A checkpoint in torchao's older format is refused in one line."""
-    pytest.importorskip("torchao.quantization")
-    save_as_packed_long_ago(tmp_path)
-    with pytest.raises(BadInput, match=r"could not be loaded: .*quant_type"):
-        load(str(tmp_path), device="cpu")
+@pytest.mark.parametrize("error", [None, ValueError("Install with `pip install torchao`")])
+def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeypatch, error):
+    """A missing library is said, whether it is an ImportError or transformers' ValueError."""
+    model = tiny_llama()
+    model.config.quantization_config = {"quant_method": "torchao", "quant_type": "Int8WeightOnly"}
+    model.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
 
+    def fails(*args, **kwargs):
+        raise error
 
-def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeypatch):
-    """A checkpoint whose library is missing is refused with what to install."""
-    save_as_packed_long_ago(tmp_path)
+    if error is not None:
+        monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
     # forgets the package and every module of it that an earlier test imported
     for name in {"torchao", *(name for name in sys.modules if name.startswith("torchao."))}:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(BadInput, match=r"torchao.* install what its checkpoint needs"):
-        load(str(tmp_path), device="cpu")
-
-
-def test_a_library_that_is_missing_need_not_be_an_import_error(tmp_path, monkeypatch):
-    """A missing library is recognized in transformers' ValueError as well."""
-    save_as_packed_long_ago(tmp_path)
-
-    def fails(*args, **kwargs):
-        raise ValueError("TorchAoConfig requires torchao. Install with `pip install torchao`")
-
-    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
     with pytest.raises(BadInput, match=r"torchao.* install what its checkpoint needs"):
         load(str(tmp_path), device="cpu")

@@ -3,8 +3,10 @@
 import dataclasses
 
 import numpy as np
+import peft
 import pytest
 import torch
+from independent import plain_loglikelihood
 
 from broca.engine import Engine
 from broca.errors import BadInput, SelfTestFailed
@@ -24,12 +26,28 @@ def failed(model):
     return [check.name for check in self_test(model) if not check.passed]
 
 
-def test_self_test_leaves_the_weights_bit_for_bit(model):
-    """Columns that the self-test zeroes are restored."""
-    before = {name: value.clone() for name, value in model.model.state_dict().items()}
-    self_test(model)
-    for name, value in model.model.state_dict().items():
-        assert torch.equal(value, before[name]), name
+FAULTS = {
+    "rows leak": (
+        lambda model: model.get_input_embeddings(),
+        lambda output: output + 0.5 * output.mean(0, keepdim=True),
+        "a batch of mixed masks equals its rows",
+    ),
+    "not linear": (
+        lambda model: model.model.layers[0].self_attn.o_proj,
+        lambda output: output.tanh() * 3,
+        "slices make up the projection's output",
+    ),
+}
+"""Where a model is broken, how, and the check that fails."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_fails_its_check(model, fault):
+    """Rows that depend on each other and a projection that is not linear fail while they last."""
+    module, change, check = FAULTS[fault]
+    with module(model.model).register_forward_hook(lambda _m, _a, output: change(output)):
+        assert check in failed(model)
+    assert failed(model) == []
 
 
 def test_head_that_contributes_nothing_is_caught(model):
@@ -42,75 +60,51 @@ def test_head_that_contributes_nothing_is_caught(model):
         require_self_test(model)
 
 
-def test_model_that_leaks_between_rows_is_caught(model):
-    """A model whose rows depend on each other fails the check of batches."""
-    embedding = model.model.get_input_embeddings()
-    handle = embedding.register_forward_hook(
-        lambda _m, _a, out: out + 0.5 * out.mean(0, keepdim=True)
-    )
-    assert "a batch of mixed masks equals its rows" in failed(model)
-    handle.remove()
-    assert failed(model) == []
-
-
-def test_projection_that_is_not_linear_is_caught(model):
-    """A projection that is not linear fails the check of contributions."""
-    handle = model.points[0].module.register_forward_hook(lambda _m, _a, out: out.tanh() * 3)
-    assert "slices make up the projection's output" in failed(model)
-    handle.remove()
-    assert failed(model) == []
-
-
-@pytest.mark.parametrize("which", ["its columns", "its values"])
-def test_a_head_without_weights_is_no_failure(which):
-    """A head without weights, as in pruned or exported models, passes: it has no effect."""
+@pytest.mark.parametrize("which", ["its columns", "its values", "its factors in IA3"])
+def test_a_head_without_effect_is_no_failure(which):
+    """A head that is pruned, or that an adapter beside the base switches off, passes."""
     model = tiny_llama()
-    attention = model.model.layers[0].self_attn
+    attention = model.model.layers[1].self_attn
     with torch.no_grad():
         if which == "its columns":
             attention.o_proj.weight[:, 8:16] = 0
-        else:  # KV head 0 serves heads 0 and 1
+        elif which == "its values":  # KV head 0 serves heads 0 and 1
             attention.v_proj.weight[:8] = 0
-    assert all(check.passed for check in self_test(GatedModel.wrap(model, None, name="pruned")))
+        else:
+            config = peft.IA3Config(target_modules=["o_proj"], feedforward_modules=["o_proj"])
+            model = peft.get_peft_model(model, config)
+            for name, factors in model.named_parameters():
+                if "ia3" in name and "layers.1" in name:
+                    factors.view(-1)[8:16] = 0
+    assert failed(GatedModel.wrap(model, tiny_tokenizer(), name="pruned")) == []
 
 
-def test_weights_that_layers_share_are_not_zeroed_for_one_of_them(model):
+def test_weights_that_layers_share_are_not_zeroed_for_one_of_them():
     """Weights that two layers share are not zeroed, because that would ablate both layers."""
-    first, second = model.model.model.layers
+    plain = tiny_llama()
+    first, second = plain.model.layers
     second.self_attn.o_proj.weight = first.self_attn.o_proj.weight
-    tied = GatedModel.wrap(model.model, tiny_tokenizer(), name="tied")
-    assert failed(tied) == []
-    checks = {check.name: check.detail for check in self_test(tied)}
-    assert checks["gates of zero equal zeroed weights"].startswith("no component has weights")
+    checks = self_test(GatedModel.wrap(plain, tiny_tokenizer(), name="tied"))
+    assert all(check.passed for check in checks)
+    assert any(check.detail.startswith("no component has weights") for check in checks)
 
 
-def test_double_precision_passes_and_shares():
-    """A model in float64 passes every check, and its rows share all work."""
-    model = GatedModel.wrap(tiny_llama().double(), tiny_tokenizer(), name="double")
-    require_self_test(model)
-    assert model.sharing(16).complete
-
-
-def test_padded_vocabulary_of_minus_infinity_is_fine():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_padded_vocabulary_of_minus_infinity_is_fine(dtype):
     """Logits of -inf for tokens that are never used leave all others what they are."""
-    plain, padded = tiny_llama(), tiny_llama()
+    padded = tiny_llama().to(dtype)
     padded.lm_head.register_forward_hook(
         lambda _module, _args, out: out.index_fill(-1, torch.tensor([256, 257]), float("-inf"))
     )
     model = GatedModel.wrap(padded, tiny_tokenizer(), name="padded")
     require_self_test(model)
     assert model.sharing(16).complete
-    requests = [
-        Request("loglikelihood", (5, 6, 7), (8, 9)),
-        Request("loglikelihood", (5, 6, 7), (257,)),
-        Request("generate_until", (5, 6, 7), max_new_tokens=5),
-    ]
+    requests = [Request("loglikelihood", (5, 6, 7), choice) for choice in ((8, 9), (257,))]
+    requests.append(Request("generate_until", (5, 6, 7), max_new_tokens=5))
     gates, index = np.ones((1, 8), dtype=np.float32), np.zeros(3, dtype=int)
     scored, impossible, text = Engine(model).run(requests, gates, index)
-    with torch.no_grad():
-        logits = plain(torch.tensor([[5, 6, 7, 8]])).logits[0, :, :256].double()
-    expected = logits.log_softmax(-1)
-    assert scored.value == pytest.approx(float(expected[2, 8] + expected[3, 9]), abs=1e-4)
+    expected, _ = plain_loglikelihood(padded, (5, 6, 7), (8, 9))
+    assert scored.value == pytest.approx(expected, abs=1e-4)
     assert impossible.value == float("-inf")
     assert text.tokens <= 5
 
@@ -128,15 +122,3 @@ def test_a_gate_at_another_projection_than_the_named_one_is_caught(model):
     wrong = dataclasses.replace(model.points[1], module=attention.q_proj)
     broken = dataclasses.replace(model, points=(model.points[0], wrong))
     assert "gates of zero equal zeroed weights" in failed(broken)
-
-
-def test_a_head_that_an_adapter_switches_off_is_no_failure():
-    """A head whose outputs IA3 multiplies with 0, beside the base, passes: it has no effect."""
-    peft = pytest.importorskip("peft")
-    config = peft.IA3Config(target_modules=["o_proj"], feedforward_modules=["o_proj"])
-    adapted = peft.get_peft_model(tiny_llama(), config)
-    with torch.no_grad():
-        for name, factors in adapted.named_parameters():
-            if "ia3" in name and "layers.1" in name:
-                factors.view(-1)[8:16] = 0
-    assert failed(GatedModel.wrap(adapted, tiny_tokenizer(), name="adapted")) == []

@@ -1,108 +1,71 @@
 """What rows share is what the plain model allows, one row at a time, whatever rule it follows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from independent import plain_generation, plain_loglikelihood
-from transformers import (
-    BambaConfig,
-    BambaForCausalLM,
-    Gemma3ForCausalLM,
-    Gemma3TextConfig,
-    GPTNeoConfig,
-    GPTNeoForCausalLM,
-    JambaConfig,
-    JambaForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    MptConfig,
-    MptForCausalLM,
-    Phi3Config,
-    Phi3ForCausalLM,
+from models.architectures import (
+    BY_NAME,
+    HEADS,
+    HIDDEN,
+    LAYERS,
+    VOCABULARY,
+    Architecture,
+    make_model,
 )
 
 from broca.engine import Engine, EngineOptions
 from broca.errors import UnsupportedModel
 from broca.models import GatedModel, sharing_checks
-from broca.models.sharing import AT_LOAD, WAYS
+from broca.models.sharing import WAYS
 from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
-SIZES = {
-    "vocab_size": 258, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "initializer_range": 0.3,
-    "max_position_embeddings": 256, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1,
-}  # fmt: skip
 LONG = {
-    "rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 4,
-    "long_factor": [3.0, 9.0, 20.0, 40.0], "factor": 8.0, "original_max_position_embeddings": 40,
+    "rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 8,
+    "long_factor": [3.0, 9.0, 20.0, 40.0] * 2, "factor": 8.0,
+    "original_max_position_embeddings": 40,
 }  # fmt: skip
+DYNAMIC = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}
+NEO = Architecture(
+    "GPT-Neo", "GPTNeoConfig", sizes={
+        "hidden_size": HIDDEN, "num_layers": LAYERS, "num_heads": HEADS, "window_size": 16,
+        "attention_types": [[["local"], LAYERS]], "max_position_embeddings": 128,
+    },
+)  # fmt: skip
+JAMBA = {"num_experts": 2, "expert_layer_period": 2, "expert_layer_offset": 1}
+
+MODELS = {
+    "Mistral": (BY_NAME["Mistral"], {"sliding_window": 16}, set()),
+    "Gemma 3": (BY_NAME["Gemma 3 (text)"], {"sliding_window": 16}, set()),
+    "GPT-Neo": (NEO, {}, set()),
+    "MPT": (BY_NAME["MPT"], {}, set()),
+    "Bamba": (BY_NAME["Bamba"], {}, {"joining"}),
+    "Jamba": (BY_NAME["Jamba"], JAMBA, {"joining", "prefixes"}),
+    "Phi-3": (
+        BY_NAME["Phi-3"], {"rope_parameters": LONG, "original_max_position_embeddings": 40},
+        {"padding", "joining", "prefixes", "layers"},
+    ),
+    "dynamic": (
+        BY_NAME["Llama"], {"rope_parameters": DYNAMIC, "max_position_embeddings": 40},
+        {"padding", "joining", "prefixes", "layers"},
+    ),
+}  # fmt: skip
+"""Architectures with a rule that looks at positions, and what their rows must not share."""
 
 
-def model_of(name):
-    """Returns a tiny random model of an architecture with a rule that looks at positions."""
-    without_head_dim = {key: value for key, value in SIZES.items() if key != "head_dim"}
-    configs = {
-        "mistral": lambda: MistralForCausalLM(MistralConfig(**SIZES, sliding_window=16)),
-        "gemma3": lambda: Gemma3ForCausalLM(
-            Gemma3TextConfig(**SIZES, sliding_window=16, query_pre_attn_scalar=8,
-                             layer_types=["sliding_attention", "full_attention"] * 2)
-        ),
-        "gpt-neo": lambda: GPTNeoForCausalLM(
-            GPTNeoConfig(vocab_size=258, hidden_size=32, num_layers=4, num_heads=4, window_size=16,
-                         attention_types=[[["global", "local"], 2]], max_position_embeddings=256,
-                         initializer_range=0.3, bos_token_id=0, eos_token_id=1, pad_token_id=1)
-        ),
-        "mpt": lambda: MptForCausalLM(
-            MptConfig(vocab_size=258, d_model=32, n_heads=4, n_layers=4, max_seq_len=256,
-                      initializer_range=0.3, bos_token_id=0, eos_token_id=1, pad_token_id=1)
-        ),
-        "bamba": lambda: BambaForCausalLM(
-            BambaConfig(**without_head_dim, attn_layer_indices=[1, 3], mamba_n_heads=8,
-                        mamba_d_head=8, mamba_d_state=8, mamba_n_groups=1, mamba_chunk_size=8)
-        ),
-        "jamba": lambda: JambaForCausalLM(
-            JambaConfig(**without_head_dim, attn_layer_period=2, attn_layer_offset=1,
-                        expert_layer_period=2, expert_layer_offset=1, num_experts=2,
-                        num_experts_per_tok=1, mamba_d_state=8, mamba_dt_rank=4)
-        ),
-        "phi3": lambda: Phi3ForCausalLM(
-            Phi3Config(**without_head_dim, rope_parameters=LONG,
-                       original_max_position_embeddings=40)
-        ),
-        "dynamic": lambda: LlamaForCausalLM(
-            LlamaConfig(**{**SIZES, "max_position_embeddings": 40},
-                        rope_parameters={"rope_type": "dynamic", "factor": 4.0,
-                                         "rope_theta": 10000.0})
-        ),
-    }  # fmt: skip
-    torch.manual_seed(3)
-    return configs[name]().eval()
+def model_of(name, **changes):
+    """Returns a tiny random model."""
+    architecture, more, _ = MODELS[name]
+    return make_model(replace(architecture, changes={**architecture.changes, **more, **changes}))
 
 
-NAMES = ["mistral", "gemma3", "gpt-neo", "mpt", "bamba", "jamba", "phi3", "dynamic"]
-
-
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=MODELS)
 def gated(request):
     """Each of the models with its gates."""
-    model = model_of(request.param)
-    return GatedModel.wrap(model, tiny_tokenizer(), name=request.param)
-
-
-def requests_behind(prefix):
-    """Returns choices and generations of unequal lengths behind a shared prefix."""
-    rng = np.random.default_rng(5)
-    tails = [tuple(int(token) for token in rng.integers(2, 258, n)) for n in (1, 3, 9, 20)]
-    choices = [
-        Request("loglikelihood", prefix + tail, choice)
-        for tail in tails
-        for choice in ((5,), (6, 7, 9))
-    ]
-    generations = [Request("generate_until", prefix + tail, max_new_tokens=8) for tail in tails]
-    return [*choices, *generations, Request("generate_until", (7, 8), max_new_tokens=8)]
+    return GatedModel.wrap(model_of(request.param), tiny_tokenizer(), name=request.param)
 
 
 @pytest.mark.parametrize("length", [12, 48])
@@ -113,11 +76,21 @@ def test_answers_equal_those_of_the_plain_model(gated, length, budget):
     The prefix is longer than every window, and rows lie on both sides of the length at which
     rotary embeddings are scaled.
     """
-    prefix = tuple(int(t) for t in np.random.default_rng(2).integers(2, 258, length))
-    requests = requests_behind(prefix)
+    rng = np.random.default_rng(5)
+    prefix, *tails = (
+        tuple(rng.integers(3, VOCABULARY, count).tolist()) for count in (length, 1, 3, 9, 20)
+    )
+    requests = [
+        Request("loglikelihood", prefix + tail, choice)
+        for tail in tails
+        for choice in ((5,), (6, 7))
+    ]
+    requests += [
+        Request("generate_until", context, max_new_tokens=8)
+        for context in ((7, 8), *(prefix + tail for tail in tails))
+    ]
     engine = Engine(gated, EngineOptions(token_budget=budget))
-    columns = len(gated.components)
-    gates = np.ones((1, columns), dtype=np.float32)
+    gates = np.ones((1, len(gated.components)), dtype=np.float32)
     answers = engine.run(requests, gates, np.zeros(len(requests), dtype=int))
     fresh = model_of(gated.name)
     for request, answer in zip(requests, answers, strict=True):
@@ -133,19 +106,12 @@ def test_answers_equal_those_of_the_plain_model(gated, length, budget):
             assert answer.text == text, request
 
 
-@pytest.mark.parametrize(
-    ("name", "not_shared"),
-    [
-        ("mistral", set()), ("gemma3", set()), ("gpt-neo", set()), ("mpt", set()),
-        ("bamba", {"joining"}), ("jamba", {"joining", "prefixes"}),
-        ("phi3", {"padding", "joining", "prefixes", "layers"}),
-        ("dynamic", {"padding", "joining", "prefixes", "layers"}),
-    ],
-)  # fmt: skip
-def test_windows_are_shared_rightly_and_scaled_positions_are_not(name, not_shared):
+def test_windows_are_shared_rightly_and_scaled_positions_are_not(gated):
     """Windows and biases leave everything shared; states and scaled positions do not."""
-    sharing = GatedModel.wrap(model_of(name), tiny_tokenizer(), name=name).sharing(AT_LOAD)
-    assert {way for way in WAYS if not getattr(sharing, way)} - {"decoding"} == not_shared
+    _, checks = sharing_checks(gated)
+    missing = {way for way, check in zip(WAYS, checks, strict=True) if not check.passed}
+    assert missing - {"decoding"} == MODELS[gated.name][2]
+    assert all(check.detail for check in checks)
 
 
 def test_a_complete_proof_holds_for_shorter_rows_and_copies():
@@ -160,11 +126,8 @@ def test_a_complete_proof_holds_for_shorter_rows_and_copies():
 
 def test_rows_at_the_end_of_the_positions_are_tested_at_their_length():
     """A model with fewer positions than the next power of two is tested on what it can run."""
-    gated = GatedModel.wrap(model_of("gpt-neo"), tiny_tokenizer(), name="gpt-neo")
-    gated.model.config.max_position_embeddings = 100
-    gated.model.transformer.wpe.weight.data = gated.model.transformer.wpe.weight.data[:100]
-    assert gated.sharing(90).padding
-    assert set(gated._proofs) == {90, 128}
+    model = model_of("GPT-Neo", max_position_embeddings=100)
+    assert GatedModel.wrap(model, tiny_tokenizer(), name="short").sharing(90).padding
 
 
 def test_a_model_that_answers_at_random_is_refused():
@@ -187,15 +150,3 @@ def test_a_model_that_sees_padding_shares_nothing():
     )
     gated = GatedModel.wrap(model, tiny_tokenizer(), name="sees padding")
     assert not any(getattr(gated.sharing(16), way) for way in ("padding", "prefixes", "layers"))
-
-
-def test_scan_says_what_is_shared_and_why_not():
-    """Each way of sharing is a line, with what was measured."""
-    length, checks = sharing_checks(
-        GatedModel.wrap(model_of("jamba"), tiny_tokenizer(), name="jamba")
-    )
-    assert length == AT_LOAD
-    shared = {check.name: check.passed for check in checks}
-    assert shared[WAYS["padding"]]
-    assert not shared[WAYS["prefixes"]]
-    assert all(check.detail for check in checks)

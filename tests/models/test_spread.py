@@ -4,6 +4,7 @@ import accelerate
 import numpy as np
 import pytest
 import torch
+from engine.shared_work import same
 
 from broca.engine import Engine
 from broca.models import GatedModel, load, self_test
@@ -11,13 +12,9 @@ from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
 
 PLACES = {
-    "model.embed_tokens": "cpu",
-    "model.layers.0": "cpu",
-    "model.layers.1": "disk",
-    "model.norm": "cpu",
-    "model.rotary_emb": "cpu",
-    "lm_head": "cpu",
-}
+    "model.embed_tokens": "cpu", "model.layers.0": "cpu", "model.layers.1": "disk",
+    "model.norm": "cpu", "model.rotary_emb": "cpu", "lm_head": "cpu",
+}  # fmt: skip
 
 
 @pytest.fixture(params=["second layer on disk", "all in the CPU's memory"])
@@ -38,19 +35,15 @@ def test_it_answers_as_the_whole_model_does(spread):
     )
     assert all(check.passed for check in self_test(offloaded))
     assert offloaded.fingerprint == intact.fingerprint
-    requests = [Request("loglikelihood", (3, 4, 5), (6, 7)) for _ in range(40)]
+    requests = [Request("loglikelihood", (3, 4, 5), (6, 7))] * 40
     requests += [Request("generate_until", (8, 9, 10 + n), max_new_tokens=4) for n in range(40)]
-    rng = np.random.default_rng(0)
-    gates = (rng.random((len(requests), 8)) > 0.3).astype(np.float32)
+    gates = (np.random.default_rng(0).random((80, 8)) > 0.3).astype(np.float32)
     expected, answers = (
-        Engine(model).run(requests, gates, np.arange(len(requests)))
-        for model in (intact, offloaded)
+        Engine(model).run(requests, gates, np.arange(80)) for model in (intact, offloaded)
     )
-    for answer, reference in zip(answers, expected, strict=True):
-        if hasattr(reference, "text"):
-            assert answer.text == reference.text
-        else:
-            assert answer.value == pytest.approx(reference.value, abs=1e-5)
+    same(answers, expected)
+    with intact.ablated("L0H1+L1M"), offloaded.ablated("L0H1+L1M"):
+        assert offloaded.generate("ab", max_new_tokens=4) == intact.generate("ab", max_new_tokens=4)
     assert projection.weight.is_meta, "its weights were left where they are"
     assert offloaded.differentiable
 
@@ -70,16 +63,7 @@ def test_gates_act_on_the_device_of_their_layer(replaced):
     tokens = torch.arange(2, 12)[None].repeat(3, 1)
     gates = torch.ones(3, len(gated.components))
     gates[1, gated.components.columns(["L0H2", "L0M", "L1H1", "L1M"])] = 0
-    width = {point: point.units * point.width or 32 for point in gated.points}
-    means = {point: torch.zeros(3, width[point]) for point in gated.points} if replaced else None
-    reached = {}
-    for layer, point in ((point.layer, point) for point in gated.points):
-        point.module.register_forward_hook(
-            lambda _module, _args, output, layer=layer: reached.update({layer: output.device.type})
-        )
+    means = {point: torch.zeros(3, 32) for point in gated.points} if replaced else None
     with gated.in_use(), torch.no_grad(), gated.gates(gates, replacement=means):
         logits, _ = gated.forward(tokens, torch.ones_like(tokens), keep=2)
-    assert reached == {0: "cpu", 1: "meta"}
-    assert logits.shape[:2] == (3, 2)
-    with pytest.raises(RuntimeError, match="device"):  # tensors of both devices do not mix
-        torch.ones(3, 1) * torch.ones(3, 1, device="meta")
+    assert (logits.device.type, *logits.shape[:2]) == ("meta", 3, 2)

@@ -2,57 +2,56 @@
 
 import pytest
 import torch
+from models.architectures import BY_NAME, make_model
 from torch import nn
-from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig
 
 from broca.errors import UnsupportedModel
-from broca.models import find_structure, structure
+from broca.models import find_structure
 from broca.testing import tiny_llama
-
-SIZES = {
-    "vocab_size": 100,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-}
-
-
-def test_head_dim_need_not_be_hidden_over_heads():
-    """The width of a head is taken from the projection."""
-    model = AutoModelForCausalLM.from_config(LlamaConfig(**SIZES, head_dim=16))
-    assert {projection.head_dim for projection in find_structure(model).projections} == {16}
 
 
 def test_experts_are_found_whatever_their_class_is_called():
     """Experts are found although their class has another name, as in transformers 5.0."""
-    config = MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2)
-    model = AutoModelForCausalLM.from_config(config).eval()
+    model = make_model(BY_NAME["Mixtral"])
     for layer in model.model.layers:
         experts = layer.mlp.experts
         experts.__class__ = type("NaiveMoe", (type(experts),), {})
-    parts = find_structure(model).parts
-    assert [part.experts.path for part in parts] == [
-        f"model.layers.{layer}.mlp.experts" for layer in range(3)
+    assert [(part.experts.path, part.expert_count) for part in find_structure(model).parts] == [
+        (f"model.layers.{layer}.mlp.experts", 4) for layer in range(3)
     ]
-    assert {part.expert_count for part in parts} == {4}
 
 
-def test_model_without_attention_is_refused_by_name():
-    """A model without attention is refused by the name of its class."""
-    from transformers import MambaConfig
-
-    config = MambaConfig(vocab_size=100, hidden_size=32, num_hidden_layers=2, state_size=4)
-    with pytest.raises(UnsupportedModel, match="MambaForCausalLM' is not covered"):
-        find_structure(AutoModelForCausalLM.from_config(config).eval())
-
-
-def test_width_that_the_heads_do_not_divide_is_refused():
-    """A projection whose width is no multiple of the heads is refused."""
-    model = tiny_llama()
+def unequal(model):
+    """Sets a number of heads that does not divide the width."""
     model.config.num_attention_heads = 5
-    with pytest.raises(UnsupportedModel, match="5 heads do not divide"):
+
+
+def shared(model):
+    """Puts the output projection of one layer into another, so that heads go together."""
+    first, second = model.model.layers
+    second.self_attn.o_proj = first.self_attn.o_proj
+
+
+def mixed_early(model):
+    """Mixes tokens before another projection in one layer."""
+    model.model.layers[1].self_attn.q_proj.register_forward_pre_hook(
+        lambda _module, args: (args[0] + args[0].cumsum(1),)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (unequal, "5 heads do not divide"),
+        (shared, "layers 0 and 1 share one attention block"),
+        (mixed_early, r"layers\.0\.self_attn\.o_proj in one layer and"),
+    ],
+)
+def test_what_has_no_heads_of_its_own_is_refused(change, message):
+    """A model whose heads cannot be told apart, or are not where they should be, is refused."""
+    model = tiny_llama()
+    change(model)
+    with pytest.raises(UnsupportedModel, match=message):
         find_structure(model)
 
 
@@ -68,45 +67,3 @@ def test_layers_that_do_not_mix_tokens_are_listed():
     structure = find_structure(model)
     assert [projection.layer for projection in structure.projections] == [0, 2]
     assert [layer.layer for layer in structure.not_covered] == [1]
-
-
-def test_an_attention_block_that_layers_share_is_refused(monkeypatch):
-    """An attention block in two layers is refused, because its heads cannot be ablated apart."""
-    probe = structure._probe
-
-    def shared(*arguments, **options):
-        (first, second), cache = probe(*arguments, **options)
-        second.mixed = first.mixed
-        return [first, second], cache
-
-    monkeypatch.setattr(structure, "_probe", shared)
-    monkeypatch.setattr(structure, "_attention_gap", lambda *_: "")
-    with pytest.raises(UnsupportedModel, match="layers 0 and 1 share one attention block"):
-        find_structure(tiny_llama().eval())
-
-
-def test_a_projection_that_disagrees_with_other_layers_is_refused():
-    """Where tokens mix before another projection in one layer, the model is refused by name."""
-    model = tiny_llama()
-    model.model.layers[1].self_attn.q_proj.register_forward_pre_hook(
-        lambda _module, args: (args[0] + args[0].cumsum(1),)
-    )
-    with pytest.raises(UnsupportedModel, match=r"layers\.0\.self_attn\.o_proj in one layer and"):
-        find_structure(model)
-
-
-def test_streams_after_the_tokens_are_disturbed_in_their_row():
-    """A model whose layers take (rows, tokens, streams, width), like hy_v4, is found whole."""
-    from transformers import HYV4Config, HYV4ForCausalLM
-
-    torch.manual_seed(0)
-    config = HYV4Config(
-        vocab_size=99, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=4, q_lora_rank=8, kv_lora_rank=8,
-        qk_nope_head_dim=4, qk_rope_head_dim=4, v_head_dim=8, n_routed_experts=4,
-        num_experts_per_tok=2, moe_intermediate_size=16, index_n_heads=2, index_head_dim=8,
-        index_topk=64, mlp_layer_types=["dense", "sparse"], initializer_range=0.2, pad_token_id=0,
-    )  # fmt: skip
-    structure = find_structure(HYV4ForCausalLM(config).eval())
-    paths = [projection.path for projection in structure.projections]
-    assert paths == [f"model.layers.{layer}.self_attn.o_proj" for layer in (0, 1)]

@@ -4,8 +4,7 @@ import pytest
 
 from broca.models import GatedModel
 from broca.neurons.items import example_tasks, with_golds
-from broca.neurons.neuron_model import NeuronModel
-from broca.neurons.neuron_run import NeuronRun
+from broca.neurons.neuron_run import NeuronModel, NeuronRun
 from broca.options import RuleOptions
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
@@ -39,22 +38,16 @@ def ask(neurons):
     """Returns a function that makes a run in memory with all items of a task in every part."""
 
     def make(*tasks, journal=None, rule=None):
-        tasks = tasks or (letters(),)
-        benchmarks = {
-            task.name: example_tasks(neurons.model, task).benchmarks[task.name] for task in tasks
+        benchmarks = {}
+        for task in tasks:
+            benchmarks |= example_tasks(neurons.model, task).benchmarks
+        splits = {
+            name: Split(*[tuple(range(len(benchmark.items)))] * 3)
+            for name, benchmark in benchmarks.items()
         }
-        splits = {}
-        for name, benchmark in benchmarks.items():
-            every = tuple(range(len(benchmark.items)))
-            splits[name] = Split(every, every, every)
         parts = dict.fromkeys(("locate", "confirm", "report"), tuple(benchmarks))
-        workspace = Workspace(journal)
-        run = Run(
-            neurons.model,
-            with_golds(benchmarks, splits, parts),
-            workspace,
-            settings={"verb": "test"},
-        )
+        measured = with_golds(benchmarks, splits, parts)
+        run = Run(neurons.model, measured, Workspace(journal), settings={"verb": "test"})
         return NeuronRun(run, neurons, rule or RuleOptions(steps=3))
 
     return make

@@ -6,9 +6,9 @@ import torch
 from models.architectures import ARCHITECTURES, make_model
 from neurons.slow import slow_scores
 
-from broca.engine import Engine
+from broca.engine import Engine, EngineOptions
 from broca.models import GatedModel, neuron_blocks
-from broca.neurons.gradients import Attributor, IntegratedGradients, ItemScores, steps_of
+from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
 from broca.tasks import Request
 from broca.testing import tiny_tokenizer
 
@@ -24,16 +24,18 @@ REQUESTS = [
 
 def attributed(model, *, alphas=None, budget=None, requests=REQUESTS):
     """Returns the attributions of the requests, in their order."""
-    attributor = Attributor(
-        model,
-        neuron_blocks(model.structure),
-        alphas=alphas or steps_of(STEPS),
-        token_budget=budget,
-    )
-    scores = ItemScores.of(attributor.run(requests))
-    return [
-        ItemScores(*(part[row] for part in vars(scores).values())) for row in range(len(requests))
-    ]
+    engine = Engine(model, EngineOptions(token_budget=budget))
+    observations = [IntegratedGradients(gold, alphas or steps_of(STEPS), 1) for gold in requests]
+    scores = ItemScores.of(IntegratedGradients.observe(engine, observations))
+    assert engine.tokens == engine.observed_tokens > 0
+    return [ItemScores(*parts) for parts in zip(*vars(scores).values(), strict=True)]
+
+
+def slowly(model, gold, steps=STEPS):
+    """Returns the scores of a plain loop, `(neurons,)`, and the changes of p by layer."""
+    paths = [block.part.path for block in neuron_blocks(model.structure)]
+    scores, changes = slow_scores(model.model, paths, gold.context, gold.continuation, steps=steps)
+    return torch.cat(list(scores.values())).numpy(), list(changes.values())
 
 
 def likely(model, context, length):
@@ -51,119 +53,55 @@ def test_scores_equal_a_plain_loop(architecture):
     """Scores agree on all dense architectures, for one and several tokens and one-token prompts."""
     plain = make_model(architecture)
     model = GatedModel.wrap(plain, tiny_tokenizer(), name=architecture.name)
-    blocks = neuron_blocks(model.structure)
-    paths = [block.part.path for block in blocks]
     requests = [likely(plain, (5, 9, 30, 77, 21), 2), likely(plain, (64,), 1)]
     for request, attribution in zip(requests, attributed(model, requests=requests), strict=True):
-        expected, _ = slow_scores(plain, paths, request.context, request.continuation, steps=STEPS)
-        expected_scores = torch.cat([expected[path] for path in paths]).numpy()
-        largest = float(np.abs(expected_scores).max())  # next to a norm, scores reach 40
+        expected, _ = slowly(model, request)
+        largest = float(np.abs(expected).max())  # next to a norm, scores reach 40
         np.testing.assert_allclose(
-            attribution.scores, expected_scores, rtol=0, atol=1e-5 * max(1.0, largest)
+            attribution.scores, expected, rtol=0, atol=1e-5 * max(1.0, largest)
         )
         assert largest > 1e-4, "nothing to compare"
 
 
-def test_scores_of_the_shipped_model_equal_a_plain_loop(reference):
-    """Scores agree with the paper's 19 steps."""
-    paths = [f"model.layers.{layer}.mlp.down_proj" for layer in range(6)]
-    prompt = tuple(reference.tokenizer.encode("compute 29 + 81 ="))
-    answer = tuple(reference.tokenizer.encode(" 110"))
-    (attribution,) = attributed(
-        reference, alphas=steps_of(19), requests=[Request("loglikelihood", prompt, answer)]
-    )
-    expected, _ = slow_scores(reference.model, paths, prompt, answer, steps=19)
-    expected_scores = torch.cat([expected[path] for path in paths]).numpy()
-    np.testing.assert_allclose(attribution.scores, expected_scores, atol=1e-5)
-    assert np.abs(expected_scores).max() > 1e-2
-
-
 def test_scores_are_complete(tiny):
     """A layer's scores sum to p(w) - p(0) up to an error that falls with more steps."""
-    paths = [block.part.path for block in neuron_blocks(tiny.structure)]
+    _, changes = slowly(tiny, REQUESTS[0], 1)
     errors = []
     for steps in (4, 16, 64, 256):
         (attribution,) = attributed(tiny, alphas=steps_of(steps), requests=REQUESTS[:1])
-        _, changes = slow_scores(
-            tiny.model, paths, REQUESTS[0].context, REQUESTS[0].continuation, steps=1
-        )
-        sums = attribution.scores.reshape(len(paths), -1).sum(1)
-        errors.append(float(np.abs(sums - list(changes.values())).max()))
+        sums = attribution.scores.reshape(len(changes), -1).sum(1)
+        errors.append(float(np.abs(sums - changes).max()))
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < errors[0] / 10
     assert attribution.residual <= errors[-1] + 1e-6
 
 
 @pytest.mark.parametrize("budget", [1, 64, 100_000])
-def test_batch_size_changes_nothing(tiny, budget):
-    """Every token budget gives the same scores up to floating-point noise."""
-    batched = attributed(tiny, budget=budget)
-    for attribution, expected in zip(batched, attributed(tiny), strict=True):
-        np.testing.assert_allclose(attribution.scores, expected.scores, atol=1e-7)
-        assert attribution.probability == pytest.approx(expected.probability)
-
-
-def test_without_kept_keys_the_scores_are_the_same(tiny, monkeypatch):
-    """If the cache cannot be cut, the whole context is run for every row with the same scores."""
-    with_keys = attributed(tiny)
-    monkeypatch.setattr("broca.neurons.gradients.is_plain", lambda cache: False)
-    for attribution, expected in zip(attributed(tiny), with_keys, strict=True):
-        np.testing.assert_allclose(attribution.scores, expected.scores, atol=1e-6)
-
-
-def test_single_step_is_gradient_times_activation(tiny):
-    """With the full activation alone, the score is w dp/dw and the residual is not defined."""
-    (attribution,) = attributed(tiny, alphas=(1.0,), requests=REQUESTS[:1])
-    assert np.isnan(attribution.residual)
-    assert np.abs(attribution.scores).max() > 0
-    first = tiny.structure.parts[0].feed_forward.module
-    met = []
-    hook = first.register_forward_pre_hook(lambda _, args: met.append(args[0].clone()))
-    with torch.no_grad():
-        tiny.model(torch.tensor([[*REQUESTS[0].context, *REQUESTS[0].continuation[:-1]]]))
-    hook.remove()
-    expected = met[0][0, -2:].mean(0).numpy()
-    np.testing.assert_allclose(attribution.activations[: len(expected)], expected, atol=1e-5)
-    (empty,) = attributed(tiny, alphas=(0.0,), requests=REQUESTS[:1])
-    paths = [block.part.path for block in neuron_blocks(tiny.structure)]
-    by_path, _ = slow_scores(tiny.model, paths, *_parts(REQUESTS[0]), steps=1)
-    both_ends = torch.cat([by_path[path] for path in paths]).numpy()
-    np.testing.assert_allclose((attribution.scores + empty.scores) / 2, both_ends, atol=1e-7)
-
-
-def test_weights_and_hooks_are_as_before(tiny):
-    """Attribution leaves no hook and no gradient in the model and does not change its weights."""
+@pytest.mark.parametrize("keeps", [True, False])
+def test_batches_and_kept_keys_change_nothing(tiny, budget, keeps, monkeypatch):
+    """Scores are equal in every batch, and where keys cannot be kept; the model stays the same."""
     before = {name: value.clone() for name, value in tiny.model.state_dict().items()}
-    attributed(tiny)
+    expected = attributed(tiny)
+    if not keeps:
+        monkeypatch.setattr("broca.neurons.gradients.is_plain", lambda cache: False)
+    for attribution, whole in zip(attributed(tiny, budget=budget), expected, strict=True):
+        np.testing.assert_allclose(attribution.scores, whole.scores, atol=1e-6)
+        assert attribution.probability == pytest.approx(whole.probability)
     after = tiny.model.state_dict()
     assert all(torch.equal(after[name], value) for name, value in before.items())
     assert not any(module._forward_pre_hooks for module in tiny.model.modules())
     assert all(parameter.grad is None for parameter in tiny.model.parameters())
 
 
-def test_observations_are_the_attributions(tiny):
-    """Vectors come in the order of the observations; keys do not contain the length."""
-    engine = Engine(tiny)
-    observations = [
-        IntegratedGradients(request.context, request.continuation, steps_of(STEPS), length=1)
-        for request in REQUESTS
-    ]
-    vectors = IntegratedGradients.observe(engine, observations)
-    for vector, attribution in zip(vectors, attributed(tiny), strict=True):
-        count = len(attribution.scores)
-        assert vector.dtype == np.float32
-        np.testing.assert_allclose(vector[:count], attribution.scores, atol=1e-7)
-        np.testing.assert_allclose(vector[count:-2], attribution.activations, atol=1e-6)
-        assert vector[-2:] == pytest.approx(
-            [attribution.probability, attribution.residual], abs=1e-6
-        )
-    assert engine.tokens == engine.observed_tokens > 0
-    keys = {observation.key for observation in observations}
-    finer = IntegratedGradients(*_parts(REQUESTS[0]), steps_of(STEPS + 1), length=1)
-    assert len(keys | {finer.key}) == len(REQUESTS) + 1
-    longer = IntegratedGradients(*_parts(REQUESTS[0]), steps_of(STEPS), length=9)
-    assert longer.key == observations[0].key
-
-
-def _parts(request):
-    return request.context, request.continuation
+def test_single_step_is_gradient_times_activation(tiny):
+    """With the full activation alone, the score is w dp/dw and the residual is not defined."""
+    gold, met = REQUESTS[0], []
+    (full,), (empty,) = (attributed(tiny, alphas=(a,), requests=[gold]) for a in (1.0, 0.0))
+    assert np.isnan(full.residual)
+    both_ends, _ = slowly(tiny, gold, 1)
+    np.testing.assert_allclose((full.scores + empty.scores) / 2, both_ends, atol=1e-7)
+    first = tiny.structure.parts[0].feed_forward.module
+    with first.register_forward_pre_hook(lambda _, args: met.append(args[0])), torch.no_grad():
+        tiny.model(torch.tensor([[*gold.context, *gold.continuation[:-1]]]))
+    expected = met[0][0, -2:].mean(0)
+    np.testing.assert_allclose(full.activations[: len(expected)], expected, atol=1e-5)

@@ -1,7 +1,5 @@
-"""Every method selects neurons by its definition."""
+"""Rules, random sets and methods select neurons by their definitions."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,20 +7,73 @@ import pytest
 from neurons.conftest import letters
 
 from broca.errors import BadInput
-from broca.neurons.methods import NEURON_METHODS, choose_neurons
+from broca.neurons.methods import (
+    NEURON_METHODS,
+    choose_neurons,
+    outstanding,
+    random_sets,
+    standardized,
+)
 from broca.neurons.neuron_run import NeuronRun
-from broca.options import RuleOptions
+from broca.options import DrawOptions, RuleOptions
 
-RULE = RuleOptions(count=6, steps=3)
+LAYERS = np.repeat([0, 1], 50)
+
+
+def scores(**high):
+    """Noise of standard deviation about 1, with some neurons raised."""
+    values = np.random.default_rng(0).normal(size=100)
+    for neuron, value in high.items():
+        values[int(neuron[1:])] = value
+    return values
+
+
+def test_the_rule_selects_what_stands_out():
+    """Scores above mean + sigma deviations, or the `count` highest; none of constant scores."""
+    values = scores(n3=30.0, n70=12.0)
+    bound = values.mean() + 2.5 * values.std()
+    selected = outstanding(values, LAYERS, RuleOptions(sigma=2.5))
+    assert selected.tolist() == np.flatnonzero(values > bound).tolist()
+    assert outstanding(values, LAYERS, RuleOptions(count=2)).tolist() == [3, 70]
+    assert not len(outstanding(np.ones(100), LAYERS, RuleOptions()))
+
+
+def test_scope_layer_judges_each_layer_by_itself():
+    """A neuron that is ordinary among all neurons is selected in a quiet layer."""
+    values = np.concatenate([scores()[:50] * 100, scores()[50:]])
+    values[60] = 20.0
+    assert 60 not in outstanding(values, LAYERS, RuleOptions(sigma=4))
+    assert 60 in outstanding(values, LAYERS, RuleOptions(sigma=4, scope="layer"))
+    for layer in (0, 1):
+        standard = standardized(values, LAYERS, "layer")[layer == LAYERS]
+        assert abs(standard.mean()) < 1e-9
+        assert standard.std() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("matching", ["size", "layer"])
+def test_random_sets_match_and_avoid_the_located(matching):
+    """Random sets have the same size, are disjoint from the located, differ and are repeatable."""
+    like, layers = np.array([0, 1, 2, 60, 199]), np.repeat([0, 1, 2, 3], 50)
+    options = DrawOptions(draws=5, matching=matching)
+    sets, again = (random_sets(like, layers, options, seed=0) for _ in range(2))
+    assert np.array_equal(sets, again)
+    for columns in sets:
+        assert len(set(columns.tolist()) - set(like.tolist())) == len(columns) == 5
+        if matching == "layer":
+            assert np.bincount(layers[columns], minlength=4).tolist() == [3, 1, 0, 1]
+    assert len({columns.tobytes() for columns in sets}) == 5
+    with pytest.raises(BadInput, match="raise `sigma`"):
+        random_sets(np.arange(150), layers, DrawOptions(draws=1), seed=0)
 
 
 @pytest.mark.parametrize("method", NEURON_METHODS)
 def test_every_method_gives_the_wanted_number(ask, method):
     """Every method selects `count` neurons, so methods can be compared at equal count."""
-    run = ask(letters(6), letters(4, name="others", start=12), rule=RULE)
-    choice = choose_neurons(run, "letters", method=method, contrast=["others"])
-    assert len(choice.columns) == 6
-    assert choice.columns.tolist() == sorted(set(choice.columns.tolist()))
+    rule = RuleOptions(count=6, steps=3)
+    run = ask(letters(6), letters(4, name="others", start=12), rule=rule)
+    columns = choose_neurons(run, "letters", method).columns.tolist()
+    assert columns == sorted(set(columns))
+    assert len(columns) == 6
 
 
 def test_knowledge_neurons_follow_their_two_thresholds(ask):
@@ -30,7 +81,7 @@ def test_knowledge_neurons_follow_their_two_thresholds(ask):
     run = ask(letters(6))
     scores = run.item_scores(run.places("letters")).scores
     votes = (scores > 0.2 * scores.max(1, keepdims=True)).mean(0)
-    choice = choose_neurons(run, "letters", method="knowledge-neurons")
+    choice = choose_neurons(run, "letters", "knowledge-neurons")
     assert choice.columns.tolist() == np.flatnonzero(votes > 0.4).tolist()
 
 
@@ -46,22 +97,5 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
         return replace(scores, activations=activations.astype(np.float32))
 
     monkeypatch.setattr(NeuronRun, "item_scores", planted)
-    choice = choose_neurons(run, "letters", method="activation", contrast=["others"])
+    choice = choose_neurons(run, "letters", "activation")
     assert choice.columns.tolist() == [9]
-
-
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [("cnll", "did you mean 'cnl'"), ("activation", "`others`"), ("random", "`count`")],
-)
-def test_methods_say_what_they_lack(ask, method, message):
-    """The message names the missing or unknown option."""
-    with pytest.raises(BadInput, match=message):
-        choose_neurons(ask(letters(2)), "letters", method=method)
-
-
-def test_names_of_methods_are_read_without_torch():
-    """`broca neurons locate --help` does not wait for torch."""
-    code = "import sys, broca.neurons.methods; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

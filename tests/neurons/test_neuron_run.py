@@ -11,8 +11,8 @@ from neurons.conftest import letters
 
 from broca.errors import BadInput
 from broca.neurons.gradients import Attributor
-from broca.neurons.neuron_model import NeuronModel
-from broca.neurons.selection import EMPTY
+from broca.neurons.methods import EMPTY
+from broca.neurons.neuron_run import NeuronModel
 from broca.options import RuleOptions
 
 COLUMNS = np.array([1, 2, 3, 20, 64, 65, 100])
@@ -38,95 +38,50 @@ def test_every_row_has_its_own_set(ask):
     """A batch of mixed sets equals the sets measured separately."""
     run = ask(letters(6))
     places, sets = run.places("letters"), [EMPTY, COLUMNS, COLUMNS[:2]]
-    apart = run.scaled(places, sets).log_probability
-    index = [0, 1, 2, 2, 1, 0]
+    apart, index = run.scaled(places, sets).log_probability, np.array([0, 1, 2, 2, 1, 0])
     mixed = ask(letters(6)).log_probability(places, sets, index)
-    expected = [apart[which, row] for row, which in enumerate(index)]
-    np.testing.assert_allclose(mixed, expected, atol=1e-5)
-
-
-def test_a_factor_that_changes_nothing_is_refused(ask):
-    """Factor 1 leaves neurons intact and is refused, as is NaN."""
-    run = ask(letters(2))
-    for factor in (1.0, float("nan")):
-        with pytest.raises(BadInput, match="other than 1"):
-            run.scaled(run.places("letters"), [COLUMNS], factor)
+    np.testing.assert_allclose(mixed, apart[index, np.arange(6)], atol=1e-5)
 
 
 def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     """A second run reads scores from the journal bit for bit; other steps are computed anew."""
-    computed = []
-    original = Attributor.run
-
-    def counted(self, requests):
-        computed.append(len(requests))
-        return original(self, requests)
-
-    monkeypatch.setattr(Attributor, "run", counted)
-    journal = tmp_path / "j.sqlite"
-    first = ask(letters(6), journal=journal)
+    computed, original = [], Attributor.run
+    monkeypatch.setattr(
+        Attributor,
+        "run",
+        lambda self, requests: computed.append(len(requests)) or original(self, requests),
+    )
+    first = ask(letters(6), journal=tmp_path / "j.sqlite")
     half = first.item_scores(first.places("letters")[:3])
     first.run.workspace.close()
-    second = ask(letters(6), journal=journal)
+    second = ask(letters(6), journal=tmp_path / "j.sqlite")
     places = second.places("letters")
-    full = second.item_scores(places)
+    full, again = second.item_scores(places), second.item_scores(places)
     assert computed == [3, 3]
     assert np.array_equal(full.scores[:3], half.scores)
-    again = second.item_scores(places)
     assert np.array_equal(again.scores, full.scores)
     replace(second, rule=RuleOptions(steps=4)).item_scores(places)
     second.item_scores(places, integrated=False)
     assert sum(computed) == 6 + 6 + 6
 
 
-def test_tokens_of_scores_are_counted(ask):
-    """Tokens read while scoring are counted like those of rows; the vectors are no rows."""
-    run = ask(letters(2))
-    run.item_scores(run.places("letters"))
-    rows, tokens = run.run.finish()
-    assert rows == 0
-    assert tokens > 2 * 4
-
-
-def test_intervals_hold_the_mean_and_shrink(ask):
-    """The interval of many values agrees with the normal interval and is repeatable."""
-    values = np.random.default_rng(0).normal(1, 2, 400)
-    run = ask(letters(2))
-    interval = run.mean(values)
-    half = 1.96 * values.std() / 20
-    assert interval == run.mean(values)
-    assert interval.value == pytest.approx(values.mean())
-    assert interval.low == pytest.approx(values.mean() - half, abs=0.05)
-    assert interval.high == pytest.approx(values.mean() + half, abs=0.05)
-
-
-def test_values_that_are_not_known_are_left_out(ask):
-    """NaN, the overlap of empty sets, is left out; without any known value the interval is NaN."""
-    run = ask(letters(2))
-    mean = run.mean([1.0, float("nan"), 3.0])
-    assert mean.value == 2
-    assert np.isnan(run.mean([float("nan")]).value)
-    assert np.isnan(run.mean([]).low)
-
-
-def test_scores_and_losses_are_the_tasks_own(ask):
-    """The score is the mean of the responses; the loss is the mean difference of the same items."""
+def test_means_are_those_of_the_values_that_are_known(ask):
+    """Scores are means of responses, and losses of differences of the same items."""
     run = ask(letters(4))
     before, after = np.array([1.0, 1, 1, 0]), np.array([1.0, 0, 0, 0])
     assert run.score("letters", before).value == 0.75
     assert run.lost("letters", before, after).value == 0.5
+    assert run.mean([1.0, None, float("nan"), 3.0]).value == 2
+    assert np.isnan(run.mean([]).low)
 
 
-def test_masks_ablate_the_components_of_the_same_names(neurons):
-    """Masks account for the heads before the neurons; an empty set ablates nothing."""
-    masks = neurons.masks([np.array([0, 70]), EMPTY])
+def test_masks_ablate_the_components_of_the_same_names(neurons, tiny):
+    """Masks account for the heads before the neurons; a model of heads alone is refused."""
+    columns = np.array([0, 70])
+    masks = neurons.masks([columns, EMPTY])
     names = np.array(neurons.model.components.names)
-    assert names[masks[0]].tolist() == ["L0N0", "L1N6"] == list(neurons.names([0, 70]))
+    assert names[masks[0]].tolist() == ["L0N0", "L1N6"] == neurons.names(columns)
     assert not masks[1].any()
-    assert set(neurons.parameter_counts().tolist()) == {3 * 32}  # of `down`, `gate` and `up`
-
-
-def test_a_model_without_neuron_gates_is_refused(tiny):
-    """A model that was loaded with head gates alone is refused, as it cannot ablate neurons."""
+    assert neurons.parameters_of(columns) == 2 * 3 * 32  # of `down`, `gate` and `up`
     with pytest.raises(BadInput, match="`components` 'neurons'"):
         NeuronModel(tiny)

@@ -86,15 +86,6 @@ def test_few_masks_are_said():
     ).shrunk
 
 
-def test_same_seed_same_bits():
-    """The generator's seed determines the resamples."""
-    masks, _, y = problem(100, 10)
-    first, second = (
-        joint_effects(masks, y, resamples=5, rng=np.random.default_rng(9)) for _ in range(2)
-    )
-    assert np.array_equal(first.resampled, second.resampled)
-
-
 def test_constant_responses_have_no_effect():
     """Constant responses have zero effects, no explained variance and no effect below the bound."""
     masks, _, _ = problem(100, 10)

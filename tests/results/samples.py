@@ -2,79 +2,51 @@
 
 from dataclasses import replace
 
-from simulated import toy_verification
+from simulated import SimulatedTask, toy_verification
 
-from broca.results.atlas import (
-    Atlas,
-    AtlasCost,
-    AtlasTask,
-    Cluster,
-    GroupTest,
-    HeadSet,
-    SelectedComponent,
-    Selection,
-    UniversalComponent,
-)
+from broca.engine import Ablation
+from broca.results import atlas, comparison, neurons
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.checks import Check, Diagnosis, MachineCheck, NotCovered, Scan
-from broca.results.comparison import (
-    Carry,
-    ComparedModel,
-    ComparedSelection,
-    Comparison,
-    SelectionScore,
-    TaskDifferences,
-    TaskEffects,
-)
 from broca.results.export import BaseModel, Export, HeldOut, ReloadCheck, ScoreCheck
 from broca.results.localization import Cost, Localization, RankedComponent, Refit, SearchInfo
-from broca.results.neurons import (
-    Agreement,
-    Arm,
-    ComparedHalves,
-    Crossed,
-    Decoupled,
-    Erased,
-    Fidelity,
-    LocatedNeuron,
-    Moved,
-    NeuronExperiment,
-    NeuronSet,
-    Overlap,
-    Overlaps,
-    Reliability,
-)
-from broca.results.reproduction import Reproduction
 from broca.results.runs import (
     CostEstimate,
     JournalCondition,
     JournalContents,
     JournalRun,
     MethodCost,
+    Reproduction,
 )
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
 from broca.results.tasks import PaperTask, TaskDescription, TaskList
-from broca.results.verification import TaskDrop, Verification
+from broca.verification import Trial
+from broca.verification.examiner import plain_verification
 
 MODEL = ModelInfo("toy", "abc")
 HALF = Interval(0.5, 0.25, 0.75)
-ERASED = Erased("cnl", "adding", 4, HALF, HALF, HALF, HALF, (0.25, 0.5), HALF, HALF)
-DECOUPLED = Decoupled("same content", 3, None, HALF, HALF, HALF, 0.125, 0.0625)
+ERASED = neurons.Erased("cnl", "adding", 4, HALF, HALF, HALF, HALF, (0.25, 0.5), HALF, HALF)
+DECOUPLED = neurons.Decoupled("same content", 3, None, HALF, HALF, HALF, 0.125, 0.0625)
 RESULTS = {
-    "fidelity": Fidelity("adding", 3, 4.5, 0.0, (Agreement("same item", HALF, HALF, 0.1, 0.05),)),
-    "reliability": Reliability("adding", 6, 0, 4.5, 0.5, 2, (
-        Moved(0.0, HALF, HALF, HALF, None, None, 0.5), Moved(2.0, HALF, HALF, HALF, HALF, 0.5, 1.0),
+    "fidelity": neurons.Fidelity(
+        "adding", 3, 4.5, 0.0, (neurons.Agreement("same item", HALF, HALF, 0.1, 0.05),)
+    ),
+    "reliability": neurons.Reliability("adding", 6, 0, 4.5, 0.5, 2, (
+        neurons.Moved(0.0, HALF, HALF, HALF, None, None, 0.5),
+        neurons.Moved(2.0, HALF, HALF, HALF, HALF, 0.5, 1.0),
     )),
     "decouple": (DECOUPLED, replace(DECOUPLED, relation="same capability")),
-    "overlap": Overlaps(
+    "overlap": neurons.Overlaps(
         ("adding", "sorting"),
-        (ComparedHalves("adding/1", "sorting/2", "other capability", (3, 0),
-                        Overlap(0, 0.0, None, 0.0, 0.0, 0.0, 0.0)),),
+        (neurons.ComparedHalves("adding/1", "sorting/2", "other capability", (3, 0),
+                        neurons.Overlap(0, 0.0, None, 0.0, 0.0, 0.0, 0.0)),),
         {"other capability": {"of_first": 0.0, "of_second": None}},
     ),
     "erase": (ERASED, replace(ERASED, questions="sorting")),
-    "enhance": (Arm("located", "adding", 4, 0.1, 0.05, HALF, HALF, HALF, 1, (0.5, None)),),
-    "cross": (Crossed("erase", "adding", "sorting", "other capability", 4, HALF, 0.5, HALF),),
+    "enhance": (neurons.Arm("located", "adding", 4, 0.1, 0.05, HALF, HALF, HALF, 1, (0.5, None)),),
+    "cross": (
+        neurons.Crossed("erase", "adding", "sorting", "other capability", 4, HALF, 0.5, HALF),
+    ),
 }  # fmt: skip
 """A small result of every verb."""
 
@@ -104,65 +76,43 @@ def make_result(*, after=None, **changes):
     return Localization(**{"verification": scores, **values})
 
 
-def verified(localization, after):
+def verified(values, after):
     """Returns the verification of a localization with these scores and without statistics."""
-    baseline, task = localization["baseline"], localization["task"]
-    drops = {name: baseline[name] - after[name] for name in baseline}
-    others = [drop for name, drop in drops.items() if name != task]
-    off_target = sum(others) / len(others) if others else None
-    return Verification(
-        model=localization["model"],
-        task=task,
-        heads=localization["selected"],
-        ablation=AblationInfo("zero", 0.0),
-        seed=localization["search"].seed,
-        drops=tuple(
-            TaskDrop(
-                name,
-                "task" if name == task else "other",
-                "exact_match",
-                300,
-                baseline[name],
-                after[name],
-                drop,
-            )
-            for name, drop in drops.items()
-        ),
-        off_target_drop=off_target,
-        specific_drop=drops[task] - (off_target or 0.0),
-        verdict=None,
-        rows=localization["cost"].verification_rows,
-        broca=localization["broca"],
+    before = values["baseline"]
+    benchmarks = dict.fromkeys(before, SimulatedTask("exact_match"))
+    places = dict.fromkeys(before, range(300))
+    trial = Trial(values["task"], (), values["others"], benchmarks, places, ())
+    plain = plain_verification(
+        values["model"], values["selected"], Ablation(), trial, before, after
     )
+    return replace(plain, rows=values["cost"].verification_rows, broca=values["broca"])
 
 
 def make_atlas(**changes):
     """Returns a small finished atlas of two tasks and three heads."""
+    lost = {"adding": -0.42, "sorting": -0.3}
+    universal = atlas.UniversalComponent("L0H2", -0.42, ("adding",), lost)
+    selected = atlas.SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02))
     values = {
         "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 1, 3, 1, "float32"),
         "tasks": (
-            AtlasTask("adding", "sums", "exact_match", 0.975, 40, False, -0.31, 0.52),
-            AtlasTask("sorting", "order", "acc", 0.251, 40, True, -0.01, -0.02),
+            atlas.AtlasTask("adding", "sums", "exact_match", 0.975, 40, False, -0.31, 0.52),
+            atlas.AtlasTask("sorting", "order", "acc", 0.251, 40, True, -0.01, -0.02),
         ),
         "components": ("L0H2", "L0H0", "L0H1"),
         "effects": ((-0.42, -0.11, 0.01), (-0.3, 0.0, 0.02)),
         "low": ((-0.5, -0.2, -0.1), (-0.4, -0.1, -0.1)),
         "high": ((-0.34, -0.02, 0.12), (-0.2, 0.1, 0.14)),
-        "universal": (
-            UniversalComponent("L0H2", -0.42, ("adding",), {"adding": -0.42, "sorting": -0.3}),
-        ),
+        "universal": (universal,),
         "selections": (
-            Selection(
-                "adding",
-                (),
-                (SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02)),),
-                "",
-            ),
-            Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
+            atlas.Selection("adding", (), (selected,), ""),
+            atlas.Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
         ),
-        "clusters": (Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
+        "clusters": (atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
         "task_clusters": (("adding",),),
-        "groups": GroupTest(2, (HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000),
+        "groups": atlas.GroupTest(
+            2, (atlas.HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000
+        ),
         "groups_note": "",
         "response": "probability",
         "kinds": "heads",
@@ -174,33 +124,37 @@ def make_atlas(**changes):
         "resamples": 200,
         "shrunk": False,
         "seed": 0,
-        "cost": AtlasCost(1600, 80, 123456, 9.87, 1680),
+        "cost": atlas.AtlasCost(1600, 80, 123456, 9.87, 1680),
         "notes": ("three prompts were cut",),
         "broca": "0.1.0",
     }
-    return Atlas(**{**values, **changes})
+    return atlas.Atlas(**{**values, **changes})
+
+
+def around(values, half):
+    """Returns values with the ends of their intervals."""
+    return tuple(tuple(value + change for value in values) for change in (0.0, -half, half))
 
 
 def make_comparison(models=("base", "tuned")):
     """Returns a comparison of two by two components, one of which changed in all later models."""
-    effects, differences = [], []
-    for number, label in enumerate(models):
-        values = (-0.4 + 0.1 * number, 0.0, 0.05, -0.1)
-        ends = tuple(value - 0.02 for value in values), tuple(value + 0.02 for value in values)
-        effects.append(TaskEffects(label, "adding", values, *ends))
-        if number:
-            changes = (0.1 * number, 0.0, 0.0, 0.0)
-            differences.append(
-                TaskDifferences(
-                    label, "adding", changes, tuple(c - 0.03 for c in changes),
-                    tuple(c + 0.03 for c in changes), (0.001, 0.9, 0.8, 0.7),
-                    (0.004, 0.9, 0.9, 0.9), ("L0H0",),
-                )
-            )  # fmt: skip
+    shifts = [0.1 * number for number in range(len(models))]
+    effects = [
+        comparison.TaskEffects(label, "adding", *around((-0.4 + shift, 0.0, 0.05, -0.1), 0.02))
+        for label, shift in zip(models, shifts, strict=True)
+    ]
+    differences = [
+        comparison.TaskDifferences(
+            label, "adding", *around((shift, 0.0, 0.0, 0.0), 0.03), (0.001, 0.9, 0.8, 0.7),
+            (0.004, 0.9, 0.9, 0.9), ("L0H0",),
+        )
+        for label, shift in zip(models[1:], shifts[1:], strict=True)
+    ]  # fmt: skip
     drop = Interval(0.3, 0.2, 0.4)
-    return Comparison(
+    return comparison.Comparison(
         models=tuple(
-            ComparedModel(label, ModelInfo(label, "abc", layers=2, heads=2)) for label in models
+            comparison.ComparedModel(label, ModelInfo(label, "abc", layers=2, heads=2))
+            for label in models
         ),
         tasks=("adding",),
         components=("L0H0", "L0H1", "L1H0", "L1H1"),
@@ -214,12 +168,16 @@ def make_comparison(models=("base", "tuned")):
         mask_size=1,
         effects=tuple(effects),
         differences=tuple(differences),
-        selections=(ComparedSelection("base, adding", models[0], "adding", ("L0H0", "L1H1")),),
-        scores=(
-            SelectionScore(models[0], "adding", None, 0.9),
-            SelectionScore(models[0], "adding", "base, adding", 0.6, drop),
+        selections=(
+            comparison.ComparedSelection("base, adding", models[0], "adding", ("L0H0", "L1H1")),
         ),
-        carries=(Carry("base, adding", models[1], "adding", drop, None, None, 0.001, "yes"),),
+        scores=(
+            comparison.SelectionScore(models[0], "adding", None, 0.9),
+            comparison.SelectionScore(models[0], "adding", "base, adding", 0.6, drop),
+        ),
+        carries=(
+            comparison.Carry("base, adding", models[1], "adding", drop, None, None, 0.001, "yes"),
+        ),
         notes=("a note",),
     )
 
@@ -243,10 +201,10 @@ def make_stress():
 
 def make_neurons():
     """Returns a set of two neurons."""
-    neurons = tuple(LocatedNeuron(f"L0N{n}", 0, n, 1.0 - n / 4, 3.0) for n in (1, 2))
-    return NeuronSet(
+    located = tuple(neurons.LocatedNeuron(f"L0N{n}", 0, n, 1.0 - n / 4, 3.0) for n in (1, 2))
+    return neurons.NeuronSet(
         model=MODEL, task="adding", capability="sums", method="cnl", settings={}, items=4,
-        probability=0.5, residual=None, selected=neurons, by_layer={"0": 2, "1": 0},
+        probability=0.5, residual=None, selected=located, by_layer={"0": 2, "1": 0},
         share_of_neurons=0.1, share_of_parameters=0.05,
     )  # fmt: skip
 
@@ -254,7 +212,7 @@ def make_neurons():
 def make_experiment(verb="erase", **changes):
     """Returns an experiment of a verb; that of `erase` has two lines."""
     settings = {"command": f"broca neurons {verb}", "result": RESULTS[verb], **changes}
-    return NeuronExperiment(model=MODEL, settings={}, **settings)
+    return neurons.NeuronExperiment(model=MODEL, settings={}, **settings)
 
 
 def make_refit():

@@ -2,37 +2,42 @@
 
 import itertools
 import re
+from xml.etree import ElementTree
 
 import pytest
 
 from broca.results.base import ModelInfo
-from broca.results.pages.drawing import Cells, Label, svg, walk
-from broca.results.pages.grid import (
-    MOST_NEURONS,
-    ComponentGrid,
-    counted,
-    grid_of_set,
-    group_of,
-    noun,
-)
+from broca.results.pages.drawing import LIGHT
+from broca.results.pages.grid import MOST_NEURONS, ComponentGrid, counted
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def cells(grid, width=900.0):
     """Returns by component its vertical position, its cell and its row."""
     return {
         cell.component: (row.y, cell, row)
-        for row in walk(grid.draw(width).marks)
-        if isinstance(row, Cells)
+        for row in grid.draw(width).rows
         for cell in row.cells
         if cell.component
     }
+
+
+def texts(grid):
+    """Returns the texts of a grid."""
+    return {label.text for label in grid.draw().labels}
+
+
+def model(layers, heads, kv_heads=None, **more):
+    """Returns a model of a shape."""
+    return ModelInfo("toy", "f", "A", layers, heads, kv_heads, "float32", **more)
 
 
 @pytest.mark.parametrize(("layers", "heads", "group"), [(2, 3, None), (32, 32, 4), (80, 128, 16)])
 def test_no_two_components_overlap(layers, heads, group):
     """Layers run from top to bottom and heads from left to right in models of any size."""
     effects = {f"L{la}H{he}": 0.1 for la in range(layers) for he in range(heads)}
-    grid = ComponentGrid(effects, "effect", layers=layers, group=group)
+    grid = ComponentGrid(effects, "effect", model(layers, heads, group and heads // group))
     drawn = cells(grid)
     assert list(drawn) == list(effects)
     width = grid.draw().width
@@ -48,11 +53,12 @@ def test_no_two_components_overlap(layers, heads, group):
 
 def test_key_value_groups_are_set_apart():
     """The gap between two groups is wider than the gap within a group."""
-    grid = ComponentGrid({f"L0H{head}": 0.0 for head in range(4)}, "effect", group=2)
+    grid = ComponentGrid({f"L0H{head}": 0.0 for head in range(4)}, "effect", model(1, 4, 2))
     x = [cell.x for _, cell, _ in cells(grid).values()]
     assert x[2] - x[1] > x[1] - x[0] == x[3] - x[2]
-    texts = [mark.text for mark in walk(grid.draw().marks) if isinstance(mark, Label)]
-    assert "head, in KV groups of 2" in texts
+    assert "head, in KV groups of 2" in texts(grid)
+    one, own = (ComponentGrid({}, "effect", model(1, 4, kv_heads)) for kv_heads in (1, 4))
+    assert one.group is own.group is None
 
 
 def test_kinds_of_components_have_blocks():
@@ -62,62 +68,66 @@ def test_kinds_of_components_have_blocks():
     drawn = cells(grid)
     assert set(drawn) == set(names)
     assert drawn["L0A"][1].x < drawn["L0M"][1].x < drawn["L0E0"][1].x < drawn["L0E1"][1].x
-    texts = {mark.text for mark in walk(grid.draw().marks) if isinstance(mark, Label)}
-    assert {"attention", "MLP", "expert"} <= texts
-    assert "head" not in texts
+    assert {"attention", "MLP", "expert"} <= texts(grid)
+    assert "head" not in texts(grid)
 
 
 def test_what_is_not_known_is_not_zero():
-    """An unmeasured component is hatched and explained in the legend; a missing one has no cell."""
-    grid = ComponentGrid({"L0H0": None, "L0H1": 0.0, "L2H0": -1.0}, "effect", layers=3)
+    """An unmeasured component is hatched and explained in the legend.
+
+    A missing one has no cell, but room, if the model has it.
+    """
+    grid = ComponentGrid({"L0H0": None, "L0H1": 0.0, "L2H0": -1.0}, "effect", model(3, 2))
     drawn = cells(grid)
     assert [drawn[name][1].step for name in ("L0H0", "L0H1", "L2H0")] == [None, 0, -16]
-    assert "L1H0" not in drawn
-    assert "not measured" in svg(grid.draw())
-
-
-def test_marks_are_those_of_the_selection():
-    """Selected components are framed and universal ones dotted."""
-    grid = ComponentGrid(
-        {"L0H0": -1.0, "L0H1": -0.5}, "effect", selected=("L0H0",), universal=("L0H1",)
-    )
-    drawn = cells(grid)
-    assert (drawn["L0H0"][1].framed, drawn["L0H0"][1].dotted) == (True, False)
-    assert (drawn["L0H1"][1].framed, drawn["L0H1"][1].dotted) == (False, True)
+    names = [f"L{layer}H{head}" for layer in range(3) for head in range(2)]
+    everything = cells(ComponentGrid(dict.fromkeys(names), "", model(3, 2)))
+    assert set(everything) - set(drawn) == {"L1H0", "L1H1", "L2H1"}
+    assert all(drawn[name][0] == everything[name][0] for name in drawn)
+    assert drawn["L2H0"][2].width == everything["L2H0"][2].width
+    assert {"not measured", "−1", "0", "1", "Colour: effect"} <= texts(grid)
 
 
 def test_the_strongest_of_many_neurons_are_drawn():
     """Many neurons are reduced to the strongest and the selected."""
     effects = {f"L0N{place}": -place / 1e4 for place in range(MOST_NEURONS + 500)}
-    grid = ComponentGrid(effects, "score", neurons=10_000, selected=("L0N3",))
-    drawn = cells(grid)
-    assert len(drawn) == MOST_NEURONS + 1
-    assert "L0N4499" in drawn
-    assert "L0N100" not in drawn
-    assert "L0N3" in drawn
-
-
-def test_a_set_is_shown_among_heads_that_were_not_measured():
-    """All heads are drawn if the model's shape is known, and otherwise those of the set."""
-    model = ModelInfo("toy", "f", "A", 2, 4, 2, "float32")
-    grid = grid_of_set(model, ("L1H2",), unit="effect", effects={"L1H2": -0.4})
-    assert len(cells(grid)) == 8
-    assert sum(value is None for value in grid.effects.values()) == 7
-    assert group_of(model) == 2
-    set_grid = grid_of_set(ModelInfo("toy", "f"), ("L1H2", "L0M"), unit="effect")
-    assert set(cells(set_grid)) == {"L1H2", "L0M"}
-
-
-def test_components_are_counted_by_kind():
-    """Counts name the kinds of components in words."""
-    assert counted(["L0H0", "L0H1"]) == "2 heads"
-    assert counted(["L0M", "L0A", "L1A"]) == "2 attention layers and 1 MLP block"
-    assert noun(["L0M", "L1M"]) == "MLP blocks"
-    assert noun(["L0M", "L1A"], plural=False) == "component"
+    of = model(1, 1, neurons=10_000)
+    grid = ComponentGrid(effects, "score", of, selected=("L0N3",))
+    assert set(cells(grid)) == {"L0N3", *list(effects)[500:]}
+    assert "0 to 9,999" in texts(grid)
 
 
 def test_an_invalid_component_name_is_not_drawn():
     """Text from a file that is not a component's name is left out of the picture."""
     grid = ComponentGrid({"<b>": 1.0, "L0H0": 1.0}, "effect")
-    assert re.findall(r'data-component="([^"]*)"', svg(grid.draw())) == ["L0H0"]
+    assert re.findall(r'data-component="([^"]*)"', grid.svg("")) == ["L0H0"]
     assert counted(["<b>"]) == "1 components"
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_every_mark_is_an_element(alone):
+    """Cells name their components; frames and dots lie over them; text is escaped.
+
+    A page has colour classes, a file of its own has colours.
+    """
+    effects = {"L0H0": -1.0, "L0H1": None}
+    grid = ComponentGrid(effects, "<b>", selected=("L0H0",), universal=("L0H1",))
+    root = ElementTree.fromstring(grid.svg("The <model>.", alone=alone))
+    assert (root.attrib["aria-label"], root.attrib["role"]) == (
+        "The <model>. 2 heads by layer; selected: L0H0", "img",
+    )  # fmt: skip
+    assert "Colour: <b>" in {text.text for text in root.iter(f"{SVG}text")}
+    first, second = root.find(f"{SVG}g")
+    assert [cell.attrib["data-component"] for cell in (first, second)] == ["L0H0", "L0H1"]
+    looks = [cell.attrib["fill" if alone else "class"] for cell in (first, second)]
+    assert looks == ([LIGHT["harm"], "url(#unknown)"] if alone else ["n16", "u"])
+    frame, rim, dot, *_ = root.findall(f"{SVG}rect")
+    assert frame.attrib["data-frame"] == "L0H0"
+    drawn = cells(grid)
+    _, cell, row = drawn["L0H0"]
+    assert float(frame.attrib["x"]) < cell.x < cell.x + row.width
+    assert float(frame.attrib["width"]) > row.width
+    for circle in (rim, dot):
+        middle = float(circle.attrib["x"]) + float(circle.attrib["rx"])
+        assert middle == pytest.approx(drawn["L0H1"][1].x + row.width / 2, abs=0.1)
+    assert root.find(f"{SVG}defs/{SVG}pattern").attrib["id"] == "unknown"

@@ -1,111 +1,50 @@
 """What the summaries and tables of each kind of result state."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import nan
 
 import pytest
-from results.samples import (
-    DECOUPLED,
-    ERASED,
-    RESULTS,
-    make_atlas,
-    make_comparison,
-    make_contents,
-    make_description,
-    make_diagnosis,
-    make_estimate,
-    make_experiment,
-    make_export,
-    make_list,
-    make_neurons,
-    make_refit,
-    make_reproduction,
-    make_scan,
-    make_stress,
-)
+from results import samples
 
 from broca.errors import BadInput
 from broca.results.base import Interval
-from broca.results.checks import Check
 from broca.results.files import decode, encode, plain
 from broca.results.neurons import EXPERIMENTS, NeuronExperiment
-from broca.results.runs import MethodCost, Repetition
 
 
-def test_cells_and_selections_of_an_atlas_by_name():
-    """Effects and selections are looked up by the names of tasks and components."""
-    atlas = make_atlas()
-    assert atlas.effect("sorting", "L0H1") == 0.02
-    assert atlas.selected("adding") == ("L0H0",)
-    assert atlas.selected("sorting") == ()
-
-
-def test_a_comparison_says_what_changed_and_what_is_carried():
-    """The summary is in words; the table has no differences for the first model."""
-    assert make_comparison().summary() == (
-        "1 of 4 components changed on adding from base to tuned: L0H0",
-        "base, adding carry adding in tuned (drop 30.0 points)",
-        "2 models, 1 task, 1,000 rows for each, seed 3",
-    )
-    frame = make_comparison().to_frame()
+def test_a_frame_has_a_line_for_each_part():
+    """What the first model or a block lacks is unknown; a run of a journal names what it did."""
+    frame = samples.make_comparison().to_frame()
     assert frame.query("model == 'base'")["difference"].isna().all()
     changed = frame.query("changed == True")
     assert changed[["model", "component", "difference"]].values.tolist() == [["tuned", "L0H0", 0.1]]
+    published = [line["published"] for line in samples.make_reproduction().records()]
+    assert published == [None, 0.25]
+    _, head, block = (tuple(line.values()) for line in samples.make_scan().records())
+    assert (head, block) == (("L0H1", "head", 0, 1), ("L0M", "mlp", 0, None))
+    assert [tuple(line.values()) for line in samples.make_list().records()] == [
+        ("addition", "shipped"), ("all", "included_groups"), ("boolq", "paper"),
+    ]  # fmt: skip
+    assert samples.make_atlas().to_frame().query("selected")["component"].tolist() == ["L0H0"]
+    frame = samples.make_result().to_frame().set_index("component")
+    assert list(frame.index[frame["selected"]]) == ["L1H2", "L0H0"]
+    assert (frame.loc["L0H0", "low"], frame.loc["L0H0", "high"]) == (-0.2, -0.02)
 
 
 def test_curves_follow_the_selected_components_over_the_models():
     """Curves have intervals and follow the order of the models."""
-    curves = make_comparison(("step1", "step2", "step3")).curves()
+    curves = samples.make_comparison(("step1", "step2", "step3")).curves()
     assert set(curves) == {("adding", "L0H0"), ("adding", "L1H1")}
     values = [round(point.value, 6) for point in curves["adding", "L0H0"]]
     assert values == [-0.4, -0.3, -0.2]
     assert all(point.low < point.value < point.high for point in curves["adding", "L1H1"])
 
 
-def test_methods_that_cannot_run_are_not_counted():
-    """The summary has the number of methods that can run; a record has all fields of a method."""
-    first, second = make_estimate().summary()
-    assert first == "1 of 2 methods can search for adding in toy: 96 components, 10 items"
-    assert second == "from 64 timed rows"
-    lines = make_estimate().records()
-    assert [line["problem"] for line in lines] == ["", "too few"]
-    assert set(lines[0]) == {field.name for field in fields(MethodCost)}
-
-
-def test_only_what_is_broken_stops_broca():
-    """A missing feature is named, and broca can run without it."""
-    assert make_diagnosis().can_run
-    assert repr(make_diagnosis()).startswith("broca can run here")
-    assert not make_diagnosis("broken").can_run
-    assert repr(make_diagnosis("broken")).splitlines() == [
-        "broca cannot run here", "2 checks; missing or broken: gates",
-    ]  # fmt: skip
-
-
-def test_an_export_says_what_was_checked():
-    """The summary has size, libraries and scores; an export has `selected` as others have."""
-    assert make_export().summary() == (
-        "adapter of toy without L1H2, L0H0",
-        "2 files, 1,584 bytes",
-        "loaded by peft 0.21.2: 31 of 32 continuations as broca's, log-probabilities within "
-        "1.0e-06",
-        "lm-eval's hf scores 0.2500 on adding, broca 0.2500 (40 items)",
-    )
-    export = make_export(scale=0.5)
-    assert export.summary()[0] == "adapter of toy with L1H2, L0H0 at 0.5"
-    assert export.selected == ("L1H2", "L0H0")
-    assert export.to_frame().to_dict("list") == {
-        "component": ["L1H2", "L0H0"], "ablation": ["zero", "zero"], "scale": [0.5, 0.5],
-    }  # fmt: skip
-
-
 def test_a_journal_has_a_line_for_each_run():
-    """The summary counts runs that have ended; a line names what a run of any verb did."""
-    contents = make_contents()
-    assert contents.summary() == ("2,000 rows, 7 masks", "2 runs, 1 of them finished")
-    assert [(line["run"], line["task"], line["seed"]) for line in contents.records()] == [
-        (1, "sorting", 3), (2, "sorting", 3),
-    ]  # fmt: skip
+    """A line names what a run of any verb did."""
+    contents = samples.make_contents()
+    listed = [(line["run"], line["task"], line["seed"]) for line in contents.records()]
+    assert listed == [(1, "sorting", 3), (2, "sorting", 3)]
     for settings, subject, procedure in (
         ({"task": "sorting", "method": "greedy"}, "sorting", "greedy"),
         ({"verb": "plan", "task": "sorting"}, "sorting", "plan"),
@@ -117,123 +56,42 @@ def test_a_journal_has_a_line_for_each_run():
         assert (line.subject, line.procedure) == (subject, procedure)
 
 
-def test_equal_numbers_are_a_reproduction():
-    """The same selection with other effects is not reproduced."""
-    grades = ("identical", "equal within the tolerance", "same selection", "different")
-    assert [Repetition(grade).passed for grade in grades] == [True, True, False, False]
-
-
-def test_a_refit_says_what_is_selected_now_and_from_what():
-    """The summary has the selection, or the reason that nothing is selected."""
-    refit = make_refit()
-    first, second = refit.summary()
-    assert first == f"adding: {', '.join(refit.selected)}"
-    assert second == "ridge on 90 masks of cs-stratified, 900 rows"
-    nothing = replace(refit, selected=(), reason="no harm")
-    assert nothing.summary()[0] == "adding: nothing selected: no harm"
-    records = refit.records()
-    assert [line["component"] for line in records] == [line.name for line in refit.ranking]
-    assert {line["component"] for line in records if line["selected"]} == set(refit.selected)
-
-
-def test_every_row_of_a_reproduction_has_every_column():
-    """A line has None where its row has no value."""
-    assert make_reproduction().columns == ("model", "drop", "published")
-    assert make_reproduction().records()[0] == {"model": "m", "drop": 0.5, "published": None}
-
-
-def test_the_self_test_of_a_scan_comes_first():
-    """The summary names what failed; the lines are components, of which a block has no number."""
-    assert make_scan().passed
-    assert repr(make_scan()).startswith("every check of the self-test holds")
-    failed = make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),))
-    assert not failed.passed
-    assert repr(failed).startswith("self-test failed: gates of zero")
-    lines = make_scan().records()
-    assert lines[1] == {"component": "L0H1", "kind": "head", "layer": 0, "index": 1}
-    assert (lines[2]["kind"], lines[2]["index"]) == ("mlp", None)
-
-
-def test_every_interval_of_a_stress_test_has_a_line():
-    """The summary has verdict, set and size; each record has the value and both ends."""
-    stress = replace(make_stress(), positive_control=Interval(3.0, 2.0, 4.5))
-    assert stress.summary() == (
-        "transfers: it does", "toy, family letters: L0H1", "48 pairs, seed 0",
-    )  # fmt: skip
-    assert [(line["measure"], line["of"]) for line in stress.records()] == [
-        ("necessity", "zero"),
-        ("reversal", "the last token"),
-        ("transfer", "same template"),
-        ("transfer", "noise"),
-        ("copying", "same template"),
-        ("positive control", ""),
-    ]
-    last = stress.records()[-1]
-    assert (last["value"], last["low"], last["high"]) == (3.0, 2.0, 4.5)
-
-
-def test_tasks_are_listed_by_origin():
-    """Names are those that need no download; lines and summary have the paper's tasks too."""
-    tasks = make_list()
-    assert tasks.names == ("addition", "all")
-    assert [tuple(line.values()) for line in tasks.records()] == [
-        ("addition", "shipped"), ("all", "included_groups"), ("boolq", "paper"),
-    ]  # fmt: skip
-    assert tasks.summary() == ("shipped: addition", "of the folder: all", "of the paper: boolq")
-    (line,) = make_description().records()
-    assert list(line)[:3] == ["name", "tasks", "request_kind"]
-    assert "'1 + 1 ='" in repr(make_description())
-
-
-def test_a_set_of_neurons_is_summed_up_with_its_share():
-    """The summary has count, share and first neurons; the records are the neurons, best first."""
-    neurons = make_neurons()
-    first, second = neurons.summary()
-    assert first == "2 neurons of adding in toy (10.00% of all): L0N1, L0N2"
-    assert second == "cnl, 4 items"
-    assert neurons.records()[0] == {
-        "component": "L0N1", "layer": 0, "index": 1, "score": 0.75, "sigmas": 3.0,
-    }  # fmt: skip
-    assert replace(neurons, selected=()).summary()[0].endswith("none")
-
-
 @pytest.mark.parametrize("verb", EXPERIMENTS)
 def test_every_experiment_is_restored_and_shown(verb, tmp_path):
     """The file gives an equal result of the same data classes; text, tables and page are made."""
-    experiment = make_experiment(verb)
-    assert experiment.result == RESULTS[verb]
+    experiment = samples.make_experiment(verb)
     again = NeuronExperiment.read(experiment.save(tmp_path)[0])
     assert again == experiment
-    assert (tmp_path / f"{verb}.html").is_file()
-    assert repr(again).startswith(f"broca neurons {verb} of toy: ")
-    records = plain(RESULTS[verb])
+    assert "<table>" in (tmp_path / f"{verb}.html").read_text()
+    assert repr(again).startswith(f"broca neurons {verb} of toy")
+    records = plain(samples.RESULTS[verb])
     assert again.records() == (records if isinstance(records, list) else [records])
-    assert again.tables
     assert all(len(again.to_frame(table=name)) for name in again.tables)
+    with pytest.raises(BadInput, match=f"did you mean '{again.tables[0]}'"):
+        again.to_frame(table=f"{again.tables[0]}s")
 
 
 def test_what_is_not_finite_is_none_as_in_the_file():
     """NaN and intervals of NaN of a measured result are None."""
-    arm = replace(RESULTS["enhance"][0], losses=(0.5, nan))
-    assert make_experiment("enhance", result=(arm,)).result == RESULTS["enhance"]
-    unknown = replace(DECOUPLED, of_first=Interval(nan, nan, nan))
-    experiment = make_experiment("decouple", result=(unknown,))
-    assert experiment.result == (DECOUPLED,)
+    arm = replace(samples.RESULTS["enhance"][0], losses=(0.5, nan))
+    assert samples.make_experiment("enhance", result=(arm,)).result == samples.RESULTS["enhance"]
+    unknown = replace(samples.DECOUPLED, of_first=Interval(nan, nan, nan))
+    experiment = samples.make_experiment("decouple", result=(unknown,))
+    assert experiment.result == (samples.DECOUPLED,)
     assert decode(NeuronExperiment, encode(experiment)) == experiment
 
 
 @pytest.mark.parametrize(
     ("command", "result"),
     [
-        ("broca neurons erase", [{"a": 1}]),
-        ("broca neurons erase", [{**plain(ERASED), "more": 1}]),
-        ("broca neurons enhance", [plain(ERASED)]),
+        ("broca neurons erase", [{**plain(samples.ERASED), "more": 1}]),
+        ("broca neurons enhance", [plain(samples.ERASED)]),
         ("broca neurons locate", []),
         ("broca neurons", {}),
     ],
 )
 def test_a_result_of_another_experiment_is_refused(command, result):
     """A file whose result is not that of its command, or whose command is none, is refused."""
-    data = {**plain(make_experiment()), "command": command, "result": result}
+    data = {**plain(samples.make_experiment()), "command": command, "result": result}
     with pytest.raises(BadInput, match="this is not a neuron experiment of broca"):
         decode(NeuronExperiment, encode(data))

@@ -5,12 +5,8 @@ from dataclasses import replace
 import pytest
 
 import broca
-from broca.results.files import encode
-from broca.results.localization import Localization
-from broca.results.stress_test import StressTest
+from broca.results.verification import Verdict
 from broca.verbs.stress import stress
-from broca.verbs.verify import verify
-from broca.verification import Scope
 
 
 @pytest.fixture(scope="module")
@@ -27,40 +23,20 @@ def stressed(planted, result):
     return stress(planted, heads=result, pairs=16, sets=1)
 
 
-def test_a_stress_test_is_summed_up_and_linked(result, stressed, tmp_path):
-    """The report shows the verdict and a link; without `stress.json` it has no such section."""
-    data, page = result.save(tmp_path)
-    assert (data.name, page.name) == ("result.json", "report.html")
-    assert Localization.read(tmp_path) == result
-    assert "Stress test" not in page.read_text()
-    (tmp_path / "stress.json").write_text(encode(stressed))
-    assert StressTest.read(tmp_path / "stress.json") == stressed
-    html = result.save(tmp_path)[1].read_text()
-    assert f"Stress test: {stressed.verdict}" in html
-    assert '<a href="stress.html">' in html
-
-
 def test_what_is_of_other_heads_or_weights_does_not_count(result, stressed, tmp_path):
-    """Files about other heads or other weights, as left by an earlier run, are ignored."""
+    """Results of other heads or weights leave the report, and a report leaves them out."""
+    (report,) = result.save(tmp_path)[1:]
+    before = report.read_text()
+    verification = replace(result.verification, heads=("L0H0",))
+    assert verification.save(tmp_path)[1].name == "verification.html"
     for unrelated in (
         replace(stressed, heads=("L0H0",)),
         replace(stressed, model=replace(stressed.model, fingerprint="0" * 16)),
     ):
-        (tmp_path / "stress.json").write_text(encode(unrelated))
-        assert "Stress test" not in result.save(tmp_path)[1].read_text()
-
-
-def test_a_verification_stays_when_the_stress_test_comes(planted, result, stressed, tmp_path):
-    """The report contains both the verification and the stress test."""
-    verification = verify(
-        planted, task="sorting", heads=result.selected, others=[], limit=8,
-        scope=Scope(controls=0, curve=0, failure_items=4, resamples=50),
-    )  # fmt: skip
-    (tmp_path / "verification.json").write_text(encode(verification))
-    (tmp_path / "stress.json").write_text(encode(stressed))
-    html = result.save(tmp_path)[1].read_text()
-    assert verification.verdict.text.split(":")[0] in html
-    assert "Stress test" in html
+        unrelated.save(tmp_path)
+        assert report.read_text() == before
+        result.save(tmp_path)
+        assert report.read_text() == before
 
 
 def test_files_of_another_kind_are_refused(result, tmp_path):
@@ -72,44 +48,18 @@ def test_files_of_another_kind_are_refused(result, tmp_path):
 
 def test_later_results_write_the_report_again(result, stressed, tmp_path):
     """A result saved in its run's folder rewrites the report; elsewhere it has its own page."""
-    result.save(tmp_path / "run")
+    report = result.save(tmp_path / "run")[1]
+    assert "Stress test" not in report.read_text()
     files = stressed.save(tmp_path / "run")
     assert [file.name for file in files] == ["stress.json", "report.html", "stress.html"]
-    assert "Stress test" in (tmp_path / "run" / "report.html").read_text()
-    files = result.verification.save(tmp_path / "run")
+    assert '<a href="stress.html">' in report.read_text()
+    verified = replace(result.verification, verdict=Verdict("specific", "it was verified"))
+    files = verified.save(tmp_path / "run")
     assert [file.name for file in files] == ["verification.json", "report.html"]
-    assert [file.name for file in stressed.save(tmp_path / "alone")] == [
-        "stress.json", "stress.html",
+    assert "it was verified" in report.read_text()
+    assert f"Stress test: {stressed.verdict}" in report.read_text()
+    files = stressed.save(tmp_path / "alone") + result.verification.save(tmp_path / "alone")
+    assert [file.name for file in files] == [
+        "stress.json", "stress.html", "verification.json", "verification.html",
     ]  # fmt: skip
-    files = result.verification.save(tmp_path / "alone")
-    assert [file.name for file in files] == ["verification.json", "verification.html"]
-    assert "not verified" in files[1].read_text()
-
-
-def test_a_later_result_of_other_heads_leaves_the_report(result, stressed, tmp_path):
-    """Another selection gets its own page; a given run has precedence over the folder's run."""
-    result.save(tmp_path)
-    report = (tmp_path / "report.html").read_text()
-    verification = replace(result.verification, heads=("L0H0",))
-    assert verification.save(tmp_path)[1].name == "verification.html"
-    replace(stressed, heads=("L0H0",)).save(tmp_path)
-    assert (tmp_path / "report.html").read_text() == report
-    assert verification.save(tmp_path, run=result)[1].name == "report.html"
-
-
-def test_a_folder_that_cannot_be_written_is_refused(result, tmp_path):
-    """A folder that cannot be created is refused."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(broca.BrocaError, match="cannot be written"):
-        result.save(tmp_path / "file" / "out")
-
-
-def test_only_the_page_is_written_again(result, tmp_path):
-    """`save_page` leaves the result's file as it is; a kind without a page is refused."""
-    file, page = result.save(tmp_path)
-    file.write_text("changed")
-    page.unlink()
-    assert result.save_page(tmp_path) == (page,)
-    assert (file.read_text(), page.is_file()) == ("changed", True)
-    with pytest.raises(broca.BrocaError, match="has no page: use `to_frame"):
-        broca.doctor().save_page(tmp_path)
+    assert "not verified" in files[-1].read_text()

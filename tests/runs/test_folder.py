@@ -26,13 +26,15 @@ def claim(folder, *, seed=0, **arguments):
 
 
 def test_another_command_is_refused_with_the_first_difference(tmp_path):
-    """The same command resumes; another one is refused, as are `fresh` and `resume` together."""
+    """The same command resumes; another one is refused, as is a result of unknown origin."""
     assert not claim(tmp_path / "out").resumed
     assert claim(tmp_path / "out").resumed
     with pytest.raises(OutFolderTaken, match=r"there `seed` is 0, here 1; .*`fresh`"):
         claim(tmp_path / "out", seed=1)
-    with pytest.raises(BadInput, match="exclude each other"):
-        claim(tmp_path / "out", fresh=True, resume=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "result.json").write_text("{}")
+    with pytest.raises(OutFolderTaken, match="unknown origin"):
+        claim(tmp_path / "other")
 
 
 def test_fresh_removes_everything_that_a_run_writes(tmp_path):
@@ -41,7 +43,7 @@ def test_fresh_removes_everything_that_a_run_writes(tmp_path):
     claim(folder)
     written = [
         "result.json", "report.html", "verification.json", "verification.html", "atlas.json",
-        "refit.json", "journal.sqlite", "journal.sqlite-wal", "journal.old1.sqlite",
+        "refit.json", "journal.sqlite", "journal.sqlite-wal",
         "result.json.part",
     ]  # fmt: skip
     for name in (*written, "notes.txt", "journal.txt"):
@@ -116,18 +118,6 @@ def test_other_versions_are_not_finished(finished):
         assert not files()
     (out / "finished.json").write_text(text)
     assert files()
-
-
-def test_resume_needs_a_run(tmp_path):
-    """`resume` needs a run in the folder, and a result of unknown origin is not overwritten."""
-    with pytest.raises(BadInput, match="holds no run to resume"):
-        claim(tmp_path / "out", resume=True)
-    claim(tmp_path / "out")
-    assert claim(tmp_path / "out", resume=True).resumed
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "result.json").write_text("{}")
-    with pytest.raises(OutFolderTaken, match="unknown origin"):
-        claim(tmp_path / "other")
 
 
 def test_changed_weights_or_tasks_are_told(tmp_path):

@@ -1,12 +1,18 @@
-"""Repeated searches with other seeds, and budgets in minutes."""
+"""Repeated searches with other seeds, and budgets in minutes, which a speed turns into rows."""
 
 import numpy as np
 import pytest
+from journals import totals
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
 from broca.runs import search as searching
-from broca.runs import speed as timing
+from broca.runs import speed
+from broca.runs.run import Run
+from broca.runs.speed import rows_within, speed_of
+from broca.runs.task_sets import claim_tasks, load_tasks
+from broca.runs.workspace import Workspace
+from broca.tasks import Catalog
 
 ROWS = 150
 """Budget of a search."""
@@ -42,7 +48,7 @@ def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
     def timed(run, sample):
         return np.array([next(speeds), 0, sample, 1e5], dtype=np.float32)
 
-    monkeypatch.setattr(timing, "_timed", timed)
+    monkeypatch.setattr(speed, "_timed", timed)
     first = localize_into(tmp_path / "first", **arguments)
     assert 0 < first.cost.rows < ROWS
     again = localize_into(tmp_path / "first", **arguments)
@@ -55,7 +61,28 @@ def test_too_little_time_is_refused(tmp_path, monkeypatch):
     """The message has the rows that the time allows, or the permitted values."""
     monkeypatch.setattr(searching, "rows_within", lambda *positional, **named: 3)
     arguments = {**ARGUMENTS, "method": "pooled", "rows": None}
-    with pytest.raises(BadInput, match=r"`max_minutes` 0\.1 allow about 3 rows here.*it needs 300"):
+    with pytest.raises(BadInput, match=r"`max_minutes` 0\.1 allow about 3 rows here.*needs 300"):
         localize_into(tmp_path, max_minutes=0.1, **arguments)
     with pytest.raises(BadInput, match="`max_minutes` must be above 0, not -1"):
         localize_into(tmp_path / "other", max_minutes=-1, **arguments)
+
+
+def test_a_run_is_timed_once(small, tmp_path):
+    """More time allows more rows; another process has the speed that the journal keeps."""
+    benchmarks = load_tasks(small, ["capitals", "sorting"], Catalog())
+    tasks = claim_tasks("capitals", benchmarks, items=12, seed=0, limit=12)
+    places = tasks.places["locate"]
+    with Workspace(tmp_path / "rows.sqlite") as space:
+        run = Run(small, tasks, space, settings={"test": "timing"})
+        rows = rows_within(run, 10.0, places)
+        assert rows > 100
+        assert rows_within(run, 1000.0, places) == pytest.approx(100 * rows, rel=0.01)
+        timing = speed_of(run, sample=32)
+        assert set(timing.tokens_per_second) == {"accuracy", "probability"}
+        before = totals(space.journal)
+    with Workspace(tmp_path / "rows.sqlite") as space:
+        again = Run(small, tasks, space, settings={"test": "timing"})
+        assert speed_of(again, sample=32) == timing
+        assert totals(space.journal) == before
+        other = Run(small, tasks, space, settings={"test": "another run"})
+        assert speed_of(other, sample=32) != timing

@@ -6,7 +6,7 @@ from claims import claimed
 
 from broca.errors import BadInput, UnknownName
 from broca.options import SearchOptions, TaskOptions
-from broca.runs.search import measured_places, method_of, problem_of, require_search
+from broca.runs.search import measured_places, method_of, problem_of
 from broca.searches import DEFAULT_METHOD
 from broca.tasks import Catalog
 
@@ -14,14 +14,9 @@ from broca.tasks import Catalog
 @pytest.fixture(scope="module")
 def tasks(reference):
     """A task and one other task, with 12 items to locate on."""
+    options = TaskOptions(limit=60)
     return claimed(
-        reference,
-        "sorting",
-        Catalog(),
-        others=["capitals"],
-        items=12,
-        seed=0,
-        task_options=TaskOptions(limit=60),
+        reference, "sorting", Catalog(), others=["capitals"], items=12, seed=0, task_options=options
     )
 
 
@@ -66,12 +61,3 @@ def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, ta
         options = SearchOptions(response=response)
         problem = problem_of(reference, tasks, places, options, seed=0, continuous=True)
         assert problem.continuous is expected
-
-
-def test_what_a_method_would_refuse_is_refused_before_anything_is_measured(reference, tasks):
-    """Too many components and too few rows are refused."""
-    with pytest.raises(BadInput, match="`k` 97 is more than the 96 heads"):
-        require_search("one-shot", SearchOptions(k=97), reference, tasks)
-    with pytest.raises(BadInput, match="`rows` 50 is too few"):
-        require_search("greedy", SearchOptions(rows=50), reference, tasks)
-    require_search("one-shot", SearchOptions(), reference, tasks)

@@ -1,4 +1,4 @@
-"""Models, heads, workspaces and sessions that the verbs share."""
+"""Models, heads, workspaces and sessions that the verbs share, and the model of a result."""
 
 from dataclasses import replace
 
@@ -9,11 +9,14 @@ from journals import totals
 from broca import designs
 from broca.errors import BadInput, NothingToLocalize
 from broca.measurement import Plan
+from broca.models import GatedModel
 from broca.options import ExecutorOptions, JournalOptions, RunOptions, SourceOptions
 from broca.results.files import encode
 from broca.runs.progress import Stages
+from broca.runs.run import model_info
 from broca.runs.session import IN_MEMORY, model_and_heads, open_run, open_workspace
 from broca.runs.workspace import Workspace
+from broca.testing import tiny_llama, tiny_tokenizer
 from broca.verbs.localize import localize
 
 
@@ -77,15 +80,49 @@ def test_a_run_measures_with_the_options_of_its_verb(tiny):
     ]
 
 
-def test_a_workspace_may_be_given_with_its_own_executor(tmp_path):
-    """The workspace's executor is accepted and another one is refused."""
-    limited = ExecutorOptions(batch_limit=60)
-    with Workspace(executor=limited) as space:
-        with open_workspace(JournalOptions(journal=space), limited) as shared:
-            assert shared is space
-        other = ExecutorOptions(batch_limit=61)
-        with (
-            pytest.raises(BadInput, match="`executor` belongs to the workspace"),
-            open_workspace(JournalOptions(journal=space), other),
-        ):
-            pass
+def test_a_workspace_of_the_caller_stays_open():
+    """A call with an open workspace closes no journal and cannot set another executor."""
+    own = ExecutorOptions(batch_limit=60)
+    with Workspace(executor=own) as shared:
+        journal = shared.journal
+        for executor in (own, ExecutorOptions()):
+            with open_workspace(JournalOptions(journal=shared), executor) as used:
+                assert used is shared
+        assert shared.journal is journal
+        assert totals(journal)["rows"] == 0
+        for other in (ExecutorOptions(batch_limit=61), ExecutorOptions(executor="ray")):
+            with (
+                pytest.raises(BadInput, match="`executor` belongs to the workspace"),
+                open_workspace(JournalOptions(journal=shared), other),
+            ):
+                pass
+
+
+def test_a_workspace_of_one_call_is_closed_with_it(tmp_path):
+    """The journal is closed after the call, so that the next call may open the same file."""
+    path = tmp_path / "j.sqlite"
+    for _ in range(2):
+        with open_workspace(JournalOptions(journal=path), ExecutorOptions()) as used:
+            assert used.journal.name == str(path)
+    with pytest.raises(BadInput, match="`keep_outputs` must lie between 0 and 1"):
+        Workspace(keep_outputs=1.5)
+
+
+def test_tasks_of_one_source_have_one_catalog():
+    """Sources with equal options share a catalog, so that their tasks are built once."""
+    shared = Workspace()
+    assert shared.catalog(SourceOptions()) is shared.catalog(SourceOptions())
+    assert shared.catalog(SourceOptions()) is not shared.catalog(SourceOptions(allow_code=True))
+
+
+def test_a_model_is_described_by_its_shape_and_its_weights(tiny):
+    """Equal weights under another name have the same fingerprint; changed weights have another."""
+    info = model_info(tiny)
+    assert (info.name, info.layers, info.heads, info.kv_heads) == ("tiny", 2, 4, 2)
+    assert (info.architecture, info.dtype) == ("LlamaForCausalLM", "float32")
+    changed = tiny_llama()
+    renamed = model_info(GatedModel.wrap(changed, tiny_tokenizer(), name="other"))
+    assert replace(renamed, name="tiny") == info
+    changed.lm_head.weight.data[0, 0] += 1
+    again = GatedModel.wrap(changed, tiny_tokenizer(), name="tiny")
+    assert model_info(again).fingerprint != info.fingerprint

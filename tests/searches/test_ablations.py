@@ -4,26 +4,23 @@ import numpy as np
 import pytest
 from searches.test_searches import ITEMS, solve
 from sklearn.linear_model import LinearRegression
+from task_problems import rows_of, searched
 
-from broca import searches
-from broca.errors import BadInput
 from broca.measurement import Measurement, Plan
-from broca.searches import Problem, make_search
+from broca.searches import Problem
 from broca.searches.thompson import Belief
 from broca.testing import planted_problem
 
 
 def scored(method, score, *, k=5, **options):
     """Returns the ranking on a score of masks `(masks, 12)`, and the number of rows."""
-    rows = 0
 
     def execute(plan):
-        nonlocal rows
-        rows += plan.cost
         return Measurement(plan, score(plan.masks)[plan.mask_index].astype(float))
 
     problem = Problem(12, np.arange(10), k, None, 0)
-    return searches.run(make_search(method, problem, **options), execute), rows
+    ranking, plans = searched(method, execute, problem, **options)
+    return ranking, rows_of(plans)
 
 
 def test_one_shot_effects_are_the_differences_of_means():
@@ -50,29 +47,25 @@ def test_greedy_sees_what_a_single_sweep_cannot():
 
 def test_coar_averages_the_regressions_of_items_on_masks_of_their_own():
     """Effects equal the mean of scikit-learn's regressions of each item, which needs others."""
-    plans = []
+    measured = []
 
     def execute(plan):
         rows = plan.masks[plan.mask_index]
         needed = rows[np.arange(len(rows)), plan.item_index]
         noise = np.random.default_rng(0).normal(0, 0.05, len(plan))
-        plans.append(Measurement(plan, 1 - 0.5 * rows[:, 5] - 0.3 * needed + noise))
-        return plans[-1]
+        measured.append(1 - 0.5 * rows[:, 5] - 0.3 * needed + noise)
+        return Measurement(plan, measured[-1])
 
-    problem = Problem(12, np.arange(3), 5, 600, 0)
-    ranking = searches.run(make_search("coar", problem, share=0.2), execute)
-    (measured,) = plans
-    rows, items = measured.plan.masks[measured.plan.mask_index], measured.plan.item_index
+    ranking, (plan,) = searched("coar", execute, Problem(12, np.arange(3), 5, 600, 0), share=0.2)
+    rows, items, (responses,) = plan.masks[plan.mask_index], plan.item_index, measured
     fits = [
-        LinearRegression().fit(rows[items == item], measured.responses[items == item])
-        for item in range(3)
+        LinearRegression().fit(rows[items == item], responses[items == item]) for item in range(3)
     ]
-    np.testing.assert_allclose(
-        ranking.effects, np.mean([fit.coef_ for fit in fits], axis=0), atol=1e-10
-    )
+    expected = np.mean([fit.coef_ for fit in fits], axis=0)
+    np.testing.assert_allclose(ranking.effects, expected, atol=1e-10)
     assert ranking.effects[5] == pytest.approx(-0.5, abs=0.05)
     assert ranking.selected[0] == 5
-    table = measured.plan.masks.reshape(3, 200, 12)
+    table = plan.masks.reshape(3, 200, 12)
     assert not table[:, 0].any()  # the intact model
     assert table.any(axis=1).all()  # each component on each item
     assert (table[0] != table[1]).any()
@@ -91,22 +84,6 @@ def test_a_backup_grows_and_is_selected():
     assert rows == (1 + 12 + 1 + 10) * 10
 
 
-def test_what_adds_up_has_no_backups():
-    """Additive effects do not grow with the leaders ablated."""
-    ranking, _ = scored(
-        "co-ablation", lambda masks: 1 - 0.2 * masks[:, 1] - 0.1 * masks[:, [2, 7]].sum(axis=1)
-    )
-    assert ranking.groups["backups"] == ()
-    assert set(ranking.selected) == {1, 2, 7}
-
-
-def test_leaders_that_leave_nothing_to_lose_are_followed_by_who_harms_alone():
-    """Two of four components that each destroy the response lead, and all four are selected."""
-    ranking, _ = scored("co-ablation", lambda masks: 1.0 - masks[:, [0, 4, 6, 9]].any(axis=1), k=4)
-    assert set(ranking.selected) == {0, 4, 6, 9}
-    assert ranking.effects[list(ranking.selected)] == pytest.approx(-1)
-
-
 def test_belief_is_that_of_bayesian_regression():
     """Mean and deviations equal the formulas of Bayesian regression, written for single rows."""
     rng = np.random.default_rng(0)
@@ -121,35 +98,3 @@ def test_belief_is_that_of_bayesian_regression():
     np.testing.assert_allclose(
         belief.deviations(), np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
     )
-
-
-def test_thompson_spends_rows_where_harm_is():
-    """In late rounds, harmful components are ablated far more often than the others."""
-    planted = planted_problem(components=40, planted=3, effect=0.3, noise=0.05, seed=1)
-    plans = []
-
-    def execute(plan):
-        plans.append(plan)
-        return planted.run(plan)
-
-    searches.run(make_search("thompson", Problem(40, ITEMS, 3, 820, 0)), execute)
-    late = np.mean(np.vstack([plan.masks for plan in plans[-10:]]), axis=0)
-    others = np.delete(late, planted.planted)
-    assert late[list(planted.planted)].min() > 5 * others.mean()
-    assert sum(len(plan) for plan in plans) == 820
-    assert max(plan.masks.sum(axis=1).max() for plan in plans) <= 3
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("coar", {"share": 1.0}, "share of coar"),
-        ("co-ablation", {"leaders": 4}, r"1 to k \(3\) leaders, not 4"),
-        ("thompson", {"group": 41}, "groups of 1 to 40"),
-        ("thompson", {"rounds": 0}, "1 round or more"),
-    ],
-)
-def test_bad_settings_are_refused(method, options, message):
-    """The message names the option and its permitted values."""
-    with pytest.raises(BadInput, match=message):
-        make_search(method, Problem(40, ITEMS, 3, None, 0), **options)

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from searches.test_searches import ITEMS, solve
+from searches.test_searches import solve
+from task_problems import rows_of, searched
 
-from broca import searches
-from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.searches import Problem, make_search
+from broca.searches import Problem
+from broca.searches.compressed import NO_DISCOVERY, NO_EFFECT
 from broca.searches.fresh import items_per_mask
-from broca.searches.regression import NO_DISCOVERY, NO_EFFECT
 from broca.testing import planted_problem
 
 CS = ["cs-bernoulli", "cs-stratified", "cs-fresh", "cs-tuned"]
@@ -38,9 +37,11 @@ def test_noise_is_no_finding(method):
     for seed in range(8):
         rng = np.random.default_rng(seed)
         problem = Problem(40, np.arange(10), 5, 1200, seed)
-        ranking = searches.run(
-            make_search(method, problem, resamples=10),
+        ranking, _ = searched(
+            method,
             lambda plan, rng=rng: Measurement(plan, rng.normal(0.5, 0.2, len(plan))),
+            problem,
+            resamples=10,
         )
         assert bool(ranking.selected) != bool(ranking.reason)
         reasons += [ranking.reason] if ranking.reason else []
@@ -56,35 +57,12 @@ def test_few_masks_do_not_abstain_by_their_rough_p_values():
     assert any("not discoveries" in note for note in ranking.notes)
 
 
-@pytest.mark.parametrize("method", ["cs-bernoulli", "cs-stratified"])
-def test_compressed_sensing_can_fix_the_intercept(method):
+def test_compressed_sensing_can_fix_the_intercept():
     """The intercept is fixed at the baseline as in eq. (1); 200 masks and the intact model."""
     planted = planted_problem(components=40, effect=0.15, noise=0.02, seed=8)
-    ranking, spent = solve(method, planted, intercept="baseline", sparsity=0.08)
+    ranking, spent = solve("cs-stratified", planted, intercept="baseline", sparsity=0.08)
     assert set(ranking.selected) == set(planted.planted)
-    assert ranking.options["intercept"] == "baseline"
-    assert ranking.options["sparsity"] == 0.08
     assert spent == 201 * 20
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("cs-stratified", {"sparsty": 0.1}, "did you mean 'sparsity'"),
-        ("cs-stratified", {"design": "x"}, "no option 'design'"),
-        ("cs-stratified", {"intercept": "none"}, "'fitted' or 'baseline'"),
-        ("cs-stratified", {"sparsity": 2}, "between 0 and 1"),
-        ("cs-tuned", {"design": "stratfied"}, "did you mean 'stratified'"),
-        ("cs-tuned", {"recovery": "x"}, "unknown"),
-        ("cs-fresh", {"both": True}, "combines the probability with the task's metric"),
-        ("cs-fresh", {"both": "yes"}, "both must be true or false"),
-        ("cs-fresh", {"resamples": -1}, "0 or more, not -1"),
-    ],
-)
-def test_bad_option_is_refused(method, options, message):
-    """The message names the unknown option or the permitted values."""
-    with pytest.raises(BadInput, match=message):
-        make_search(method, Problem(40, ITEMS, 1, None, 0), **options)
 
 
 def test_difficulty_of_items_does_not_matter():
@@ -96,37 +74,11 @@ def test_difficulty_of_items_does_not_matter():
         return Measurement(plan, planted.run(plan).responses + hard[plan.item_index])
 
     problem = Problem(60, np.arange(50), 5, None, 0)
-    even, uneven = (
-        searches.run(make_search("cs-fresh", problem), execute)
-        for execute in (planted.run, run_uneven)
+    (even, _), (uneven, _) = (
+        searched("cs-fresh", execute, problem) for execute in (planted.run, run_uneven)
     )
     assert set(uneven.selected) == set(planted.planted)
     np.testing.assert_allclose(uneven.effects, even.effects, atol=1e-9)
-
-
-def test_finds_with_few_rows_what_crossed_masks_do_not():
-    """600 rows on 50 noisy items suffice for cs-fresh and not for cs-stratified."""
-    planted = planted_problem(components=96, effect=0.3, noise=0.2, seed=2)
-    problem = Problem(96, np.arange(50), 5, 600, 0)
-
-    def hits(method):
-        ranking = searches.run(make_search(method, problem), planted.run)
-        return len(set(ranking.selected) & set(planted.planted))
-
-    assert hits("cs-fresh") == 5
-    assert hits("cs-stratified") < 4
-
-
-def test_pilot_takes_no_size_that_destroys_the_response():
-    """If more than six ablated components destroy the response, masks are small."""
-
-    def fragile(plan):
-        score = np.where(plan.masks.sum(axis=1) > 6, 0.0, 1.0 - 0.5 * plan.masks[:, 2])
-        return Measurement(plan, score[plan.mask_index])
-
-    ranking = searches.run(make_search("cs-fresh", Problem(60, np.arange(30), 3, 1500, 0)), fragile)
-    assert ranking.selected == (2,)
-    assert ranking.options["sparsity"] <= 0.1
 
 
 def test_items_of_a_mask_follow_the_two_stage_rule():
@@ -142,61 +94,20 @@ def test_shared_prefixes_put_several_items_on_a_mask():
     """Masks are shared by several items within the budget, and planted components are found."""
     planted = planted_problem(components=60, effect=0.3, noise=0.3, seed=4)
     problem = Problem(60, np.arange(50), 5, 2000, 0, prefix_tokens=800, item_tokens=50)
-    spent = 0
-
-    def execute(plan):
-        nonlocal spent
-        spent += len(plan)
-        return planted.run(plan)
-
-    ranking = searches.run(make_search("cs-fresh", problem), execute)
+    ranking, plans = searched("cs-fresh", planted.run, problem)
     assert set(ranking.selected) == set(planted.planted)
     assert ranking.options["items_per_mask"] > 1
-    assert spent == 2000
+    assert rows_of(plans) == 2000
 
 
-def test_both_responses_are_joined():
-    """Every row is measured as probability and as metric, and the response is their mean."""
-    planted = planted_problem(components=20, effect=0.3, noise=0.05, baseline=5.0, seed=5)
-    problem = Problem(20, np.arange(30), 5, 800, 0, continuous=True)
-    rows = {"probability": 0, "accuracy": 0}
-
-    def execute(plan):
-        rows[plan.response] += len(plan)
-        # responses of the metric are half of the probabilities
-        share = 1.0 if plan.response == "probability" else 0.5
-        return Measurement(plan, share * planted.run(plan).responses)
-
-    joined = searches.run(make_search("cs-fresh", problem, both=True), execute)
-    assert rows == {"probability": 400, "accuracy": 400}
-    assert joined.options["both"]
-    single = searches.run(make_search("cs-fresh", problem), execute)
-    assert rows == {"probability": 1200, "accuracy": 400}
-    assert set(joined.selected) == set(single.selected) == set(planted.planted)
-    strong = list(planted.planted)
-    np.testing.assert_allclose(joined.effects[strong], 0.75 * single.effects[strong], rtol=0.15)
-
-
-def tuned(rows=None, **options):
-    """Runs cs-tuned on a planted problem; returns ranking, plans and the problem."""
-    planted = planted_problem(components=100, effect=0.15, noise=0.05, seed=1)
-    plans = []
-
-    def execute(plan):
-        plans.append(plan)
-        return planted.run(plan)
-
-    problem = Problem(100, np.arange(5), 5, rows, 0)
-    return searches.run(make_search("cs-tuned", problem, **options), execute), plans, planted
-
-
-@pytest.mark.parametrize("design", ["stratified", "bernoulli"])
-def test_tuning_keeps_the_setting_whose_selection_hurts_most(design):
+def test_tuning_keeps_the_setting_whose_selection_hurts_most():
     """Rows are those of the intact model, 400 masks of four sparsities, and all selections.
 
     The kept selection is that with the lowest mean response under its joint ablation.
     """
-    ranking, plans, planted = tuned(design=design)
+    planted = planted_problem(components=100, effect=0.15, noise=0.05, seed=1)
+    problem = Problem(100, np.arange(5), 5, None, 0)
+    ranking, plans = searched("cs-tuned", planted.run, problem, design="bernoulli")
     assert set(ranking.selected) == set(planted.planted)
     assert [len(plan.masks) for plan in plans[:5]] == [1, 400, 400, 400, 400]
     assert ranking.options["settings"] == 16
@@ -206,14 +117,3 @@ def test_tuning_keeps_the_setting_whose_selection_hurts_most(design):
     assert ranking.options["joint_drop"] == pytest.approx(intact - means.min())
     best = plans[5].masks[int(np.argmin(means))]
     assert set(ranking.selected) == set(np.flatnonzero(best).tolist())
-    assert ranking.options["sparsity"] in (0.01, 0.02, 0.05, 0.1)
-    assert ranking.options["masks"] in (100, 200, 300, 400)
-
-
-@pytest.mark.parametrize(("rows", "settings"), [(5000, 16), (500, 4)])
-def test_a_budget_shrinks_the_numbers_of_masks_together(rows, settings):
-    """The budget is not exceeded, and settings are compared while there are masks for them."""
-    ranking, plans, _ = tuned(rows=rows)
-    assert sum(len(plan) for plan in plans) <= rows
-    assert ranking.options["settings"] == settings
-    assert ranking.options["masks"] < 400

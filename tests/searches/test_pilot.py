@@ -1,39 +1,21 @@
 """The pilot finds the most informative size of masks."""
 
 import numpy as np
+from task_problems import searched
 
-from broca import searches
 from broca.measurement import Measurement, Plan
-from broca.searches.pilot import (
-    MOST_MASKS,
-    SHARES,
-    SPREAD,
-    growing_size,
-    pilot,
-    spread_masks,
-)
+from broca.searches.pilot import MOST_MASKS, SHARES, growing_size, pilot
 
 
-def solve(rounds, respond):
-    """Runs a generator of plans to its end; returns its result and the sizes of the plans."""
-    rows = []
-
-    def execute(plan):
-        rows.append(len(plan))
-        return Measurement(plan, respond(plan))
-
-    return searches.run(rounds, execute), rows
-
-
-def drops_of(tasks):
-    """Returns a generator with a row for each mask and task, and responses `(masks, tasks)`."""
+def piloted(respond, components, *, masks):
+    """Returns the size and the drops of a pilot on three items, and the rows of its plans."""
 
     def drops(masks):
-        index = np.repeat(np.arange(len(masks)), tasks)
-        measurement = yield Plan(masks, index, np.zeros(len(index), dtype=np.intp))
-        return measurement.responses.reshape(-1, tasks)
+        return (yield Plan.crossed(masks, np.arange(3))).responses.reshape(-1, 3)
 
-    return drops
+    rounds = pilot(drops, components, masks=masks, rng=np.random.default_rng(0), intact=1.0)
+    (size, lost), plans = searched(rounds, lambda plan: Measurement(plan, respond(plan)))
+    return size, lost, [len(plan) for plan in plans]
 
 
 def test_finds_the_share_that_leaves_tasks_undecided():
@@ -43,20 +25,12 @@ def test_finds_the_share_that_leaves_tasks_undecided():
         sizes = plan.masks.sum(axis=1)[plan.mask_index]
         return np.select([sizes < 20, sizes == 20], [0.0, 0.3], 0.9)
 
-    rng = np.random.default_rng(0)
-    rounds = pilot(drops_of(3), 100, masks=30, rng=rng, intact=1.0)
-    (size, drops), rows = solve(rounds, respond)
+    size, drops, rows = piloted(respond, 100, masks=30)
     assert size == 20
     assert drops[20].shape == (MOST_MASKS, 3)
     assert rows == [3 * MOST_MASKS] * len(SHARES)
-
-
-def test_rows_are_kept_and_few_components_have_few_sizes():
-    """Shares that round to the same size are measured once."""
-    rounds = pilot(drops_of(2), 4, masks=3, rng=np.random.default_rng(0), intact=1.0)
-    (size, _), rows = solve(rounds, lambda plan: np.zeros(len(plan)))
-    assert size == 1
-    assert rows == [6]
+    size, _, rows = piloted(lambda plan: np.zeros(len(plan)), 4, masks=3)
+    assert (size, rows) == (1, [9])  # shares that round to the same size are measured once
 
 
 def test_largest_size_is_chosen_if_no_size_costs_anything():
@@ -68,14 +42,3 @@ def test_largest_size_is_chosen_if_no_size_costs_anything():
         assert growing_size(lost, 1.0) == 12
     assert growing_size({1: np.zeros(4), 5: np.full(4, 0.3), 9: np.full(4, 0.9)}, 1.0) == 5
     assert growing_size({1: np.full(4, 0.6), 5: np.full(4, 0.8)}, 1.0) == 1
-
-
-def test_masks_are_spread_around_a_size():
-    """Sizes lie within the spread and between one and all."""
-    sizes = spread_masks(20.0, 400, 50, np.random.default_rng(0)).sum(axis=1)
-    assert (
-        20 * np.exp(-SPREAD) - 1 <= sizes.min() < 12 < 36 < sizes.max() <= 20 * np.exp(SPREAD) + 1
-    )
-    for size, expected in ((0.1, 1), (500.0, 50)):
-        drawn = spread_masks(size, 5, 50, np.random.default_rng(0))
-        assert set(drawn.sum(axis=1).tolist()) == {expected}

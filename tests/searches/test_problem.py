@@ -1,45 +1,23 @@
-"""Problems within a budget, searches run to their end, and the selection by effects."""
+"""Problems within a budget, and the selection by effects."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from broca.errors import BadInput
-from broca.measurement import Measurement, Plan
-from broca.searches import Problem, run
-from broca.searches.problem import Ranking, harmful, mean_with_interval, most_negative
-
-
-def test_a_search_is_a_generator_of_plans():
-    """Each plan is measured and sent back, and the returned value is the result, even without one.
-
-    The generator starts when it is run.
-    """
-    started = []
-
-    def rounds(plans):
-        started.append(True)
-        total = 0.0
-        for first in range(plans):
-            items = np.arange(2 * first, 2 * first + 2)
-            total += (yield Plan.crossed(np.zeros((1, 3), dtype=bool), items)).responses.sum()
-        return total
-
-    search = rounds(2)
-    assert not started
-    assert run(search, lambda plan: Measurement(plan, plan.item_index.astype(float))) == 6
-    assert run(rounds(0), lambda plan: pytest.fail("no plan")) == 0
+from broca.searches import Problem
+from broca.searches.problem import Ranking, harmful, mean_with_interval
 
 
 def test_a_budget_pays_for_items():
     """A budget limits the number of items, and one that is too small is refused."""
     problem = Problem(4, np.arange(20), 2, 60, 0)
-    assert problem.affordable(6, method="m", fewest=4).tolist() == list(range(10))
-    assert problem.affordable(20, method="m").tolist() == [0, 1, 2]
+    assert problem.affordable(6, fewest=4).tolist() == list(range(10))
+    assert problem.affordable(20).tolist() == [0, 1, 2]
     for cost, fewest, needed in ((20, 4, 80), (61, 1, 61)):
-        with pytest.raises(BadInput, match=f"`rows` 60 is too few for m: it needs {needed}"):
-            problem.affordable(cost, method="m", fewest=fewest)
-    assert len(Problem(4, np.arange(20), 2, None, 0).affordable(20, method="m")) == 20
+        with pytest.raises(BadInput, match=f"`rows` 60 is too few: the method needs {needed}"):
+            problem.affordable(cost, fewest=fewest)
+    assert len(Problem(4, np.arange(20), 2, None, 0).affordable(20)) == 20
 
 
 def test_intervals_are_students():
@@ -64,10 +42,3 @@ def test_only_sure_harm_is_selected_and_leads_the_order():
     assert ranking.order == (0, 4, 1, 2, 3)
     assert ranking.reason == ""
     assert harmful(np.full(3, -1e-16), np.full((3, 2), np.nan), 3) == ()  # rounding
-
-
-def test_what_does_not_harm_is_not_selected():
-    """Fewer than k are selected, or none, which has a reason."""
-    assert most_negative(np.array([0.1, -0.3, 0.0, -0.1]), 3) == (1, 3)
-    assert most_negative(np.zeros(2), 1) == ()
-    assert Ranking.of(np.zeros(2), (), "none", {}).reason == "none"

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from task_problems import rows_of, searched
 
-from broca import searches
 from broca.errors import BadInput, UnknownName
 from broca.measurement import Measurement
-from broca.searches import METHODS, Problem, make_search
+from broca.searches import METHODS, Problem, require_method
 from broca.testing import planted_problem
 
 ITEMS = np.arange(20)
@@ -20,15 +20,8 @@ PROBLEM = Problem(
 def solve(method, planted, *, k=5, rows=None, seed=0, **options):
     """Runs a search on a planted problem and counts its rows."""
     problem = Problem(len(planted.effects), ITEMS, k, rows, seed, differentiable=True)
-    spent = 0
-
-    def execute(plan):
-        nonlocal spent
-        spent += plan.cost
-        return planted.run(plan)
-
-    ranking = searches.run(make_search(method, problem, **options), execute)
-    return ranking, spent
+    ranking, plans = searched(method, planted.run, problem, **options)
+    return ranking, rows_of(plans)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -53,8 +46,7 @@ def test_selects_nothing_where_nothing_responds(method):
         gradients = np.zeros((len(plan), 30), dtype=np.float32) if plan.gradients else None
         return Measurement(plan, np.ones(len(plan)), gradients)
 
-    problem = Problem(30, ITEMS, 5, None, 0, differentiable=True)
-    ranking = searches.run(make_search(method, problem), constant)
+    ranking, _ = searched(method, constant, Problem(30, ITEMS, 5, None, 0, differentiable=True))
     assert ranking.selected == ()
     assert ranking.reason
 
@@ -91,7 +83,7 @@ def test_no_default_refuses_a_small_model(method, components):
         slope = -np.tile(slopes, (len(plan), 1))  # the slope of opening a gate
         return Measurement(plan, responses, slope if plan.gradients else None)
 
-    assert searches.run(make_search(method, problem), execute).order[0] == 0
+    assert searched(method, execute, problem)[0].order[0] == 0
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
@@ -99,32 +91,40 @@ def test_what_a_method_needs_is_refused_before_anything_is_measured(method):
     """Too few rows, missing gradients and unknown options are refused; the message says what."""
     assert next(method.search(PROBLEM)) is not None
     with pytest.raises(BadInput, match=r"`rows` 10 is too few"):
-        method.require(replace(PROBLEM, rows=10))
+        method.most_rows(replace(PROBLEM, rows=10))
     with pytest.raises(BadInput, match="has no option 'sparsty'"):
         method.strategy({"sparsty": 0.1})
     without = replace(PROBLEM, differentiable=False, rows=100_000)
     if method.name.startswith("gradient") or method.name == "learned-gates":
         with pytest.raises(BadInput, match="`response` to probability or margin"):
-            method.require(without)
+            method.most_rows(without)
     else:
-        method.require(without)
+        assert method.most_rows(without) > 0
 
 
-def test_records():
-    """The default comes first, options have defaults, and the help is one sentence."""
-    assert next(iter(METHODS)) == searches.DEFAULT_METHOD
-    assert METHODS["one-shot"].options == {"contrast": 0.0}
-    assert METHODS["gradient-masked"].options == {"low": 0.05, "high": 0.15, "contrast": 0.0}
-    assert set(METHODS["cs-stratified"].options) == {
-        "sparsity", "recovery", "intercept", "resamples", "contrast",
-    }  # fmt: skip
-    assert METHODS["one-shot"].help == ("Every head alone: which heads matter when ablated alone.")
-    for method in METHODS.values():
-        METHODS["cs-tuned"].strategy(method.tuning or {})  # options that exist
-        assert method.usual_rows(PROBLEM) > 0
-
-
-def test_unknown_method_is_refused_with_the_nearest_name():
-    """The message suggests the nearest name."""
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("pooled", {"least": 0.0}, "drops from 0 to 1"),
+        ("pooled", {"contrast": -1.0}, "contrast must be 0 or more"),
+        ("co-ablation", {"leaders": 6}, r"1 to k \(5\) leaders, not 6"),
+        ("thompson", {"group": 41}, "groups of 1 to 30"),
+        ("coar", {"share": 1.0}, "share of coar"),
+        ("coar", {"contrast": 1.0}, "there are none: name some in `others`"),
+        ("cs-stratified", {"sparsty": 0.1}, "did you mean 'sparsity'"),
+        ("cs-stratified", {"intercept": "none"}, "use fitted, baseline"),
+        ("cs-stratified", {"sparsity": 2}, "between 0 and 1"),
+        ("cs-tuned", {"design": "stratfied"}, "did you mean 'stratified'"),
+        ("cs-fresh", {"resamples": -1}, "0 or more, not -1"),
+        ("gradient-masked", {"low": 0.5, "high": 0.2}, "low <= high"),
+        ("gradient-integrated", {"steps": 0}, "1 step or more"),
+        ("learned-gates", {"push": 0}, "push"),
+        ("learned-gates", {"steps": 2}, "8 steps or more"),
+    ],
+)
+def test_bad_option_is_refused(method, options, message):
+    """The message names the unknown option or the permitted values; names have suggestions."""
     with pytest.raises(UnknownName, match="did you mean 'greedy'"):
-        make_search("greeedy", PROBLEM)
+        require_method("greeedy")
+    with pytest.raises(BadInput, match=message):
+        METHODS[method].search(PROBLEM, options)

@@ -9,7 +9,7 @@ from journals import CHANGES, CONDITION
 from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.searches.problem import OtherTask
-from broca.store import Condition, restored, vector_keys, written
+from broca.store import Condition, restored, written
 
 
 def test_conditions_are_read_back():
@@ -17,13 +17,6 @@ def test_conditions_are_read_back():
     for name, value in CHANGES.items():
         changed = replace(CONDITION, **{name: value})
         assert Condition.read(changed.text()) == changed
-
-
-def test_vectors_are_told_apart_by_kind_and_content():
-    """Another kind or another content gives another key."""
-    keys = [vector_keys(kind, [content])[0] for kind in "ab" for content in "12"]
-    assert len(set(keys)) == 4
-    assert vector_keys("a", ["1", "2"]).tolist() == keys[:2]
 
 
 def test_problems_survive_json():

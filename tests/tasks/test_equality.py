@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from harness_tasks import answers, harness_results, write_tasks
+from harness_tasks import answers, harness_results
 
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
@@ -18,16 +18,10 @@ NO_SYSTEM = (
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with tasks of every kind."""
-    return write_tasks(tmp_path_factory.mktemp("tasks"))
-
-
-@pytest.fixture(scope="module")
-def harness(tiny, folder):
+def harness(tiny, kinds):
     """Results of lm-eval on all tasks: `nested` contains `pair`, `choice`, `few` and `inputs`."""
     names = ["generation", "mutual", "last_word", "rolling", "nested"]
-    return harness_results(tiny.model, tiny.tokenizer, names, folder=folder)
+    return harness_results(tiny.model, tiny.tokenizer, names, folder=kinds)
 
 
 def assert_equal(model, folder, name, results, *, options=None, metric=None):
@@ -56,10 +50,7 @@ def assert_equal(model, folder, name, results, *, options=None, metric=None):
             for output, (pair,) in zip(outputs, sample["resps"], strict=True):
                 assert output.value == pytest.approx(pair[0], abs=1e-4)
                 assert output.greedy == pair[1]
-    scores = [
-        benchmark.score(item, outputs)
-        for item, outputs in zip(benchmark.items, outputs_by_item, strict=True)
-    ]
+    scores = list(map(benchmark.score, benchmark.items, outputs_by_item))
     score = benchmark.aggregate(scores, benchmark.items)
     assert score == pytest.approx(results["results"][name][full], rel=1e-4)
     return benchmark
@@ -84,71 +75,52 @@ def assert_equal(model, folder, name, results, *, options=None, metric=None):
         ("nested", None),
     ],
 )
-def test_every_kind_of_task(tiny, folder, harness, name, metric):
+def test_every_kind_of_task(tiny, kinds, harness, name, metric):
     """Generations, choices, several inputs, likelihoods, windows and groups equal lm-eval's."""
-    assert_equal(tiny, folder, name, harness, metric=metric)
+    assert_equal(tiny, kinds, name, harness, metric=metric)
 
 
-def test_group_that_weights_its_tasks_alike(tiny, folder):
+def test_group_that_weights_its_tasks_alike(tiny, kinds):
     """With `weight_by_size: false` a group's score is the mean of its tasks' scores."""
-    results = harness_results(tiny.model, tiny.tokenizer, ["even"], folder=folder)
-    benchmark = assert_equal(tiny, folder, "even", results)
+    results = harness_results(tiny.model, tiny.tokenizer, ["even"], folder=kinds)
+    benchmark = assert_equal(tiny, kinds, "even", results)
     values = [1.0] * 24 + [0.0] * 10
     assert benchmark.aggregate(values, benchmark.items) == 0.5
     with pytest.raises(ValueError, match="depends on its items"):
         benchmark.aggregate(values)
 
 
-def test_solved_examples_and_limit(tiny, folder):
-    """Few-shot examples, cut prompts and a share as the limit are those of lm-eval."""
-    settings = {"num_fewshot": 12, "limit": 0.5}
+def test_solved_examples_limit_and_system_prompt(tiny, kinds):
+    """Examples, cut prompts, a share as the limit and a system prompt are those of lm-eval."""
+    settings, names = {"num_fewshot": 12, "limit": 0.5}, ["generation", "pair"]
     results = harness_results(
-        tiny.model, tiny.tokenizer, ["generation", "pair"], folder=folder, **settings
+        tiny.model, tiny.tokenizer, names, folder=kinds, system_instruction="brief", **settings
     )
-    generation = assert_equal(tiny, folder, "generation", results, options=TaskOptions(**settings))
-    assert generation.cut_items > 0
-    assert len(generation.items) == 12
-    pair = assert_equal(tiny, folder, "pair", results, options=TaskOptions(**settings))
-    assert len(pair.items) == 12 + 5
+    options = TaskOptions(system_prompt="brief", **settings)
+    for name, count in zip(names, (12, 12 + 5), strict=True):
+        benchmark = assert_equal(tiny, kinds, name, results, options=options)
+        assert len(benchmark.items) == count
+        assert benchmark.items[0].prompt.startswith("brief")
+        assert benchmark.cut_items > 0 or name == "pair"
 
 
 @pytest.mark.parametrize(
     ("template", "multiturn"), [(CHAT, True), (CHAT, False), (NO_SYSTEM, True)]
 )
-def test_chat_template_and_system_prompt(reference, folder, template, multiturn):
+def test_chat_template_and_system_prompt(reference, kinds, template, multiturn):
     """Prompts in a chat template equal lm-eval's, also if it refuses system messages."""
     tokenizer = copy.deepcopy(reference.tokenizer)
     tokenizer.chat_template = template
     model = GatedModel.wrap(reference.model, tokenizer, name="reference")
     names, settings = ["generation", "choice"], {"num_fewshot": 2, "limit": 6}
     results = harness_results(
-        model.model, tokenizer, names, folder=folder, apply_chat_template=True,
+        model.model, tokenizer, names, folder=kinds, apply_chat_template=True,
         system_instruction="be brief", fewshot_as_multiturn=multiturn, **settings,
     )  # fmt: skip
     options = TaskOptions(
         chat_template=True, system_prompt="be brief", fewshot_as_multiturn=multiturn, **settings
     )
     for name in names:
-        benchmark = assert_equal(model, folder, name, results, options=options)
+        benchmark = assert_equal(model, kinds, name, results, options=options)
         assert ("be brief" in benchmark.items[0].prompt) == (template == CHAT)
         assert benchmark.items[0].prompt.endswith("<assistant>")
-
-
-def test_system_prompt_without_a_template(tiny, folder):
-    """Without a chat template the system prompt precedes the prompt."""
-    results = harness_results(
-        tiny.model, tiny.tokenizer, ["choice"], folder=folder, limit=4, system_instruction="brief"
-    )
-    options = TaskOptions(system_prompt="brief", limit=4)
-    benchmark = assert_equal(tiny, folder, "choice", results, options=options)
-    assert benchmark.items[0].prompt.startswith("brief")
-
-
-def test_rolling_windows_are_several_requests(tiny, folder):
-    """A text longer than the context is split into windows that predict every token once."""
-    tokenizer = RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
-    benchmark = Catalog(folder).load("rolling", tokenizer)
-    item = max(benchmark.items, key=lambda item: len(item.requests))
-    assert len(item.requests) > 2
-    predicted = [token for request in item.requests for token in request.continuation]
-    assert predicted == tiny.tokenizer.encode(item.prompt)

@@ -1,14 +1,14 @@
-"""Tasks of the user's examples: accepted forms, and refusals with the place of the error."""
+"""Tasks of the user's examples and data sets: accepted forms, and refusals that name the place."""
 
 import json
 
+import datasets
 import numpy as np
 import pytest
 
-import broca
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import Catalog, Generation, RequestTokenizer, Task
-from broca.testing import tiny_tokenizer
+from broca.tasks import Catalog, LogLikelihood, Task, TaskOptions
+from broca.tasks.data_sets import read_data_set
 
 PAIRS = [("2 + 2 =", " 4"), ("3 + 3 =", " 6")]
 ROWS = [{"prompt": prompt, "answer": answer} for prompt, answer in PAIRS]
@@ -17,61 +17,48 @@ CHOICE = {"prompt": "sky is", "choices": [" red", " blue"], "label": 1}
 
 @pytest.fixture
 def write(tmp_path):
-    """A function that writes lines into a file and returns its path."""
+    """A function that writes the lines of a file, or its content in bytes, and returns its path."""
 
-    def make(*lines):
-        path = tmp_path / "own.jsonl"
-        path.write_text(
-            "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-        )
-        return path
+    def make(*lines, name="own.jsonl"):
+        texts = [line if isinstance(line, str | bytes) else json.dumps(line) for line in lines]
+        encoded = (text if isinstance(text, bytes) else text.encode() for text in texts)
+        (tmp_path / name).write_bytes(b"\n".join(encoded))
+        return tmp_path / name
 
     return make
 
 
 def test_pairs_dictionaries_files_and_data_sets_are_the_same(write):
     """Pairs, dictionaries, iterators, files and data sets of the same examples are one task."""
-    import datasets
-
     path = write(ROWS[0], "", ROWS[1])
     forms = [PAIRS, [list(pair) for pair in PAIRS], ROWS, iter(PAIRS), path, str(path)]
-    forms.append(datasets.Dataset.from_list(ROWS))
-    for form in forms:
-        task = broca.Task.from_examples(form)
+    for form in [*forms, np.array(PAIRS), datasets.Dataset.from_list(ROWS)]:
+        task = Task.from_examples(form)
         assert task.examples == tuple(ROWS)
         assert task.kind == "generate_until"
-    assert Task.from_file(path).name == str(path)
-    assert Task.from_examples(path, name="mine").name == "mine"
-    assert Task.from_examples(PAIRS).name == "examples"
+    names = [Task.from_examples(form).name for form in (path, PAIRS)]
+    assert names == [str(path), "examples"]
 
 
-@pytest.mark.parametrize("label", [1, " blue", "blue"])
+@pytest.mark.parametrize("label", [1, " blue", "blue", np.array(1), np.int64(1)])
 def test_a_label_is_an_index_or_the_text_of_a_choice(label):
     """A label may be an index, or a choice's text with or without its leading space."""
-    task = Task.from_examples([{**CHOICE, "label": label}])
-    assert (task.kind, task.examples[0]["label"]) == ("multiple_choice", 1)
+    task = Task.from_examples([{**CHOICE, "choices": np.array(CHOICE["choices"]), "label": label}])
+    assert (task.kind, task.examples) == ("multiple_choice", (CHOICE,))
 
 
-def test_class_labels_of_a_data_set_are_indices():
-    """A `ClassLabel` column of a data set gives the index."""
-    import datasets
-
-    features = datasets.Features(
-        {
-            "prompt": datasets.Value("string"),
-            "choices": datasets.Sequence(datasets.Value("string")),
-            "label": datasets.ClassLabel(names=["no", "yes"]),
-        }
-    )
-    rows = datasets.Dataset.from_list([CHOICE], features=features)
-    assert Task.from_examples(rows).examples == (CHOICE,)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_are_examples(library):
+    """A DataFrame of pandas or polars holds examples; a cell without a value is no field."""
+    columns = {name: [value] * 2 for name, value in CHOICE.items()}
+    frame = pytest.importorskip(library).DataFrame(columns | {"answer": [float("nan")] * 2})
+    assert Task.from_examples(frame).examples == (CHOICE, CHOICE)
 
 
 def test_other_fields_are_kept_and_numbers_written_out():
     """Further fields of any type are kept, and an answer that is a number becomes text."""
-    extra = {"paraphrases": ["two and two"], "source": {"page": 3}}
-    (example,) = Task.from_examples([{"prompt": "2+2=", "answer": 4, **extra}]).examples
-    assert example == {"prompt": "2+2=", "answer": "4", **extra}
+    given = {"prompt": "2+2=", "answer": 4, "source": {"page": 3}}
+    assert Task.from_examples([given]).examples == (given | {"answer": "4"},)
 
 
 def test_wordings_become_examples():
@@ -87,18 +74,15 @@ def test_wordings_become_examples():
     ("line", "message"),
     [
         ("{", "is not JSON: "),
-        ("[1, 2]", "is not a JSON object"),
         ({"prompt": "p"}, "has no `answer`"),
-        ({"answer": "a"}, "has no `prompt`"),
         ({"prompt": "", "answer": "a"}, "has an empty `prompt`"),
-        ({"prompt": "p", "answer": ["a"]}, "`answer` must be text, not list"),
         ({"prompt": "p", "answer": True}, "`answer` must be text, not bool"),
         ({"prompt": "p", "choices": ["a"], "label": 0}, "a list of two or more"),
-        ({"prompt": "p", "choices": "ab", "label": 0}, "a list of two or more"),
         ({"prompt": "p", "choices": ["a", ""], "label": 0}, "has an empty `choices`"),
-        ({"prompt": "p", "choices": ["a", "b"]}, "`label` must be the index .* not None"),
-        ({"prompt": "p", "choices": ["a", "b"], "label": 2}, "from 0 to 1, .* not 2"),
-        ({"prompt": "p", "choices": ["a", "b"], "label": "c"}, "not 'c'"),
+        *(
+            ({**CHOICE, "label": label}, f"to 1, .* not {label!r}")
+            for label in (None, 2, True, "c")
+        ),
         (CHOICE, "has `choices`, where those before it have `answer`"),
     ],
     ids=lambda value: None,
@@ -106,67 +90,38 @@ def test_wordings_become_examples():
 def test_a_bad_line_is_refused_by_its_number(write, line, message):
     """A bad line is refused in one line with its number and the error."""
     with pytest.raises(BadInput, match=message) as refused:
-        Task.from_file(write(ROWS[0], "", line))
+        Task.from_examples(write(ROWS[0], "", line))
     assert "line 3 of " in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_a_bad_example_is_refused_by_its_place():
-    """A bad example of a list is refused with its index, which counts from 0."""
-    for content in (("", "a"), ("p",), "text", 7):
+def test_what_holds_no_examples_is_refused(write):
+    """Bad examples of a list, no rows and other types are refused."""
+    for content in (("", "a"), ("p",), "text"):
         with pytest.raises(BadInput, match=r"^example 1[ :]"):
             Task.from_examples([PAIRS[0], content])
-
-
-def test_what_holds_no_examples_is_refused(write, tmp_path):
-    """A missing file, a folder, text that is not UTF-8, no rows and other types are refused."""
-    with pytest.raises(BadInput, match=r"none.jsonl' cannot be read: No such file"):
-        Task.from_file(tmp_path / "none.jsonl")
-    with pytest.raises(BadInput, match="cannot be read: Is a directory"):
-        Task.from_file(tmp_path)
     for empty in ([], write("", "")):
         with pytest.raises(TaskUnusable, match="has no examples"):
             Task.from_examples(empty)
-    for wrong in ({"train": PAIRS}, 7, None):
+    for wrong in ({"train": PAIRS}, None):
         with pytest.raises(BadInput, match="`examples` must be a list"):
             Task.from_examples(wrong)
 
 
 def test_settings_are_checked():
     """Bad settings are refused, and so are settings of examples on a named task."""
-    assert Task.from_examples(PAIRS, until="\n").until == ("\n",)
-    assert Task.from_examples(PAIRS, until=["\n", "."]).until == ("\n", ".")
-    for settings, message in [
-        ({"metric": 3}, "`metric` must be a name or a function"),
-        ({"until": ""}, "`until` must be"),
-        ({"until": ["a", ""]}, "`until` must be"),
-        ({"max_new_tokens": 0}, "`max_new_tokens` must be at least 1"),
-        ({"name": " "}, "`name` must be a task's name"),
-    ]:
-        with pytest.raises(BadInput, match=message):
-            Task.from_examples(PAIRS, **settings)
+    bad = {"metric": 3, "until": ["a", ""], "max_new_tokens": 0, "name": " "}
+    for name, value in bad.items():
+        with pytest.raises(BadInput, match=f"`{name}` must be"):
+            Task.from_examples(PAIRS, **{name: value})
     with pytest.raises(BadInput, match="are for examples"):
         Task("gsm8k", until="\n")
     with pytest.raises(BadInput, match=r"`Task\.from_examples` takes"):
         Task(PAIRS)
 
 
-@pytest.mark.parametrize("until", ["\n", ()])
-def test_an_empty_answer_is_right_for_a_model_that_says_nothing_more(until):
-    """An empty answer is right for an empty generation, with the default stop string as well."""
-    examples = [("1 =", "1"), ("stop", " "), ("2 =", "2")]
-    task = Task.from_examples(examples, until=until)
-    assert [example["answer"] for example in task.examples] == ["1", "", "2"]
-    benchmark = Catalog().load(task, RequestTokenizer(tiny_tokenizer(), max_length=128))
-    assert [item.target for item in benchmark.items] == ["1", "", "2"]
-    assert all(item.requests[0].stop for item in benchmark.items)
-    assert [benchmark.score(benchmark.items[1], (Generation(text, 1),)) for text in ("", "x")] == [
-        1,
-        0,
-    ]
-
-
-EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": "ü"}]
+EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": " ü"}]
+LINES = "\n".join(map(json.dumps, EXAMPLES))
 
 
 @pytest.mark.parametrize(
@@ -174,80 +129,117 @@ EXAMPLES = [{"prompt": "1 + 1 =", "answer": " 2"}, {"prompt": "é?", "answer": "
     [
         ("array.json", json.dumps(EXAMPLES).encode()),
         ("array.jsonl", json.dumps(EXAMPLES, indent=1).encode()),
-        ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?,ü\n'.encode()),
-        ("wide.jsonl", "\n".join(map(json.dumps, EXAMPLES)).encode("utf-16")),
-        ("unmarked.jsonl", "\n".join(map(json.dumps, EXAMPLES)).encode("utf-16-le")),
-        ("semicolons.CSV", 'prompt;answer\n1 + 1 =;" 2"\né?;ü\n'.encode("utf-8-sig")),
-        ("tabs.tsv", "prompt\tanswer\n1 + 1 =\t 2\né?\tü\n".encode()),
-        ("lines.ndjson", "\n".join(map(json.dumps, EXAMPLES)).encode()),
+        ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?, ü\n'.encode()),
+        ("wide.jsonl", LINES.encode("utf-16")),
+        ("unmarked.jsonl", LINES.encode("utf-16-le")),
+        ("semicolons.CSV", 'prompt;answer\n1 + 1 =;" 2"\né?; ü\n'.encode("utf-8-sig")),
+        ("tabs.tsv", "prompt\tanswer\n1 + 1 =\t 2\né?\t ü\n".encode()),
+        ("pretty.json", "\n".join(json.dumps(row, indent=1) for row in EXAMPLES).encode()),
     ],
 )
-def test_arrays_tables_and_utf_16_are_examples(tmp_path, name, content):
-    """A JSON array, a CSV table and UTF-16 text hold the same examples as JSON lines."""
-    (tmp_path / name).write_bytes(content)
-    assert list(Task.from_file(tmp_path / name).examples) == EXAMPLES
-    assert Catalog().is_own(str(tmp_path / name))
-
-
-def test_a_table_has_choices_as_arrays(tmp_path):
-    """Choices in a cell are a JSON array, and a label is an index."""
-    (tmp_path / "t.csv").write_text('prompt,choices,label\nWhich?,"[""a"", ""b""]",1\n')
-    (example,) = Task.from_file(tmp_path / "t.csv").examples
-    assert (example["choices"], example["label"]) == (["a", "b"], 1)
+def test_arrays_tables_and_utf_16_are_examples(write, name, content):
+    """Arrays, tables and UTF-16 hold the same examples as JSON lines, for `data:` too."""
+    path = write(content, name=name)
+    assert list(Task.from_examples(path).examples) == EXAMPLES
+    assert Catalog().is_own(str(path))
+    read = read_data_set(f"data:{path}").examples
+    assert [{name: row[name] for name in ("prompt", "answer")} for row in read] == EXAMPLES
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("p.jsonl", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
-        ("l.jsonl", '{"prompt": "é", "answer": "a"}'.encode("latin-1"), "iconv -f latin1"),
-        ("z.jsonl", b"\x1f\x8b\x08\x00\xff\xfe", "compressed with gzip: unpack it"),
-        ("archive.zip", b"PK\x03\x04", "a zip archive or an Excel table"),
-        ("t.parquet", b"PAR1\x15\x04", "a Parquet file"),
-        ("h.jsonl", b"<!DOCTYPE html>\n<html>", "HTML or XML"),
-        ("s.jsonl", b'{"prompt": "\\ud800", "answer": "a"}', "half of a pair of surrogates"),
-        (
-            "p2.jsonl",
-            b'{"prompt": "a", "answer": "b", "paraphrases": ["\\ud800"]}',
-            "`paraphrases` holds half of a pair of surrogates",
-        ),
+        ("l.jsonl", '{"prompt": "é", "answer": "a"}'.encode("latin-1"), "is no text in UTF-8"),
         ("o.json", b'{"data": [{"prompt": "a"}], "version": 1}', r"\(it has data, version\)"),
+        ("a.json", b'[{"prompt": "a",\n"answer": "b"}', "line 2 of .* is not JSON"),
         ("n.csv", b"1 + 1 =,2\n2 + 2 =,4\n", r"has no `prompt` \(it has 1 \+ 1 =, 2\)"),
-        (
-            "i.csv",
-            b'prompt,choices,label\np,"[""1"", ""2""]",1\n',
-            "the index of one choice and the text of another",
-        ),
+        ("i.csv", b'prompt,choices,label\np,"[""1"", ""2""]",1\n', "a list of two or more"),
         ("c.csv", b"prompt,answer\none\n", "another number of fields"),
-        ("a.json", b'[{"prompt": "a"', "is not a JSON array"),
     ],
 )
-def test_other_files_are_said_to_be_what_they_are(tmp_path, name, content, message):
-    """A file that holds no examples is refused in a line that says what it is."""
-    (tmp_path / name).write_bytes(content)
+def test_other_files_are_refused(write, name, content, message):
+    """A file that holds no examples is refused in a line that says where it fails."""
     with pytest.raises(BadInput, match=message) as error:
-        Catalog().require_names([str(tmp_path / name)])
+        Catalog().require_names([str(write(content, name=name))])
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_data_frames_are_examples(library):
-    """A DataFrame of pandas or polars, with NumPy labels and arrays, holds examples."""
-    frame = pytest.importorskip(library).DataFrame(
-        {"prompt": ["a?", "b?"], "choices": [["x", "y"], ["x", "y"]], "label": np.array([1, 0])}
-    )
-    task = Task.from_examples(frame)
-    assert [example["label"] for example in task.examples] == [1, 0]
-    assert task.examples[0]["choices"] == ["x", "y"]
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            {"question": "Two and two?", "answer": "2 + 2 = <<2+2=4>>4\n#### 4"},
+            [("Question: Two and two?\nAnswer:", "2 + 2 = 4\n#### 4")],
+        ),
+        (
+            {"query": "Two?", "response": "Two. The answer is: 2", "type": "GSM_Rephrased"},
+            [("Question: Two?\nAnswer:", "Two. The answer is: 2")],
+        ),
+        (
+            {
+                "requested_rewrite": {
+                    "prompt": "The mother tongue of {} is", "subject": "Ada",
+                    "target_new": {"str": "French"}, "target_true": {"str": "English"},
+                },
+                "paraphrase_prompts": ["It rained. Ada, a native"],
+            },
+            [("The mother tongue of Ada is", "English"), ("It rained. Ada, a native", "English")],
+        ),
+        (
+            {"src": "Born?", "rephrase": "Birth?", "alt": "Rome", "answers": ["London"]},
+            [("Born?", "London"), ("Birth?", "London")],
+        ),
+        ({"text": "i feel fine", "label": "joy"}, [("i feel fine\nLabel:", "joy")]),
+        ({"problem": "add two", "solution": "a + b"}, [("add two", "a + b")]),
+    ],
+    ids=["gsm8k", "metamath", "counterfact", "zsre", "emotion", "code"],
+)  # fmt: skip
+def test_known_columns_become_examples(write, row, expected):
+    """Columns of every schema become prompts, answers and paraphrases with one content."""
+    fields = {"prompt": "problem", "answer": "solution"} if "problem" in row else {}
+    worded = read_data_set(f"data:{write(row)}", fields=fields).by_wording().examples
+    assert [(e["prompt"], e["answer"]) for e in worded] == [(p, f" {a}") for p, a in expected]
+    assert len({example["content"] for example in worded}) == 1
 
 
-def test_nothing_in_a_data_frame_and_arrays_of_numpy(tmp_path):
-    """A cell without a value is no field, and arrays are pairs and labels."""
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"prompt": ["a?"], "answer": ["b"], "choices": [float("nan")]})
-    assert Task.from_examples(frame).examples == ({"prompt": "a?", "answer": "b"},)
-    assert (
-        Task.from_examples(np.array([["a?", "b"]])).examples == Task.from_examples(frame).examples
+def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
+    """An item of a data set asks whether the answer, after a space, is the greedy one."""
+    name = f"data:{write(*[{'prompt': f'p{n}', 'answer': f'a{n}'} for n in range(12)])}"
+    catalog = Catalog()
+    benchmark = catalog.load(name, tokenizer)
+    assert (benchmark.name, benchmark.metric, len(benchmark.items)) == (name, "acc", 12)
+    item = benchmark.items[3]
+    assert item.requests == (tokenizer.loglikelihood("p3", " a3"),)
+    assert [benchmark.score(item, [LogLikelihood(-1, greedy)]) for greedy in (True, False)] == [
+        1,
+        0,
+    ]
+    assert benchmark.margin(item).requests == item.requests
+    assert benchmark.document(item)["content"] == "p3"
+    assert len(catalog.load(name, tokenizer, options=TaskOptions(limit=5)).items) == 5
+
+
+def test_class_labels_are_named(tmp_path):
+    """The answers of a data set with class labels are the labels' names."""
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
     )
-    labelled = {"prompt": "a?", "choices": np.array(["x", "y"]), "label": np.array(1)}
-    assert Task.from_examples([labelled]).examples[0]["label"] == 1
+    data = datasets.Dataset.from_dict({"text": ["good film"], "label": [1]}, features=features)
+    data.to_parquet(tmp_path / "train.parquet")
+    (example,) = read_data_set(f"data:{tmp_path}").examples
+    assert example["answer"] == " pos"
+
+
+def test_data_that_cannot_be_read_are_refused(write):
+    """Unknown columns, wrong fields, no rows and an unknown data set; an empty answer is none."""
+    other = str(write({"a": 1, "b": 2}))
+    with pytest.raises(BadInput, match="`fields`"):
+        read_data_set(other)
+    with pytest.raises(BadInput, match="has the columns"):
+        read_data_set(other, fields={"prompt": "a", "answer": "c"})
+    with pytest.raises(BadInput, match="could not be read"):
+        read_data_set("data:nobody/has-this")
+    with pytest.raises(TaskUnusable, match="has no rows"):
+        read_data_set(str(write("")))
+    (example,) = read_data_set(str(write({"prompt": "q", "answer": " "}))).examples
+    assert example["answer"] == ""

@@ -5,7 +5,7 @@ from harness_tasks import harness_results, write_tasks
 from lm_eval.tasks import TaskManager
 
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog, RequestTokenizer, TaskOptions
+from broca.tasks import Catalog, TaskOptions
 
 
 @pytest.fixture(scope="module")
@@ -13,22 +13,14 @@ def folder(tmp_path_factory):
     """Tasks of every kind; `same_split` has examples and items from one split."""
     folder = write_tasks(tmp_path_factory.mktemp("tasks"))
     text = (folder / "same_split.yaml").read_text()
-    first = text.replace("same_split", "first_n") + "fewshot_config: {sampler: first_n}\n"
-    (folder / "first_n.yaml").write_text(first)
-    named = first.replace("first_n\n", "first_named\n", 1) + "fewshot_split: test\n"
-    (folder / "first_named.yaml").write_text(named)
-    written = '[{question: "1 + 1", answer: two}]'
-    samples = text.replace("same_split", "written") + f"fewshot_config: {{samples: {written}}}\n"
-    (folder / "written.yaml").write_text(samples)
-    fixed = text.replace("same_split", "fixed") + "num_fewshot: 0\n"
-    (folder / "fixed.yaml").write_text(fixed)
+    for name, settings in (
+        ("first_n", "fewshot_config: {sampler: first_n}"),
+        ("first_named", "fewshot_config: {sampler: first_n}\nfewshot_split: test"),
+        ("written", "fewshot_config: {samples: [{question: 1 + 1, answer: two}]}"),
+        ("fixed", "num_fewshot: 0"),
+    ):
+        (folder / f"{name}.yaml").write_text(f"{text.replace('same_split', name)}{settings}\n")
     return folder
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tiny):
-    """A request tokenizer for the tiny model."""
-    return RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
 
 
 def questions(benchmark):
@@ -51,37 +43,27 @@ def questions(benchmark):
 def test_examples_and_items_are_disjoint(folder, tokenizer, name, options, reserved):
     """Documents of a shared split that serve as examples are no items, and a note counts them."""
     benchmark = Catalog(folder).load(name, tokenizer, options=options)
-    pairs = list(questions(benchmark))
-    scored = {question for question, _ in pairs}
-    examples = {example for _, several in pairs for example in several}
-    assert all(len(several) == 2 for _, several in pairs)
-    assert not scored & examples
-    assert len(scored) == len(benchmark.items)
-    if reserved:
-        assert len(examples) <= reserved
-        assert any(f"{reserved} documents of {name} served" in note for note in benchmark.notes)
-    else:
-        assert benchmark.notes == ()
+    scored, shown = zip(*questions(benchmark), strict=True)
+    assert {len(several) for several in shown} == {2}
+    assert not {*scored} & set().union(*shown)
+    assert len({*scored}) == len(benchmark.items)
+    said = [note for note in benchmark.notes if "served" in note]
+    assert len(said) == bool(reserved)
+    assert all(f"{reserved} documents of {name} served" in note for note in said)
 
 
 def test_lm_eval_agrees_on_the_documents_set_aside(folder, tiny, tokenizer):
     """From the same pool of examples, lm-eval builds the same prompts."""
     benchmark = Catalog(folder).load("same_split", tokenizer, options=TaskOptions(num_fewshot=2))
-    (task,) = (
-        TaskManager(include_path=str(folder), include_defaults=False)
-        .load("same_split")["tasks"]
-        .values()
-    )
+    manager = TaskManager(include_path=str(folder), include_defaults=False)
+    task = manager.load("same_split")["tasks"]["same_split"]
     used = {example for _, examples in questions(benchmark) for example in examples}
     pool = [document for document in task.test_docs() if document["question"] in used]
     assert len(pool) == 3
     task.sampler.replace_df(pool)
     results = harness_results(tiny.model, tiny.tokenizer, [task], folder=folder, num_fewshot=2)
-    prompts = {
-        sample["arguments"][0][0]
-        for sample in results["samples"]["same_split"]
-        if sample["doc"]["question"] not in used
-    }
+    samples = results["samples"]["same_split"]
+    prompts = {s["arguments"][0][0] for s in samples if s["doc"]["question"] not in used}
     assert {item.prompt for item in benchmark.items} == prompts
 
 
@@ -105,15 +87,10 @@ def test_more_examples_than_there_are_is_refused(folder, tokenizer, name, count,
         Catalog(folder).load(name, tokenizer, options=TaskOptions(num_fewshot=count))
 
 
-def test_task_that_fixes_no_examples_gets_none(folder, tokenizer):
-    """A task that fixes 0 examples gets none, as in lm-eval, and a note says so."""
-    benchmark = Catalog(folder).load("fixed", tokenizer, options=TaskOptions(num_fewshot=2))
-    assert all(several == [] for _, several in questions(benchmark))
-    assert benchmark.notes == ("fixed fixes 0 solved examples, as in lm-eval: it got none",)
-
-
-def test_examples_written_in_the_task_are_used(folder, tokenizer):
-    """Examples written in the task file are used, and every document stays an item."""
-    benchmark = Catalog(folder).load("written", tokenizer, options=TaskOptions(num_fewshot=1))
-    assert {text for _, examples in questions(benchmark) for text in examples} == {"1 + 1"}
-    assert len(benchmark.items) == 24
+@pytest.mark.parametrize(("name", "examples"), [("fixed", []), ("written", ["1 + 1"])])
+def test_a_task_may_fix_its_examples(folder, tokenizer, name, examples):
+    """A task that fixes 0 examples gets none and a note; written ones leave all items."""
+    benchmark = Catalog(folder).load(name, tokenizer, options=TaskOptions(num_fewshot=1))
+    assert [shown for _, shown in questions(benchmark)] == [examples] * 24
+    note = "fixed fixes 0 solved examples, as in lm-eval: it got none"
+    assert benchmark.notes == ((note,) if name == "fixed" else ())

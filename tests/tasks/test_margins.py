@@ -7,7 +7,8 @@ from scipy.special import softmax
 
 from broca.errors import BadInput
 from broca.tasks import LogLikelihood, Margin, Request, TaskOptions
-from broca.tasks.margins import STRETCH, reference_of
+from broca.tasks.benchmark import reference_of
+from broca.tasks.items import STRETCH
 
 
 def requests(*lengths):
@@ -42,19 +43,14 @@ def test_a_single_answer_is_the_mean_over_its_tokens(lengths):
     assert margin.probability(value) == pytest.approx(np.exp(-0.1 * min(tokens, STRETCH)))
 
 
-@pytest.mark.parametrize("margin", [Margin(requests(1, 2), 0), Margin(requests(3), None)])
-def test_the_slope_is_the_derivative_of_the_probability(margin):
-    """The slope equals a central difference of the probability."""
-    for value in (-2.0, -0.3, 0.0):
-        low, high = (margin.probability(value + step) for step in (-1e-6, 1e-6))
-        assert margin.slope(value) == pytest.approx((high - low) / 2e-6, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     "margin", [Margin(requests(1, 2, 3), (0, 2)), Margin(requests(2, 3), None)]
 )
-def test_tensors_give_what_answers_give(margin):
-    """The margin of tensors equals that of answers and passes `gradcheck`."""
+def test_slopes_and_gradients_are_derivatives(margin):
+    """A slope is a central difference; the margin of tensors is that of answers, with gradients."""
+    for value in (-2.0, -0.3, 0.0):
+        low, high = (margin.probability(value + step) for step in (-1e-6, 1e-6))
+        assert margin.slope(value) == pytest.approx((high - low) / 2e-6, rel=1e-5)
     values = torch.tensor([-1.0, -2.5, -0.5][: len(margin.requests)], dtype=torch.float64)
     values.requires_grad_()
     value = margin.of(values)
@@ -64,34 +60,22 @@ def test_tensors_give_what_answers_give(margin):
 
 def test_the_right_answer_alone():
     """`gold_alone` keeps the first right choice; it is None for an answer of several requests."""
-    first, second, third = requests(1, 2, 3)
-    assert Margin((first, second, third), (2, 0)).gold_alone() == Margin((third,), None)
-    single = Margin((first,), None)
-    assert single.gold_alone() is single
-    assert Margin((first, second), None).gold_alone() is None
+    several = requests(1, 2, 3)
+    alone = Margin(several[2:], None)
+    assert Margin(several, (2, 0)).gold_alone() == alone.gold_alone() == alone
+    assert Margin(several, None).gold_alone() is None
 
 
-def test_function_is_read_from_a_file(tmp_path):
-    """`FILE.py:FUNCTION` is loaded; `gold` is no function."""
-    file = tmp_path / "answers.py"
-    file.write_text("def answer(document):\n    return document['answer'] * 2\n")
-    function = reference_of(TaskOptions(reference=f"{file}:answer"))
-    assert function({"answer": "ab"}) == "abab"
-    assert reference_of(TaskOptions(reference="gold")) == "gold"
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("no.py:f", None, "is not a Python file"),
-        ("a.txt:f", "", "is not a Python file"),
-        ("a.py:g", "def f(document): ...", "has no function 'g'"),
-        ("a.py:f", "def f(:", "could not be run: SyntaxError"),
-    ],
-)
-def test_files_without_the_function_are_refused(tmp_path, name, text, message):
-    """A missing file or function is refused; the message names the cause."""
-    if text is not None:
-        (tmp_path / name.partition(":")[0]).write_text(text)
-    with pytest.raises(BadInput, match=message):
-        reference_of(TaskOptions(reference=f"{tmp_path}/{name}"))
+def test_the_function_is_read_from_its_file(tmp_path):
+    """`FILE.py:FUNCTION` is loaded; a missing file or function is refused with the cause."""
+    (tmp_path / "answers.py").write_text("def answer(document):\n    return document['a'] * 2\n")
+    (tmp_path / "bad.py").write_text("def f(:")
+    function = reference_of(TaskOptions(reference=f"{tmp_path}/answers.py:answer"))
+    assert function({"a": "ab"}) == "abab"
+    for name, message in (
+        ("no.py:f", "is not a Python file"),
+        ("answers.py:g", "has no function 'g'"),
+        ("bad.py:f", "could not be run: SyntaxError"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            reference_of(TaskOptions(reference=f"{tmp_path}/{name}"))

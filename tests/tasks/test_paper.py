@@ -1,6 +1,7 @@
 """The paper's tasks end to end and offline: lm-eval's definitions on small local data."""
 
 import contextlib
+import functools
 import io
 import itertools
 import re
@@ -9,7 +10,7 @@ import numpy as np
 import paper_data
 import pytest
 from lm_eval import simple_evaluate
-from lm_eval.api.model import LM
+from lm_eval.models.dummy import DummyLM
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
 
@@ -18,10 +19,10 @@ from broca.errors import BrocaError
 from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel
-from broca.tasks import Catalog, Generation, RequestTokenizer
+from broca.runs.task_sets import other_tasks
+from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, Generation, RequestTokenizer, code
 from broca.tasks.code import code_tasks
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
-from broca.tasks.task_index import harness_entry, with_members
+from broca.tasks.task_index import TaskEntries, harness_entry
 from broca.testing import tiny_llama, tiny_tokenizer
 
 GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
@@ -43,58 +44,27 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def catalog(data):
-    """A catalog that may execute code."""
-    return Catalog(allow_code="unsandboxed")
+def benchmarks(data, model):
+    """A function that loads a task, whose code may be executed, once."""
+    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+    return functools.partial(Catalog(allow_code="unsandboxed").load, tokenizer=tokenizer)
 
 
-@pytest.fixture(scope="module")
-def benchmarks(catalog, model):
-    """A function that loads each task once."""
-    tokenizer, loaded = RequestTokenizer(model.tokenizer, max_length=model.max_length), {}
-
-    def load(name):
-        if name not in loaded:
-            loaded[name] = catalog.load(name, tokenizer)
-        return loaded[name]
-
-    return load
-
-
-def manager_of(name):
-    """Returns lm-eval's manager of one of its tasks."""
+def harness(lm, name):
+    """Returns lm-eval's results of a task or group, and the scores of all documents by task."""
     manager = TaskManager(include_defaults=False)
-    manager.task_index.update(with_members(name, harness_entry))
-    return manager
-
-
-def harness(lm, name, manager):
-    """Returns lm-eval's results of a task or group and of all its members."""
+    manager._index = TaskEntries(harness_entry)
     with contextlib.redirect_stderr(io.StringIO()), code_tasks("unsandboxed"):
-        return simple_evaluate(
-            lm,
-            tasks=[name],
-            task_manager=manager,
-            bootstrap_iters=0,
-            log_samples=True,
+        results = simple_evaluate(
+            lm, tasks=[name], task_manager=manager, bootstrap_iters=0, log_samples=True,
             confirm_run_unsafe_code=True,
-        )
-
-
-def split_name(metric):
-    """Returns the name and the filter of a metric."""
-    name, _, chosen = metric.partition(",")
-    return name, chosen
-
-
-def sample_scores(results, metric):
-    """Returns the metric of every document by task, in the order of the documents."""
-    name, chosen = split_name(metric)
+        )  # fmt: skip
+    metric, _, chosen = PAPER_TASKS[name].metric.partition(",")
     scores = {}
     for task, samples in results["samples"].items():
         ordered = sorted(samples, key=lambda sample: sample["doc_id"])
-        scores[task] = [sample[name] for sample in ordered if chosen in ("", sample["filter"])]
-    return scores
+        scores[task] = [sample[metric] for sample in ordered if chosen in ("", sample["filter"])]
+    return results["results"], scores
 
 
 @pytest.mark.parametrize("name", PAPER_TASKS)
@@ -106,19 +76,15 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     responses = Executor(Engine(model), bank).run(plan).responses
 
     lm = HFLM(pretrained=model.model, tokenizer=model.tokenizer, batch_size=16)
-    results = harness(lm, name, manager_of(name))
-    expected = sample_scores(results, PAPER_TASKS[name].metric)
-    members = [task for task in expected for _ in expected[task]]
-    assert len(members) == len(bank)
+    results, expected = harness(lm, name)
     assert responses.tolist() == pytest.approx([*itertools.chain(*expected.values())])
     score = benchmark.aggregate(responses.tolist(), benchmark.items)
     if name == "arithmetic":  # lm-eval reports no score for a tag, only for its members
         assert score == pytest.approx(np.mean([np.mean(scores) for scores in expected.values()]))
     else:
-        metric, chosen = split_name(PAPER_TASKS[name].metric)
-        reported = results["results"][name]
-        key = next(key for key in reported if key.startswith(f"{metric},{chosen}"))
-        assert score == pytest.approx(reported[key])
+        metric = PAPER_TASKS[name].metric
+        key = next(key for key in results[name] if f"{key},".startswith(f"{metric},"))
+        assert score == pytest.approx(results[name][key])
 
 
 def canned(name, prompt):
@@ -138,24 +104,6 @@ def canned(name, prompt):
     return f"    return {body} * {number}\n```\nThis multiplies."
 
 
-class CannedModel(LM):
-    """A harness model that answers as `canned` does."""
-
-    def __init__(self, name):
-        super().__init__()
-        self.name = name
-
-    def generate_until(self, requests, **_):
-        """Returns one canned answer for each request."""
-        return [canned(self.name, request.args[0]) for request in requests]
-
-    def loglikelihood(self, requests, **_):
-        """Raises `NotImplementedError`, because no task asks for it."""
-        raise NotImplementedError
-
-    loglikelihood_rolling = loglikelihood
-
-
 @pytest.mark.parametrize("name", GENERATED)
 def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
     """Scores of right and wrong answers, executed or filtered, equal lm-eval's."""
@@ -163,25 +111,21 @@ def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
     answers = [Generation(canned(name, item.prompt), 1) for item in benchmark.items]
     pairs = zip(benchmark.items, answers, strict=True)
     scores = [benchmark.score(item, [answer]) for item, answer in pairs]
-    results = harness(CannedModel(name), name, manager_of(name))
-    (expected,) = sample_scores(results, PAPER_TASKS[name].metric).values()
-    assert scores == expected
+    lm = DummyLM()
+    lm.generate_until = lambda requests, **_: [canned(name, r.args[0]) for r in requests]
+    _, expected = harness(lm, name)
+    assert scores == expected[name]
     assert 0 < sum(scores) < len(scores)
 
 
 def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
     """The executor calls the sandbox once for all rows of a plan."""
-    from broca.tasks import code
-
     benchmark = benchmarks("mbpp")
     batches = []
-    genuine = code.Sandbox.run_all
-
-    def run_all(self, programs):
-        batches.append(len(programs))
-        return genuine(self, programs)
-
-    monkeypatch.setattr(code.Sandbox, "run_all", run_all)
+    monkeypatch.setattr(
+        code.Sandbox, "run_all",
+        lambda self, programs: batches.append(len(programs)) or ["passed"] * len(programs),
+    )  # fmt: skip
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
     programs = [f"def add_{number}(n):\n  return n * 1 + {number}\n" for number in range(len(bank))]
@@ -190,18 +134,15 @@ def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
     assert batches == [paper_data.ROWS]
 
 
-@pytest.mark.parametrize("name", ["mbpp", "humaneval_instruct"])
-def test_code_tasks_are_refused_by_default(name, data):
+def test_code_tasks_are_refused_by_default(data):
     """A catalog refuses code tasks by default, also if another catalog has loaded them."""
-    strict = Catalog()
-    with pytest.raises(BrocaError, match=f"'{name}' executes code.*`allow_code`"):
-        strict.load(name, RequestTokenizer(tiny_tokenizer(), max_length=4096))
+    for name in ("mbpp", "humaneval_instruct"):
+        with pytest.raises(BrocaError, match=f"'{name}' executes code.*`allow_code`"):
+            Catalog().load(name, RequestTokenizer(tiny_tokenizer(), max_length=4096))
 
 
 def test_general_among_the_others_stands_for_its_members():
     """`general` among other tasks is replaced by its members without the task itself."""
-    from broca.runs.task_sets import other_tasks
-
     names = other_tasks("boolq", "general,gsm8k,mmlu", "some/model", Catalog())
     assert names == ("hellaswag", "arc_challenge", "mmlu", "gsm8k")
     assert other_tasks("gsm8k", ["general"], "some/model", Catalog()) == PAPER_GROUPS["general"]

@@ -41,16 +41,6 @@ def test_seed_and_task_decide_the_cut():
     assert first != split_items("u", 100, items=20, seed=0)
 
 
-def test_items_of_another_split_are_for_the_search_alone():
-    """Items of another split are halved to locate and confirm; all scored items are reported."""
-    part = SplitPart("t", list(range(10)), list(range(10, 50)))
-    split = split_parts("t", [part], items=15, seed=0)
-    assert split.report == tuple(range(10))
-    assert len(split.locate) == len(split.confirm) == 15
-    assert set(split.locate) | set(split.confirm) <= set(range(10, 50))
-    assert not set(split.locate) & set(split.confirm)
-
-
 def test_too_few_items_are_refused():
     """A task with seven items, one located item and no items to search on are refused."""
     with pytest.raises(BadInput, match="task 't' has 7 items"):

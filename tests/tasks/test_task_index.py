@@ -8,9 +8,9 @@ import lm_eval.tasks
 import pytest
 from lm_eval.tasks import TaskManager
 
-from broca.errors import TaskUnusable, UnknownName
+from broca.errors import BadInput, TaskUnusable, UnknownName
 from broca.tasks import Catalog
-from broca.tasks.task_index import harness_entry, members_of, read_task_files, with_members
+from broca.tasks.task_index import TaskEntries, harness_entry, may_define, read_task_files
 
 OWN = Path(lm_eval.tasks.__file__).parent
 
@@ -61,47 +61,32 @@ def test_names_are_those_of_lm_eval(tmp_path):
     assert {"quoted", "around", "flow", "anchored", "a: b", "inherited", "also"} <= expected.keys()
     assert expected.keys() == entries.keys()
     for name, entry in expected.items():
-        found = entries[name]
-        assert (found.kind, found.yaml_path, found.tags) == (
-            entry.kind,
-            entry.yaml_path,
-            entry.tags,
-        )
-    assert set().union(*(names for names, _ in broken)) >= {"broken", "lost"}
+        for attribute in ("kind", "yaml_path", "tags"):
+            assert getattr(entries[name], attribute) == getattr(entry, attribute)
+    for name in ("broken", "lost"):
+        assert any(may_define(text, name) for text in broken)
 
 
 @pytest.mark.parametrize("folder", ["bbh", "glue", "kormedmcqa", "squadv2", "wmt2016", "aclue"])
 def test_names_of_lm_evals_own_folders(folder):
-    """Every name of six of lm-eval's folders, with all that it stands for, is found by itself."""
-    expected = entries_of(OWN / folder)
-    for name, entry in expected.items():
-        found = with_members(name, harness_entry)
+    """Every name of six of lm-eval's folders is found by itself, and every task of its tags."""
+    found = TaskEntries(harness_entry)
+    for name, entry in entries_of(OWN / folder).items():
         assert (found[name].yaml_path, found[name].tags) == (entry.yaml_path, entry.tags)
         if entry.yaml_path is None:
-            assert entry.tags <= {*found}
+            assert all(task in found for task in entry.tags)
 
 
 def test_names_over_several_folders():
-    """Groups with groups and tags, and a tag whose tasks are in many folders, are complete."""
-    assert {"mmlu_stem", "mmlu_stem_tasks", "mmlu_anatomy"} <= {
-        *with_members("mmlu", harness_entry)
-    }
-    assert {"arc_challenge", "gsm8k"} <= {*with_members("openllm", harness_entry)}
-    entries = with_members("math_word_problems", harness_entry)
-    folders = {entry.yaml_path.parent.name for entry in entries.values() if entry.yaml_path}
+    """Members of groups and tags are found in all folders; an unknown name has no entry."""
+    found = TaskEntries(harness_entry)
+    for name in ("mmlu_stem", "mmlu_stem_tasks", "mmlu_anatomy", "arc_challenge"):
+        assert found[name].name == name
+    tasks = [found[task] for task in found["math_word_problems"].tags]
+    folders = {entry.yaml_path.parent.name for entry in tasks}
     assert {"gsm8k", "mathqa", "aime", "minerva_math"} <= folders
-    assert harness_entry("no_such_task") is None
-
-
-def test_members_of_groups_are_found_however_deep(tmp_path):
-    """Members are names, tasks with settings and the members of inner groups; they may repeat."""
-    nested = "{group: c, task: [d, {task: e}]}"
-    (tmp_path / "all.yaml").write_text(f"group: all\ntask: [a, {{task: b, repeats: 1}}, {nested}]")
-    (tmp_path / "c.yaml").write_text("group: c\ntask: [all, a]")
-    (tmp_path / "a.yaml").write_text("task: a\n")
-    entries, _ = read_task_files(tmp_path.glob("*.yaml"))
-    assert sorted(members_of(entries["all"])) == ["a", "b", "c", "d", "e"]
-    assert sorted(with_members("all", entries.get)) == ["a", "all", "c"]
+    assert "no_such_task" not in found
+    assert found.get("no_such_task") is None
 
 
 @pytest.mark.parametrize(
@@ -113,19 +98,27 @@ def test_members_of_groups_are_found_however_deep(tmp_path):
         ("child", TaskUnusable, r"child\.yaml' cannot be read"),
         # the name may be in the file that could not be read
         ("godo", UnknownName, r"task 'godo' is unknown; did you mean 'good'.*broken"),
-        ("absent", TaskUnusable, r"'absent' could not.*absent\.jsonl.*check the paths"),
+        ("absent", TaskUnusable, r"'absent' could not.*absent\.jsonl.*check its file"),
+        ("46", TaskUnusable, "its 'task' is 46, where a name in quotes is needed"),
     ],
 )
 def test_the_file_that_cannot_be_read_is_named(folder, tokenizer, task, error, message):
-    """A syntax error, a missing include and missing data are reported with the file."""
+    """A syntax error, a missing include, missing data and a number as name are reported."""
+    (folder / "46.yaml").write_text("task: 46\n")
     catalog = Catalog(folder)
     assert len(catalog.load("good", tokenizer).items) == 10
     with pytest.raises(error, match=message):
         catalog.load(task, tokenizer)
 
 
-def test_folder_of_broken_files_is_refused(tmp_path):
-    """A folder whose only file has a syntax error is refused with the line of the error."""
+def test_folder_without_a_task_is_refused(tmp_path):
+    """A folder without a task file, or whose only one has an error or is a folder, is refused."""
+    with pytest.raises(BadInput, match="holds no lm-eval task"):
+        Catalog(tmp_path)
     (tmp_path / "broken.yaml").write_text("task: [")
     with pytest.raises(TaskUnusable, match=r"broken\.yaml' cannot be read: line \d"):
+        Catalog(tmp_path)
+    (tmp_path / "broken.yaml").unlink()
+    (tmp_path / "good.yaml").mkdir()
+    with pytest.raises(TaskUnusable, match=r"good\.yaml' cannot be read"):
         Catalog(tmp_path)

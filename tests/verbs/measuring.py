@@ -6,29 +6,29 @@ FEW = broca.TaskOptions(limit=40)
 NARROW = broca.EngineOptions(token_budget=256)
 
 VERBS = {
-    "localize": lambda model, journal, **more: broca.localize(
+    "localize": lambda model, journal, _: broca.localize(
         model, "capitals", others=["sorting"], method="cs-stratified", rows=200, items=8,
-        verify=False, task_options=FEW, engine_options=NARROW, journal=journal, **more,
+        verify=False, task_options=FEW, engine_options=NARROW, journal=journal,
     ),
-    "verify": lambda model, journal, **more: broca.verify(
+    "verify": lambda model, journal, _: broca.verify(
         model, "sorting", "L0H1+L1H2", others=["capitals"], limit=20, engine_options=NARROW,
         scope=broca.Scope(controls=4, control_items=10, curve=2, failure_items=5),
-        journal=journal, **more,
+        journal=journal,
     ),
-    "atlas": lambda model, journal, **more: broca.atlas(
-        model, ["capitals", "sorting"], rows=400, items=8, task_options=FEW,
-        engine_options=NARROW, journal=journal, **more,
+    "atlas": lambda model, journal, _: broca.atlas(
+        model, ["capitals", "sorting"], rows=400, items=8, response="accuracy",
+        task_options=FEW, engine_options=NARROW, journal=journal,
     ),
-    "stress": lambda model, journal, **more: broca.stress(
-        model, heads="L0H1+L1H2", pairs=16, sets=4, journal=journal, **more
+    "stress": lambda model, journal, _: broca.stress(
+        model, heads="L0H1+L1H2", pairs=16, sets=4, engine_options=NARROW, journal=journal
     ),
-    "compare": lambda model, journal, **more: broca.compare(
+    "compare": lambda model, journal, _: broca.compare(
         model, model, tasks="capitals", heads="L0H1+L1H2", rows=120, items=12, limit=20,
-        engine_options=NARROW, journal=journal, **more,
+        engine_options=NARROW, journal=journal,
     ),
-    "export": lambda model, journal, **more: broca.export(
-        model, journal.parent / "export", heads="L0H1+L1H2", kind="heads", check=True,
-        task="capitals", task_options=FEW, engine_options=NARROW, journal=journal, **more,
+    "export": lambda model, journal, folder: broca.export(
+        model, folder / "export", heads="L0H1+L1H2", kind="heads", check=True, task="capitals",
+        task_options=FEW, engine_options=NARROW, journal=journal,
     ),
 }  # fmt: skip
-"""A call of each verb that measures few rows of `reference-small` in small batches."""
+"""A call of each verb that measures few rows in small batches, with a folder for its files."""

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from broca.options import LocalizeOptions
-from broca.runs.folder import RunFolder, folder_workspace
+from broca.runs.folder import RunFolder, kept_workspace
 from broca.verbs.localize import localize
 
 
@@ -14,7 +14,7 @@ def localize_into(folder, *, command=("broca", "localize"), **keywords):
     folder.mkdir(parents=True, exist_ok=True)
     options = LocalizeOptions.of({"others": [], **keywords})
     run_folder = RunFolder.claim(folder, verb="localize", options=options, command=command)
-    with folder_workspace(run_folder, goes_on="the same call") as workspace:
+    with kept_workspace(run_folder, goes_on="the same call") as workspace:
         result = localize(settings=run_folder.options, journal=workspace)
         result.save(folder)
     return result

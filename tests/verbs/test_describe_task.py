@@ -19,18 +19,14 @@ def test_a_shipped_task_is_described(reference):
     assert description.prompt_tokens > 4
 
 
-def test_choices_are_requests():
-    """A multiple-choice task has a request for each choice, and a chance above 0."""
-    description = broca.describe_task("mc_biology")
-    assert description.requests > description.items
-    assert 0 < description.chance < 1
-
-
 def test_options_change_how_it_is_asked():
-    """A limit reduces the items, and few-shot examples lengthen the prompt."""
-    assert broca.describe_task("addition", limit=12).items == 12
-    longer = broca.describe_task("addition", num_fewshot=2).prompt_tokens
-    assert longer > broca.describe_task("addition").prompt_tokens
+    """Choices are requests; a limit reduces the items, examples lengthen the prompt."""
+    choices = broca.describe_task("mc_biology")
+    assert choices.requests > choices.items
+    assert 0 < choices.chance < 1
+    few = broca.describe_task("addition", limit=12)
+    assert few.items == 12
+    assert broca.describe_task("addition", num_fewshot=2).prompt_tokens > few.prompt_tokens
 
 
 def test_own_examples_are_described():

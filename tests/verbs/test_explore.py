@@ -2,20 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 import yaml
-from results.samples import make_result
+from harness_tasks import write_task
+from verbs.run_folders import localize_into
 
 import broca
 from broca.cli.main import app
 from broca.errors import BadInput, UnknownName
 from broca.explorer.measurer import ITEMS
-from broca.options import LocalizeOptions
-from broca.results.base import ModelInfo
-from broca.runs.folder import RunFolder
 from broca.runs.workspace import Workspace
 
 
@@ -30,52 +29,24 @@ def test_a_loaded_model_is_served_and_left_as_it_was(planted):
         urlopen(page.url, timeout=5)
 
 
-def test_a_run_brings_its_model_and_set(planted, tmp_path):
-    """A run gives its model, its selection and its tasks, unless tasks are named."""
-    result = broca.localize(
-        planted, task="sorting", others="reversing", method="one-shot", rows=970, items=10, k=2,
-        verify=False,
+def test_a_run_brings_its_model_set_and_tasks(tmp_path):
+    """A run folder gives model, components, selection and tasks, unless tasks are named."""
+    asked = [(f"{n}: sort b {letter} =", f" {letter} b") for letter in "acdef" for n in range(16)]
+    documents = [{"question": question, "answer": answer} for question, answer in asked]
+    write_task(tmp_path, "mine", documents, metric_list=[{"metric": "exact_match"}])
+    out = tmp_path / "out"
+    result = localize_into(
+        out, model="reference-small", task="mine", include_path=tmp_path, others=["capitals"],
+        components="heads+mlp", method="one-shot", items=4, verify=False,
     )  # fmt: skip
-    result.save(tmp_path)
-    with broca.explore(tmp_path, port=0) as page:
-        about = page.explorer.describe()
-        assert about["sets"] == {"needed for sorting": list(result.selected)}
-        assert page.explorer.measurer.tasks() == ("sorting", "reversing")
-    with broca.explore(tmp_path, tasks="capitals", port=0) as page:
-        assert page.explorer.measurer.tasks() == ("capitals",)
-
-
-def test_a_kept_run_brings_its_folder_of_tasks_and_its_components(tmp_path):
-    """A run folder gives the task folder and the kinds of components of its command."""
-    sources, out = tmp_path / "tasks", tmp_path / "out"
-    for folder in (sources, out):
-        folder.mkdir()
-    data = sources / "train.jsonl"
-    asked = [(x, n) for x in "acdefghi" for n in range(16)]
-    data.write_text("".join(f'{{"q": "{n}: sort b {x} =", "a": " {x} b"}}\n' for x, n in asked))
-    (sources / "mine.yaml").write_text(
-        f"task: mine\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {data}}}}}\n"
-        "test_split: test\noutput_type: generate_until\n"
-        'doc_to_text: "{{q}}"\ndoc_to_target: "{{a}}"\n'
-        "metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]\n"
-    )
-    RunFolder.claim(
-        out, verb="localize", command=["broca", "localize"],
-        options=LocalizeOptions.of(
-            {
-                "model": "reference-small", "task": "mine", "include_path": sources,
-                "components": "heads+mlp",
-            }
-        ),
-    )  # fmt: skip
-    scores = {"mine": 0.9}
-    make_result(
-        model=ModelInfo("reference-small", "f", "", 4, 12, 3), task="mine", others=(),
-        baseline=scores, after=scores, selected=("L0M", "L1H2"),
-    ).save(out)  # fmt: skip
+    replace(result, selected=("L0M", "L1H2")).save(out)
     with broca.explore(out, port=0) as page:
+        assert page.explorer.describe()["sets"] == {"needed for mine": ["L0M", "L1H2"]}
+        assert page.explorer.measurer.tasks() == ("mine", "capitals")
         assert page.explorer.model.kinds == "heads+mlp"
         assert page.explorer.score("mine", ["L0M"])["items"] == ITEMS
+    with broca.explore(out, tasks="capitals", port=0) as page:
+        assert page.explorer.measurer.tasks() == ("capitals",)
 
 
 def test_what_cannot_be_served_is_refused(planted):

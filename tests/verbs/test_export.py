@@ -82,43 +82,32 @@ def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
     again = broca.export(localization, tmp_path / "out", kind="heads")
     assert set(again.files) == {"heads.json"}
     assert not (tmp_path / "out" / "adapter_config.json").exists()
-    nodes = json.loads((tmp_path / "out" / "heads.json").read_text())["mib"]["nodes"]
-    line = localization.ranking[0]
-    assert nodes[f"a{line.layer}.h{line.head}"]["score"] == -line.effect
+    listed = json.loads((tmp_path / "out" / "heads.json").read_text())["heads"]
+    assert sorted(listed) == sorted(map(list, heads))
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_every_form_of_a_model_and_heads(kind, small, tmp_path):
-    """Each form agrees with the ablated model and leaves the caller's model unchanged."""
-    before = small.fingerprint
-    done = broca.export(small, tmp_path, heads="L1H2+L0H1", kind=kind)
-    assert done.components == ("L1H2", "L0H1")
-    assert done.held_out is None
+def test_every_form_loads_as_its_card_says(kind, small, tmp_path, monkeypatch):
+    """The card's code gives the ablated model; the caller's model is left unchanged."""
+    before, out = small.fingerprint, tmp_path / "out"
+    done = broca.export(small, out, heads="L1H2+L0H1", kind=kind)
+    assert (done.components, done.held_out) == (("L1H2", "L0H1"), None)
     assert done.reloaded.difference < 1e-3
     assert small.fingerprint == before
     assert kind in done.command
-    if kind == "weights":
-        loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
-        assert torch.allclose(logits(loaded), logits(zeroed([(1, 2), (0, 1)])), atol=1e-4)
-        assert hf.AutoTokenizer.from_pretrained(tmp_path).encode("2") == small.tokenizer.encode("2")
-
-
-@pytest.mark.parametrize("kind", FORMS)
-def test_the_lines_of_the_card_work(kind, tmp_path, monkeypatch):
-    """The card's code runs with the folder in place of PATH, and gives the ablated model."""
-    broca.export("reference-small", tmp_path / "out", heads="L0H1", kind=kind)
-    monkeypatch.chdir(tmp_path / "out" if kind == "heads" else tmp_path)
-    card = (tmp_path / "out" / "README.md").read_text()
-    code = card.split("```python\n")[1].split("```")[0].replace("PATH", str(tmp_path / "out"))
-    names = {}
-    exec(code, names)
+    monkeypatch.chdir(out if kind == "heads" else tmp_path)
+    names, card = {}, (out / "README.md").read_text()
+    exec(card.split("```python\n")[1].split("```")[0].replace("PATH", str(out)), names)
     if kind != "heads":
-        assert torch.allclose(logits(names["model"]), logits(zeroed([(0, 1)])), atol=1e-4)
+        expected = logits(zeroed([(1, 2), (0, 1)]))
+        assert torch.allclose(logits(names["model"]), expected, atol=1e-4)
+    if kind == "weights":
+        assert hf.AutoTokenizer.from_pretrained(out).encode("2") == small.tokenizer.encode("2")
 
 
 @pytest.fixture
 def adapted(tmp_path):
-    """A folder with an adapter, and PEFT's model; in a folder beside it, the base."""
+    """PEFT's model of an adapter that is saved in the folder `lora`, beside its base in `base`."""
     tiny_llama().save_pretrained(tmp_path / "base")
     tiny_tokenizer().save_pretrained(tmp_path / "base")
     torch.manual_seed(0)
@@ -129,28 +118,35 @@ def adapted(tmp_path):
     model = get_peft_model(tiny_llama(), config).eval()
     model.peft_config["default"].base_model_name_or_path = str(tmp_path / "base")
     model.save_pretrained(tmp_path / "lora")
-    return tmp_path / "lora", model
+    return model
 
 
-def merged_and_zeroed(model):
-    """Returns the plain model that PEFT merges, with the columns of L0H1 and L1H2 zeroed."""
-    plain = copy.deepcopy(model).merge_and_unload()
-    return zeroed_by_hand(plain, [(0, 1), (1, 2)], head_dim=8).eval()
+def zeroed_logits(model):
+    """Returns the logits of a plain model with the columns of L0H1 and L1H2 zeroed."""
+    return logits(zeroed_by_hand(model, [(0, 1), (1, 2)], head_dim=8).eval())
 
 
-@pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
+def merged(model):
+    """Returns the plain model that PEFT merges from a copy."""
+    return copy.deepcopy(model).merge_and_unload()
+
+
+def exported_logits(folder):
+    """Returns the logits of exported weights."""
+    return logits(hf.AutoModelForCausalLM.from_pretrained(folder).eval())
+
+
+@pytest.mark.parametrize("kind", FORMS)
 @pytest.mark.parametrize("merge", [True, False])
 def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, monkeypatch):
     """The export of an adapter's folder, at a relative path, answers as PEFT's zeroed model."""
-    _, model = adapted
     monkeypatch.chdir(tmp_path)
     options = {"heads": "L0H1+L1H2", "device": "cpu", "merge_adapter": merge}
     assert broca.export("lora", "out", kind=kind, **options).reloaded.difference < 1e-4
     monkeypatch.chdir("/")
-    expected = logits(merged_and_zeroed(model))
+    expected = zeroed_logits(merged(adapted))
     if kind == "weights":
-        exported = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
-        assert torch.allclose(logits(exported), expected, atol=1e-4)
+        assert torch.allclose(exported_logits(tmp_path / "out"), expected, atol=1e-4)
     if kind == "adapter":
         exported = AutoPeftModelForCausalLM.from_pretrained(tmp_path / "out").eval()
         assert torch.allclose(logits(exported), expected, atol=1e-4)
@@ -160,38 +156,16 @@ def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, mo
             broca.export(str(tmp_path / "out"), tmp_path / "more", heads="L0H2", device="cpu")
 
 
-@pytest.mark.parametrize("kind", ["adapter", "weights", "heads"])
+@pytest.mark.parametrize("kind", ["adapter", "heads"])
 def test_a_model_of_peft_in_memory_is_exported(adapted, tmp_path, kind):
-    """The active adapters are written into the weights, and the caller's model is unchanged."""
-    _, model = adapted
+    """The caller's model is unchanged; weights are written of a merged model alone."""
+    model = adapted
     before = {name: value.clone() for name, value in model.state_dict().items()}
     gated = broca.load(model, tiny_tokenizer())
     broca.export(gated, tmp_path / "out", heads="L0H1+L1H2", kind=kind)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
-    if kind == "weights":
-        exported = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
-        assert torch.allclose(logits(exported), logits(merged_and_zeroed(model)), atol=1e-4)
-        with model.disable_adapter():
-            broca.export(gated, tmp_path / "out", heads="L0H1+L1H2", kind=kind)
-        exported = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
-        plain = zeroed_by_hand(tiny_llama(), [(0, 1), (1, 2)], head_dim=8)
-        assert torch.allclose(logits(exported), logits(plain), atol=1e-4)
-
-
-def test_saved_modules_of_an_adapter_are_written_into_the_weights(tmp_path):
-    """A head that was trained beside an adapter is that of the exported weights."""
-    torch.manual_seed(0)
-    config = LoraConfig(
-        r=2, target_modules=["o_proj"], modules_to_save=["lm_head"], init_lora_weights=False,
-        task_type="CAUSAL_LM",
-    )  # fmt: skip
-    model = get_peft_model(tiny_llama(), config).eval()
-    with torch.no_grad():
-        model.base_model.model.lm_head.modules_to_save["default"].weight.mul_(0.5)
-    gated = broca.load(model, tiny_tokenizer())
-    broca.export(gated, tmp_path, heads="L0H1+L1H2", kind="weights")
-    exported = hf.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
-    assert torch.allclose(logits(exported), logits(merged_and_zeroed(model)), atol=1e-4)
+    with pytest.raises(UnsupportedModel, match=r"merge it .*`merge_and_unload`"):
+        broca.export(gated, tmp_path / "weights", heads="L0H1", kind="weights")
 
 
 def test_a_tokenizer_may_have_more_tokens_than_the_model(tmp_path):
@@ -212,9 +186,7 @@ def test_the_weights_of_a_wrapped_model_are_exported(adapted, tmp_path):
     save_file(tensors, file, metadata={"format": "pt"})
     base, out = str(tmp_path / "base"), tmp_path / "out"
     broca.export(base, out, heads="L0H1+L1H2", kind="weights", device="cpu")
-    exported = hf.AutoModelForCausalLM.from_pretrained(out).eval()
-    plain = zeroed_by_hand(tiny_llama(), [(0, 1), (1, 2)], head_dim=8)
-    assert torch.allclose(logits(exported), logits(plain), atol=1e-4)
+    assert torch.allclose(exported_logits(out), zeroed_logits(tiny_llama()), atol=1e-4)
     with pytest.raises(UnsupportedModel, match=r"cannot load .*`_orig_mod\.` before them; use"):
         broca.export(base, tmp_path / "other", heads="L0H1", device="cpu")
 
@@ -249,16 +221,11 @@ def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
     done = broca.export(small, tmp_path / "out", **check)
     assert (done.scored.task, done.scored.items) == ("capitals", 30)
     assert done.scored.hf == pytest.approx(done.scored.broca, abs=1e-6)
-    assert measured_rows(journal) == 30
+    assert totals(journal)["rows"] == 30
     assert broca.export(small, tmp_path / "out", **check) == done
-    assert measured_rows(journal) == 30
+    assert totals(journal)["rows"] == 30
     with pytest.raises(BadInput, match="`check` needs a `task`"):
         broca.export(small, tmp_path / "other", heads="L0H1", check=True)
-
-
-def measured_rows(path):
-    """Returns the number of rows that were measured for a journal."""
-    return totals(path)["rows"]
 
 
 def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):
@@ -300,12 +267,13 @@ def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
     [
         ({"kind": "adaptor"}, "`kind` 'adaptor' is unknown; did you mean 'adapter'"),
         ({"heads": ""}, "no components are named"),
-        ({"heads": None}, "no components are named"),
+        ({"heads": None}, "no heads are named"),
         ({"heads": "L9H9"}, "has no component 'L9H9'"),
+        ({"scale": 1}, "`scale` 1 ablates nothing"),
     ],
 )
 def test_bad_input_is_one_line(small, tmp_path, arguments, message):
-    """Unknown forms and components, or none, are refused and nothing is written."""
+    """Unknown forms and components, or none, or no ablation, are refused; nothing is written."""
     with pytest.raises(BadInput, match=message):
         broca.export(small, tmp_path, **{"heads": "L0H1", **arguments})
     assert not list(tmp_path.iterdir())
@@ -335,40 +303,23 @@ def test_an_export_that_answers_otherwise_is_not_left(small, tmp_path, monkeypat
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_full_disk_is_one_line_and_leaves_nothing(small, tmp_path, monkeypatch):
-    """If the disk is full, the folder of the export is removed, and a line says so."""
+@pytest.mark.parametrize("file", [None, "README.md", "export.json"])
+def test_a_full_disk_is_one_line_and_leaves_what_there_was(small, tmp_path, monkeypatch, file):
+    """A new folder stays empty; an export that is replaced stays until all of it is written."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    broca.export(small, to=old, heads="L0H1")
+    before = {path.name: path.read_bytes() for path in old.iterdir()}
 
-    def full(*_arguments, **_options):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(forms, "write_adapter", full)
-    with pytest.raises(BadInput, match="no space is left on its disk"):
-        broca.export(small, to=tmp_path / "x", heads="L0H1")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("file", ["README.md", "export.json"])
-def test_a_disk_that_is_full_at_the_end_leaves_the_earlier_export(
-    small, tmp_path, monkeypatch, file
-):
-    """An export that is replaced stays as it was until all of the new one is written."""
-    to = tmp_path / "x"
-    broca.export(small, to=to, heads="L0H1")
-    before = {path.name: path.read_bytes() for path in to.iterdir()}
-
-    def full(path, text):
-        if path.name == file:
+    def full(path, *arguments):
+        if file is None or path.name == file:
             raise OSError(errno.ENOSPC, "No space left on device")
-        write_beside(path, text)
+        write_beside(path, *arguments)
 
-    monkeypatch.setattr(export_folder, "write_beside", full)
-    with pytest.raises(BadInput, match="no space is left on its disk"):
-        broca.export(small, to=to, heads="L1H2")
-    assert {path.name: path.read_bytes() for path in to.iterdir()} == before
-    assert list(tmp_path.iterdir()) == [to]
-
-
-def test_a_scale_of_one_is_refused(small, tmp_path):
-    """An export whose components keep their outputs is refused before anything is written."""
-    with pytest.raises(BadInput, match="`scale` 1 ablates nothing"):
-        broca.export(small, to=tmp_path / "x", heads="L0H1", scale=1)
+    module, name = (forms, "write_adapter") if file is None else (export_folder, "write_beside")
+    monkeypatch.setattr(module, name, lambda *arguments, **_: full(*arguments))
+    for to in (old, new):
+        with pytest.raises(BadInput, match="no space is left on its disk"):
+            broca.export(small, to=to, heads="L1H2")
+    assert {path.name: path.read_bytes() for path in old.iterdir()} == before
+    assert not list(new.iterdir())
+    assert {path.name for path in tmp_path.iterdir()} == {"old", "new"}

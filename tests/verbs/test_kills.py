@@ -39,7 +39,7 @@ def call_of(verb, models, journal):
         return partial(
             getattr(broca.neurons, name), models["neurons"], **arguments_of(name), journal=journal
         )
-    return partial(VERBS[verb], models["heads"], journal)
+    return partial(VERBS[verb], models["heads"], journal, journal.parent)
 
 
 def result_of(call):

@@ -11,6 +11,7 @@ from dataclasses import replace
 import psutil
 import pytest
 import torch
+from verbs.measuring import NARROW, VERBS
 
 import broca
 from broca.options import ExecutorOptions
@@ -40,78 +41,51 @@ def workers(tmp_path_factory):
 
 
 def untimed(result):
-    """Returns a result without its times."""
-    return replace(result, cost=replace(result.cost, wall_s=0.0))
+    """Returns a result without its times, and without what other results have measured before."""
+    if hasattr(result, "cost"):
+        return replace(result, cost=replace(result.cost, wall_s=0.0, tokens=0, measured=0))
+    return result
 
 
-def test_verify_gives_the_same_on_ray(workers, small):
-    """`verify` is equal on Ray under every kind of ablation."""
-    arguments = {
-        "task": "sorting", "heads": "L0H1+L1H2", "others": "capitals", "limit": 20,
-        "scope": broca.Scope(controls=4, control_items=10, curve=2, failure_items=5),
-    }  # fmt: skip
-    remote = broca.verify(small, **arguments, journal=workers)
-    assert remote == broca.verify(small, **arguments)
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("stress", "compare")])
+def test_a_verb_gives_the_same_on_ray(workers, small, tmp_path, verb):
+    """The results are equal except for the times."""
+    remote = VERBS[verb](small, workers, tmp_path / "remote")
+    local = VERBS[verb](small, tmp_path / "local.sqlite", tmp_path / "local")
+    assert untimed(remote) == untimed(local)
 
 
-def test_atlas_gives_the_same_on_ray(workers, small):
-    """`atlas` is equal on Ray except for the times."""
-    arguments = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
-    remote = broca.atlas(small, **arguments, journal=workers)
-    assert untimed(remote) == untimed(broca.atlas(small, **arguments))
-
-
-def test_compare_gives_the_same_on_ray(workers, small):
-    """`compare` is equal on Ray: a model's rows are measured by workers that hold the model."""
+def test_models_have_workers_of_their_own_or_take_turns(workers, small):
+    """`compare` is equal on Ray, also where the cluster has a core for one worker alone."""
     lost = copy.deepcopy(small.model)
-    width = small.structure.projections[0].head_dim
-    with torch.no_grad():
-        lost.model.layers[0].self_attn.o_proj.weight[:, :width] = 0
-    models = [small, broca.load(lost, small.tokenizer, name="lost")]
-    arguments = {"tasks": "capitals", "heads": "L0H1+L1H2", "rows": 120, "items": 12, "limit": 20}
-    remote = broca.compare(*models, **arguments, journal=workers)
-    assert remote == broca.compare(*models, **arguments)
-
-
-def test_models_take_turns_where_the_cluster_has_room_for_one(workers, small):
-    """With a core for one worker, the next model's worker replaces the previous one."""
-    lost = copy.deepcopy(small.model)
-    models = [small, broca.load(lost, small.tokenizer, name="same")]
     with torch.no_grad():
         lost.model.layers[0].self_attn.o_proj.weight[:, :8] *= 0.5
-    arguments = {"tasks": "capitals", "heads": "L0H1", "rows": 120, "items": 12, "limit": 10}
+    models = [small, broca.load(lost, small.tokenizer, name="lost")]
+    arguments = {
+        "tasks": "capitals", "heads": "L0H1+L1H2", "rows": 120, "items": 12, "limit": 20,
+        "engine_options": NARROW,
+    }  # fmt: skip
+    local = broca.compare(*models, **arguments)
+    assert broca.compare(*models, **arguments, journal=workers) == local
     with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as workspace:
-        remote = broca.compare(*models, **arguments, journal=workspace)
-    assert remote == broca.compare(*models, **arguments)
+        assert broca.compare(*models, **arguments, journal=workspace) == local
 
 
-def test_stress_gives_the_same_on_ray(workers, small):
+def test_stress_gives_the_same_on_ray(workers, small, tmp_path):
     """`stress` gives the same verdict and ranks on Ray, and transfers within 1e-4."""
-    arguments = {"heads": "L0H1+L1H2", "pairs": 16, "sets": 2}
-    remote, local = (
-        broca.stress(small, **arguments, journal=workers),
-        broca.stress(small, **arguments),
-    )
+    remote, local = (VERBS["stress"](small, journal, tmp_path) for journal in (workers, None))
     assert (remote.verdict, remote.heads, remote.self_patch) == (local.verdict, local.heads, 0)
     assert [line.rank for line in remote.necessity] == [line.rank for line in local.necessity]
-    for remote_shift, shift in zip(remote.shifts, local.shifts, strict=True):
-        assert remote_shift.transfer.value == pytest.approx(shift.transfer.value, abs=1e-4)
+    transfers = [[shift.transfer.value for shift in result.shifts] for result in (remote, local)]
+    assert transfers[0] == pytest.approx(transfers[1], abs=1e-4)
 
 
-def test_the_check_of_an_export_gives_the_same_on_ray(workers, small, tmp_path):
-    """The check of an `export` measures the same score on Ray."""
-    arguments = {"heads": "L0H1", "kind": "heads", "check": True, "task": "capitals", "limit": 20}
-    remote = broca.export(small, tmp_path / "remote", **arguments, journal=workers)
-    assert remote == broca.export(small, tmp_path / "local", **arguments)
-
-
-def test_a_model_in_memory_is_sent_to_the_workers(workers, small):
+def test_a_model_in_memory_is_sent_to_the_workers(small, tmp_path):
     """A wrapped model, which no worker can load by name, is sent to the workers."""
     wrapped = broca.load(small.model, small.tokenizer, name="mine")
-    arguments = {"tasks": "sorting,capitals", "rows": 400, "items": 12, "response": "accuracy"}
     with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as workspace:
-        remote = broca.atlas(wrapped, **arguments, journal=workspace)
-    local = broca.atlas(small, **arguments)
+        remote = VERBS["atlas"](wrapped, workspace, tmp_path)
+    local = VERBS["atlas"](small, None, tmp_path)
     assert (remote.effects, remote.model.fingerprint) == (local.effects, local.model.fingerprint)
 
 

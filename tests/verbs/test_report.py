@@ -26,15 +26,17 @@ def test_figures_are_files_of_their_format(form, tmp_path):
     assert all(file.stat().st_size > 1000 for file in files)
 
 
-def test_what_cannot_be_written_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (make_result, {"figures": "f", "format": "gif"}, "`format` 'gif'"),
+        (make_result, {"figures": "f", "width": "poster"}, "`width` 'poster'"),
+        (make_estimate, {"figures": "f"}, "no figure"),
+        (make_estimate, {"out": "f"}, "no page"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch, make, options, message):
     """Unknown formats or widths, and results without figures or a page, are refused."""
-    with pytest.raises(BadInput, match="`format` 'gif'"):
-        broca.report(make_result(), figures=tmp_path, format="gif")
-    with pytest.raises(BadInput, match="`width` 'poster'"):
-        broca.report(make_result(), figures=tmp_path, width="poster")
-    with pytest.raises(BadInput, match="no figure"):
-        broca.report(make_estimate(), figures=tmp_path)
-    with pytest.raises(BadInput, match="no page"):
-        broca.report(make_estimate(), out=tmp_path)
-    with pytest.raises(BadInput, match="holds no result"):
-        broca.report(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match=message):
+        broca.report(make(), **options)

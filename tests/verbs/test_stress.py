@@ -1,11 +1,11 @@
 """`broca.stress` on a model with planted heads, and its journal."""
 
 import pytest
+from results.samples import make_result
 
 from broca.errors import BadInput, UnknownName
-from broca.results.files import encode
 from broca.store import Journal
-from broca.stress_tests.patcher import AnswerLogProbs, HeadOutputs, SelfPatch
+from broca.stress_tests.patcher import AnswerLogProbs, HeadOutputs
 from broca.verbs.stress import stress
 
 SORTING = ["L3H12", "L0H3", "L3H1", "L0H4"]
@@ -32,40 +32,29 @@ def test_planted_heads_transfer(sorting):
     assert sorting.self_patch == 0
     assert sorting.positive_control.low > 0
     assert sorting.probe.accuracy > 0.9 > sorting.probe.surface
-    assert all(line.rank == 1 and line.selective > 1 for line in sorting.necessity)
     assert [line.ablation for line in sorting.necessity] == ["zero", "mean", "resample"]
-    assert len(sorting.shifts) >= 6
+    for line in sorting.necessity:
+        assert (line.rank, len(line.null)) == (1, 2)
+        assert line.selective == line.drop.value - line.controls["sums"] > 1
+    assert [part.part for part in sorting.reversals] == [
+        *(f"{name} alone" for name in SORTING), "the last token", "all but the last token",
+        "4 of 64 dimensions",
+    ]  # fmt: skip
+    real, *controls = sorting.shifts
+    assert real.transfer.low > 0
+    assert all(control.beyond.low > 0 for control in controls)
+    assert [control.source for control in controls] == [
+        "the same operation, other operands", "the operation word neutralised",
+        "an unrelated family", "noise of the same norm", "random heads",
+    ]  # fmt: skip
     assert sorting.heads == tuple(SORTING)
     assert sorting.pairs == 16
+    page = sorting.page()
+    assert all(words in page for words in ("transfers", *(shift.source for shift in controls)))
 
 
-def test_the_record_is_json_and_a_page(sorting):
-    """JSON and page name every source of a transfer."""
-    html = sorting.page()
-    assert "transfers" in html
-    for shift in sorting.shifts:
-        assert shift.source in html
-        assert shift.source in encode(sorting)
-
-
-def test_a_second_call_measures_nothing(planted, sorting, tmp_path, monkeypatch):
-    """A second call on the journal observes nothing and returns an equal result."""
-    journal = tmp_path / "journal.sqlite"
-    assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
-    before = batches(journal)
-    assert before[1] == 40
-
-    def refuse(engine, observations):
-        raise AssertionError(f"{len(observations)} observations were taken again")
-
-    for cls in (AnswerLogProbs, HeadOutputs, SelfPatch):
-        monkeypatch.setattr(cls, "observe", refuse)
-    assert stress(planted, heads="+".join(SORTING), journal=journal, **FEW) == sorting
-    assert batches(journal) == before
-
-
-def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path):
-    """A test ended before the transfer resumes with the missing vectors and an equal result."""
+def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path, monkeypatch):
+    """A test ended before the transfer measures what is missing; a third call, nothing."""
     journal = tmp_path / "journal.sqlite"
 
     def end(stage, progress):
@@ -81,7 +70,9 @@ def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path):
     count, total = batches(journal)
     # self-patch; targets, 5 writes and 2 random sets; neutral prompts, intact and with 2 offsets
     assert total - measured == 1 + 1 + 5 + 2 + 3
-    assert stress(planted, heads=SORTING, journal=journal, **FEW) == sorting
+    for cls in (AnswerLogProbs, HeadOutputs):
+        monkeypatch.setattr(cls, "observe", None)
+    assert stress(planted, heads="+".join(SORTING), journal=journal, **FEW) == sorting
     assert batches(journal) == (count, total)
 
 
@@ -123,18 +114,16 @@ def test_bad_input_is_refused(planted, arguments, message):
         stress(planted, **arguments)
 
 
-def test_unknown_families_are_refused_before_the_model_is_loaded():
-    """An unknown family or control is refused before the model is loaded."""
-    with pytest.raises(UnknownName, match="did you mean 'letters'"):
-        stress("no such model", heads=SORTING, family="leters")
-    with pytest.raises(UnknownName, match="did you mean 'sums'"):
-        stress("no such model", heads=SORTING, control=["sum"])
-
-
-def test_a_run_is_tested_on_its_own_task_or_refused():
-    """Heads of another task than the family's are refused before a model is loaded."""
-    from results.samples import make_result
-
-    for arguments in ({"target": make_result()}, {"target": "planted", "heads": make_result()}):
-        with pytest.raises(BadInput, match="the run is about task 'adding'"):
-            stress(**arguments)
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"heads": SORTING, "family": "leters"}, UnknownName, "did you mean 'letters'"),
+        ({"heads": SORTING, "control": ["sum"]}, UnknownName, "did you mean 'sums'"),
+        ({"heads": make_result()}, BadInput, "the run is about task 'adding'"),
+        ({"target": make_result()}, BadInput, "the run is about task 'adding'"),
+    ],
+)
+def test_questions_that_fit_nothing_are_refused_before_a_model_is_loaded(arguments, error, message):
+    """Unknown families, and heads of another task than the family's, are refused."""
+    with pytest.raises(error, match=message):
+        stress(**{"target": "no such model", **arguments})

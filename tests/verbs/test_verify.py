@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from capabilities import TASKS
 from claims import claimed
+from journals import totals
 from verbs.run_folders import localize_into
 
 import broca
-from broca.engine import Engine
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.results.files import decode, encode
 from broca.runs.run import Run
@@ -25,83 +25,66 @@ SMALL = Scope(
 OTHERS = ("addition", "calls", "capitals", "sorting")
 
 
-def run_of(model, task, others, limit):
-    """Returns a run on a task and other tasks."""
+def examined(model, task, heads, others=OTHERS, limit=30):
+    """Returns what few items of a task and of some others say about heads."""
+    others = [name for name in others if name != task]
     tasks = claimed(
         model, task, Catalog(), others=others, items=100, seed=0, limit=limit, searched="task"
     )
-    return Run(model, tasks, Workspace())
-
-
-def few_items(model, task, limit=30):
-    """Returns a run on few items of a task and of three or four others."""
-    others = [name for name in OTHERS if name != task]
-    return run_of(model, task, others, limit)
+    return Run(model, tasks, Workspace()).examiner(SMALL).examine(heads, report=lambda text: None)
 
 
 @pytest.mark.parametrize("capability", TASKS)
 def test_planted_sets_are_specific(planted, planted_heads, capability):
-    """The planted sets of the six learned capabilities are specific."""
-    examiner = few_items(planted, TASKS[capability]).examiner(SMALL)
-    examined = examiner.examine(planted_heads[capability], report=lambda text: None)
-    assert examined.verdict.label == "specific", examined.verdict.text
+    """The planted sets of the six learned capabilities are specific, and cost 70 points."""
+    found = examined(planted, TASKS[capability], planted_heads[capability])
+    assert found.verdict.label == "specific", found.verdict.text
+    assert found.drops[0].drop >= 0.7
 
 
 @pytest.mark.long
 def test_random_sets_of_the_same_size_are_not(planted):
     """None of twenty random sets of five heads is specific."""
-    examiner = few_items(planted, "addition").examiner(SMALL)
     rng = np.random.default_rng(11)
     for _ in range(20):
         heads = [planted.components.names[c] for c in rng.choice(96, 5, replace=False)]
-        (task_drop,) = examiner.drops_of(heads, ["addition"])
-        if task_drop.p <= 0.05:  # without a significant drop no set is specific
-            label = examiner.examine(heads, report=lambda text: None).verdict.label
-            assert label != "specific", heads
+        assert examined(planted, "addition", heads).verdict.label != "specific", heads
 
 
-def test_heads_that_hurt_every_task_are_universal(reference):
-    """Eight early heads of `reference`, which cost every task, are universal."""
-    heads = ["L0H5", "L0H8", "L0H15", "L0H0", "L0H2", "L0H7", "L0H4", "L0H14"]
-    examined = (
-        few_items(reference, "addition").examiner(SMALL).examine(heads, report=lambda text: None)
-    )
-    assert examined.verdict.label == "universal", examined.verdict.text
-
-
-def test_a_model_without_its_first_layer_is_broken(reference):
-    """Ablating the first layer, which makes outputs degenerate, breaks the model."""
-    heads = reference.components.names[:16]
-    examined = (
-        few_items(reference, "reversing").examiner(SMALL).examine(heads, report=lambda text: None)
-    )
-    assert examined.verdict.label == "breaks the model", examined.verdict.text
+@pytest.mark.parametrize(
+    ("task", "heads", "label"),
+    [
+        ("addition", [5, 8, 15, 0, 2, 7, 4, 14], "universal"),
+        ("reversing", range(16), "breaks the model"),  # the first layer
+    ],
+)
+def test_heads_that_hurt_every_task_have_another_verdict(reference, task, heads, label):
+    """Early heads of `reference` cost every task; without the first layer it is broken."""
+    names = [reference.components.names[column] for column in heads]
+    found = examined(reference, task, names)
+    assert found.verdict.label == label, found.verdict.text
 
 
 def test_a_model_that_repeats_itself_is_broken(planted):
     """Ablating layers 0 and 2 of `planted` makes it repeat itself, which breaks the model."""
     heads = [*planted.components.names[:16], *planted.components.names[32:48]]
-    bench = run_of(planted, "sorting", ["brackets", "calls"], 20)
-    examined = bench.examiner(SMALL).examine(heads, report=lambda text: None)
-    assert examined.verdict.label == "breaks the model", examined.verdict.text
-    assert "mostly repetition" in examined.verdict.text
-    assert all(
-        failure.after["repetition"] > 0.5
-        for failure in examined.failures
-        if failure.task != "sorting"
-    )
+    found = examined(planted, "sorting", heads, ("brackets", "calls"), limit=20)
+    assert found.verdict.label == "breaks the model", found.verdict.text
+    assert "mostly repetition" in found.verdict.text
+    shares = [
+        failure.after["repetition"] for failure in found.failures if failure.task != "sorting"
+    ]
+    assert min(shares) > 0.5
 
 
 def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     """A verification has a curve, three kinds of ablation and samples, and repeats exactly."""
-    call = {
-        "task": "rhyming",
-        "heads": "+".join(planted_heads["rhyming"]),
-        "others": ["capitals", "sorting"],
-        "limit": 12,
-    }
-    verification = verify(planted, **call)
-    assert verification == verify(planted, **call)
+    heads = "+".join(planted_heads["rhyming"])
+    verification, again = (
+        verify(planted, "rhyming", heads, others=["capitals", "sorting"], limit=12)
+        for _ in range(2)
+    )
+    assert verification == again
     assert verification == decode(broca.Verification, encode(verification))
     assert [check.kind for check in verification.ablations] == ["zero", "mean", "resample"]
     assert [point.k for point in verification.curve.points] == [0, 1, 2]
@@ -109,55 +92,33 @@ def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     assert len(verification.samples) == 10
 
 
-def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path, monkeypatch):
+def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path):
     """Rows of an earlier search and verification are not measured again."""
+    path, rows = tmp_path / "journal.sqlite", []
     call = {"task": "rhyming", "others": ["capitals"], "seed": 3}
+    call["task_options"] = TaskOptions(limit=60)
     small = {"limit": 12, "scope": Scope(controls=2, curve=2, failure_items=4, resamples=100)}
-    options = TaskOptions(limit=60)
-    alone = verify(planted, heads="L2H3+L3H1", task_options=options, **call, **small)
-    path = tmp_path / "journal.sqlite"
+    alone = verify(planted, heads="L2H3+L3H1", **call, **small)
     broca.localize(
-        planted,
-        **call,
-        rows=700,
-        items=20,
-        method="cs-fresh",
-        task_options=options,
-        verify=False,
-        journal=path,
+        planted, **call, rows=700, items=20, method="cs-fresh", verify=False, journal=path
     )
-    measured, answer = [], Engine.answer
-
-    def counting(self, job):
-        measured.append(0 if job.observations else job.rows)
-        return answer(self, job)
-
-    monkeypatch.setattr(Engine, "answer", counting)
-    with_journal = verify(
-        planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small
-    )
-    assert with_journal == alone
+    for _ in range(2):
+        rows.append(totals(path)["rows"])
+        assert verify(planted, heads="L2H3+L3H1", journal=path, **call, **small) == alone
     # the run has measured the intact model on the report items of both tasks
-    assert sum(measured) <= alone.rows - 24
-    measured.clear()
-    again = verify(planted, heads="L2H3+L3H1", task_options=options, journal=path, **call, **small)
-    assert again == alone
-    assert not measured
+    assert rows[1] - rows[0] <= alone.rows - 24
+    assert totals(path)["rows"] == rows[1]
 
 
 def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
     """Each wording of addition is measured without the other's heads, under one progress bar."""
     reports = []
     verification = verify(
-        planted,
-        task="addition",
-        heads=planted_heads["arithmetic"],
-        others=["addition_words", "capitals"],
-        limit=16,
-        both_ways=True,
+        planted, task="addition", heads=planted_heads["arithmetic"],
+        others=["addition_words", "capitals"], limit=16, both_ways=True,
         scope=Scope(controls=0, curve=0, failure_items=8, resamples=200),
-        on_progress=lambda stage, progress: reports.append((stage, progress)),
-    )
+        on_progress=lambda *reported: reports.append(reported),
+    )  # fmt: skip
     stages = list(dict.fromkeys(stage for stage, _ in reports))
     assert stages[-3:] == [
         "verifying: the outputs",
@@ -170,11 +131,10 @@ def test_same_skill_tasks_are_crossed_both_ways(planted, planted_heads):
     assert shares[-1] > 0.95  # rows of the last stage may be known, and are then not reported
     searching = [progress.done for stage, progress in reports if progress and stage == stages[-2]]
     assert bar[0].total > searching[-1] > searching[0]  # the first total includes the localization
-    forward, backward = verification.crossings
-    assert (forward.found_on, forward.measured_on) == ("addition", "addition_words")
-    assert (backward.found_on, backward.measured_on) == ("addition_words", "addition")
-    assert forward.drop.value > 0.8
-    assert backward.drop.value > 0.8
+    ways = ("addition", "addition_words")
+    crossings = verification.crossings
+    assert [(way.found_on, way.measured_on) for way in crossings] == [ways, ways[::-1]]
+    assert min(way.drop.value for way in crossings) > 0.8
     assert [drop.task for drop in verification.roles("same_skill")] == ["addition_words"]
 
 
@@ -205,20 +165,19 @@ def test_a_task_that_the_model_cannot_do_is_refused(tiny):
 
 def test_localize_ends_with_a_verdict(reference):
     """`localize` returns its verification, which reads back equal; `verify=False` leaves it out."""
-    call = {
-        "task": "sorting", "others": ["rhyming"], "rows": 900, "items": 20, "method": "cs-fresh",
-        "task_options": TaskOptions(limit=60),
-    }  # fmt: skip
-    result = broca.localize(reference, **call)
-    assert result.verification.heads == result.selected
+    result, unverified = (
+        broca.localize(
+            reference, "sorting", others=["rhyming"], rows=900, items=20, method="cs-fresh",
+            task_options=TaskOptions(limit=60), verify=verified,
+        )
+        for verified in (True, False)
+    )  # fmt: skip
     assert result.verification.verdict is result.verdict is not None
     assert result.verification.drops[0].p is not None
     assert decode(broca.Localization, encode(result)) == result
-    unverified = broca.localize(reference, **call, verify=False)
     assert unverified.verdict is None
-    assert unverified.verification.after == result.verification.after
-    assert unverified.verification.drop == result.verification.drop
-    assert unverified.verification.specific_drop == result.verification.specific_drop
+    for value in ("heads", "after", "drop", "specific_drop"):
+        assert getattr(unverified.verification, value) == getattr(result.verification, value)
 
 
 def test_asks_the_tasks_as_the_run_did(reference):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from broca.tasks import Generation, Item, LogLikelihood, Request
-from broca.verification.failures import answer_text, failures, modes_of, repeats, samples
+from broca.verification.failures import failures, repeats
 
 
 def texts(*outputs):
@@ -17,32 +17,16 @@ def choices(*values):
     return [tuple(LogLikelihood(value, False) for value in item_values) for item_values in values]
 
 
-def items(*requests, count=None):
-    """Returns items with the given requests, or a number of items without requests."""
-    if count is not None:
-        requests = [()] * count
-    return [
-        Item("t", number, "", "", item_requests) for number, item_requests in enumerate(requests)
-    ]
+def items(*requests):
+    """Returns items with the given requests."""
+    return [Item("t", number, "", "", of_item) for number, of_item in enumerate(requests)]
 
 
-def letters():
-    """Returns requests for the likelihood of two letters of one token each."""
-    return tuple(Request("loglikelihood", (1, 2, 3), (letter,)) for letter in (7, 8))
-
-
-def sentences(number, length=10):
+def sentences(number):
     """Returns requests for two sentences of an item, which no other item has."""
     return tuple(
-        Request("loglikelihood", (1,), (number, *range(first, first + length - 1)))
-        for first in (50, 90)
+        Request("loglikelihood", (1,), (number, *range(first, first + 9))) for first in (50, 90)
     )
-
-
-def modes(before, after, examined=None, right=None):
-    """Returns the failure modes, by default for items without requests."""
-    states = modes_of(examined or items(count=len(before)), before, after, right)
-    return [{mode: values.tolist() for mode, values in state.items()} for state in states]
 
 
 @pytest.mark.parametrize(
@@ -63,64 +47,59 @@ def test_loops_are_told_from_answers(text, loops):
     assert repeats(text) is loops
 
 
-def test_one_answer_to_different_prompts_is_constant():
-    """A constant output is on half of the items, and exceeds the intact model's by a quarter."""
-    before = texts("a", "b", "c", "d", "e", "f")
-    after = texts("z", "z", "z", "z", "e", "f")
-    intact, ablated = modes(before, after)
-    assert ablated["constant"] == [True] * 4 + [False] * 2
-    assert not any(intact["constant"])
-    favourite = texts("z", "z", "z", "a", "b", "c")
-    assert not any(modes(favourite, after)[1]["constant"])
+PLAIN = items((), (), (), ())
+LETTERS = items(*[tuple(Request("loglikelihood", (1, 2, 3), (letter,)) for letter in (7, 8))] * 4)
+SENTENCES = items(*[sentences(number) for number in range(5)])
 
 
-def test_the_same_choice_everywhere_is_constant():
-    """Choosing the same text on every item is constant, whatever its likelihood."""
-    before = choices((-1, -2), (-2, -1), (-1, -3), (-4, -1))
-    after = choices((-1, -2), (-1, -5), (-2, -3), (-3, -9))
-    assert all(modes(before, after, items(*[letters()] * 4))[1]["constant"])
-
-
-def test_sentences_have_no_place_to_prefer():
-    """Choosing the first of two sentences is not constant where the sentences differ by item."""
-    before = choices((-1, -2), (-2, -1), (-2, -1), (-4, -1), (-4, -1))
-    after = choices(*[(-1, -2)] * 5)
-    examined = items(*[sentences(number) for number in range(5)])
-    assert not any(modes(before, after, examined)[1]["constant"])
-
-
-def test_right_answers_are_never_constant_or_empty():
-    """Right answers are neither constant nor empty, also where all are the same."""
-    right = np.array([True, True, False, False])
-    assert modes(texts("a", "b"), texts(" \n", "b"))[1]["empty"] == [True, False]
-    before, after = texts("a", "b", "c", "d"), texts("no", "no", "no", "no")
-    assert modes(before, after, right=right)[1]["constant"] == [False, False, True, True]
-    assert modes(before, texts("", "", "", "d"), right=right)[1]["empty"] == [
-        False, False, True, False,
-    ]  # fmt: skip
-
-
-def test_collapse_of_short_choices_is_a_hundredth():
-    """Choices collapse together when they keep less than a hundredth of their probability."""
-    before = choices((-1.0, -2.0), (-2.0, -1.0))
-    after = choices((-6.0, -7.0), (-5.0, -6.0))
-    assert modes(before, after)[1]["collapse"] == [True, False]
-
-
-def test_collapse_of_sentences_is_judged_by_the_token():
-    """Sentences of ten tokens collapse at 11 nats, over 1 nat a token, but not at 7.7 nats."""
-    before = choices((-30.0, -32.0), (-30.0, -32.0))
-    after = choices((-37.7, -39.7), (-41.0, -43.0))
-    examined = items(sentences(1), sentences(2))
-    assert modes(before, after, examined)[1]["collapse"] == [False, True]
+@pytest.mark.parametrize(
+    ("mode", "examined", "before", "after", "right", "share"),
+    [
+        # on half of the items
+        ("constant", None, texts(*"abcdef"), texts(*"zzzzef"), None, 4 / 6),
+        # not beyond the intact model's favourite
+        ("constant", None, texts(*"zzzabc"), texts(*"zzzzef"), None, 0),
+        # right answers are not constant
+        ("constant", None, texts(*"abcd"), texts(*"zzzz"), (1, 1, 0, 0), 0.5),
+        # the same choice everywhere
+        (
+            "constant", LETTERS, choices((-1, -2), (-2, -1), (-1, -3), (-4, -1)),
+            choices((-1, -2), (-1, -5), (-2, -3), (-3, -9)), None, 1,
+        ),
+        # sentences have no place to prefer
+        (
+            "constant", SENTENCES, choices((-1, -2), (-2, -1), (-2, -1), (-4, -1), (-4, -1)),
+            choices(*[(-1, -2)] * 5), None, 0,
+        ),
+        # white space
+        ("empty", None, texts("a", "b"), texts(" \n", "b"), None, 0.5),
+        # right answers are not empty
+        ("empty", None, texts(*"abcd"), texts("", "", "", "d"), (1, 1, 0, 0), 0.25),
+        # a hundredth of the probability
+        (
+            "collapse", None, choices((-1.0, -2.0), (-2.0, -1.0)),
+            choices((-5.0, -6.0), (-6.0, -7.0)), None, 0.5,
+        ),
+        # 1 nat a token of sentences
+        (
+            "collapse", items(sentences(1), sentences(2)),
+            choices((-30.0, -32.0), (-30.0, -32.0)), choices((-37.7, -39.7), (-41.0, -43.0)),
+            None, 0.5,
+        ),
+    ],
+)  # fmt: skip
+def test_modes_of_failure(mode, examined, before, after, right, share):
+    """The mode has this share of the items; intact outputs of the table have none."""
+    examined = examined or items(*[()] * len(before))
+    scores = np.array([np.ones(len(before)), right or np.zeros(len(before))])
+    counted = failures("t", examined, before, after, scores)
+    assert (counted.before[mode], counted.after[mode]) == (0, share)
 
 
 def test_excess_counts_what_was_not_degenerate_before():
     """An item that is degenerate in both states counts neither as excess nor as damage."""
     scores = np.array([[0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
-    result = failures(
-        "t", items(count=4), texts("", "b", "c", "d"), texts("", "", "c", "d"), scores
-    )
+    result = failures("t", PLAIN, texts("", "b", "c", "d"), texts("", "", "c", "d"), scores)
     assert result.excess == 0.25
     assert (result.before["empty"], result.after["empty"]) == (0.25, 0.5)
     assert result.most_common == ""
@@ -136,7 +115,7 @@ def test_damage_is_what_is_lost_with_degenerate_outputs(after, damage):
     """Damage is the share of the skill above chance lost on outputs that became degenerate."""
     scores = np.array([[1.0, 1.0, 1.0, 1.0], after])
     after = texts("", " ", "\n", "d")
-    result = failures("t", items(count=4), texts(*"abcd"), after, scores, chance=0.5)
+    result = failures("t", PLAIN, texts(*"abcd"), after, scores, chance=0.5)
     assert result.damage == damage
 
 
@@ -150,17 +129,3 @@ def test_gains_on_degenerate_outputs_pay_for_losses():
     assert (result.excess, result.explained, result.damage) == (1.0, 0.0, 0.0)
     assert failures("t", examined, before, after, 1 - scores).damage == 0.5
     assert failures("t", examined, before, after, 1 - scores, can_fail=False).damage == 0
-
-
-def test_single_likelihoods_have_no_failure_modes():
-    """A task of single likelihoods has no failure modes."""
-    before, after = choices((-1.0,), (-1.0,)), choices((-9.0,), (-9.0,))
-    assert failures("t", items(count=2), before, after, np.zeros((2, 2))).excess == 0
-    assert answer_text(before[0]) == "not greedy"
-
-
-def test_samples_show_both_outputs():
-    """A sample has the prompt, the target and both outputs."""
-    item = Item("t", 0, "2+2=", "4", ())
-    (sample,) = samples([item], texts("4"), texts("5"))
-    assert (sample.prompt, sample.target, sample.before, sample.after) == ("2+2=", "4", "4", "5")

@@ -1,9 +1,7 @@
 """Makes the result of an atlas from its measurements."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +51,6 @@ def assembled(
         chart.joint.resampled,
         np.array([not at_chance(run, name, scores) for name in benchmarks]),
         tuple(benchmark.capability for benchmark in benchmarks.values()),
-        LEAST,
         chart.joint.explained,
     )
     findings = find(matrix, chart.tasks, names, k=k)
@@ -72,6 +69,20 @@ def assembled(
         names,
         seed=seed,
     )
+    notes: list[str] = []
+    for row, name in enumerate(run.tasks.benchmarks):
+        notes += run.tasks.notes_of(name)
+        if not matrix.usable[row]:
+            notes.append(at_chance_note(name))
+    if len(set(matrix.capabilities)) == 1:
+        notes.append("all tasks are of one capability: selections have nothing to be compared with")
+    if chart.joint.shrunk:
+        components = chart.masks.shape[1]
+        notes.append(
+            f"{len(chart.masks)} masks for {components} components are few: estimated effects "
+            "are too small, and intervals cover the noise alone; about "
+            f"{5 * components * len(chart.tasks):,} `rows` would do"
+        )
     scoring_rows = run.scoring_rows
     new_rows, tokens = run.finish()
     return Atlas(
@@ -104,7 +115,7 @@ def assembled(
         ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
         masks=len(chart.masks),
         share=float(chart.masks.mean()),
-        least=matrix.least,
+        least=LEAST,
         k=k,
         resamples=len(matrix.resampled),
         shrunk=chart.joint.shrunk,
@@ -116,23 +127,5 @@ def assembled(
             tokens=tokens,
             wall_s=round(time.perf_counter() - started, 3),
         ),
-        notes=(*_notes(run, matrix, chart), *referenced.notes),
+        notes=(*notes, *referenced.notes),
     )
-
-
-def _notes(run: Run, matrix: EffectMatrix, chart: MeasuredAtlas) -> Sequence[str]:
-    notes: list[str] = []
-    for row, name in enumerate(run.tasks.benchmarks):
-        notes += run.tasks.notes_of(name)
-        if not matrix.usable[row]:
-            notes.append(at_chance_note(name))
-    if len(set(matrix.capabilities)) == 1:
-        notes.append("all tasks are of one capability: selections have nothing to be compared with")
-    if chart.joint.shrunk:
-        components = chart.masks.shape[1]
-        notes.append(
-            f"{len(chart.masks)} masks for {components} components are few: estimated effects "
-            "are too small, and intervals cover the noise alone; about "
-            f"{5 * components * len(chart.tasks):,} `rows` would do"
-        )
-    return notes

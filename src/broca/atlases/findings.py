@@ -1,7 +1,5 @@
 """Findings of a matrix: universal components, selections, clusters, and shared key/value groups."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -21,7 +19,7 @@ from broca.results.atlas import (
     Selection,
     UniversalComponent,
 )
-from broca.verification.effects import EffectMatrix, universal
+from broca.verification.effects import LEAST, EffectMatrix, universal
 
 APART = 0.5
 """Mean cosine distance above which clusters are not joined: an angle of 60 degrees."""
@@ -131,7 +129,7 @@ def _selection(
 ) -> Selection:
     """Selects the components that a task needs more than the usable tasks of other capabilities.
 
-    They hurt the task and cost it significantly at least `least` more than the others, corrected
+    They hurt the task and cost it significantly at least `LEAST` more than the others, corrected
     over all components. A task that the intact model cannot do has no selection.
     """
     controls = [
@@ -140,12 +138,12 @@ def _selection(
         if matrix.usable[row] and capability != matrix.capabilities[task]
     ]
     contrast, resampled = matrix.effects[task], matrix.resampled[:, task]
-    bounds = interval(matrix.effects[task], resampled)
+    bounds = np.stack(interval(matrix.effects[task], resampled), axis=1).tolist()
     if controls:
         contrast = contrast - matrix.effects[controls].mean(axis=0)
         resampled = resampled - matrix.resampled[:, controls].mean(axis=1)
-    contrast_bounds = interval(contrast, resampled)
-    sure = (contrast <= -matrix.least) & (highest(contrast, resampled) < 0)
+    contrast_bounds = np.stack(interval(contrast, resampled), axis=1).tolist()
+    sure = (contrast <= -LEAST) & (highest(contrast, resampled) < 0)
     eligible = matrix.hurts[task] & sure
     order = np.argsort(contrast, kind="stable").tolist()
     selected = [column for column in order if eligible[column]][:k]
@@ -155,13 +153,9 @@ def _selection(
     elif not matrix.fits[task]:
         reason = "effects explain nothing of its rows on held-out masks: measure more `rows`"
     elif not selected:
-        reason = f"no component significantly costs the task {matrix.least:g} " + (
+        reason = f"no component significantly costs the task {LEAST:g} " + (
             "more than it costs the others" if controls else "or more"
         )
-
-    def ends(bounds: Sequence[NDArray[np.float64]], column: int) -> tuple[float, float]:
-        low, high = bounds
-        return float(low[column]), float(high[column])
 
     return Selection(
         task=tasks[task],
@@ -170,9 +164,9 @@ def _selection(
             SelectedComponent(
                 name=components[column],
                 effect=float(matrix.effects[task, column]),
-                ci=ends(bounds, column),
+                ci=tuple(bounds[column]),
                 contrast=float(contrast[column]),
-                contrast_ci=ends(contrast_bounds, column),
+                contrast_ci=tuple(contrast_bounds[column]),
             )
             for column in selected
         ),

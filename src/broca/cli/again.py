@@ -1,11 +1,9 @@
 """Commands that use measured rows again."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import replace
 
-from broca.cli.output import print_json, print_result, show
+from broca.cli.output import print_json, show
 from broca.cli.progress import ProgressDisplay, ProgressPrint
 from broca.cli.wording import say
 from broca.errors import NotReproduced
@@ -32,24 +30,7 @@ def journal(file: str, /, *, export: str | None = None, json: bool = False) -> N
         return
     import broca
 
-    contents = broca.inspect_journal(file)
-    if json:
-        print_result(contents)
-        return
-    say(contents.summary()[0])
-    for condition in contents.conditions:
-        say(
-            f"weights {condition.weights[:12]} ({condition.dtype}), {condition.ablation} ablation "
-            f"to {condition.scale:g}, {condition.response}: {condition.rows:,} rows"
-        )
-    say(*(f"{kind}: {count:,} vectors" for kind, count in contents.vectors.items()))
-    for run in contents.runs:
-        state = f"finished {run.finished}" if run.finished else "not finished"
-        seed = f", seed {run.settings['seed']}" if "seed" in run.settings else ""
-        say(
-            f"run {run.id}: {run.subject} by {run.procedure}{seed}: {run.rows:,} rows measured, "
-            f"{run.tokens:,} tokens, {state}"
-        )
+    show(broca.inspect_journal(file), None, json=json)
 
 
 def rerun(options: RerunOptions, *, prints: ProgressPrint = ProgressPrint()) -> None:

@@ -1,7 +1,5 @@
 """Commands from functions of option classes, whose fields cyclopts turns into flags."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 

@@ -20,7 +20,7 @@ from broca.options import (
 )
 
 if TYPE_CHECKING:
-    pass
+    from broca.results.base import Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +29,6 @@ class MethodFlags(Options):
 
     recovery: str | None = None
     """Regression of the cs- methods: {recoveries}; default: the method's own."""
-
-    tune: bool = False
-    """Try several numbers of masks and sparsities as in the paper (method cs-tuned)."""
 
     option: list[str] = field(default_factory=list)
     """A setting of the method, NAME=VALUE; may be repeated."""
@@ -54,10 +51,7 @@ def localize(
     search, settings = options.search_options, settings_from(flags.option)
     if flags.recovery is not None:
         settings["recovery"] = flags.recovery
-    method = search.method or ("cs-stratified" if flags.recovery or flags.tune else None)
-    if flags.tune:
-        method = _tuned(str(method), settings)
-    options = replace(options, search_options=replace(search, method=method, options=settings))
+    options = replace(options, search_options=replace(search, options=settings))
     result, _ = kept_result(Localization, "localize", options, out, output)
     page = Path(out).expanduser() / result.PAGE
     show(result, page, json=output.print_options.json)
@@ -85,24 +79,6 @@ def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-def _tuned(method: str, settings: dict[str, Any]) -> str:
-    """Returns the method that tunes another method, whose design goes into the settings.
-
-    Raises:
-        BadInput: The method has no settings to tune.
-    """
-    from broca.searches import require_method
-
-    tuning = require_method(method).tuning
-    if tuning is None:
-        raise BadInput(
-            f"`tune`: method '{method}' has no number of masks and sparsity to try; use "
-            "cs-stratified or cs-bernoulli, or leave `tune` out"
-        )
-    settings.update(tuning)
-    return "cs-tuned"
-
-
 def verify(
     options: VerifyOptions, *, out: str | None = None, output: SharedOutput = SharedOutput()
 ) -> None:
@@ -111,19 +87,12 @@ def verify(
     Args:
         out: Folder for verification.json; default: the run's.
     """
-    from broca.results.localization import Localization
     from broca.results.verification import Verification
-    from broca.runs.folder import options_of_run
 
     claimed = options.heads is not None or options.neurons is not None
     if claimed and options.task is None:
         raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
-    run = None if claimed else Localization.read(options.target)
-    if run is not None:
-        options = replace(options, run_options=options_of_run(options.target, options.run_options))
-    folder = folder_of(out, options.target if run else None)
-    result, files = kept_result(Verification, "verify", options, folder, output, run=run)
-    show(result, files[-1], json=output.print_options.json)
+    _show_beside(Verification, "verify", options, out, output, of_run=not claimed)
 
 
 def stress(
@@ -134,15 +103,23 @@ def stress(
     Args:
         out: Folder for stress.json; default: the run's, or broca-out.
     """
-    from broca.results.localization import Localization
     from broca.results.stress_test import StressTest
+
+    _show_beside(StressTest, "stress", options, out, output, of_run=options.heads is None)
+
+
+def _show_beside(
+    kind: type[Result], verb: str, options: Any, out: str | None, output: SharedOutput, of_run: bool
+) -> None:
+    """Shows the result of a verb about a run, which is kept beside it, or about a model."""
+    from broca.results.localization import Localization
     from broca.runs.folder import options_of_run
 
-    run = Localization.read(options.target) if options.heads is None else None
-    if run is not None:
+    if of_run:
+        Localization.read(options.target)  # refused before the out folder is made
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
-    folder = folder_of(out, options.target if run else None)
-    result, files = kept_result(StressTest, "stress", options, folder, output, run=run)
+    folder = folder_of(out, options.target if of_run else None)
+    result, files = kept_result(kind, verb, options, folder, output)
     show(result, files[-1], json=output.print_options.json)
 
 

@@ -18,21 +18,8 @@ from broca.options.base import HIDDEN, shown_as
 
 if TYPE_CHECKING:
     from broca.results.base import Result
-    from broca.results.localization import Localization
 
 R = TypeVar("R", bound="Result")
-
-
-@shown_as("Folder", "Whether a run in the out folder is resumed or replaced.", 11)
-@dataclass(frozen=True, kw_only=True)
-class FolderOptions(Options):
-    """Whether a run in the out folder is resumed or replaced."""
-
-    resume: bool = False
-    """Refuse an `out` without a run; by default the same command resumes the run there."""
-
-    fresh: bool = False
-    """Start again: remove everything that a run wrote in `out`, its journal too."""
 
 
 @shown_as("Log", "Where the command is logged.", 12)
@@ -49,9 +36,11 @@ class LogOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions(Options):
-    """Where a measuring command writes, logs and prints its result."""
+    """How a measuring command begins, logs and prints its result."""
 
-    folder_options: FolderOptions = field(default_factory=FolderOptions)
+    fresh: bool = False
+    """Start again: remove everything that a run wrote in `out`, its journal too."""
+
     log_options: LogOptions = field(default_factory=LogOptions)
     print_options: PrintOptions = field(default_factory=PrintOptions)
 
@@ -60,7 +49,7 @@ class OutputOptions(Options):
 class SharedOutput(OutputOptions):
     """Of a command whose out folder others share."""
 
-    folder_options: Annotated[FolderOptions, HIDDEN] = field(default_factory=FolderOptions)
+    fresh: Annotated[bool, HIDDEN] = False
 
 
 def kept_result(
@@ -69,8 +58,6 @@ def kept_result(
     options: Any,
     folder: str | Path,
     output: OutputOptions,
-    *,
-    run: Localization | None = None,
 ) -> tuple[R, tuple[Path, ...]]:
     """Returns the result of a verb from its out folder, or runs the verb and keeps it there.
 
@@ -82,7 +69,6 @@ def kept_result(
         options: The options of the verb.
         folder: The out folder.
         output: Whether a run that is already there is replaced, and where this run is logged.
-        run: The localization that a verification or a stress test belongs to.
 
     Returns:
         The result and its files, the result's own first.
@@ -94,7 +80,7 @@ def kept_result(
     from broca.results.files import check_out_folder
     from broca.runs import folder as folders
 
-    place, fresh = Path(folder).expanduser(), output.folder_options.fresh
+    place, fresh = Path(folder).expanduser(), output.fresh
     files = () if fresh else folders.finished_files(place, verb, options)
     if files:
         with suppress(BadInput):  # an edited file is written again
@@ -107,7 +93,7 @@ def kept_result(
     place = check_out_folder(folder)
     with (
         closing(ProgressDisplay(output.print_options)) as progress,
-        _workspace(place, verb, options, output.folder_options) as workspace,
+        _workspace(place, verb, options, fresh=output.fresh) as workspace,
     ):
         import broca
         from broca.integrations.tracking import Log
@@ -119,52 +105,35 @@ def kept_result(
         settings = {"verb": verb, **flat(options.decisive())}
         with Log(tracker, project=project, settings=settings, also=progress) as log:
             within = replace(options.run_options.within(workspace), on_progress=log)
-            result = _unchanged(found(settings=replace(options, run_options=within)), place)
-            files = result.save(place, run=run)
+            within = replace(options, run_options=within)
+            result = found.__wrapped__(within)  # it takes options, not keywords
+            files = result.save(place)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)
     return result, files
 
 
 @contextmanager
-def _workspace(
-    folder: Path, verb: str, options: Any, folder_options: FolderOptions
-) -> Iterator[Any]:
+def _workspace(folder: Path, verb: str, options: Any, *, fresh: bool = False) -> Iterator[Any]:
     """A workspace in the folder of a verb, which claims it if it owns it."""
     from broca.runs import folder as folders
 
     run_options = options.run_options
     journal = run_options.journal_options.journal
-    parts: dict[str, Any] = {
-        "goes_on": shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")]),
-        "executor": run_options.executor_options,
-        "keep_outputs": run_options.journal_options.keep_outputs,
-        "say": tell,
-    }
-    if verb not in folders.OWNERS:
-        with folders.journal_workspace(journal or folder / folders.JOURNAL, **parts) as workspace:
-            yield workspace
-        return
-    claimed = folders.RunFolder.claim(
-        folder, verb=verb, options=options, command=["broca", *sys.argv[1:]],
-        journal=journal, fresh=folder_options.fresh, resume=folder_options.resume,
-    )  # fmt: skip
-    with folders.folder_workspace(claimed, **parts) as workspace:
+    place: Any = journal or folder / folders.JOURNAL
+    if verb in folders.OWNERS:
+        place = folders.RunFolder.claim(
+            folder, verb=verb, options=options, command=["broca", *sys.argv[1:]],
+            journal=journal, fresh=fresh,
+        )  # fmt: skip
+    with folders.kept_workspace(
+        place,
+        goes_on=shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")]),
+        executor=run_options.executor_options,
+        keep_outputs=run_options.journal_options.keep_outputs,
+        say=tell,
+    ) as workspace:
         yield workspace
-
-
-def _unchanged(result: Any, folder: Path) -> Any:
-    """Returns the folder's earlier result if the new one differs from it only in its time."""
-    from broca.results.files import encode
-
-    if not hasattr(result, "cost") or not (folder / result.FILE).is_file():
-        return result
-    with suppress(BadInput):
-        earlier = type(result).read(folder)
-        now = replace(result, cost=replace(result.cost, wall_s=earlier.cost.wall_s))
-        if encode(now) == encode(earlier):
-            return earlier
-    return result
 
 
 @contextmanager
@@ -185,7 +154,7 @@ def measuring(
     folder = check_out_folder(out)
     with (
         closing(ProgressDisplay(print_options)) as progress,
-        _workspace(folder, "", options, FolderOptions()) as workspace,
+        _workspace(folder, "", options) as workspace,
     ):
         within = replace(options.run_options.within(workspace), on_progress=progress)
         yield folder, replace(options, run_options=within), progress

@@ -1,7 +1,5 @@
 """Entry point: runs a command; every error becomes one line and an exit code."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys
@@ -87,7 +85,7 @@ def main() -> NoReturn:
     if words[:1] == ["--offline"]:
         os.environ.update(OFFLINE)
         if "broca.models" in sys.modules:  # the hub libraries read the environment once
-            from broca.models.hub import go_offline
+            from broca.models.checkpoints import go_offline
 
             go_offline()
         words = words[1:]

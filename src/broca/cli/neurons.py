@@ -1,7 +1,5 @@
 """`broca neurons ...`: which feed-forward neurons carry what a data set has in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -20,8 +18,8 @@ from broca.options import (
 )
 
 
-def _command(verb: str, cls: Any, sentence: str) -> Callable[..., None]:
-    """Makes the command of a verb, whose results share a folder."""
+def _command(verb: str, cls: Any) -> Callable[..., None]:
+    """Makes the command of a verb, whose help is that of its options; results share a folder."""
 
     def run(options: Any, *, out: str = "broca-neurons", output: Any = SharedOutput()) -> None:
         from broca.results.neurons import NeuronExperiment, NeuronSet
@@ -32,7 +30,7 @@ def _command(verb: str, cls: Any, sentence: str) -> Callable[..., None]:
 
     run.__name__ = verb
     run.__annotations__ |= {"options": cls, "output": SharedOutput, "out": str}
-    run.__doc__ = f"{sentence}\n\nArgs:\n    out: Folder for results; measured rows are reused."
+    run.__doc__ = f"{cls.__doc__}\n\nArgs:\n    out: Folder for results; measured rows are reused."
     return run
 
 
@@ -40,37 +38,16 @@ app = make_app(
     "neurons",
     "Find the feed-forward neurons that carry what a data set has in common, and test them.",
     {
-        verb: _command(verb, cls, sentence)
-        for verb, cls, sentence in (
-            ("locate", LocateOptions, "Locate the neurons that a data set has in common."),
-            ("fidelity", FidelityOptions, "Do paraphrases of an item have the same neurons?"),
-            (
-                "decouple", DecoupleOptions,
-                "Do items share neurons because of their capability, or because of their content?",
-            ),
-            (
-                "overlap", OverlapOptions,
-                "Do two halves of a data set, or two data sets, share neurons? Draws a figure.",
-            ),
-            (
-                "reliability", ReliabilityOptions,
-                "Do an item's neurons change p(answer), down when suppressed and up when "
-                "amplified?",
-            ),
-            (
-                "erase", EraseOptions,
-                "Erase located neurons, and as many random ones, on held-out items of the task and "
-                "of others.",
-            ),
-            (
-                "enhance", EnhanceOptions,
-                "Train only located neurons, only others, or random ones; measure on held-out "
-                "items.",
-            ),
-            (
-                "cross", CrossOptions,
-                "Locate on one data set, erase or train there, and measure on every other.",
-            ),
-        )
+        verb: _command(verb, cls)
+        for verb, cls in {
+            "locate": LocateOptions,
+            "fidelity": FidelityOptions,
+            "decouple": DecoupleOptions,
+            "overlap": OverlapOptions,
+            "reliability": ReliabilityOptions,
+            "erase": EraseOptions,
+            "enhance": EnhanceOptions,
+            "cross": CrossOptions,
+        }.items()
     },
-)  # fmt: skip
+)

@@ -87,7 +87,7 @@ def show(result: Result, path: Path | None, *, json: bool) -> None:
     screen = console()
     for part in result.terminal():
         if isinstance(part, str):
-            screen.print(part, markup=False)
+            screen.print(part, markup=False, soft_wrap=True)
         else:
             print_table(screen, part)
     if path is not None:
@@ -111,13 +111,9 @@ def print_table(screen: Console, table: Table) -> None:
     if not table.rows:
         return
     printed = Printed(title=Text(table.caption))
-    for number in table.known_columns:
-        printed.add_column(
-            table.columns[number].name.strip(),
-            justify="left" if table.is_words(number) else "right",
-        )
-    for place, row in enumerate(table.rows):
-        texts = (table.text(row, number) for number in table.known_columns)
+    for column, words in table.headings:
+        printed.add_column(column.name.strip(), justify="left" if words else "right")
+    for place, texts in enumerate(table.lines):
         cells = (Text(text.replace("−", "-").replace("→", "->")) for text in texts)
         printed.add_row(*cells, style="bold" if place in table.strong else None)
     screen.print(printed)

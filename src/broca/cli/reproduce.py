@@ -1,7 +1,5 @@
 """`broca reproduce`: the paper's tables and figures, on any model."""
 
-from __future__ import annotations
-
 from broca.cli.keeping import measuring
 from broca.cli.output import print_text
 from broca.cli.progress import PrintOptions

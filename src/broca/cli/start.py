@@ -1,14 +1,10 @@
 """The next steps, which `broca` without a command shows."""
 
-from __future__ import annotations
-
-import json
 from importlib.metadata import version
-from pathlib import Path
 
 from broca.cli.wording import say
 
-OUT = Path("broca-out")
+OUT = "broca-out"
 """The default out folder."""
 
 FIRST = (
@@ -22,35 +18,21 @@ FIRST = (
 
 AFTER = (
     (f"broca verify {OUT}", "test the selection in full"),
-    (f"broca explore {OUT}", "switch the heads off on a live page"),
+    (f"broca explore {OUT}", "a live page to try it"),
     (f"broca export {OUT} --to DIR", "the model without them"),
     (f"broca chat {OUT}", "talk to both"),
 )
 
 
 def show_next_steps() -> None:
-    """Prints the first steps; if this folder contains a run, the steps that follow it."""
+    """Prints the first steps, and those that follow a run."""
     say(
         f"broca {version('broca')} finds which attention heads a language model needs for a "
         "capability,",
         "and verifies it on held-out items.",
     )
-    unfinished = _unfinished()
-    if unfinished:
-        say("", f"{OUT} holds a run that was interrupted. This resumes it:", "", f"  {unfinished}")
-    elif (OUT / "result.json").is_file():
-        _table(f"{OUT} holds a result. Next:", AFTER)
     _table("Begin:", FIRST)
-
-
-def _unfinished() -> str:
-    """Returns the command of a run that has no result yet; empty if there is none."""
-    try:
-        record = json.loads((OUT / "reproduce.json").read_text(encoding="utf-8"))
-        command = str(record["command"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return "" if (OUT / "result.json").is_file() else command
+    _table("After a run, which the same command resumes if it was ended:", AFTER)
 
 
 def _table(title: str, lines: tuple[tuple[str, str], ...]) -> None:

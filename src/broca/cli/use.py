@@ -1,7 +1,5 @@
 """Commands that look at results and use them."""
 
-from __future__ import annotations
-
 import secrets
 import sys
 from collections.abc import Iterator
@@ -107,81 +105,37 @@ def view(*folders: str, out: str = ".", open: Annotated[bool, ON] = True) -> Non
         webbrowser.open(path.absolute().as_uri())
 
 
-def chat(
-    options: ChatOptions, *, side_by_side: bool = False, prints: ProgressPrint = ProgressPrint()
-) -> None:
-    """Talk to a model, intact and without some components; /help lists the commands.
-
-    Args:
-        side_by_side: Show both answers in columns, when both are there.
-    """
+def chat(options: ChatOptions, *, prints: ProgressPrint = ProgressPrint()) -> None:
+    """Talk to a model, intact and without some components; /help lists the commands."""
     import broca
 
-    screen = _Screen(side_by_side)
+    speaker = ""
+    asks = sys.stdin.isatty()
+    if asks:
+        import readline  # noqa: F401  # arrow keys and history of `input`
+
+    def turn(voice: str) -> None:
+        nonlocal speaker
+        if voice != speaker:
+            sys.stdout.write(("\n" if speaker else "") + (f"[{voice}] " if voice else ""))
+        speaker = voice
+
+    def lines() -> Iterator[str]:
+        with suppress(EOFError):
+            while True:
+                turn("")
+                sys.stdout.flush()
+                yield input("> " if asks else "")
+
     with closing(ProgressDisplay(prints)) as progress:
 
         def write(voice: str, text: str) -> None:
             progress.close()
-            screen.write(voice, text)
-
-        lines = _lines(screen)
-        broca.chat(settings=replace(options, lines=lines, write=write, on_progress=progress))
-    screen.end()
-
-
-def _lines(screen: _Screen) -> Iterator[str]:
-    """Yields the lines that the user types, until the end of the input."""
-    asks = sys.stdin.isatty()
-    if asks:
-        import readline  # noqa: F401  # arrow keys and history of `input`
-    while True:
-        screen.end()
-        try:
-            yield input("> " if asks else "")
-        except EOFError:
-            return
-
-
-class _Screen:
-    """Prints answers one after the other, piece by piece, or whole in columns of equal width."""
-
-    def __init__(self, side_by_side: bool) -> None:
-        self._columns = side_by_side
-        self._answers: dict[str, str] = {}
-
-    def write(self, voice: str, text: str) -> None:
-        if not voice:
-            self.end()
-            say(*text.splitlines())
-            return
-        if not self._columns:
-            if voice not in self._answers:
-                self.end()
-                sys.stdout.write(f"[{voice}] ")
-            sys.stdout.write(text)
+            turn(voice)
+            sys.stdout.write(text if voice else f"{text}\n")
             sys.stdout.flush()
-        self._answers[voice] = self._answers.get(voice, "") + text
 
-    def end(self) -> None:
-        """Ends the answers to a line."""
-        if self._answers and not self._columns:
-            sys.stdout.write("\n")
-        elif self._answers:
-            from rich.columns import Columns
-            from rich.panel import Panel
-            from rich.text import Text
-
-            from broca.cli.output import console
-
-            screen = console()
-            width = (screen.width - 2) // len(self._answers)
-            panels = [
-                Panel(Text(answer.strip()), title=voice, width=width)
-                for voice, answer in self._answers.items()
-            ]
-            screen.print(Columns(panels))
-        sys.stdout.flush()
-        self._answers = {}
+        broca.chat(settings=replace(options, lines=lines(), write=write, on_progress=progress))
 
 
 lm_eval_app = App(name="lm-eval", help_flags=(), version_flags=(), end_of_options_delimiter="")

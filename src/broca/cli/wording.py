@@ -1,7 +1,5 @@
 """Words on the command line: lines on stdout and stderr, flags in place of parameters."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping
@@ -27,11 +25,6 @@ def say(*lines: str) -> None:
 def tell(*lines: str) -> None:
     """Prints lines on stderr."""
     sys.stderr.writelines(f"{line}\n" for line in lines)
-
-
-def listed(names: str) -> list[str]:
-    """Splits names that are joined by commas."""
-    return [name.strip() for name in names.split(",") if name.strip()]
 
 
 def duration(seconds: float) -> str:

@@ -1,8 +1,6 @@
 """Collects the measurements of models, and makes their comparison."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,6 +17,7 @@ from broca.comparisons.measurements import (
 from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
 from broca.errors import BadInput
+from broca.measurement import Response
 from broca.results.base import AblationInfo, Interval
 from broca.results.comparison import (
     Carried,
@@ -30,7 +29,6 @@ from broca.results.comparison import (
     TaskDifferences,
     TaskEffects,
 )
-from broca.runs.references import Referenced
 from broca.runs.run import Run
 from broca.verification.statistics import (
     Aggregate,
@@ -66,7 +64,7 @@ class Collection:
     subjects: Sequence[ComparedSubject]
     selections: tuple[ComparedSelection, ...]
     rows: int | None = None
-    response: str | None = None
+    response: Response | None = None
     seed: int = 0
     components: tuple[str, ...] = ()
     design: Design | None = None
@@ -90,12 +88,25 @@ class Collection:
     def measure(self, run: Run, label: str) -> None:
         """Measures a model; the first model determines the rows.
 
+        A model's own answers are not comparable between models.
+
         Raises:
-            BadInput: The tasks have fewer items than those of the first model.
+            BadInput: The tasks have fewer items than those of the first model, or the response
+                needs the models' own answers.
         """
         rows = row_count(self.rows, len(self.components))
         run.stages.enter(f"scoring {label}")
-        referenced = self._referenced(run)
+        answered = [name for name, task in run.tasks.benchmarks.items() if task.wants_own_answers]
+        if answered and self.response not in (None, "accuracy"):
+            raise BadInput(
+                f"`response` {self.response} of '{answered[0]}' would compare each model with its "
+                "own answers: use accuracy, or `reference` gold"
+            )
+        referenced = run.referenced(
+            self.response or ("accuracy" if answered else "probability"),
+            run.tasks.places["locate"],
+            otherwise=None if self.response else "all tasks are measured in their own metrics",
+        )
         places = referenced.places
         if self.design is None:
             reported = sum(len(positions) for positions in run.tasks.places["report"].values())
@@ -122,26 +133,6 @@ class Collection:
         ]
         self.models[label] = measured
 
-    def _referenced(self, run: Run) -> Referenced:
-        """Returns the response of rows; a model's own answers are not comparable between models.
-
-        Raises:
-            BadInput: The response needs the models' own answers.
-        """
-        answered = [name for name, task in run.tasks.benchmarks.items() if task.wants_own_answers]
-        if answered and self.response not in (None, "accuracy"):
-            raise BadInput(
-                f"`response` {self.response} of '{answered[0]}' would compare each model with its "
-                "own answers: use accuracy, or `reference` gold"
-            )
-        response = self.response or ("accuracy" if answered else "probability")
-        metrics = "all tasks are measured in their own metrics"
-        return run.referenced(
-            response,  # type: ignore[arg-type]  # checked by the options
-            run.tasks.places["locate"],
-            otherwise=metrics if self.response is None else None,
-        )
-
     def compared(self, ablation: Ablation, *, level: float) -> Comparison:
         """Returns the comparison of all models with the first.
 
@@ -156,8 +147,7 @@ class Collection:
             for task, changes in measured.changes.items():
                 items = design.items[task]
                 estimates = estimate_effects(design.masks, changes, items)
-                low, high = map(_plain, estimates.intervals(level))
-                effects.append(TaskEffects(label, task, _plain(estimates.values), low, high))
+                effects.append(TaskEffects(label, task, *estimates.with_ends(level)))
                 if measured is first:
                     continue
                 change = estimate_effects(design.masks, changes - first.changes[task], items)
@@ -166,10 +156,10 @@ class Collection:
                 changed = np.flatnonzero(q <= level)
                 changed = changed[np.argsort(-np.abs(change.values[changed]), kind="stable")]
                 names = tuple(self.components[column] for column in changed)
-                low, high = map(_plain, change.intervals(level))
-                values = _plain(change.values)
+                p_values, q_values = tuple(p.tolist()), tuple(q.tolist())
+                values, low, high = change.with_ends(level)
                 differences.append(
-                    TaskDifferences(label, task, values, low, high, _plain(p), _plain(q), names)
+                    TaskDifferences(label, task, values, low, high, p_values, q_values, names)
                 )
         return Comparison(
             models=tuple(
@@ -189,85 +179,67 @@ class Collection:
             effects=tuple(effects),
             differences=tuple(differences),
             selections=self.selections,
-            scores=scores(self.models, self.selections, level=level, seed=self.seed),
-            carries=carries(self.models, self.selections, level=level, seed=self.seed),
+            scores=self.scores(level),
+            carries=self.carries(level),
             notes=tuple(dict.fromkeys(self.notes)),
         )
 
+    def scores(self, level: float) -> tuple[SelectionScore, ...]:
+        """Returns the models' scores on the report items, intact and without each selection."""
+        lines = []
+        for label, measured in self.models.items():
+            for task, values in measured.reported.items():
+                intact, *without = (measured.trial.score(task, row) for row in values)
+                lines.append(SelectionScore(label, task, None, intact))
+                for row, (selection, score) in enumerate(
+                    zip(self.selections, without, strict=False), start=1
+                ):
+                    drop = self._drop(measured, task, row, level)
+                    lines.append(SelectionScore(label, task, selection.label, score, drop))
+        return tuple(lines)
 
-def _plain(vector: Values) -> tuple[float, ...]:
-    return tuple(vector.tolist())
+    def carries(self, level: float) -> tuple[Carry, ...]:
+        """Tests whether tasks and models need the selections of others.
 
-
-def scores(
-    models: Mapping[str, Measured],
-    selections: Sequence[ComparedSelection],
-    *,
-    level: float,
-    seed: int,
-) -> tuple[SelectionScore, ...]:
-    """Returns the models' scores on the report items, intact and without each selection."""
-    lines = []
-    for label, measured in models.items():
-        for task, values in measured.reported.items():
-            trial = measured.trial
-            lines.append(SelectionScore(label, task, None, trial.score(task, values[0])))
-            for row, selection in enumerate(selections, start=1):
-                drop = _drop(measured, task, row, level, seed)
-                score = trial.score(task, values[row])
-                lines.append(SelectionScore(label, task, selection.label, score, drop))
-    return tuple(lines)
-
-
-def carries(
-    models: Mapping[str, Measured],
-    selections: Sequence[ComparedSelection],
-    *,
-    level: float,
-    seed: int,
-) -> tuple[Carry, ...]:
-    """Tests whether tasks and models need the selections of others.
-
-    The selection of a task in a model is tested on the same task in every other model, and on the
-    tasks that other runs localized. P-values are Holm-corrected over all tests.
-    """
-    lines: list[Carry] = []
-    rows = list(enumerate(selections, start=1))
-    for label, measured in models.items():
-        for task, values in measured.reported.items():
-            found = (row for row, line in rows if (line.model, line.task) == (label, task))
-            own = next(found, None)
-            for row, selection in rows:
-                if row == own or (own is None and selection.task not in (None, task)):
-                    continue
-                aggregate = measured.trial.aggregation(task, values[0])
-                share = None if own is None else drop_share(
-                    values[0], values[row], values[own], aggregate=aggregate, level=level, seed=seed
-                )  # fmt: skip
-                lines.append(
-                    Carry(
-                        selection=selection.label,
-                        model=label,
-                        task=task,
-                        drop=_drop(measured, task, row, level, seed),
-                        own_selection=None if own is None else selections[own - 1].label,
-                        share=share,
-                        p=paired_test(values[0], values[row], seed=seed)[1],
-                        carried="undecided",
+        The selection of a task in a model is tested on the same task in every other model, and on
+        the tasks that other runs localized. P-values are Holm-corrected over all tests.
+        """
+        lines: list[Carry] = []
+        rows = list(enumerate(self.selections, start=1))
+        for label, measured in self.models.items():
+            for task, values in measured.reported.items():
+                found = (row for row, line in rows if (line.model, line.task) == (label, task))
+                own = next(found, None)
+                for row, selection in rows:
+                    if row == own or (own is None and selection.task not in (None, task)):
+                        continue
+                    share = None if own is None else drop_share(
+                        values[0], values[row], values[own], level=level, seed=self.seed,
+                        aggregate=measured.trial.aggregation(task, values[0]),
+                    )  # fmt: skip
+                    lines.append(
+                        Carry(
+                            selection=selection.label,
+                            model=label,
+                            task=task,
+                            drop=self._drop(measured, task, row, level),
+                            own_selection=None if own is None else self.selections[own - 1].label,
+                            share=share,
+                            p=paired_test(values[0], values[row], seed=self.seed)[1],
+                            carried="undecided",
+                        )
                     )
-                )
-    adjusted = holm([line.p for line in lines])
-    return tuple(
-        replace(line, p=p, carried=_answer(line, p, level))
-        for line, p in zip(lines, adjusted, strict=True)
-    )
+        adjusted = holm([line.p for line in lines])
+        return tuple(
+            replace(line, p=p, carried=_answer(line, p, level))
+            for line, p in zip(lines, adjusted, strict=True)
+        )
 
-
-def _drop(measured: Measured, task: str, row: int, level: float, seed: int) -> Interval:
-    """Returns the drop of a task without the selection of a row."""
-    before, after = measured.reported[task][[0, row]]
-    aggregate = measured.trial.aggregation(task, before)
-    return bootstrap_interval(before, after, level=level, seed=seed, aggregate=aggregate)
+    def _drop(self, measured: Measured, task: str, row: int, level: float) -> Interval:
+        """Returns the drop of a task without the selection of a row."""
+        before, after = measured.reported[task][[0, row]]
+        aggregate = measured.trial.aggregation(task, before)
+        return bootstrap_interval(before, after, level=level, seed=self.seed, aggregate=aggregate)
 
 
 def drop_share(

@@ -7,8 +7,6 @@ rows are compared by the differences of their changes, in which common effects o
 cancel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -181,12 +179,18 @@ class EffectEstimates:
 
     def p_values(self) -> Floats:
         """Returns the two-sided p-values of no effect."""
-        ratio = np.divide(
-            np.abs(self.values), self.errors, out=np.zeros_like(self.values), where=self.errors > 0
-        )
-        ratio[(self.errors == 0) & (self.values != 0)] = np.inf
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.abs(self.values) / self.errors
+        ratio[(self.errors == 0) & (self.values == 0)] = 0.0
         p_values: Floats = 2 * stats.t.sf(ratio, self.freedom)
         return p_values
+
+    def with_ends(
+        self, level: float
+    ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+        """Returns the effects, then the lower and the upper ends of their intervals."""
+        low, high = self.intervals(level)
+        return tuple(self.values.tolist()), tuple(low.tolist()), tuple(high.tolist())
 
 
 def estimate_effects(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> EffectEstimates:

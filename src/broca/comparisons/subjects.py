@@ -63,23 +63,15 @@ class ComparedSubject:
         if isinstance(compared, GatedModel):
             return cls(compared.name, compared)
         if isinstance(compared, Localization):
-            tasks: tuple[str, ...] = (compared.task,)
-            selections: tuple[tuple[str, tuple[str, ...]], ...] = ()
-            if compared.selected:
-                selections = ((compared.task, compared.selected),)
-            seed = compared.search.seed
+            sets, seed = {compared.task: compared.selected}, compared.search.seed
         else:
-            tasks = tuple(task.name for task in compared.tasks)
-            selections = tuple(
-                (selection.task, tuple(component.name for component in selection.components))
-                for selection in compared.selections
-                if selection.components
-            )
+            sets = {task.name: compared.selected(task.name) for task in compared.tasks}
             seed = compared.seed
         model = compared.model
         return cls(
-            model.name, model.name, model.revision, model.fingerprint, tasks, selections, seed
-        )
+            model.name, model.name, model.revision, model.fingerprint, tuple(sets),
+            tuple((task, names) for task, names in sets.items() if names), seed,
+        )  # fmt: skip
 
     def require_weights(self, model: GatedModel) -> None:
         """Refuses weights that are not those of the result.
@@ -124,10 +116,8 @@ def subjects_of(
     labelled = []
     for subject in subjects:
         counts[subject.label] += 1
-        number = counts[subject.label]
-        labelled.append(
-            subject if number == 1 else replace(subject, label=f"{subject.label} ({number})")
-        )
+        number = f" ({counts[subject.label]})" if counts[subject.label] > 1 else ""
+        labelled.append(replace(subject, label=subject.label + number))
     return tuple(labelled)
 
 
@@ -141,15 +131,10 @@ def tasks_of(
     """
     if tasks:
         return tuple(dict.fromkeys(listed(tasks) if isinstance(tasks, str) else tasks))
-    tasks_of_results = [subject.tasks for subject in subjects if subject.tasks]
-    if any(len(names) > 1 for names in tasks_of_results):
-        names = tuple(
-            name
-            for name in tasks_of_results[0]
-            if all(name in others for others in tasks_of_results)
-        )
-    else:
-        names = tuple(dict.fromkeys(name for names in tasks_of_results for name in names))
+    of_results = [subject.tasks for subject in subjects if subject.tasks]
+    names = tuple(dict.fromkeys(name for tasks in of_results for name in tasks))
+    if any(len(tasks) > 1 for tasks in of_results):
+        names = tuple(name for name in names if all(name in tasks for tasks in of_results))
     if not names:
         raise BadInput("no task is named: give `tasks`, or runs or atlases that have some")
     return names

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from broca.engine.budget import Budget
-from broca.engine.stopping import StopRule
+from broca.engine.stop_rule import StopRule
 from broca.errors import BadLogits
-from broca.models import ActiveGates, GatedModel, GatePoint, Replacement
+from broca.models import ActiveGates, GatedModel, GatePoint
 from broca.models.caches import continuations, left_padded
 from broca.options import EngineOptions, Switch
 from broca.tasks.items import Request
@@ -56,6 +56,38 @@ class Work:
         return max(len(target) for _, target in self.targets)
 
 
+def work_of(
+    requests: Sequence[Sequence[Request]], masks: Sequence[int], donors: Sequence[int]
+) -> tuple[list[Work], list[Work]]:
+    """Sorts the requests of rows into readings and decodings, and numbers them in their order.
+
+    Requests that read the same tokens under the same gates and donors share a reading.
+
+    Args:
+        requests: The requests of every row.
+        masks: Row of the gates of every row.
+        donors: Row of the donors of every row.
+    """
+    readings: dict[tuple[int, int, tuple[int, ...]], Work] = {}
+    decodings: list[Work] = []
+    tokens_of: dict[int, tuple[int, ...]] = {}  # the same request occurs under many masks
+    position = 0
+    for of_row, mask, donor in zip(requests, masks, donors, strict=True):
+        for request in of_row:
+            if request.kind == "loglikelihood":
+                tokens = tokens_of.get(id(request))
+                if tokens is None:
+                    tokens = tokens_of[id(request)] = (*request.context, *request.continuation)[:-1]
+                reading = readings.get((mask, donor, tokens))
+                if reading is None:
+                    reading = readings[mask, donor, tokens] = Work(mask, donor, tokens, request, [])
+                reading.targets.append((position, request.continuation))
+            else:
+                decodings.append(Work(mask, donor, request.context, request, [(position, (0,))]))
+            position += 1
+    return list(readings.values()), decodings
+
+
 def longest_first(work: Sequence[Work]) -> list[Work]:
     """Returns the work by decreasing length: batches have little padding, memory peaks early."""
     return sorted(work, key=lambda row: row.length, reverse=True)
@@ -92,14 +124,9 @@ class Lane:
 
     def gates(self, masks: Tensor, work: Sequence[Work]) -> ActiveGates:
         """Returns the gates and replacements of rows; `masks` are `(masks, components)`."""
-        return self.model.gates(
-            masks[[row.mask for row in work]], replacement=self.replacement(work)
-        )
-
-    def replacement(self, work: Sequence[Work]) -> Replacement:
-        """Returns the replacements of ablated activations, `(rows, width)` each."""
         rows = [row.donor for row in work]
-        return {point: values[rows] for point, values in self.donors.items()}
+        replacement = {point: values[rows] for point, values in self.donors.items()}
+        return self.model.gates(masks[[row.mask for row in work]], replacement=replacement)
 
 
 @dataclass(frozen=True)
@@ -112,7 +139,7 @@ class PrefixGroup:
     """
 
     prefix: tuple[int, ...]
-    members: tuple[Work, ...]
+    members: Sequence[Work]
 
     @property
     def saved(self) -> int:

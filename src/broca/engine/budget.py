@@ -1,10 +1,9 @@
 """The token budget of a batch, derived from the free memory and halved when memory runs out."""
 
-from __future__ import annotations
-
 import gc
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -18,24 +17,17 @@ CPU_TOKENS = 4096
 _CPU_CACHED_TOKEN = 1 / 16
 """Cost of a cached token in a batch on a CPU, in read tokens: memory is not scarce there."""
 
-
 SAFETY = 0.2
 """Share of a GPU's free memory that a batch initially leaves free."""
 
 RowT = TypeVar("RowT")
-ResultT = TypeVar("ResultT")
-
-_shares: dict[torch.device, float] = {}
-"""For each device on which memory ran out in this process: the share of the free memory that
-batches use since then."""
 
 
 class Budget:
     """The token budget of an engine.
 
     The initial budget uses the estimated free memory except a share of `SAFETY`. If memory runs
-    out, the budget is halved, and so is the share of memory of later engines of this process on the
-    same device.
+    out, the budget is halved.
 
     Args:
         model: The model, for its size and device.
@@ -44,7 +36,6 @@ class Budget:
 
     def __init__(self, model: GatedModel, tokens: int | None) -> None:
         self._model = model
-        self._device = model.device
         self.tokens = tokens or _from_memory(model)
         """Current maximum number of tokens of a batch."""
         self._cached = 1.0 if model.device.type == "cuda" else _CPU_CACHED_TOKEN
@@ -62,57 +53,37 @@ class Budget:
             return len(lengths)
         return next(row for row, length in enumerate(lengths) if length != lengths[0])
 
-    def in_batches(
+    def batch(
         self,
         rows: Sequence[RowT],
-        run: Callable[[Sequence[RowT]], ResultT],
-        *,
         length: Callable[[RowT], int],
+        *,
         cost: int = 1,
         cached: int = 0,
-    ) -> Iterator[tuple[Sequence[RowT], ResultT]]:
-        """Runs rows in batches that fit the budget, and again in smaller ones if memory runs out.
+    ) -> Sequence[RowT]:
+        """Returns the first rows that fit a batch; at least one.
 
         Args:
             rows: The rows, longest first.
-            run: Runs a batch; it may run out of memory.
             length: Returns the number of new tokens of a row.
             cost: Cost of a new token in the budget.
             cached: Number of past tokens of each row.
-
-        Yields:
-            Each batch that fitted memory, and its result.
-
-        Raises:
-            OutOfMemory: A single row does not fit.
         """
-        done = 0
-        while done < len(rows):
-            most = self.rows(cost * length(rows[done]), cached=cached)
-            batch = rows[done : done + most]
-            batch = batch[: self.padded_together([length(row) for row in batch])]
-            result = self.attempt(partial(run, batch), rows=len(batch))
-            if result is not None:
-                done += len(batch)
-                yield batch, *result
+        batch = rows[: self.rows(cost * length(rows[0]), cached=cached)]
+        return batch[: self.padded_together([length(row) for row in batch])]
 
-    def attempt(self, run: Callable[[], ResultT], *, rows: int) -> tuple[ResultT] | None:
-        """Runs a function that may run out of memory.
+    @contextmanager
+    def attempt(self, rows: int) -> Iterator[None]:
+        """A context for `rows` rows that may run out of memory.
 
-        If it does, memory is freed and the budget halved; the caller runs the same rows again.
-
-        Args:
-            run: The function.
-            rows: Number of its rows: a single row that does not fit is an error.
-
-        Returns:
-            Its result, in a tuple; None if memory did not suffice.
+        If they do, the rest of the context is left out, memory is freed and the budget halved; the
+        caller runs the same rows again.
 
         Raises:
             OutOfMemory: A single row does not fit.
         """
         try:
-            return (run(),)
+            yield
         except (RuntimeError, MemoryError) as error:
             if not is_shortage(error):
                 raise
@@ -121,17 +92,11 @@ class Budget:
                     "not even one row fits the memory of the device: use a smaller model or "
                     "`dtype`, `device_map` auto, or a shorter task; what was measured is kept"
                 ) from error
-        gc.collect()  # outside the except: the traceback holds tensors alive
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        self.tokens = max(1, self.tokens // 2)
-        _shares[self._device] = share_of(self._device) / 2
-        return None
-
-
-def share_of(device: torch.device) -> float:
-    """Returns the share of a device's free memory that a batch uses."""
-    return _shares.get(device, 1 - SAFETY)
+            traceback.clear_frames(error.__traceback__)  # they hold tensors
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            self.tokens = max(1, self.tokens // 2)
 
 
 def _from_memory(model: GatedModel) -> int:
@@ -151,6 +116,4 @@ def _from_memory(model: GatedModel) -> int:
     keys_values = sum(2 * layer.kv_heads * layer.head_dim * size for layer in projections)
     widest = max(int(getattr(config, "intermediate_size", 0) or 0), 4 * int(config.hidden_size))
     logits = 4 * int(config.vocab_size) // 16  # one position in many is kept
-    return max(
-        1024, int(share_of(model.device) * free / (keys_values + 6 * widest * size + logits))
-    )
+    return max(1024, int((1 - SAFETY) * free / (keys_values + 6 * widest * size + logits)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
+from transformers import GenerationConfig, StoppingCriteriaList
 
 from broca.engine.batches import (
     Batch,
@@ -25,7 +27,8 @@ from broca.engine.batches import (
 )
 from broca.engine.reader import Store
 from broca.errors import BadInput, first_line
-from broca.models.caches import is_plain, join, select_rows, trim_left
+from broca.models import ActiveGates, GatedModel
+from broca.models.caches import is_plain, join, trim_left
 from broca.tasks.items import Generation
 
 LEAVE_SHARE = 1 / 8
@@ -34,48 +37,54 @@ LEAVE_SHARE = 1 / 8
 REFILL_SHARE = 1 / 2
 """Share of the budget that must be free before new rows enter a running batch."""
 
+RowT = TypeVar("RowT")
 
-class _Running:
+
+@dataclass(eq=False)
+class Running(Generic[RowT]):
     """A batch that is being decoded.
 
     Attributes:
-        work: Work of each row.
-        attention: Attention mask, `(rows, tokens so far)`.
+        rows: Its rows, whose prompts were read.
+        gates: Their gates.
+        attention: 1 for tokens and 0 for padding, `(rows, tokens)`.
         cache: Keys and values so far.
-        gates: The rows' gates.
-        newest: Last generated token of each row, `(rows,)`.
-        alive: Whether each row still generates.
-        joins: Whether padding may be trimmed and rows may enter.
+        newest: The last token of each row, or the logits of its next one.
+        joins: Whether padding may be trimmed and rows may enter; the cache must be plain.
     """
 
-    def __init__(self, batch: Batch, newest: Tensor, cache: Any, *, joins: bool) -> None:
-        self.joins = joins and is_plain(cache)
-        self.work = list(batch.work)
-        self.attention = batch.attention
-        self.cache = cache
-        self.gates = batch.gates
-        self.newest = newest
-        self.alive = [True] * len(batch.work)
+    rows: list[RowT]
+    gates: ActiveGates
+    attention: Tensor
+    cache: Any
+    newest: Tensor
+    joins: bool
 
-    def keep_alive(self) -> None:
-        """Keeps the rows that still generate, and the positions at which one has a token."""
-        rows = [row for row, lives in enumerate(self.alive) if lives]
-        index = torch.tensor(rows, device=self.attention.device)
-        select_rows(self.cache, index)
+    def keep(self, places: Sequence[int]) -> None:
+        """Keeps some rows, and the positions at which one of them has a token."""
+        index = torch.tensor(places, device=self.attention.device)
+        self.cache.reorder_cache(index)
         self.gates.select(index)
         self.attention, self.newest = self.attention[index], self.newest[index]
-        self.work = [self.work[row] for row in rows]
-        self.alive = [True] * len(rows)
+        self.rows = [self.rows[place] for place in places]
         if self.joins:
             self.attention = trim_left(self.cache, self.attention)
 
-    def take_in(self, other: _Running) -> None:
+    def take_in(self, other: Running[RowT]) -> None:
         """Appends the rows of another batch."""
         self.attention = join(self.cache, self.attention, other.cache, other.attention)
         self.newest = torch.cat([self.newest, other.newest])
         self.gates.extend(other.gates)
-        self.work += other.work
-        self.alive += other.alive
+        self.rows += other.rows
+
+    def step(self, model: GatedModel, tokens: Tensor) -> Tensor:
+        """Reads a token of each row; returns the logits of the next, `(rows, 1, vocabulary)`."""
+        self.attention = nn.functional.pad(self.attention, (0, 1), value=1)
+        with self.gates:
+            logits, self.cache = model.forward(
+                tokens[:, None], self.attention, keep=1, cache=self.cache, use_cache=True
+            )
+        return logits
 
 
 class Decoder:
@@ -103,10 +112,14 @@ class Decoder:
         groups, alone = prefix_groups(self._model, together, self._lane.options.share_prefixes)
         while groups:
             size, _ = groups_that_fit(self._budget, groups)
-            prefixes = {row.position: g.prefix for g in groups[:size] for row in g.members}
-            self._finish([row for group in groups[:size] for row in group.members], prefixes)
+            self._finish(groups[:size])
             del groups[:size]
-        self._finish(alone, {})
+        pending = longest_first(alone)
+        while pending:
+            rows, waiting = self._budget.rows(pending[0].length), deque(pending)
+            with self._budget.attempt(min(rows, len(pending))):
+                self._generate(self._plain_batches(waiting), waiting)
+            pending = self._left(pending)
         for decoding in work:
             if not self._runs_with_others(decoding):
                 self._generate_alone(decoding)
@@ -132,27 +145,30 @@ class Decoder:
             )
         with self._lane.gates(self._masks, [decoding]):
             generated, logits = self._model.generated(
-                tokens, ended=ended, longest=request.max_new_tokens, logits_processor=processors
+                tokens,
+                longest=request.max_new_tokens,
+                stopping_criteria=StoppingCriteriaList([ended]),
+                logits_processor=processors,
             )
         require_finite(logits[:, None], [decoding.position] * len(logits))
         self._lane.tokens += len(decoding.tokens)
         self._keep(decoding, generated)
 
-    def _finish(self, work: Sequence[Work], prefixes: Mapping[int, tuple[int, ...]]) -> None:
-        """Runs rows to their end; rows that do not fit memory run again in smaller batches.
+    def _finish(self, groups: Sequence[PrefixGroup]) -> None:
+        """Runs groups to their end; rows that do not fit memory run again in smaller batches."""
+        ordered = [replace(group, members=longest_first(group.members)) for group in groups]
+        ordered.sort(key=lambda group: group.members[0].length, reverse=True)
+        while ordered:
+            shared = max(len(group.prefix) for group in ordered)
+            suffix = max(r.length - len(group.prefix) for group in ordered for r in group.members)
+            rows = self._budget.rows(suffix, cached=shared)
+            with self._budget.attempt(min(rows, sum(len(group.members) for group in ordered))):
+                self._generate(shared_batches(self._lane, self._masks, ordered, rows=rows))
+            left = [replace(group, members=self._left(group.members)) for group in ordered]
+            ordered = [group for group in left if group.members]
 
-        Args:
-            work: The rows.
-            prefixes: Shared prefix of each row, by the position of its request; none for rows
-                without.
-        """
-        shared = max(map(len, prefixes.values()), default=0)
-        pending = longest_first(work)
-        while pending:
-            rows = self._budget.rows(pending[0].length - shared, cached=shared)
-            attempt = partial(self._generate, deque(pending), prefixes)
-            self._budget.attempt(attempt, rows=min(rows, len(pending)))
-            pending = [row for row in pending if row.position not in self._ended]
+    def _left(self, work: Sequence[Work]) -> list[Work]:
+        return [row for row in work if row.position not in self._ended]
 
     def _keep(self, decoding: Work, tokens: list[int]) -> None:
         """Stores a finished generation."""
@@ -161,27 +177,13 @@ class Decoder:
         text = self._lane.stop.text(tokens, decoding.request.stop)
         self._store([(decoding.position, Generation(text, len(tokens)))])
 
-    def _begun(
-        self, queue: deque[Work], prefixes: Mapping[int, tuple[int, ...]]
-    ) -> Iterator[_Running]:
-        """Yields batches whose prompts are read, of rows that it takes from the queue."""
-        while queue and not prefixes:
-            size = min(len(queue), self._budget.rows(queue[0].length))
-            batch = plain_batch(self._lane, self._masks, [queue.popleft() for _ in range(size)])
-            yield self._begin(batch)
-        by_prefix: dict[tuple[int, int, tuple[int, ...]], list[Work]] = {}
-        while queue:
-            row = queue.popleft()
-            by_prefix.setdefault((row.mask, row.donor, prefixes[row.position]), []).append(row)
-        groups = [PrefixGroup(prefix, tuple(rows)) for (_, _, prefix), rows in by_prefix.items()]
-        if groups:
-            shared = max(len(group.prefix) for group in groups)
-            longest = max(row.length - len(g.prefix) for g in groups for row in g.members)
-            size = self._budget.rows(longest, cached=shared)
-            for shared_batch in shared_batches(self._lane, self._masks, groups, rows=size):
-                yield self._begin(shared_batch)
+    def _plain_batches(self, waiting: deque[Work]) -> Iterator[Batch]:
+        """Yields batches of rows that it takes from those that wait."""
+        while waiting:
+            size = min(len(waiting), self._budget.rows(waiting[0].length))
+            yield plain_batch(self._lane, self._masks, [waiting.popleft() for _ in range(size)])
 
-    def _begin(self, batch: Batch) -> _Running:
+    def _begin(self, batch: Batch) -> Running[Work]:
         """Reads the prompts of a batch."""
         with batch.gates:
             logits, cache = self._model.forward(
@@ -190,44 +192,37 @@ class Decoder:
         self._lane.tokens += batch.read
         require_finite(logits, [decoding.position for decoding in batch.work])
         newest = self._choose(logits[:, -1], batch.work, {})
-        return _Running(batch, newest, cache, joins=self._joins)
+        joins = self._joins and is_plain(cache)
+        return Running([*batch.work], batch.gates, batch.attention, cache, newest, joins)
 
-    def _generate(self, queue: deque[Work], prefixes: Mapping[int, tuple[int, ...]]) -> None:
+    def _generate(self, batches: Iterator[Batch], waiting: Sized = ()) -> None:
         """Decodes rows until every one is finished.
 
         Args:
-            queue: The rows; those that it still holds have not been read.
-            prefixes: Shared prefix of each row, by the position of its request.
+            batches: Batches of the rows, made when there is room for them.
+            waiting: The rows that may enter a running batch.
         """
-        source = self._begun(queue, prefixes)  # the next batch when there is room for it
+        source = map(self._begin, batches)
         generated: dict[int, list[int]] = {}
         running = next(source, None)
         while running is not None:
             self._note_newest(running, generated)
-            if not any(running.alive):
+            alive = self._alive(running)
+            if not alive:
                 running = next(source, None)
                 continue
             if self._lane.options.compact:
-                gone = running.alive.count(False)
-                if gone >= LEAVE_SHARE * len(running.work):
-                    running.keep_alive()
-                if queue and self._has_room(running):
+                if len(running.rows) - len(alive) >= LEAVE_SHARE * len(running.rows):
+                    running.keep(alive)
+                if waiting and self._has_room(running):
                     new = next(source)
                     self._note_newest(new, generated)
-                    if any(new.alive):
-                        new.keep_alive()
+                    if alive := self._alive(new):
+                        new.keep(alive)
                         running.take_in(new)
-            running.attention = nn.functional.pad(running.attention, (0, 1), value=1)
-            with running.gates:
-                logits, running.cache = self._model.forward(
-                    running.newest[:, None],
-                    running.attention,
-                    keep=1,
-                    cache=running.cache,
-                    use_cache=True,
-                )
-            require_finite(logits, [decoding.position for decoding in running.work])
-            running.newest = self._choose(logits[:, -1], running.work, generated)
+            logits = running.step(self._model, running.newest)
+            require_finite(logits, [decoding.position for decoding in running.rows])
+            running.newest = self._choose(logits[:, -1], running.rows, generated)
 
     def _choose(
         self, logits: Tensor, work: Sequence[Work], generated: Mapping[int, list[int]]
@@ -265,8 +260,6 @@ class Decoder:
         Raises:
             BadInput: transformers does not accept the settings.
         """
-        from transformers import GenerationConfig
-
         model = self._model.model
         defaults = getattr(model, "generation_config", None)
         try:
@@ -286,19 +279,21 @@ class Decoder:
                 "generation_config"
             ) from error
 
-    def _note_newest(self, running: _Running, generated: dict[int, list[int]]) -> None:
+    def _alive(self, running: Running[Work]) -> list[int]:
+        """Returns the places of the rows that still generate."""
+        return [at for at, row in enumerate(running.rows) if row.position not in self._ended]
+
+    def _note_newest(self, running: Running[Work], generated: dict[int, list[int]]) -> None:
         """Appends the newest token of each running row, and finishes rows that it ends."""
         newest = running.newest.tolist()
-        for row, (decoding, token) in enumerate(zip(running.work, newest, strict=True)):
-            if running.alive[row]:
-                tokens = generated.setdefault(decoding.position, [])
-                tokens.append(token)
-                request = decoding.request
-                if self._lane.stop.ended(tokens, request.stop, request.max_new_tokens):
-                    running.alive[row] = False
-                    self._keep(decoding, tokens)
+        for at in self._alive(running):
+            decoding, request = running.rows[at], running.rows[at].request
+            tokens = generated.setdefault(decoding.position, [])
+            tokens.append(newest[at])
+            if self._lane.stop.ended(tokens, request.stop, request.max_new_tokens):
+                self._keep(decoding, tokens)
 
-    def _has_room(self, running: _Running) -> bool:
+    def _has_room(self, running: Running[Work]) -> bool:
         """Whether enough of the budget is free for new rows, and the cache can be extended."""
-        used = sum(decoding.length for decoding in running.work)
+        used = sum(decoding.length for decoding in running.rows)
         return running.joins and used <= (1 - REFILL_SHARE) * self._budget.tokens

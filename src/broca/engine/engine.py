@@ -3,12 +3,10 @@
 It depends on requests and gates only, not on tasks' metrics or searches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 from threading import Lock
@@ -19,17 +17,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from broca.engine.batches import Lane, Work
+from broca.engine.batches import Lane, Work, work_of
 from broca.engine.decoder import Decoder
-from broca.engine.gradients import differentiate
-from broca.engine.reader import Reader
-from broca.engine.stopping import StopRule
+from broca.engine.reader import Reader, Store, differentiate
+from broca.engine.stop_rule import StopRule, eos_tokens
 from broca.errors import BadLogits
 from broca.measurement import Observation
 from broca.models import GatedModel, GatePoint
-from broca.options import EngineOptions
-from broca.tasks.items import Output, Request
-from broca.tasks.margins import Margin
+from broca.options import EngineOptions, ModelOptions
+from broca.tasks.items import Margin, Output, Request
 
 SMALL = 20_000_000
 """Maximum number of parameters of a model that gets lanes by default; measured at 1.2 million."""
@@ -188,6 +184,7 @@ class Engine:
         masks = torch.from_numpy(np.ascontiguousarray(job.gates, dtype=np.float32))
         row_of = [row for row, requests in enumerate(job.requests) for _ in requests]
         outputs: list[Output | None] = [None] * len(row_of)
+        indices = job.gate_index.tolist(), job.donor_index.tolist()
         start, done, one_at_a_time = self.tokens, 0, Lock()
 
         def store(results: Sequence[tuple[int, Output]]) -> None:
@@ -200,12 +197,6 @@ class Engine:
                 if self._on_progress is not None:
                     self._on_progress(Progress(done, len(outputs), self.tokens - start))
 
-        def run(lane: Lane, readings: Sequence[Work], decodings: Sequence[Work]) -> None:
-            if readings:
-                Reader(lane, masks, store).run(readings)
-            if decodings:
-                Decoder(lane, masks, store).run(decodings)
-
         changed = nullcontext() if self._delta is None else self._delta.applied(self.model)
         try:
             with self.model.in_use(), changed:
@@ -213,18 +204,17 @@ class Engine:
                     vectors = type(job.observations[0]).observe(self, job.observations)
                     return Answers(job.number, self.tokens - start, vectors=tuple(vectors))
                 if job.margins:
-                    indices = job.gate_index.tolist(), job.donor_index.tolist()
                     rows = list(zip(job.margins, *indices, strict=True))
                     answer = differentiate(self._lanes[0], masks, rows)
                     return Answers(job.number, self.tokens - start, (), *answer)
-                readings, decodings = work_of(job)
-                lengths = [*(r.length for r in readings), *(d.length for d in decodings)]
+                readings, decodings = work_of(job.requests, *indices)
+                lengths = [work.length for work in (*readings, *decodings)]
                 self.model.sharing(max(lengths, default=1))  # proved here, not in a lane
-                if self._most_lanes == 1 or len(lengths) < _WORTH:
-                    run(self._lanes[0], readings, decodings)
+                if self._most_lanes > 1 and len(lengths) >= _WORTH:
+                    self._run_in_lanes(masks, store, readings, decodings)
                 else:
-                    by_sequence = Reader(self._lanes[0], masks, store).skips_layers(readings)
-                    self._run_in_lanes(run, readings, decodings, by_sequence=by_sequence)
+                    Reader(self._lanes[0], masks, store).run(readings)
+                    Decoder(self._lanes[0], masks, store).run(decodings)
         except BadLogits as error:
             error.job, error.row = job.number, row_of[error.row] if row_of else error.row
             raise
@@ -233,35 +223,28 @@ class Engine:
         return Answers(job.number, self.tokens - start, tuple(rows_of_outputs))
 
     def _run_in_lanes(
-        self,
-        run: Callable[[Lane, Sequence[Work], Sequence[Work]], None],
-        readings: Sequence[Work],
-        decodings: Sequence[Work],
-        *,
-        by_sequence: bool,
+        self, masks: Tensor, store: Store, readings: Sequence[Work], decodings: Sequence[Work]
     ) -> None:
         """Divides work among copies of the model, each with a thread, its own hooks and batches.
 
-        Rows that may share lower layers (`by_sequence`), else those that may share prefixes, stay
-        together.
+        Rows that may share lower layers, else those that may share prefixes, stay together.
         """
         number, threads = self._most_lanes, torch.get_num_threads()
         while len(self._lanes) < number:
             self._lanes.append(self._lanes[0].copy())
-        by_mask, by_tokens = (
-            attrgetter("mask", "donor", "tokens"),
-            attrgetter("tokens", "mask", "donor"),
-        )
+        by_mask = attrgetter("mask", "donor", "tokens")
+        by_tokens = attrgetter("tokens", "mask", "donor")
+        by_sequence = Reader(self._lanes[0], masks, store).saves_layers(readings)
         read = _shares(sorted(readings, key=by_tokens if by_sequence else by_mask), number)
         decoded = _shares(sorted(decodings, key=by_mask), number)
+
+        def run(lane: Lane, readings: Sequence[Work], decodings: Sequence[Work]) -> None:
+            Reader(lane, masks, store).run(readings)
+            Decoder(lane, masks, store).run(decodings)
+
         try:
             with ThreadPoolExecutor(number, "lane", torch.set_num_threads, (1,)) as pool:
-                ends = [
-                    pool.submit(run, *share)
-                    for share in zip(self._lanes, read, decoded, strict=True)
-                ]
-            for end in ends:
-                end.result()
+                list(pool.map(run, self._lanes, read, decoded))  # raises what a lane raised
         finally:
             torch.set_num_threads(threads)  # a library may keep a single number for all threads
 
@@ -287,31 +270,38 @@ class Engine:
         ]
 
 
-def work_of(job: Job) -> tuple[list[Work], list[Work]]:
-    """Sorts the requests of a job into readings and decodings.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunnerSpec:
+    """What a runner is made of.
 
-    Requests that read the same tokens under the same gates and donors share a reading.
+    Attributes:
+        model: The model of this process.
+        key: Equal keys mean equal donors and changes of weights.
+        donors: Replacements of ablated activations, in the order of the model's gate points.
+        delta: Changed weights.
+        engine_options: Options of the engine.
+        model_options: How other processes load the model.
+        on_progress: Called after every batch.
     """
-    readings: dict[tuple[int, int, tuple[int, ...]], Work] = {}
-    decodings: list[Work] = []
-    tokens_of: dict[int, tuple[int, ...]] = {}  # the same request occurs under many masks
-    position = 0
-    for requests, mask, donor in zip(
-        job.requests, job.gate_index.tolist(), job.donor_index.tolist(), strict=True
-    ):
-        for request in requests:
-            if request.kind == "loglikelihood":
-                tokens = tokens_of.get(id(request))
-                if tokens is None:
-                    tokens = tokens_of[id(request)] = (*request.context, *request.continuation)[:-1]
-                reading = readings.get((mask, donor, tokens))
-                if reading is None:
-                    reading = readings[mask, donor, tokens] = Work(mask, donor, tokens, request, [])
-                reading.targets.append((position, request.continuation))
-            else:
-                decodings.append(Work(mask, donor, request.context, request, [(position, (0,))]))
-            position += 1
-    return list(readings.values()), decodings
+
+    model: GatedModel
+    key: str = ""
+    donors: tuple[Tensor, ...] = field(default=(), repr=False)
+    delta: WeightDelta | None = None
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    model_options: ModelOptions = field(default_factory=ModelOptions)
+    on_progress: Callable[[Progress], None] = lambda progress: None
+
+    def engine(self) -> Engine:
+        """Makes an engine of this process."""
+        points = self.model.points if self.donors else ()
+        return Engine(
+            self.model,
+            self.engine_options,
+            donors=dict(zip(points, self.donors, strict=True)),
+            delta=self.delta,
+            on_progress=self.on_progress,
+        )
 
 
 def _shares(work: Sequence[Work], number: int) -> list[list[Work]]:
@@ -323,13 +313,3 @@ def _shares(work: Sequence[Work], number: int) -> list[list[Work]]:
         shares[min(number - 1, before * number // max(1, total))].append(row)
         before += row.length
     return shares
-
-
-def eos_tokens(model: GatedModel) -> list[int]:
-    """Returns the end-of-sequence tokens that generation with transformers uses."""
-    configured = getattr(model.model.generation_config, "eos_token_id", None)
-    if configured is None:
-        configured = model.tokenizer.eos_token_id
-    if configured is None:
-        return []
-    return [configured] if isinstance(configured, int) else list(configured)

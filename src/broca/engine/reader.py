@@ -1,18 +1,17 @@
-"""Scores continuations by one forward pass for each batch; shared prefixes and layers run once."""
-
-from __future__ import annotations
+"""Scores continuations, sharing prefixes and layers, and differentiates margins by the gates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import islice
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from broca.engine.batches import (
     Batch,
     Lane,
-    PrefixGroup,
     Work,
     groups_that_fit,
     longest_first,
@@ -20,18 +19,22 @@ from broca.engine.batches import (
     prefix_groups,
     require_finite,
     shared_batches,
+    work_of,
 )
 from broca.models.caches import left_padded
-from broca.tasks.items import LogLikelihood, Output
+from broca.tasks.items import LogLikelihood, Margin, Output
 
 WORTH_REUSING = 0.1
 """Minimum share of saved work for which `auto` reuses lower layers."""
 
 _KEPT_COST = 8
-"""Cost of a token in the budget while the inputs of layers and projections are kept."""
+"""Cost of a token in the budget while inputs of layers are kept, or what a gradient needs."""
 
 Store = Callable[[Sequence[tuple[int, Output]]], None]
 """Receives answers: position of the request, and its answer."""
+
+MarginRow = tuple[Margin, int, int]
+"""A margin, its row of the gates, and its row of the donors."""
 
 
 @dataclass(frozen=True)
@@ -74,27 +77,22 @@ class Reader:
     def run(self, work: Sequence[Work]) -> None:
         """Runs all readings."""
         groups, alone = prefix_groups(self._model, work, self._lane.options.share_prefixes)
-        if self._saves_layers(work, otherwise=sum(group.saved for group in groups)):
+        if self.saves_layers(work, otherwise=sum(group.saved for group in groups)):
             self._sweep(work)
             return
         while groups:  # several small groups in a batch, a large group in several
             size, rows = groups_that_fit(self._budget, groups)
             pack = groups[: min(size, self._budget.rows(len(groups[0].prefix)))]
-            members = sum(len(group.members) for group in pack)
-            result = self._budget.attempt(partial(self._read_groups, pack, rows), rows=members)
-            if result is not None:
-                self._store(*result)
+            with self._budget.attempt(sum(len(group.members) for group in pack)):
+                batches = shared_batches(self._lane, self._masks, pack, rows=rows)
+                self._store([answer for batch in batches for answer in self._read(batch)])
                 del groups[: len(pack)]
-        for _, answers in self._budget.in_batches(
-            longest_first(alone),
-            lambda rows: self._read(plain_batch(self._lane, self._masks, rows)),
-            length=lambda reading: reading.length,
-        ):
-            self._store(answers)
-
-    def _read_groups(self, groups: Sequence[PrefixGroup], rows: int) -> list[tuple[int, Output]]:
-        batches = shared_batches(self._lane, self._masks, groups, rows=rows)
-        return [answer for batch in batches for answer in self._read(batch)]
+        alone = longest_first(alone)
+        while alone:
+            together = self._budget.batch(alone, lambda reading: reading.length)
+            with self._budget.attempt(len(together)):
+                self._store(self._read(plain_batch(self._lane, self._masks, together)))
+                del alone[: len(together)]
 
     def _read(self, batch: Batch) -> list[tuple[int, Output]]:
         with batch.gates:
@@ -107,32 +105,27 @@ class Reader:
         self._lane.tokens += batch.read
         return scored(batch.work, logits)
 
-    def skips_layers(self, work: Sequence[Work]) -> bool:
-        """Whether reusing lower layers may save enough to keep sequences together."""
-        total = sum(reading.length for reading in work)
-        off = self._lane.options.reuse_layers == "off" or not work
-        return not off and self._skipped(work) >= WORTH_REUSING * total
-
-    def _skipped(self, work: Sequence[Work]) -> float:
-        """Returns the work below the first ablated layers, in tokens that pass all layers."""
-        depth = self._model.structure.layers
-        return sum(reading.length * self._first[reading.mask] / depth for reading in work)
-
-    def _saves_layers(self, work: Sequence[Work], *, otherwise: int) -> bool:
+    def saves_layers(self, work: Sequence[Work], *, otherwise: int | None = None) -> bool:
         """Whether to run the layers below the first ablated layer once for each sequence.
 
         Args:
             work: All rows.
-            otherwise: Number of tokens that sharing prefixes would save.
+            otherwise: Number of tokens that sharing prefixes would save; if None, whether sequences
+                are worth keeping together in a lane.
         """
         switch = self._lane.options.reuse_layers
         if switch == "off" or not work:
             return False
+        depth = self._model.structure.layers
+        # the work below the first ablated layers, in tokens that pass all layers
+        skipped = sum(reading.length * self._first[reading.mask] / depth for reading in work)
+        needed = WORTH_REUSING * sum(reading.length for reading in work)
+        if otherwise is None:
+            return skipped >= needed
         extra = sum(len(tokens) for tokens in {reading.tokens for reading in work})
-        total = sum(reading.length for reading in work)
-        worthwhile = self._skipped(work) - extra >= max(WORTH_REUSING * total, otherwise)
         longest = max(reading.length for reading in work)
-        return (switch == "on" or worthwhile) and self._model.sharing(longest).layers
+        worthwhile = switch == "on" or skipped - extra >= max(needed, otherwise)
+        return worthwhile and self._model.sharing(longest).layers
 
     def _sweep(self, work: Sequence[Work]) -> None:
         """Runs each sequence once intact, then every row from its mask's first layer on."""
@@ -140,23 +133,30 @@ class Reader:
         for reading in work:
             by_sequence.setdefault(reading.tokens, []).append(reading)
         sequences = sorted(by_sequence.values(), key=lambda rows: rows[0].length, reverse=True)
-        # the inputs of every layer are kept until its rows are done: count them too
-        batches = self._budget.in_batches(
-            sequences, self._read_intact, length=lambda rows: rows[0].length, cost=_KEPT_COST
-        )
-        for batch, intact in batches:
-            self._lane.tokens += int(intact.attention.sum())
-            by_layer: dict[int, list[tuple[int, Work]]] = {}
-            for index, rows in enumerate(batch):
-                for reading in rows:
-                    by_layer.setdefault(self._first[reading.mask], []).append((index, reading))
-            unchanged = by_layer.pop(self._model.structure.layers, [])
-            if unchanged:
-                logits = intact.logits
-                index_of = torch.tensor([index for index, _ in unchanged], device=logits.device)
-                self._store(scored([reading for _, reading in unchanged], logits[index_of]))
-            for layer, placed in sorted(by_layer.items()):
-                self._resume(placed, layer, intact)
+        while sequences:
+            # the inputs of every layer are kept until its rows are done: count them too
+            batch = self._budget.batch(sequences, lambda rows: rows[0].length, cost=_KEPT_COST)
+            intact = None
+            with self._budget.attempt(len(batch)):
+                intact = self._read_intact(batch)
+            if intact is not None:  # memory sufficed
+                del sequences[: len(batch)]
+                self._lane.tokens += int(intact.attention.sum())
+                self._finish(batch, intact)
+
+    def _finish(self, sequences: Sequence[list[Work]], intact: _Intact) -> None:
+        """Runs the rows of sequences, each from the lowest layer that its mask changes."""
+        by_layer: dict[int, list[tuple[int, Work]]] = {}
+        for index, rows in enumerate(sequences):
+            for reading in rows:
+                by_layer.setdefault(self._first[reading.mask], []).append((index, reading))
+        unchanged = by_layer.pop(self._model.structure.layers, [])
+        if unchanged:
+            logits = intact.logits
+            index_of = torch.tensor([index for index, _ in unchanged], device=logits.device)
+            self._store(scored([reading for _, reading in unchanged], logits[index_of]))
+        for layer, placed in sorted(by_layer.items()):
+            self._resume(placed, layer, intact)
 
     def _read_intact(self, sequences: Sequence[list[Work]]) -> _Intact:
         """Reads sequences under the intact mask, each given by its rows."""
@@ -169,7 +169,7 @@ class Reader:
             logits, _ = self._model.forward(tokens, attention, keep=keep)
         return _Intact(tokens, attention, logits, inputs, heads)
 
-    def _resume(self, rows: Sequence[tuple[int, Work]], layer: int, intact: _Intact) -> None:
+    def _resume(self, rows: list[tuple[int, Work]], layer: int, intact: _Intact) -> None:
         """Runs rows, each with the index of its sequence, from a layer on.
 
         Where possible the layer's attention starts at its output projection.
@@ -177,21 +177,20 @@ class Reader:
         tokens, attention = intact.tokens, intact.attention
         hidden, heads = intact.inputs[layer], intact.heads.get(layer)
         keep, length = max(reading.target for _, reading in rows), tokens.shape[1]
-
-        def run(batch: Sequence[tuple[int, Work]]) -> list[tuple[int, Output]]:
+        while rows:
+            batch = self._budget.batch(rows, lambda _: length)
             work = [reading for _, reading in batch]
-            index = torch.tensor([index for index, _ in batch], device=tokens.device)
-            outputs = None if heads is None else heads[index.to(heads.device)]
-            with (
-                self._lane.gates(self._masks, work),
-                self._model.resumption.at(layer, hidden[index.to(hidden.device)], outputs),
-            ):
-                logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
-            return scored(work, logits)
-
-        for batch, answers in self._budget.in_batches(rows, run, length=lambda _: length):
-            self._store(answers)
-            self._lane.tokens += sum(reading.length for _, reading in batch)
+            with self._budget.attempt(len(batch)):
+                index = torch.tensor([index for index, _ in batch], device=tokens.device)
+                outputs = None if heads is None else heads[index.to(heads.device)]
+                with (
+                    self._lane.gates(self._masks, work),
+                    self._model.resumption.at(layer, hidden[index.to(hidden.device)], outputs),
+                ):
+                    logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
+                self._store(scored(work, logits))
+                del rows[: len(batch)]
+                self._lane.tokens += sum(reading.length for reading in work)
 
 
 def target_log_probabilities(work: Sequence[Work], logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -228,3 +227,66 @@ def scored(work: Sequence[Work], logits: Tensor) -> list[tuple[int, Output]]:
         (position, LogLikelihood(total, is_greedy))
         for position, total, is_greedy in zip(positions, values, best, strict=True)
     ]
+
+
+def differentiate(
+    lane: Lane, masks: Tensor, rows: Sequence[MarginRow]
+) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """Computes margins of rows and their gradients with respect to the gates.
+
+    Args:
+        lane: The model, whose weights are frozen, and its budget.
+        masks: Gates of every mask, `(masks, components)`.
+        rows: The rows.
+
+    Returns:
+        Margins `(rows,)`, and their gradients `(rows, components)`.
+    """
+    margins = np.empty(len(rows))
+    gradients = np.empty((len(rows), len(lane.model.components)), dtype=np.float32)
+    lengths = [
+        sum(len(request.context) + len(request.continuation) for request in margin.requests)
+        for margin, _, _ in rows
+    ]
+    pending = sorted(range(len(rows)), key=lengths.__getitem__, reverse=True)
+    while pending:
+        batch = lane.budget.batch(pending, lengths.__getitem__, cost=_KEPT_COST)
+        with lane.budget.attempt(len(batch)):
+            margins[batch], gradients[batch] = _differentiated(
+                lane, masks, [rows[row] for row in batch]
+            )
+            del pending[: len(batch)]
+    return margins, gradients
+
+
+@torch.enable_grad()
+def _differentiated(
+    lane: Lane, masks: Tensor, rows: Sequence[MarginRow]
+) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """Computes the margins and gradients of rows that fit memory together."""
+    requests = [margin.requests for margin, _, _ in rows]
+    readings, _ = work_of(requests, range(len(rows)), [donor for _, _, donor in rows])
+    work = longest_first(readings)
+    leaf = masks[[mask for _, mask, _ in rows]].to(lane.model.device)
+    leaf.requires_grad_()
+    totals = [leaf.new_empty(0)] * sum(map(len, requests))
+    start = 0
+    while start < len(work):
+        together = lane.budget.padded_together([reading.length for reading in work[start:]])
+        chunk = work[start : start + together]
+        tokens, attention = left_padded([r.tokens for r in chunk], device=lane.model.device)
+        with lane.gates(leaf, chunk):
+            logits, _ = lane.model.forward(tokens, attention, keep=max(row.target for row in chunk))
+        require_finite(logits.detach(), [reading.mask for reading in chunk])
+        likely = iter(target_log_probabilities(chunk, logits)[0].sum(-1))
+        for reading in chunk:
+            for position, _ in reading.targets:
+                totals[position] = next(likely)
+        start += together
+    lane.tokens += sum(reading.length for reading in work)
+    of_row = iter(totals)
+    margins = torch.stack(
+        [margin.of(torch.stack([*islice(of_row, len(margin.requests))])) for margin, _, _ in rows]
+    )
+    (gradient,) = torch.autograd.grad(margins.sum(), leaf)
+    return margins.detach().double().cpu().numpy(), gradient.float().cpu().numpy()

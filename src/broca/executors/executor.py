@@ -1,27 +1,45 @@
 """The executor: converts plans into jobs for a runner, and its answers into responses."""
 
-from __future__ import annotations
-
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.engine import Ablation, Answers, Job
-from broca.errors import BadLogits, TaskUnusable
-from broca.executors.records import Runner
-from broca.measurement import Measurement, Observation, Plan, Response
+from broca.errors import TaskUnusable
+from broca.measurement import Measurement, Plan, Response
 from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output
 from broca.tasks.code import run_code_ahead
 
 
+class Runner(Protocol):
+    """What answers jobs: an engine of this process, or workers."""
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether several jobs are answered at the same time."""
+
+    @property
+    def token_budget(self) -> int:
+        """Maximum number of tokens of a batch."""
+
+    @property
+    def device(self) -> str:
+        """The kind of device that the model runs on, such as `cpu`."""
+
+    def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
+        """Yields the answers to jobs of `rows` rows in all, in any order.
+
+        A job is taken when there is a worker for it. A `BadLogits` has the number of its job.
+        """
+
+
 class Executor:
-    """Measures plans and observations; it runs no model itself.
+    """Measures plans; it runs no model itself.
 
     Args:
         runner: Answers jobs: an engine of this process, or workers.
@@ -53,8 +71,12 @@ class Executor:
         self._donor_keys = tuple(range(len(bank)) if donor_keys is None else donor_keys)
         self._keep_outputs = keep_outputs
         self._margins: dict[int, Margin] = {}
-        self.tokens = 0
-        """Number of tokens that were read or generated for the answers so far."""
+
+    def place_of(self, row: int, plan: Plan) -> str:
+        """Names the item of a row and what was ablated, for messages."""
+        _, item = self._bank[plan.item_index[row]]
+        ablated = int(plan.masks[plan.mask_index[row]].sum())
+        return f"item {item.number} of task '{item.task}' with {ablated} components ablated"
 
     def refer(self, bank: Sequence[tuple[Benchmark, Item]]) -> None:
         """Replaces the bank by the same items whose tasks now know right answers."""
@@ -62,70 +84,15 @@ class Executor:
         self._margins = {}
 
     def run(self, plan: Plan) -> Measurement:
-        """Returns the measurement of a plan; see `stream`."""
-        ((_, measurement),) = self.stream([plan])
-        return measurement
+        """Measures a plan at once, without a journal; see `job` and `measurement`."""
+        (answers,) = self.runner.stream([self.job(0, plan)], rows=len(plan))
+        return self.measurement(plan, answers)
 
     def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
         """Returns the model's answers to the requests of each row's item."""
-        ((_, answers),) = self.stream_answers([plan])
-        return answers
-
-    def stream(self, plans: Sequence[Plan]) -> Iterator[tuple[int, Measurement]]:
-        """Yields the position of every plan with its measurement, in the order of the runner.
-
-        Responses are the margin or its probability, or the task's metric, negated if lower is
-        better.
-
-        Raises:
-            TaskUnusable: The response is a margin, and an item has no reference answer.
-            BadLogits: The model returned NaN or infinite logits.
-            ExecutorFailed: Workers died or hung too often.
-        """
-        jobs = (self._job(number, plan) for number, plan in enumerate(plans))
-        with self._naming(plans):
-            for answers in self.runner.stream(jobs, rows=sum(map(len, plans))):
-                self.tokens += answers.tokens
-                yield answers.number, self._measurement(plans[answers.number], answers)
-
-    def stream_answers(
-        self, plans: Sequence[Plan]
-    ) -> Iterator[tuple[int, list[tuple[Output, ...]]]]:
-        """Yields the position of every plan with its answers, in the order of the runner."""
-        accuracy = [replace(plan, response="accuracy", gradients=False) for plan in plans]
-        jobs = (self._job(number, plan) for number, plan in enumerate(accuracy))
-        with self._naming(plans):
-            for answers in self.runner.stream(jobs, rows=sum(map(len, plans))):
-                self.tokens += answers.tokens
-                yield answers.number, list(answers.outputs)
-
-    def stream_observations(
-        self, batches: Sequence[Sequence[Observation]]
-    ) -> Iterator[tuple[int, list[NDArray[np.float32]]]]:
-        """Yields the position of every batch with its vectors, in the order of the runner."""
-        none, gates = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.float32)
-        jobs = (
-            Job(number, gates, none, none, observations=tuple(batch))
-            for number, batch in enumerate(batches)
-        )
-        for answers in self.runner.stream(jobs, rows=sum(map(len, batches))):
-            self.tokens += answers.tokens
-            yield answers.number, list(answers.vectors)
-
-    @contextmanager
-    def _naming(self, plans: Sequence[Plan]) -> Iterator[None]:
-        """A context whose `BadLogits` name their item and what was ablated."""
-        try:
-            yield
-        except BadLogits as error:
-            plan = plans[error.job]
-            _, item = self._bank[plan.item_index[error.row]]
-            ablated = int(plan.masks[plan.mask_index[error.row]].sum())
-            raise BadLogits(
-                f"item {item.number} of task '{item.task}' with {ablated} components ablated: "
-                f"{error}",
-                row=error.row,
-            ) from error
+        job = self.job(0, replace(plan, response="accuracy", gradients=False))
+        (answers,) = self.runner.stream([job], rows=len(plan))
+        return list(answers.outputs)
 
     def scores(self, plan: Plan, outputs: Sequence[tuple[Output, ...]]) -> NDArray[np.float64]:
         """Returns the tasks' metrics of outputs, row by row, negated if lower is better."""
@@ -150,8 +117,12 @@ class Executor:
         rows: NDArray[np.bool_] = by_item[plan.item_index]
         return rows
 
-    def _job(self, number: int, plan: Plan) -> Job:
-        """Returns the rows of a plan for a runner."""
+    def job(self, number: int, plan: Plan) -> Job:
+        """Returns the rows of a plan for a runner.
+
+        Raises:
+            TaskUnusable: The response is a margin, and an item has no reference answer.
+        """
         scale = self._ablation.scale if plan.scale is None else plan.scale
         gates = replace(self._ablation, scale=scale).gates(plan.masks)
         where = number, gates, plan.mask_index, self._donor_index(plan)
@@ -165,8 +136,12 @@ class Executor:
         }
         return Job(*where, tuple(by_item[position] for position in positions))
 
-    def _measurement(self, plan: Plan, answers: Answers) -> Measurement:
-        """Returns the responses of a plan's rows."""
+    def measurement(self, plan: Plan, answers: Answers) -> Measurement:
+        """Turns answers to a plan's rows into their responses.
+
+        Responses are the margin or its probability, or the task's metric, negated if lower is
+        better.
+        """
         response = plan.response or self._response
         values, gradients, outputs = answers.values, answers.gradients, answers.outputs
         kept = outputs if self._keep_outputs and not plan.gradients else None
@@ -206,12 +181,9 @@ class Executor:
         for row, (mask, position) in enumerate(zip(plan.mask_index, plan.item_index, strict=True)):
             key = self._donor_keys[position]
             rng = np.random.default_rng([self._ablation.seed, keys[mask], key])
-            donor = int(rng.integers(len(self._donors)))
-            chosen[row] = self._next_other(donor, position)
+            chosen[row] = donor = int(rng.integers(len(self._donors)))
+            while self._donors[chosen[row]] == position:
+                chosen[row] = (chosen[row] + 1) % len(self._donors)
+                if chosen[row] == donor:
+                    break  # all donors are the item itself
         return chosen
-
-    def _next_other(self, donor: int, position: int) -> int:
-        """Returns the first donor from a given one on whose item is not at `position`."""
-        count = len(self._donors)
-        candidates = (number % count for number in range(donor, donor + count))
-        return next((place for place in candidates if self._donors[place] != position), donor)

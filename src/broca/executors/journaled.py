@@ -1,24 +1,21 @@
 """Measures only rows that the journal lacks, and commits them at once."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.errors import BadResponse
+from broca.engine import Answers, Job
+from broca.errors import BadLogits, BadResponse
 from broca.executors.executor import Executor
 from broca.measurement import Measurement, Observation, Plan
 from broca.store import Condition, Journal, row_keys, vector_keys
 from broca.tasks import Generation, LogLikelihood, Output
-
-T = TypeVar("T")
 
 OUTPUTS = "outputs"
 """Role of rows whose outputs were requested."""
@@ -51,7 +48,6 @@ class JournaledExecutor:
             the plan's rows.
         cost: Number of requested rows by role, with known rows; a row with its gradient counts as
             three.
-        measured: Number of distinct rows that this process measured.
     """
 
     executor: Executor
@@ -68,7 +64,6 @@ class JournaledExecutor:
     checkpoint: Callable[[], None] = lambda: None
     on_chunk: Callable[[int, int, int], None] = lambda done, rows, total: None
     cost: Counter[str] = field(default_factory=Counter, init=False)
-    measured: int = field(default=0, init=False)
     _requested: dict[tuple[str, str, int], list[NDArray[np.int64]]] = field(
         default_factory=lambda: defaultdict(list), init=False
     )
@@ -90,10 +85,8 @@ class JournaledExecutor:
             if rescored.any():
                 return self._rescore(plan, rescored, role=role)
         with self.journal.transaction():
-            condition, keys = self._rows(plan)
+            condition, keys = self._rows(plan, role, "gradients" if plan.gradients else "rows")
             self.journal.add_plan(self.number, role=role, condition=condition, keys=keys)
-        self.cost[role] += plan.cost
-        self._requested[role, "gradients" if plan.gradients else "rows", condition].append(keys)
         known = self.journal.find("rows", condition, keys)
         responses = known["response"].copy()
         gradients = None
@@ -103,10 +96,9 @@ class JournaledExecutor:
                 if blob is not None:
                     gradients[row] = np.frombuffer(blob, dtype="<f4")
         cut = chunks(plan, self.lengths, self.chunk_tokens)
-        parts = _missing(cut, keys, known["batch"] == 0)
-        stream = self.executor.stream([_part(plan, rows) for rows in parts])
-        for rows, measurement, tokens in self._stream(stream, parts, len(plan)):
-            self._commit(condition, keys[rows], measurement, tokens=tokens, role=role)
+        for rows, answers in self._answered(cut, keys, known["batch"] == 0, plan):
+            measurement = self.executor.measurement(_part(plan, rows), answers)
+            self._commit(condition, keys[rows], measurement, tokens=answers.tokens, role=role)
             responses[rows] = measurement.responses + 0.0  # no negative zero
             if gradients is not None:
                 gradients[rows] = measurement.slopes()
@@ -117,46 +109,29 @@ class JournaledExecutor:
         """Returns the model's answers in every row of a plan, with known rows from the journal."""
         plan = replace(plan, response="accuracy", gradients=False)
         with self.journal.transaction():
-            condition, keys = self._rows(plan)
-        self.cost[role] += plan.cost
-        self._requested[role, "outputs", condition].append(keys)
-        texts = self.journal.contents(self.journal.find("outputs", condition, keys))
+            condition, keys = self._rows(plan, role, "outputs")
         cut = chunks(plan, self.lengths, self.chunk_tokens)
-        parts = _missing(cut, keys, [text is None for text in texts])
-        stream = self.executor.stream_answers([_part(plan, rows) for rows in parts])
-        for rows, answers, tokens in self._stream(stream, parts, len(plan)):
-            new = [_as_text(answer) for answer in answers]
-            self.journal.write(
-                run=self.number, role=role, kind="outputs", condition=condition, keys=keys[rows],
-                contents=new, tokens=tokens,
-            )  # fmt: skip
-            for row, text in zip(rows.tolist(), new, strict=True):
-                texts[row] = text
-        return [_from_text(texts[row] or b"[]") for row in _first(keys).tolist()]
+        texts = self._contents("outputs", condition, keys, cut, plan, role=role)
+        return [
+            tuple(
+                Generation(**fields) if "text" in fields else LogLikelihood(**fields)
+                for fields in json.loads(text)
+            )
+            for text in texts
+        ]
 
     def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:
         """Returns the vectors of observations of one class, with known ones from the journal."""
         if not observations:
             return []
-        kind, condition = observations[0].kind, self._vector_condition()
+        kind = observations[0].kind
         keys = vector_keys(kind, [observation.key for observation in observations])
-        vectors = self.journal.contents(self.journal.find("vectors", condition, keys))
         tokens = np.cumsum([observation.length for observation in observations])
         ends = np.flatnonzero(np.diff((tokens - 1) // max(1, self.chunk_tokens))) + 1
         cut = np.split(np.arange(len(keys), dtype=np.intp), ends)
-        parts = _missing(cut, keys, [vector is None for vector in vectors])
-        stream = self.executor.stream_observations(
-            [[observations[row] for row in rows.tolist()] for rows in parts]
-        )
-        for rows, measured, spent in self._stream(stream, parts, len(keys)):
-            new = [vector.astype("<f4").tobytes() for vector in measured]
-            self.journal.write(
-                run=self.number, role=kind, kind="vectors", condition=condition, keys=keys[rows],
-                contents=new, tokens=spent,
-            )  # fmt: skip
-            for row, vector in zip(rows.tolist(), new, strict=True):
-                vectors[row] = vector
-        return [_vector(vectors[row]) for row in _first(keys).tolist()]
+        condition = self._vector_condition()
+        vectors = self._contents("vectors", condition, keys, cut, observations, role=kind)
+        return [_vector(vector) for vector in vectors]
 
     def once(
         self, kind: str, key: str, measure: Callable[[], NDArray[np.float32]]
@@ -200,8 +175,8 @@ class JournaledExecutor:
             responses[stored] = self.run(_part(plan, stored), role=role).responses
         return Measurement(plan, responses)
 
-    def _rows(self, plan: Plan) -> tuple[int, NDArray[np.int64]]:
-        """Returns the id of the condition and the keys of a plan's rows in the journal."""
+    def _rows(self, plan: Plan, role: str, kind: str) -> tuple[int, NDArray[np.int64]]:
+        """Counts a plan; returns the id of its condition and the keys of its rows."""
         response = plan.response or "accuracy"
         scale = self.condition.scale if plan.scale is None else plan.scale
         condition = self.journal.condition(
@@ -211,34 +186,83 @@ class JournaledExecutor:
         if response != "accuracy" and self.margin_items is not None:
             items = self.margin_items(plan.item_index)
         masks = self.journal.masks(plan.masks, self.components)
-        return condition, row_keys(masks[plan.mask_index], items)
+        keys = row_keys(masks[plan.mask_index], items)
+        self.cost[role] += plan.cost
+        self._requested[role, kind, condition].append(keys)
+        return condition, keys
 
     def _vector_condition(self) -> int:
         return self.journal.condition(replace(self.condition, response="observation"))
 
-    def _stream(
-        self, stream: Iterator[tuple[int, T]], parts: Sequence[_Rows], total: int
-    ) -> Iterator[tuple[_Rows, T, int]]:
-        """Yields the parts of a stream with their tokens; the run may be interrupted between two.
+    def _contents(
+        self,
+        kind: str,
+        condition: int,
+        keys: NDArray[np.int64],
+        cut: Iterable[_Rows],
+        work: Plan | Sequence[Observation],
+        *,
+        role: str,
+    ) -> list[bytes]:
+        """Returns outputs or vectors; those that the journal lacks are measured and written."""
+        contents = self.journal.contents(self.journal.find(kind, condition, keys))
+        absent = np.array([content is None for content in contents], dtype=bool)
+        for rows, answers in self._answered(cut, keys, absent, work):
+            new = [_as_text(outputs) for outputs in answers.outputs]
+            new += [vector.astype("<f4").tobytes() for vector in answers.vectors]
+            self.journal.write(
+                run=self.number, role=role, kind=kind, condition=condition, keys=keys[rows],
+                contents=new, tokens=answers.tokens,
+            )  # fmt: skip
+            for row, content in zip(rows.tolist(), new, strict=True):
+                contents[row] = content
+        return [contents[row] or b"" for row in _first(keys).tolist()]
 
-        An interruption is delayed while a part is awaited and while the caller commits it.
+    def _answered(
+        self,
+        cut: Iterable[_Rows],
+        keys: NDArray[np.int64],
+        absent: NDArray[np.bool_],
+        work: Plan | Sequence[Observation],
+    ) -> Iterator[tuple[_Rows, Answers]]:
+        """Yields the absent rows, of equal rows the first, chunk by chunk with their answers.
+
+        The run may be interrupted between two chunks: an interruption is delayed while a chunk is
+        awaited and while the caller commits it.
+
+        Raises:
+            BadLogits: The model returned NaN or infinite logits; the message names the item.
         """
-        remaining = sum(len(part) for part in parts)
-        if self.executor.runner.concurrent:
+        chosen = absent & (_first(keys) == np.arange(len(keys)))
+        parts = [rows for chunk in cut if len(rows := chunk[chosen[chunk]])]
+        jobs = (self._job(number, work, rows) for number, rows in enumerate(parts))
+        runner, total, remaining = self.executor.runner, len(keys), int(chosen.sum())
+        stream = iter(runner.stream(jobs, rows=remaining))
+        if runner.concurrent:
             self.on_chunk(total - remaining, remaining, total)
-        with closing(stream) as results:  # type: ignore[type-var]
-            for count in range(len(parts) + 1):
-                if not self.executor.runner.concurrent and count < len(parts):
-                    self.on_chunk(total - remaining, len(parts[count]), total)
-                    remaining -= len(parts[count])
-                with self.measuring():
-                    before = self.executor.tokens
-                    result = next(results, None)
-                    if result is None:
-                        return
-                    number, value = result
-                    yield parts[number], value, self.executor.tokens - before
-                self.checkpoint()
+        for count in range(len(parts) + 1):
+            if not runner.concurrent and count < len(parts):
+                self.on_chunk(total - remaining, len(parts[count]), total)
+                remaining -= len(parts[count])
+            with self.measuring():
+                try:
+                    answers = next(stream, None)
+                except BadLogits as error:
+                    if not isinstance(work, Plan):
+                        raise
+                    where = self.executor.place_of(parts[error.job][error.row], work)
+                    raise BadLogits(f"{where}: {error}", row=error.row) from error
+                if answers is None:
+                    return
+                yield parts[answers.number], answers
+            self.checkpoint()
+
+    def _job(self, number: int, work: Plan | Sequence[Observation], rows: _Rows) -> Job:
+        if isinstance(work, Plan):
+            return self.executor.job(number, _part(work, rows))
+        none, gates = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.float32)
+        observations = tuple(work[row] for row in rows.tolist())
+        return Job(number, gates, none, none, observations=observations)
 
     def _commit(
         self,
@@ -270,7 +294,6 @@ class JournaledExecutor:
                 texts = [_as_text(measurement.outputs[row]) for row in kept.tolist()]
                 if texts:
                     self.journal.write(**batch, kind="outputs", keys=keys[kept], contents=texts)
-        self.measured += len(keys)
 
 
 def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[_Rows]:
@@ -299,16 +322,6 @@ def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[_Row
         start = end
 
 
-def _missing(
-    cut: Iterable[_Rows], keys: NDArray[np.int64], absent: Sequence[bool] | NDArray[np.bool_]
-) -> list[_Rows]:
-    """Returns the absent rows, chunk by chunk; of equal rows the first."""
-    chosen = np.zeros(len(keys), dtype=bool)
-    chosen[_first(keys)] = True
-    chosen &= np.asarray(absent, dtype=bool)
-    return [rows for chunk in cut if len(rows := chunk[chosen[chunk]])]
-
-
 def _first(keys: NDArray[np.int64]) -> _Rows:
     """Returns the position of the first equal key for every key, `(rows,)`."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -335,17 +348,10 @@ def _drawn(keys: NDArray[np.int64], share: float) -> _Rows:
     return np.flatnonzero((draws >> np.uint64(11)) / 2.0**53 < share)
 
 
-def _vector(blob: bytes | None) -> NDArray[np.float32]:
-    return np.frombuffer(blob or b"", dtype="<f4").astype(np.float32)
+def _vector(blob: bytes) -> NDArray[np.float32]:
+    return np.frombuffer(blob, dtype="<f4").astype(np.float32)
 
 
 def _as_text(answers: tuple[Output, ...]) -> bytes:
     """Returns answers as JSON; numbers keep every bit."""
     return json.dumps([asdict(answer) for answer in answers]).encode()
-
-
-def _from_text(text: bytes) -> tuple[Output, ...]:
-    return tuple(
-        Generation(**fields) if "text" in fields else LogLikelihood(**fields)
-        for fields in json.loads(text)
-    )

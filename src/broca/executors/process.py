@@ -4,8 +4,6 @@ A Python program in which broca imports torch gets `spin_briefly`. A program tha
 before broca, or needs the memory settings too, calls `tune_process` first.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

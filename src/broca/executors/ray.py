@@ -10,20 +10,19 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 
-from broca.engine import Answers, Engine, EngineOptions, Job, Progress
+from broca.engine import Answers, Engine, EngineOptions, Job, Progress, RunnerSpec
 from broca.errors import BadInput, BrocaError, ExecutorFailed, MissingExtra
 from broca.executors.process import tune_process
-from broca.executors.records import ExecutorKind, RunnerSpec
 from broca.models import GatedModel, load
-from broca.models.hub import go_offline
+from broca.models.checkpoints import go_offline
 from broca.options import ExecutorOptions, ModelOptions
 
 ATTEMPTS = 3
@@ -97,11 +96,10 @@ class Worker:
 
     Args:
         recipe: The model to load.
-        held: The transformers model and its tokenizer, if the driver sends them.
     """
 
-    def __init__(self, recipe: Recipe, held: tuple[Any, Any] | None = None) -> None:
-        self._recipe, self._held = recipe, held
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
         self._model: GatedModel
         self._engines: dict[str, Engine] = {}
 
@@ -113,10 +111,10 @@ class Worker:
         if recipe.offline:
             go_offline()
         try:
-            if self._held is None:
+            if recipe.held is None:
                 self._model = load(recipe.model, **asdict(recipe.loading))
             else:
-                model, tokenizer = self._held
+                model, tokenizer = recipe.held
                 device = recipe.loading.device or ("cuda" if torch.cuda.is_available() else "cpu")
                 self._model = GatedModel.wrap(
                     model.to(device), tokenizer, name=recipe.model,
@@ -148,27 +146,13 @@ class Worker:
 
 
 @dataclass
-class _Task:
-    """A job with its attempts, for one of the streams."""
-
-    stream: object
-    job: Job
-    setting: Any
-    attempts: int = 0
-
-
-@dataclass
 class _Member:
-    """A worker: its actor, its deadline, its properties once it has loaded, and its task."""
+    """A worker: its actor, its deadline, its properties once it has loaded, and its job."""
 
     actor: Any
     deadline: float
     loaded: Loaded | None = None
-    task: _Task | None = None
-
-
-class _Lost(Exception):
-    """A worker cannot be used any more; the message gives the reason."""
+    job: Job | None = None
 
 
 class RayPool:
@@ -177,7 +161,7 @@ class RayPool:
     Args:
         recipe: The model that they load.
         options: Number of workers, their GPUs, the cluster, and the time limit of a job.
-        make_room: Called before workers start if the cluster has no room for them.
+        make_room: Called before the first worker starts.
     """
 
     def __init__(
@@ -189,10 +173,10 @@ class RayPool:
         self.recipe, self.options, self._make_room = recipe, options, make_room
         self._ray = require_ray()
         self._busy: dict[Any, _Member] = {}
-        self._idle: list[_Member] = []
+        self.idle: list[_Member] = []
         self._failed_starts = 0
-        self._reason = ""
-        self._started_ray = self._paused = False
+        self.reason = ""
+        self._started_ray = False
         self._shipped: dict[str | None, Any] = {}
         try:
             self._open()
@@ -200,15 +184,15 @@ class RayPool:
             self.close()
             raise
 
-    def pause(self) -> None:
+    def stop(self) -> None:
         """Stops all workers; they start again on the next use."""
-        for member in [*self._busy.values(), *self._idle]:
+        for member in [*self._busy.values(), *self.idle]:
             self._end(member)
-        self._busy, self._idle, self._shipped, self._paused = {}, [], {}, True
+        self._busy, self.idle, self._shipped = {}, [], {}
 
     def close(self) -> None:
         """Stops all workers, and Ray if this pool started it."""
-        self.pause()
+        self.stop()
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
@@ -216,67 +200,13 @@ class RayPool:
     @property
     def workers(self) -> list[Loaded]:
         """The workers that can answer now."""
-        members = [*self._busy.values(), *self._idle]
+        members = [*self._busy.values(), *self.idle]
         return [member.loaded for member in members if member.loaded is not None]
 
-    def stream(
-        self,
-        jobs: Iterable[Job],
-        *,
-        rows: int,
-        setting: Setting,
-        on_progress: Callable[[Progress], None],
-    ) -> Generator[Answers, None, None]:
-        """Sends jobs to workers and yields their answers; see `Runner.stream`.
-
-        Raises:
-            BrocaError: The model or a job is at fault.
-            ExecutorFailed: A job was lost too often, or no worker is left.
-        """
-        if self._paused:
-            self._start_all()
-        if setting[0] not in self._shipped:
-            self._shipped[setting[0]] = self._ray.put(setting)
-        me, shipped, again = object(), self._shipped[setting[0]], deque[_Task]()
-        new = (_Task(me, job, shipped) for job in jobs)
-        done, tokens, more = 0, 0, True
-        failure: ExecutorFailed | None = None
-
-        def give_out() -> None:
-            nonlocal more
-            while self._idle and (again or more) and failure is None:
-                task = again.popleft() if again else next(new, None)
-                if task is None:
-                    more = False
-                else:
-                    self._give(task)
-
-        while True:
-            give_out()
-            mine = any(member.task and member.task.stream is me for member in self._busy.values())
-            if failure is not None and not mine:
-                raise failure
-            if not (more or again or mine):
-                return
-            for task, reply in self._wait():
-                if task.stream is not me:
-                    continue  # of a stream that was abandoned
-                if reply is None:
-                    again.append(task)
-                    if task.attempts >= ATTEMPTS:  # raised after the others' jobs
-                        failure = ExecutorFailed(
-                            f"a batch of {task.job.rows} rows was lost {task.attempts} times, the "
-                            f"last time because {self._reason}; everything else that was measured "
-                            "is kept: look at the workers' machines, then give the same command "
-                            "again"
-                        )
-                    continue
-                if isinstance(reply, BrocaError):
-                    raise reply
-                done, tokens = done + task.job.rows, tokens + reply.tokens
-                on_progress(Progress(done, rows, tokens))
-                give_out()  # the caller may take long with these answers
-                yield reply
+    @property
+    def works(self) -> bool:
+        """Whether a worker is busy with a job."""
+        return any(member.job is not None for member in self._busy.values())
 
     def _open(self) -> None:
         """Joins or starts a cluster, and waits for the first worker."""
@@ -300,21 +230,18 @@ class RayPool:
             self._started_ray = True
         resources = ray.cluster_resources()
         self._count, self._gpus, self.recipe = workers_of(resources, self.options, self.recipe)
-        self._start_all()
+        self.fill()
+        while not self.idle:
+            for _ in self.wait():
+                pass
         self.first = self.workers[0]
 
-    def _start_all(self) -> None:
-        """Starts the workers, and waits for the first."""
-        needed = {"CPU": float(self._count), "GPU": self._count * self._gpus}
-        free = self._ray.available_resources()
-        if any(free.get(name, 0.0) < number for name, number in needed.items()):
+    def fill(self) -> None:
+        """Starts the workers that are missing, unless workers fail to start."""
+        if not self._busy and not self.idle:
             self._make_room()
-        self._paused = False
-        for _ in range(self._count):
+        while len(self._busy) + len(self.idle) < self._count and self._failed_starts < ATTEMPTS:
             self._start()
-        while not self._idle:
-            for _ in self._wait():
-                pass
 
     def _start(self) -> None:
         """Starts a worker, which loads the model.
@@ -322,9 +249,9 @@ class RayPool:
         Raises:
             BadInput: The model is in memory and cannot be sent to another process.
         """
-        if None not in self._shipped and self.recipe.held is not None:
+        if None not in self._shipped:
             try:
-                self._shipped[None] = self._ray.put(self.recipe.held)
+                self._shipped[None] = self._ray.put(self.recipe)
             except Exception as error:  # pickling a caller's object may raise anything
                 raise BadInput(
                     f"model '{self.recipe.model}' is in memory and cannot be sent to Ray's "
@@ -334,26 +261,27 @@ class RayPool:
         remote = self._ray.remote(Worker).options(
             num_cpus=1, num_gpus=self._gpus, max_restarts=0, scheduling_strategy="SPREAD"
         )
-        actor = remote.remote(replace(self.recipe, held=None), self._shipped.get(None))
+        actor = remote.remote(self._shipped[None])
         self._busy[actor.load.remote()] = _Member(actor, time.monotonic() + START_LIMIT_S)
 
-    def _give(self, task: _Task) -> None:
-        """Sends a task to an idle worker."""
-        member = self._idle.pop()
-        task.attempts += 1
-        member.task = task
+    def give(self, job: Job, setting: Setting) -> None:
+        """Sends a job to an idle worker."""
+        if setting[0] not in self._shipped:  # all workers can read it there
+            self._shipped[setting[0]] = self._ray.put(setting)
+        member = self.idle.pop()
+        member.job = job
         member.deadline = time.monotonic() + self.options.batch_limit
-        self._busy[member.actor.answer.remote(task.job, task.setting)] = member
+        self._busy[member.actor.answer.remote(job, self._shipped[setting[0]])] = member
 
-    def _wait(self) -> Iterator[tuple[_Task, Answers | BrocaError | None]]:
-        """Waits for workers; yields tasks with their replies, or None if they are lost.
+    def wait(self) -> Iterator[tuple[Job, Answers | BrocaError | None]]:
+        """Waits for workers; yields jobs with their replies, or None if they are lost.
 
         Raises:
             ExecutorFailed: No worker is left, or one could not load the model or loaded another.
         """
         if not self._busy:
             raise ExecutorFailed(
-                f"no worker is left ({self._reason}); everything that was measured is kept: look "
+                f"no worker is left ({self.reason}); everything that was measured is kept: look "
                 "at the workers' machines, then give the same command again"
             )
         ready, _ = self._ray.wait(list(self._busy), num_returns=1, timeout=_LOOK_S)
@@ -361,21 +289,28 @@ class RayPool:
         late = [ref for ref, m in self._busy.items() if m.deadline < now and ref not in ready]
         for ref in (*ready, *late):
             member = self._busy.pop(ref)
-            task, member.task = member.task, None
+            job, member.job = member.job, None
+            where = "" if member.loaded is None else f" on {member.loaded.node}"
+            reply: Any = None
             try:
-                reply = self._reply(ref, member, late=ref in late)
-            except _Lost as error:
-                self._reason = str(error)
+                if ref in late:
+                    self.reason = f"a worker{where} did not answer within its limit"
+                else:
+                    reply = self._ray.get(ref)
+            except self._ray.exceptions.RayTaskError as error:
+                self.reason = f"a worker failed with {_line(error.cause)}"
+            except self._ray.exceptions.RayError as error:
+                self.reason = f"a worker{where} died ({type(error).__name__})"
+            if reply is None:
                 self._end(member)
-                self._failed_starts += task is None
-                if self._failed_starts < ATTEMPTS:
-                    self._start()
-                if task is not None:
-                    yield task, None
+                self._failed_starts += job is None
+                self.fill()
+                if job is not None:
+                    yield job, None
                 continue
-            self._idle.append(member)
-            if task is not None:
-                yield task, reply
+            self.idle.append(member)
+            if job is not None:
+                yield job, reply
             elif isinstance(reply, BrocaError):
                 raise ExecutorFailed(f"a worker cannot load the model: {reply}")
             elif reply.identity != self.recipe.identity:
@@ -386,22 +321,6 @@ class RayPool:
                 )
             else:
                 member.loaded, self._failed_starts = reply, 0
-
-    def _reply(self, ref: Any, member: _Member, *, late: bool) -> Any:
-        """Returns the reply of a worker.
-
-        Raises:
-            _Lost: The worker died, hung, or failed in an unknown way.
-        """
-        where = "" if member.loaded is None else f" on {member.loaded.node}"
-        if late:
-            raise _Lost(f"a worker{where} did not answer within its limit")
-        try:
-            return self._ray.get(ref)
-        except self._ray.exceptions.RayTaskError as error:
-            raise _Lost(f"a worker failed with {_line(error.cause)}") from error
-        except self._ray.exceptions.RayError as error:
-            raise _Lost(f"a worker{where} died ({type(error).__name__})") from error
 
     def _end(self, member: _Member) -> None:
         if self._ray.is_initialized():
@@ -434,10 +353,48 @@ class RayRunner:
         return self._pool.first.device
 
     def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
-        """Yields the answers to jobs as they come; see `RayPool.stream`."""
-        return self._pool.stream(
-            jobs, rows=rows, setting=self._setting, on_progress=self._on_progress
-        )
+        """Sends jobs to workers and yields their answers; see `Runner.stream`.
+
+        Raises:
+            BrocaError: The model or a job is at fault.
+            ExecutorFailed: A job was lost too often, or no worker is left.
+        """
+        pool, left = self._pool, iter(jobs)
+        pool.fill()
+        while pool.works:  # on jobs of a stream that its caller left
+            for _ in pool.wait():
+                pass
+        lost, losses = deque[Job](), Counter[int]()
+        done, tokens, failure = 0, 0, ""
+
+        def give_out() -> None:
+            while pool.idle and not failure:
+                job = lost.popleft() if lost else next(left, None)
+                if job is None:
+                    return
+                pool.give(job, self._setting)
+
+        while done < rows:
+            give_out()
+            if failure and not pool.works:
+                raise ExecutorFailed(failure)
+            for job, reply in pool.wait():
+                if reply is None:
+                    lost.append(job)
+                    losses[job.number] += 1
+                    if losses[job.number] >= ATTEMPTS:  # raised after the others' jobs
+                        failure = (
+                            f"a batch of {job.rows} rows was lost {ATTEMPTS} times, the last time "
+                            f"because {pool.reason}; everything else that was measured is kept: "
+                            "look at the workers' machines, then give the same command again"
+                        )
+                    continue
+                if isinstance(reply, BrocaError):
+                    raise reply
+                done, tokens = done + job.rows, tokens + reply.tokens
+                self._on_progress(Progress(done, rows, tokens))
+                give_out()  # the caller may take long with these answers
+                yield reply
 
 
 class RayHost:
@@ -459,15 +416,15 @@ class RayHost:
         """Makes a runner on the workers of the model, which are started on first use."""
         key = (spec.model.identity, spec.model.kinds, spec.engine_options)
         if key not in self._pools:
-            make_room = partial(self._pause_others, key)
+            make_room = partial(self._stop_others, key)
             self._pools[key] = RayPool(Recipe.of(spec), self._options, make_room)
         return RayRunner(self._pools[key], spec)
 
-    def _pause_others(self, key: tuple[str, str, EngineOptions]) -> None:
-        """Stops the workers of other models to make room."""
+    def _stop_others(self, key: tuple[str, str, EngineOptions]) -> None:
+        """Stops the workers of other models, which start again on their next use."""
         for pool_key, pool in self._pools.items():
             if pool_key != key:
-                pool.pause()
+                pool.stop()
 
     def close(self) -> None:
         """Stops all workers."""
@@ -520,11 +477,3 @@ def workers_of(
 def _line(error: BaseException) -> str:
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[-1]}" if text else type(error).__name__
-
-
-RAY = ExecutorKind(
-    name="ray",
-    help="In workers of a Ray cluster, each with its own model; lost workers are replaced.",
-    open=RayHost,
-    takes=("address", "workers", "gpus_per_worker"),
-)

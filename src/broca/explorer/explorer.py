@@ -1,30 +1,29 @@
-"""The live page: a model in memory with its generator and measurer, and the page's requests."""
+"""The live page: its subject, a model in memory, and the requests of the page."""
 
 from __future__ import annotations
 
-import json
-import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, get_args
+from typing import Any, TypeVar, get_args
 
 import torch
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, require_known
 from broca.explorer.generator import Generator, Stream
 from broca.explorer.measurer import Exporter, Measurer, Verify
-from broca.explorer.subject import ExplorerSubject
 from broca.models import GatedModel
 from broca.options import RunOptions
+from broca.results.atlas import Atlas
 from broca.results.export import Form
-from broca.results.files import check_out_folder
-from broca.results.pages.figure import Figure
-from broca.results.pages.grid import ComponentGrid, counted, group_of
+from broca.results.localization import Localization
+from broca.results.pages.charts import Figure
+from broca.results.pages.grid import ComponentGrid, counted
 from broca.results.pages.template import filled
+from broca.results.reading import read
 from broca.results.verification import Verification
 from broca.runs.run import model_info
 from broca.runs.session import named_heads
@@ -34,6 +33,62 @@ LONGEST = 256
 """Maximum number of tokens of an answer."""
 
 Reply = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ExplorerSubject:
+    """The subject of the live page.
+
+    Attributes:
+        model: Name, folder or id of the model.
+        sets: Sets of components by name, such as a run's selection.
+        effects: Known effects of components, negative for a loss; may be empty.
+        unit: Quantity of the effects.
+        tasks: Tasks of the result; empty for those of `auto`.
+    """
+
+    model: str
+    sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    effects: Mapping[str, float] = field(default_factory=dict)
+    unit: str = ""
+    tasks: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, model_or_run: str | Path) -> ExplorerSubject:
+        """Returns the subject of a model's name, or of a folder or file of broca.
+
+        Raises:
+            BadInput: The result in the file or folder has no components.
+        """
+        path = Path(model_or_run).expanduser()
+        if (path.is_dir() and not any(path.glob("*.json"))) or not path.exists():
+            return cls(str(model_or_run))
+        if path.is_dir() and (path / "config.json").is_file():
+            return cls(str(model_or_run))  # a model's folder
+        result = read(path)
+        if isinstance(result, Localization):
+            effects = {line.name: line.effect for line in result.ranking}
+            unit = f"estimated effect on {result.response} in {result.task}"
+            sets = {f"needed for {result.task}": result.selected} if result.selected else {}
+            return cls(result.model.name, sets, effects, unit, result.tasks)
+        if isinstance(result, Verification):
+            sets = {f"verified on {result.task}": result.heads}
+            return cls(result.model.name, sets, tasks=tuple(line.task for line in result.drops))
+        if isinstance(result, Atlas):
+            selected = {task.name: result.selected(task.name) for task in result.tasks}
+            sets = {f"needed for {task}": names for task, names in selected.items() if names}
+            names = tuple(task.name for task in result.tasks)
+            return cls(result.model.name, sets, tasks=names)
+        raise BadInput(
+            f"'{path}' is {result.described()}, which names no components of a model: give a model "
+            "or the out folder of `broca localize`, `verify` or `atlas`"
+        )
+
+    @property
+    def shown_name(self) -> str:
+        """Name of the model on the page; for a folder, only the last part."""
+        return Path(self.model).name if Path(self.model).exists() else self.model
 
 
 class Explorer(AbstractContextManager["Explorer"]):
@@ -44,10 +99,9 @@ class Explorer(AbstractContextManager["Explorer"]):
     Args:
         model: The model, which nothing else may run while the explorer is open.
         subject: Known effects and sets of its components.
-        run_options: Options of tasks, measuring and the journal.
-        exports: Folder of exports; None for a temporary folder, removed on closing.
         verify: The verb `verify`.
         export: The verb `export`.
+        run_options: Options of tasks, measuring and the journal.
     """
 
     def __init__(
@@ -55,10 +109,9 @@ class Explorer(AbstractContextManager["Explorer"]):
         model: GatedModel,
         subject: ExplorerSubject,
         *,
+        verify: Verify,
+        export: Exporter,
         run_options: RunOptions | None = None,
-        exports: str | Path | None = None,
-        verify: Verify | None = None,
-        export: Exporter | None = None,
     ) -> None:
         self.model = model
         self.subject = subject
@@ -68,12 +121,10 @@ class Explorer(AbstractContextManager["Explorer"]):
         self._task_options = run_options.task_options
         self.generator = Generator(model)
         self.measurer = Measurer(
-            model.copy(), run_options, tasks=subject.tasks, verify=verify,
-            export=export,
-        )  # fmt: skip
+            model.copy(), run_options, verify=verify, export=export, tasks=subject.tasks
+        )
         self._verified: list[Verification] = []
-        self._temporary = None if exports else TemporaryDirectory(prefix="broca-exports-")
-        self._folder = check_out_folder(exports or Path(getattr(self._temporary, "name", "")))
+        self._exports = TemporaryDirectory(prefix="broca-exports-")
         self._exported: list[Path] = []
 
     def __exit__(self, *_: object) -> None:
@@ -83,8 +134,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         """Stops both threads; the model's state is restored."""
         self.generator.close()
         self.measurer.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        self._exports.cleanup()
 
     def describe(self) -> Reply:
         """Returns the model's components, the known sets, and whether it has a chat template."""
@@ -155,9 +205,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         Raises:
             BadInput: There is no such verification.
         """
-        if not 1 <= number <= len(self._verified):
-            raise BadInput(f"verification {number} is not known: start it from the page")
-        return self._verified[number - 1].page()
+        return _numbered(self._verified, "verification", number).page()
 
     def export(self, kind: str, off: Sequence[str], *, scale: float = 0.0) -> Reply:
         """Exports a set like `broca export`, into its own folder.
@@ -175,21 +223,13 @@ class Explorer(AbstractContextManager["Explorer"]):
         Raises:
             BrocaError: The set is empty, or cannot be exported exactly in this form.
         """
-        forms = get_args(Form)
-        if kind not in forms:
-            raise BadInput(
-                f"`kind` '{kind}' is unknown{nearest(kind, forms)}; use {', '.join(forms)}"
-            )
+        require_known("`kind`", kind, get_args(Form), error=BadInput)
         self.model.components.columns(off)  # refuses components that the model lacks
-        verified = [
-            verification
-            for verification in self._verified
-            if not scale and set(verification.heads) == set(off)
-        ]
+        verified = [made for made in self._verified if not scale and set(made.heads) == set(off)]
         heads: Verification | list[str] = verified[-1] if verified else list(off)
         name = f"{self.subject.shown_name.replace('/', '--')}-{kind}"
         for number in count(1):
-            folder = self._folder / f"{name}-{number}"
+            folder = Path(self._exports.name, f"{name}-{number}")
             with suppress(FileExistsError):
                 folder.mkdir()
                 break
@@ -208,9 +248,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         Raises:
             BadInput: There is no export of this number.
         """
-        if not 1 <= number <= len(self._exported):
-            raise BadInput(f"export {number} is not known: start it from the page")
-        return self._exported[number - 1]
+        return _numbered(self._exported, "export", number)
 
     def named(self, text: str) -> list[str]:
         """Reads components from names joined by `+`, commas or spaces, or `published:...`.
@@ -240,8 +278,7 @@ class Explorer(AbstractContextManager["Explorer"]):
         info = model_info(self.model)
         grid = ComponentGrid(
             dict.fromkeys(self.model.components.names) | dict(self.subject.effects),
-            self.subject.unit, layers=info.layers, group=group_of(info), legend=False,
-            text=f"Components of {self.subject.shown_name} by layer",
+            self.subject.unit, model=info, legend=False,
         )  # fmt: skip
         return filled(
             "explorer",
@@ -251,7 +288,7 @@ class Explorer(AbstractContextManager["Explorer"]):
             architecture=info.architecture,
             chats=self.chats,
             grid_figure=Figure("components", "", grid),
-            about=json.dumps(self.describe()),
+            about=self.describe(),
         )
 
     def _tokens(self, prompt: str, chat: bool) -> list[int]:
@@ -265,20 +302,13 @@ class Explorer(AbstractContextManager["Explorer"]):
         return list(tokenizer.encode(prompt))
 
 
+def _numbered(made: Sequence[T], kind: str, number: int) -> T:
+    if not 1 <= number <= len(made):
+        raise BadInput(f"{kind} {number} is not known: start it from the page")
+    return made[number - 1]
+
+
 def _scale(scale: float) -> float:
     if not 0 <= scale <= 2:
         raise BadInput(f"`scale` must lie between 0 and 2, not at {scale:g}")
     return float(scale)
-
-
-def events(stream: Stream) -> Iterator[str]:
-    """Yields a stream as lines of JSON."""
-    for event in stream:
-        yield json.dumps(event, ensure_ascii=False) + "\n"
-
-
-def write_zip(folder: Path, to: IO[bytes]) -> None:
-    """Writes a folder as a zip file, piece by piece, to a file that need not be seekable."""
-    with zipfile.ZipFile(to, "w", zipfile.ZIP_STORED) as archive:
-        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-            archive.write(file, f"{folder.name}/{file.relative_to(folder)}")

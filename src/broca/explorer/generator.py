@@ -1,7 +1,5 @@
 """Generates answers token by token, for all tabs in one batch, each row under its own gates."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,11 +7,12 @@ from queue import Empty, Queue
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from broca.engine.engine import eos_tokens
+from broca.engine.decoder import Running
+from broca.engine.stop_rule import eos_tokens
 from broca.models import GatedModel
-from broca.models.caches import is_plain, join, left_padded, select_rows, trim_left
+from broca.models.caches import is_plain, left_padded
 
 LIKELY = 6
 """Number of likeliest next tokens that are sent with every token."""
@@ -68,35 +67,6 @@ class _Row:
             self.stream.events.put(None)
 
 
-@dataclass(eq=False)
-class _Batch:
-    """Rows that are being decoded, with their gates and last logits."""
-
-    rows: list[_Row]
-    gates: Tensor
-    attention: Tensor
-    cache: Any
-    logits: Tensor
-    joins: bool
-
-    def keep(self, places: list[int]) -> None:
-        """Keeps some rows, and the positions at which one of them has a token."""
-        index = torch.tensor(places, device=self.attention.device)
-        select_rows(self.cache, index)
-        self.rows = [self.rows[place] for place in places]
-        self.gates, self.attention = self.gates[index], self.attention[index]
-        self.logits = self.logits[index]
-        if self.joins:
-            self.attention = trim_left(self.cache, self.attention)
-
-    def take_in(self, added: _Batch) -> None:
-        """Appends the rows of another batch."""
-        self.attention = join(self.cache, self.attention, added.cache, added.attention)
-        self.gates = torch.cat([self.gates, added.gates])
-        self.logits = torch.cat([self.logits, added.logits])
-        self.rows += added.rows
-
-
 class Generator:
     """Generates greedily on its own thread; rows of new questions enter the running batch.
 
@@ -144,7 +114,7 @@ class Generator:
         self._thread.join(timeout=30)
 
     def _work(self) -> None:
-        batch: _Batch | None = None
+        batch: Running[_Row] | None = None
         open_for_work = True
         with self._model.in_use(), torch.inference_mode():
             while open_for_work:
@@ -159,7 +129,7 @@ class Generator:
                     batch = None
                 self.running = len(batch.rows) if batch is not None else 0
 
-    def _admit(self, batch: _Batch | None) -> tuple[bool, _Batch | None]:
+    def _admit(self, batch: Running[_Row] | None) -> tuple[bool, Running[_Row] | None]:
         """Admits new questions; waits if there is nothing to do."""
         if batch is not None and not batch.joins:
             return True, batch
@@ -200,17 +170,17 @@ class Generator:
         """Whether rows may enter a running batch."""
         return self._model.sharing(max(len(row.prompt) + row.longest for row in rows)).joining
 
-    def _prefill(self, rows: list[_Row]) -> _Batch:
+    def _prefill(self, rows: list[_Row]) -> Running[_Row]:
         tokens, attention = left_padded([row.prompt for row in rows], device=self._model.device)
-        gates = torch.stack([row.gates for row in rows]).to(self._model.device)
-        with self._model.gates(gates):
+        gates = self._model.gates(torch.stack([row.gates for row in rows]))
+        with gates:
             logits, cache = self._model.forward(tokens, attention, keep=1, use_cache=True)
         joins = self._joins(rows) and is_plain(cache)
-        return _Batch(rows, gates, attention, cache, logits[:, -1], joins)
+        return Running(rows, gates, attention, cache, logits[:, -1], joins)
 
-    def _step(self, batch: _Batch) -> _Batch | None:
+    def _step(self, batch: Running[_Row]) -> Running[_Row] | None:
         """Sends the next token of every row, removes finished rows, and runs the others."""
-        probabilities = batch.logits.float().softmax(-1)
+        probabilities = batch.newest.float().softmax(-1)
         values, tokens = probabilities.topk(min(LIKELY, probabilities.shape[-1]))
         newest = tokens[:, 0]
         alive = []
@@ -240,10 +210,5 @@ class Generator:
         newest = newest[torch.tensor(alive, device=newest.device)]
         if len(alive) < len(batch.rows):
             batch.keep(alive)
-        batch.attention = nn.functional.pad(batch.attention, (0, 1), value=1)
-        with self._model.gates(batch.gates):
-            logits, batch.cache = self._model.forward(
-                newest[:, None], batch.attention, keep=1, cache=batch.cache, use_cache=True
-            )
-        batch.logits = logits[:, -1]
+        batch.newest = batch.step(self._model, newest)[:, -1]
         return batch

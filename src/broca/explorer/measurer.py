@@ -1,7 +1,5 @@
 """Measures for the live page, one job after another, with a run and its journal."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -72,9 +70,9 @@ class Measurer:
         model: The copy, which nothing else runs.
         run_options: Options of tasks, measuring and the journal; the journal and the workers are
             opened and closed on the thread.
-        tasks: Names of the tasks; if empty, those of `auto`.
         verify: The verb.
         export: The verb.
+        tasks: Names of the tasks; if empty, those of `auto`.
     """
 
     def __init__(
@@ -82,9 +80,9 @@ class Measurer:
         model: GatedModel,
         run_options: RunOptions,
         *,
+        verify: Verify,
+        export: Exporter,
         tasks: Sequence[str] = (),
-        verify: Verify | None = None,
-        export: Exporter | None = None,
     ) -> None:
         self._model = model
         self._options = run_options
@@ -94,7 +92,6 @@ class Measurer:
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
         self._listed: tuple[str, ...] = ()
         self._running = ""
-        self._session: Run | None = None
         self._runs: dict[str, Run] = {}
         self._usable: dict[str, np.ndarray] = {}
         self._thread = threading.Thread(target=self._work, name="broca measurer", daemon=True)
@@ -141,7 +138,15 @@ class Measurer:
         Raises:
             BrocaError: As in the verb.
         """
-        return self._do(f"verifying on {task}", lambda: self._verified(task, names))
+
+        def verified() -> Verification:
+            others = [name for name in self._names() if name != task]
+            return self._verify(
+                self._model, task, list(names), others=others, scope=QUICK, limit=VERIFIED,
+                run_options=self._options.within(self._opened.workspace),
+            )  # fmt: skip
+
+        return self._do(f"verifying on {task}", verified)
 
     def export(
         self, heads: Sequence[str] | Verification, scale: float, kind: Form, folder: Path
@@ -157,12 +162,9 @@ class Measurer:
         Raises:
             BrocaError: As in the verb.
         """
-        if self._export is None:
-            raise BadInput("this page cannot export: start it with `broca explore`")
-        verb = self._export
         return self._do(
             f"exporting {kind}",
-            lambda: verb(self._model, folder, heads=heads, scale=scale, kind=kind),
+            lambda: self._export(self._model, folder, heads=heads, scale=scale, kind=kind),
         )
 
     def close(self) -> None:
@@ -176,7 +178,7 @@ class Measurer:
         return done.result()
 
     def _work(self) -> None:
-        with open_run(self._model, self._options) as self._session:
+        with open_run(self._model, self._options) as self._opened:
             while (entry := self._jobs.get()) is not None:
                 self._running, job, done = entry
                 try:
@@ -185,14 +187,8 @@ class Measurer:
                     done.set_exception(error)
                 self._running = ""
         while not self._jobs.empty():
-            entry = self._jobs.get()
-            if entry is not None:
+            if (entry := self._jobs.get()) is not None:
                 entry[2].set_exception(BrocaError("the page is closing"))
-
-    @property
-    def _opened(self) -> Run:
-        assert self._session is not None, "the thread has it open"
-        return self._session
 
     def _names(self) -> tuple[str, ...]:
         return self._named_tasks or auto_tasks(self._model, self._opened.catalog)
@@ -244,12 +240,3 @@ class Measurer:
             name: -float(slope)
             for name, slope in zip(self._model.components.names, slopes, strict=True)
         }
-
-    def _verified(self, task: str, names: Sequence[str]) -> Verification:
-        if self._verify is None:
-            raise BadInput("this page cannot verify: start it with `broca explore`")
-        others = [name for name in self._names() if name != task]
-        return self._verify(
-            self._model, task, list(names), others=others, scope=QUICK, limit=VERIFIED,
-            run_options=self._options.within(self._opened.workspace),
-        )  # fmt: skip

@@ -1,10 +1,9 @@
 """The HTTP server of the live page: JSON requests, and answers streamed as lines of JSON."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import threading
+import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
@@ -15,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from broca.errors import BadInput, BrocaError
-from broca.explorer.explorer import Explorer, events, write_zip
+from broca.explorer.explorer import Explorer
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 _LARGEST = 1_000_000
@@ -186,8 +185,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._begin("application/zip", **{
             "Content-Disposition": f'attachment; filename="{folder.name}.zip"'
         })  # fmt: skip
-        with suppress(OSError):  # the tab was closed
-            write_zip(folder, cast(IO[bytes], self.wfile))
+        to = cast(IO[bytes], self.wfile)
+        with suppress(OSError), zipfile.ZipFile(to, "w", zipfile.ZIP_STORED) as archive:
+            for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+                archive.write(file, f"{folder.name}/{file.relative_to(folder)}")
 
     def do_POST(self) -> None:
         """Answers questions."""
@@ -245,8 +246,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._begin("application/x-ndjson; charset=utf-8")
         try:
-            for line in events(stream):
-                self.wfile.write(line.encode())
+            for event in stream:
+                self.wfile.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
                 self.wfile.flush()
         except OSError:  # the tab was closed
             stream.cancelled = True

@@ -1,4 +1,4 @@
-"""Compares an export, loaded by other libraries, with the model that broca ablates.
+"""Loads an export with other libraries only, and compares it with the model that broca ablates.
 
 Its answers to some prompts must be equal, and its score by lm-eval's own `hf` model if requested.
 """
@@ -12,7 +12,9 @@ from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib.metadata import version
 from io import StringIO
+from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import torch
 from torch import Tensor
@@ -20,12 +22,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 from broca.engine import Ablation
 from broca.errors import BadInput, SelfTestFailed
-from broca.exports.request import ExportRequest
-from broca.exports.weights import Means
-from broca.models import ActiveGates, GatedModel, greedy
+from broca.exports.forms import SNIPPETS, require_peft
+from broca.exports.request import Means
+from broca.models import ActiveGates, GatedModel, greedy, location_of
 from broca.models.caches import left_padded
 from broca.options import TaskOptions
-from broca.results.export import ReloadCheck, ScoreCheck
+from broca.results.export import Form, ReloadCheck, ScoreCheck
 from broca.runs.run import Run
 from broca.runs.task_sets import load_tasks, whole_tasks
 from broca.tasks import Benchmark, Task
@@ -50,6 +52,55 @@ PROMPTS = (
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The source of a base model, from which it can be loaded without broca.
+
+    Attributes:
+        location: A folder or a hub id; None for a model in memory.
+        revision: Commit on the hub.
+        dtype: Number format of the loaded model.
+        device: Device of the loaded model.
+        module: A model in memory, of which copies are loaded.
+    """
+
+    location: str | None
+    revision: str | None
+    dtype: str
+    device: torch.device
+    module: Any = None
+
+    @classmethod
+    def of(cls, model: GatedModel) -> Origin:
+        """Returns the source of a model."""
+        if model.source is None:
+            return cls(None, None, model.dtype, model.device, model.model)
+        # the commit is that of the base; a folder or repository with an adapter is loaded as it is
+        revision = None if model.adapter else model.revision
+        return cls(location_of(model.source), revision, model.dtype, model.device)
+
+    def load(self, export: Path, form: Form) -> Any:
+        """Loads an export in a folder as its user does, in the base's format and on its device."""
+        from transformers import AutoModelForCausalLM
+
+        if form != "weights" and self.module is not None:
+            model = copy.deepcopy(self.module)
+        else:
+            place = (str(export), None) if form == "weights" else (self.location, self.revision)
+            model = AutoModelForCausalLM.from_pretrained(
+                place[0], revision=place[1], dtype=getattr(torch, self.dtype)
+            ).to(self.device)
+        if form == "adapter":
+            with catch_warnings():
+                simplefilter("ignore", FutureWarning)  # PEFT's own calls of transformers
+                model = require_peft().PeftModel.from_pretrained(model, str(export))
+        elif form == "heads":
+            snippet = {"open": lambda name: (export / name).open(encoding="utf-8")}
+            exec(SNIPPETS["hooks"], snippet)  # the code that the list gives its reader
+            snippet["ablate"](model)
+        return model.eval()
+
+
+@dataclass(frozen=True)
 class PromptAnswers:
     """The answers of a model to some prompts.
 
@@ -65,18 +116,14 @@ class PromptAnswers:
 
 
 def prompt_tokens(tokenizer: Any, vocabulary: int) -> list[list[int]]:
-    """Returns the prompts in tokens that the model has; random tokens without a tokenizer."""
-    if tokenizer is not None:
-        encoded = [tokenizer.encode(text) for text in PROMPTS]
-        known = [[token for token in tokens if token < vocabulary] for tokens in encoded]
-        ends = (tokenizer.bos_token_id, tokenizer.eos_token_id)
-        first = [token for token in ends if token and token < vocabulary]
-        return [tokens or first[:1] or [0] for tokens in known]
-    generator = torch.Generator().manual_seed(0)
-    lengths = [3 + number % 9 for number in range(len(PROMPTS))]
-    return [
-        torch.randint(0, vocabulary, (length,), generator=generator).tolist() for length in lengths
-    ]
+    """Returns the prompts in tokens that the model has; their bytes without a tokenizer."""
+    if tokenizer is None:
+        return [[byte % vocabulary for byte in text.encode()] for text in PROMPTS]
+    ends = (tokenizer.bos_token_id, tokenizer.eos_token_id)
+    first = [token for token in ends if token and token < vocabulary]
+    encoded = [tokenizer.encode(text) for text in PROMPTS]
+    known = [[token for token in tokens if token < vocabulary] for tokens in encoded]
+    return [tokens or first[:1] or [0] for tokens in known]
 
 
 @torch.no_grad()
@@ -128,7 +175,7 @@ def ablated_answers(
 
 
 def compare_answers(
-    ablated: PromptAnswers, exported: PromptAnswers, *, dtype: str, libraries: Sequence[str]
+    ablated: PromptAnswers, exported: PromptAnswers, *, dtype: str, form: Form
 ) -> ReloadCheck:
     """Compares the answers of an export with broca's.
 
@@ -138,30 +185,29 @@ def compare_answers(
         ablated: Answers of broca's ablated model.
         exported: Answers of the export.
         dtype: Number format of the weights.
-        libraries: Libraries that loaded the export.
+        form: Form of the export, which determines the libraries that loaded it.
 
     Raises:
         SelfTestFailed: The answers differ by more than the number format explains.
     """
     spread = max(float(torch.cat(ablated.read).std()), 1.0)
     tolerance = TOLERANCE.get(dtype, 1e-1) * spread
-    differences = [
-        float((expected - actual).abs().max())
+    read = [
+        (expected - actual).abs().max()
         for expected, actual in zip(ablated.read, exported.read, strict=True)
     ]
     same = ablated.tokens == exported.tokens  # (prompts, new tokens)
-    for row in range(len(same)):
-        agreed = int(same[row].long().cumprod(0).sum())
-        until = slice(0, agreed + 1)  # the step at which they differ had the same past
-        parted = ablated.continued[row, until] - exported.continued[row, until]
-        differences.append(float(parted.abs().max()))
-    worst = max(differences)
+    begun = torch.ones(len(same), 1, dtype=torch.bool)
+    same_past = torch.cat([begun, same[:, :-1]], dim=1).cumprod(1).bool()
+    continued = (ablated.continued - exported.continued).abs().amax(-1)[same_past]
+    worst = float(torch.stack([*read, continued.max()]).max())
     if not worst <= tolerance:
         raise SelfTestFailed(
             f"the export does not answer as the ablated model does: log-probabilities differ by "
             f"{worst:.2g}, the number format explains {tolerance:.2g}; do not use the files that "
             "were written, and please report the architecture"
         )
+    libraries = ("transformers", "peft") if form == "adapter" else ("transformers",)
     return ReloadCheck(
         libraries={name: version(name) for name in libraries},
         prompts=len(ablated.read),
@@ -170,25 +216,6 @@ def compare_answers(
         tolerance=tolerance,
         same_continuations=int(same.all(dim=1).sum()),
     )
-
-
-def checked_task(request: ExportRequest, task: str | Task | None) -> str | Task:
-    """Returns the task whose score is compared, by default that of the export's result.
-
-    Raises:
-        BadInput: Neither a task nor a result is given, or the ablation is neither zero ablation nor
-            scaling.
-    """
-    if Ablation(request.ablation.kind).needs_donors:
-        raise BadInput(
-            f"`check` compares scores under zero ablation or a scale; under {request.ablation.kind}"
-            " ablation the outputs alone are compared"
-        )
-    if task is not None:
-        return task
-    if request.result is None:
-        raise BadInput("`check` needs a `task` to compare scores on")
-    return request.result.task
 
 
 def ablated_score(
@@ -223,16 +250,28 @@ def ablated_score(
     return benchmark, scores[name]
 
 
-def harness_score(
-    model: Any, tokenizer: Any, benchmark: Benchmark, *, options: TaskOptions
-) -> float:
-    """Scores a model of transformers or PEFT with lm-eval's `hf` model and evaluator.
+def compare_scores(
+    model: Any,
+    tokenizer: Any,
+    benchmark: Benchmark,
+    broca: float,
+    *,
+    dtype: str,
+    options: TaskOptions,
+) -> ScoreCheck:
+    """Compares the score of an export by lm-eval's `hf` model with broca's of the ablated model.
 
     Args:
-        model: The model.
+        model: The export, a model of transformers or PEFT.
         tokenizer: Its tokenizer.
         benchmark: The task in broca.
+        broca: broca's score.
+        dtype: Number format of the weights.
         options: Task options.
+
+    Raises:
+        SelfTestFailed: The scores differ by more than the number format explains: relative to the
+            score, or to 1, by 1e-4, and by 0.02 where near-ties may be decided differently.
     """
     from lm_eval import simple_evaluate
     from lm_eval.models.huggingface import HFLM
@@ -263,16 +302,7 @@ def harness_score(
             log_samples=False,
         )
     name, _, filtered = benchmark.metric.partition(",")
-    return float(results["results"][task.task_name][f"{name},{filtered or 'none'}"])
-
-
-def compare_scores(benchmark: Benchmark, broca: float, hf: float, *, dtype: str) -> ScoreCheck:
-    """Compares lm-eval's score of an export with broca's of the ablated model.
-
-    Raises:
-        SelfTestFailed: The scores differ by more than the number format explains: relative to the
-            score, or to 1, by 1e-4, and by 0.02 where near-ties may be decided differently.
-    """
+    hf = float(results["results"][task.task_name][f"{name},{filtered or 'none'}"])
     allowed = 1e-4 if dtype in ("float32", "float64") else 0.02
     if not abs(broca - hf) <= allowed * max(abs(broca), 1.0):
         raise SelfTestFailed(

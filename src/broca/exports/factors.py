@@ -6,9 +6,7 @@ gate on a whole block multiplies the output of its last projection. Gates that a
 cannot express as factors are refused.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,8 +15,7 @@ from torch import Tensor, nn
 
 from broca.errors import UnsupportedModel
 from broca.models import ActiveGates, GatedModel, GatePoint, is_transposed
-
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+from broca.models.structure import widths
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +61,9 @@ def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> tuple[
         BrocaError: A name is invalid, or the model has no such components.
         UnsupportedModel: A component cannot be expressed exactly; the message gives the reason.
     """
-    parts = model.gated_parts(components, scale)
     merged: dict[tuple[str, str], Factors] = {}
-    for point in parts.points:
-        values = parts.values[0, point.columns].to(model.model.dtype).float().cpu()
-        if not bool((values != 1).any()):
-            continue
-        name = parts.known.names[point.first_column + int((values != 1).int().argmax())]
-        for factors in _of_point(model, point, name, values):
+    for point, gates, name in scaled_points(model, components, scale):
+        for factors in _of_point(model, point, gates, name):
             place = (factors.path, factors.side)
             if place in merged:
                 factors = replace(factors, values=merged[place].values * factors.values)
@@ -80,16 +72,25 @@ def factors_of(model: GatedModel, components: Any, scale: float = 0.0) -> tuple[
     return tuple(merged.values())
 
 
-def _of_point(
-    model: GatedModel, point: GatePoint, name: str, values: Tensor
-) -> tuple[Factors, ...]:
+def scaled_points(
+    model: GatedModel, components: Any, scale: float
+) -> Iterator[tuple[GatePoint, Tensor, str]]:
+    """Yields gate points with scaled components, their gates, and the first component's name."""
+    parts = model.gated_parts(components, scale)
+    for point in parts.points:
+        gates = parts.values[0, point.columns].to(model.model.dtype).float().cpu()
+        if (scaled := (gates != 1).nonzero()).numel():
+            yield point, gates, parts.known.names[point.first_column + int(scaled[0])]
+
+
+def _of_point(model: GatedModel, point: GatePoint, gates: Tensor, name: str) -> tuple[Factors, ...]:
     """Returns the factors of a gate point, whose first scaled component is `name`.
 
     Raises:
         UnsupportedModel: The gate is not a factor on weights.
     """
     if point.place == "routing":
-        return (Factors(point, "experts", values),)
+        return (Factors(point, "experts", gates),)
     if point.place == "update":
         raise UnsupportedModel(
             f"{name} cannot be exported exactly: what a decoder layer adds is the sum of its "
@@ -97,9 +98,9 @@ def _of_point(
         )
     weight = getattr(point.module, "weight", None)
     if isinstance(weight, Tensor) and weight.dim() == 2:
-        return (_on_projection(point, values),)
+        return (_on_projection(point, gates),)
     if point.place == "output":
-        return _block_of_experts(model, point, name, values)
+        return _block_of_experts(model, point, gates, name)
     raise UnsupportedModel(
         f"{name} cannot be exported exactly: a norm ({point.path}) mixes the heads before their "
         "projection, so no matrix has a head's columns alone; ablate it while the model runs, with "
@@ -107,23 +108,19 @@ def _of_point(
     )
 
 
-def _on_projection(point: GatePoint, values: Tensor) -> Factors:
+def _on_projection(point: GatePoint, gates: Tensor) -> Factors:
     """Returns the factors of a gate point; for a block without a bias, on the input."""
     if point.place == "input":
-        return Factors(point, "input", values.repeat_interleave(point.width))
-    module: Any = point.module
-    # packed weights of quantized layers have another shape than their layer
-    shape = module.weight.shape if is_transposed(module) else module.weight.shape[::-1]
-    if getattr(module, "bias", None) is None:
-        width = getattr(module, "in_features", shape[0])
-        return Factors(point, "input", values.expand(width).clone())
-    width = getattr(module, "out_features", shape[1])
-    return Factors(point, "output", values.expand(width).clone())
+        return Factors(point, "input", gates.repeat_interleave(point.width))
+    inputs, outputs = widths(point.module)
+    if getattr(point.module, "bias", None) is None:
+        return Factors(point, "input", gates.expand(inputs).clone())
+    return Factors(point, "output", gates.expand(outputs).clone())
 
 
 @torch.no_grad()
 def _block_of_experts(
-    model: GatedModel, point: GatePoint, name: str, values: Tensor
+    model: GatedModel, point: GatePoint, gates: Tensor, name: str
 ) -> tuple[Factors, ...]:
     """Returns the factors of a feed-forward block of experts: of routed and of shared experts.
 
@@ -141,16 +138,16 @@ def _block_of_experts(
         raise refusal
     routed = model.gated_parts([f"L{part.layer}E{index}" for index in range(part.expert_count)])
     experts = next(gate for gate in routed.points if gate.path == part.experts.path)
-    factors = [Factors(experts, "experts", values.expand(experts.units).clone())]
-    arguments = _arguments(model, point.module)
-    output = _output(point, {}, arguments)
+    factors = [Factors(experts, "experts", gates.expand(experts.units).clone())]
+    output_with = _replayed(model, point)
+    output = output_with({})
     for path, module in point.module.named_modules():
         full = f"{point.path}.{path}"
         shared = isinstance(module, nn.Linear) and module.out_features == output.shape[-1]
         if shared and not full.startswith(f"{experts.path}."):
-            factors.append(_on_projection(replace(point, path=full, module=module), values))
+            factors.append(_on_projection(replace(point, path=full, module=module), gates))
     halves = [replace(one, values=torch.full_like(one.values, 0.5)) for one in factors]
-    if not _agree(0.5 * output, _output(point, scaled_tensors(model, halves), arguments)):
+    if not _agree(0.5 * output, output_with(scaled_tensors(model, halves))):
         raise refusal
     return tuple(factors)
 
@@ -189,17 +186,15 @@ def scaled_tensors(model: GatedModel, factors: Iterable[Factors]) -> dict[str, T
         if one.side == "experts":
             for name in expert_parameters(model, one.point):
                 parameter = one.module.get_parameter(name)
-                changed[f"{one.path}.{name}"] = _scaled_experts(parameter, one.values)
+                changed[f"{one.path}.{name}"] = _scaled(parameter, one.values)
             continue
         name = f"{one.path}.weight"
         weight = changed.get(name, one.module.get_parameter("weight").detach())
-        values = one.values.to(weight.device)
         along_rows = (one.side == "input") == is_transposed(one.module)
-        wide = values[:, None] if along_rows else values[None, :]
-        changed[name] = (weight.float() * wide).to(weight.dtype)
+        changed[name] = _scaled(weight, one.values, axis=0 if along_rows else 1)
         if one.side == "output":
             bias = one.module.get_parameter("bias").detach()
-            changed[f"{one.path}.bias"] = (bias.float() * values).to(bias.dtype)
+            changed[f"{one.path}.bias"] = _scaled(bias, one.values)
     return changed
 
 
@@ -216,17 +211,14 @@ def expert_parameters(model: GatedModel, experts: GatePoint) -> tuple[str, ...]:
     point = replace(experts, first_column=0)
     parameters = dict(point.module.named_parameters(recurse=False))
     values = torch.linspace(0.5, 2.0, point.units, device=model.device)
-    arguments = _arguments(model, point.module)
+    output_with = _replayed(model, point)
     with ActiveGates((point,), values[None], every_row=True):
-        gated = _output(point, {}, arguments)
+        gated = output_with({})
     matrices = [name for name, parameter in parameters.items() if parameter.dim() == 3]
     for name in sorted(matrices, key=lambda name: "down" not in name):
         group = tuple(member for member in (name, f"{name}_bias") if member in parameters)
-        scaled = {
-            f"{point.path}.{member}": _scaled_experts(parameters[member], values)
-            for member in group
-        }
-        if _agree(gated, _output(point, scaled, arguments)):
+        scaled = {f"{point.path}.{member}": _scaled(parameters[member], values) for member in group}
+        if _agree(gated, output_with(scaled)):
             return group
     raise UnsupportedModel(
         f"the experts of {experts.path} cannot be exported exactly: no matrix of theirs scales "
@@ -234,17 +226,18 @@ def expert_parameters(model: GatedModel, experts: GatePoint) -> tuple[str, ...]:
     )
 
 
-def _scaled_experts(parameter: Tensor, values: Tensor) -> Tensor:
-    """Multiplies a parameter, whose first dimension is the experts, by their factors."""
-    wide = values.reshape(-1, *[1] * (parameter.dim() - 1)).to(parameter.device)
-    return (parameter.float() * wide).to(parameter.dtype)
+def _scaled(tensor: Tensor, values: Tensor, *, axis: int = 0) -> Tensor:
+    """Multiplies a parameter by factors along an axis, in float32."""
+    shape = [1] * tensor.dim()
+    shape[axis] = -1
+    return (tensor.float() * values.to(tensor.device).reshape(shape)).to(tensor.dtype)
 
 
-def _arguments(model: GatedModel, module: nn.Module) -> Arguments:
-    """Returns the arguments of a module when the model reads a few tokens."""
-    arguments: list[Arguments] = []
-    handle = module.register_forward_pre_hook(
-        lambda _module, args, options: arguments.append((args, options)), with_kwargs=True
+def _replayed(model: GatedModel, point: GatePoint) -> Callable[[Mapping[str, Tensor]], Tensor]:
+    """Returns the output of a module on a few tokens, as a function of changed parameters."""
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    handle = point.module.register_forward_pre_hook(
+        lambda _module, args, options: calls.append((args, options)), with_kwargs=True
     )
     tokens = torch.arange(3, 11, device=model.device)[None] % model.vocabulary
     try:
@@ -252,15 +245,14 @@ def _arguments(model: GatedModel, module: nn.Module) -> Arguments:
             model.forward(tokens, torch.ones_like(tokens), keep=1)
     finally:
         handle.remove()
-    return arguments[0]
 
+    def output_with(changed: Mapping[str, Tensor]) -> Tensor:
+        within = {name.removeprefix(f"{point.path}."): tensor for name, tensor in changed.items()}
+        output = torch.func.functional_call(point.module, within, *calls[0])
+        tensor: Tensor = output[0] if isinstance(output, tuple) else output  # or router logits too
+        return tensor
 
-def _output(point: GatePoint, changed: Mapping[str, Tensor], arguments: Arguments) -> Tensor:
-    """Returns the output of a module with changed parameters; some return router logits too."""
-    within = {name.removeprefix(f"{point.path}."): tensor for name, tensor in changed.items()}
-    output = torch.func.functional_call(point.module, within, *arguments)
-    tensor: Tensor = output[0] if isinstance(output, tuple) else output
-    return tensor
+    return output_with
 
 
 def _agree(expected: Tensor, actual: Tensor) -> bool:

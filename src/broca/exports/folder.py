@@ -1,9 +1,6 @@
 """The folder of an export, with its model card, which is replaced only by a complete export."""
 
-from __future__ import annotations
-
 import errno
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,7 +33,7 @@ def claimed_folder(to: str | Path) -> Path:
 
 @contextmanager
 def unpublished(folder: Path) -> Iterator[Path]:
-    """A context that writes an export beside its folder; if the disk is full, nothing stays of it.
+    """A context that writes an export beside its folder; if it fails, nothing stays of it.
 
     Yields:
         A temporary folder on the same disk.
@@ -51,8 +48,6 @@ def unpublished(folder: Path) -> Iterator[Path]:
         full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
         if not full and "No space left" not in str(error):
             raise
-        if not (folder / Export.FILE).is_file():
-            shutil.rmtree(folder, ignore_errors=True)
         raise BadInput(
             f"`to` '{folder}' cannot be written: no space is left on its disk; free some, or "
             "choose a folder on another disk"

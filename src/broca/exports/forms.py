@@ -1,105 +1,40 @@
-"""Writes an export in its form, and loads it again as its user does, with other libraries only."""
+"""The forms of an export: a PEFT adapter, a checkpoint, and a list of heads with code that uses it.
 
-from __future__ import annotations
+(IA)^3 adapters (Liu et al., 2022) multiply the input of some layers, or the output of others, by a
+vector, which expresses factors on projections. In the list, a head's output is a slice of the input
+of an attention output projection, which any library with access to a module's input can scale.
+"""
 
-import copy
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import torch
+from safetensors.torch import save_file
+from torch import Tensor
 
-from broca.engine import Ablation
-from broca.errors import BadInput, UnsupportedModel
-from broca.exports.adapter import require_peft, write_adapter
-from broca.exports.factors import factors_of
-from broca.exports.head_list import FILE, SNIPPETS, head_list
-from broca.exports.request import ExportRequest
-from broca.exports.weights import Means, changed_tensors, without_adapters, write_weights
-from broca.models import GatedModel, adapter_in, location_of
-from broca.options import TaskOptions
-from broca.results.export import Form
+from broca.components import NAMINGS
+from broca.errors import MissingExtra, UnsupportedModel
+from broca.exports.factors import Factors, factors_of, scaled_points, scaled_tensors
+from broca.exports.request import ExportRequest, Means
+from broca.models import GatedModel, adapted_matrix, adapter_in, is_transposed
 from broca.results.files import write_beside
-from broca.results.localization import Localization
-from broca.runs.run import Run
 
-LIBRARIES: dict[Form, tuple[str, ...]] = {
-    "adapter": ("transformers", "peft"),
-    "weights": ("transformers",),
-    "heads": ("transformers",),
+VECTORS = "adapter_model.safetensors"
+"""File of an adapter's vectors."""
+
+SNIPPETS = {
+    name: (files("broca.exports") / "snippets" / f"{name}.txt").read_text(encoding="utf-8")
+    for name in ("hooks", "transformer_lens", "nnsight", "pyvene")
 }
-"""Libraries that load each form."""
+"""Code that uses a list of heads, by library."""
 
+_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
-@dataclass(frozen=True)
-class Origin:
-    """The source of a base model, from which it can be loaded without broca.
-
-    Attributes:
-        location: A folder or a hub id; None for a model in memory.
-        revision: Commit on the hub.
-        dtype: Number format of the loaded model.
-        device: Device of the loaded model.
-        copied: Copies a model in memory.
-    """
-
-    location: str | None
-    revision: str | None
-    dtype: str
-    device: torch.device
-    copied: Callable[[], Any] | None = None
-
-    @classmethod
-    def of(cls, model: GatedModel) -> Origin:
-        """Returns the source of a model."""
-        if model.source is None:
-            return cls(None, None, model.dtype, model.device, lambda: copy.deepcopy(model.model))
-        # the commit is that of the base; a folder or repository with an adapter is loaded as it is
-        revision = None if model.adapter else model.revision
-        return cls(location_of(model.source), revision, model.dtype, model.device)
-
-    def load(self, checkpoint: Path | None = None) -> Any:
-        """Loads the base, or a checkpoint in its number format and on its device."""
-        from transformers import AutoModelForCausalLM
-
-        if checkpoint is None and self.copied is not None:
-            return self.copied().eval()
-        place = {"revision": self.revision} if checkpoint is None else {}
-        model = AutoModelForCausalLM.from_pretrained(
-            str(checkpoint or self.location), dtype=getattr(torch, self.dtype), **place
-        )
-        return model.to(self.device).eval()
-
-
-def mean_outputs(opened: Run, names: tuple[str, ...], request: ExportRequest, items: int) -> Means:
-    """Returns what replaces the components' outputs, from the run's `locate` items.
-
-    Args:
-        opened: The model, and task options that differ from those of the run.
-        names: Names of the components.
-        request: The export, of a localization whose ablation replaces outputs.
-        items: Number of items of the mean.
-
-    Raises:
-        BadInput: The result is not a localization.
-    """
-    result = request.result
-    if not isinstance(result, Localization):
-        raise BadInput(
-            f"{request.ablation.kind} ablation needs the items of a run: give its folder"
-        )
-    changes = opened.options.task_options.to_dict()
-    asked = replace(TaskOptions(**result.task_options), **changes)
-    opened = replace(opened, options=replace(opened.options, task_options=asked))
-    tasks = opened.claimed(
-        result.task, others=[], items=items, seed=result.search.seed, searched="task"
-    )
-    ablation = Ablation(request.ablation.kind)
-    run = opened.on(tasks, settings={}, ablation=ablation, donors=tasks.located)
-    return run.stand_ins(opened.model.gated_parts(names).points)
+_QUANTIZED = ("Linear4bit", "Linear8bitLt", "FP8Linear", "QLinear", "HQQLinear")
+"""Quantized layers whose parameters may look like plain tensors."""
 
 
 def write_form(
@@ -107,7 +42,9 @@ def write_form(
     model: GatedModel,
     names: tuple[str, ...],
     folder: Path,
-    origin: Origin,
+    *,
+    base: str | None,
+    revision: str | None = None,
     means: Means | None = None,
 ) -> None:
     """Writes the files of the export; the model is not changed.
@@ -117,21 +54,24 @@ def write_form(
         model: The model.
         names: Names of the components.
         folder: Folder of the files.
-        origin: Source of the base model.
+        base: Folder or hub id of the base model; None for a model in memory.
+        revision: Commit on the hub.
         means: Mean outputs that replace those of the components, under mean ablation.
 
     Raises:
         UnsupportedModel: Other libraries cannot load the base of the export.
     """
     scale = request.ablation.scale
-    location = None if origin.location is None else Path(origin.location)
     if request.form == "weights":
-        plain = without_adapters(model)
-        tensors = changed_tensors(plain, names, scale, means=means)
-        base = location if location is not None and location.is_dir() else None
-        write_weights(plain, tensors, folder, base=base)
+        if any(adapted_matrix(module) is not None for module in model.model.modules()):
+            raise UnsupportedModel(
+                f"'{model.name}' has an adapter beside its weights: merge it for an export of "
+                "`kind` weights, with PEFT's `merge_and_unload`"
+            )
+        tensors = changed_tensors(model, names, scale, means=means)
+        write_weights(model, tensors, folder, base=None if base is None else Path(base))
         return
-    adapter = None if location is None else adapter_in(location)
+    adapter = None if base is None else adapter_in(Path(base))
     reason = model.note
     if adapter is not None and adapter_in(Path(adapter.base).expanduser()) is not None:
         reason = "it is an adapter of an adapter"
@@ -143,30 +83,170 @@ def write_form(
             f"{reason}; use `kind` weights"
         )
     if request.form == "adapter":
-        factors = factors_of(model, names, scale)
-        write_adapter(factors, folder, base=origin.location, revision=origin.revision)
+        write_adapter(factors_of(model, names, scale), folder, base=base, revision=revision)
     else:
-        content = head_list(model, names, scale, effects=request.effects)
+        content = head_list(model, names, scale)
         text = json.dumps(content, indent=1, ensure_ascii=False)
-        write_beside(folder / FILE, f"{text}\n")
+        write_beside(folder / "heads.json", f"{text}\n")
 
 
-def reload(form: Form, folder: Path, origin: Origin) -> Any:
-    """Loads the exported model with other libraries.
+def require_peft() -> Any:
+    """Returns the library PEFT.
+
+    Raises:
+        MissingExtra: PEFT is not installed.
+    """
+    try:
+        import peft
+    except ImportError as error:
+        raise MissingExtra("an adapter needs PEFT: pip install 'broca[export]'") from error
+    return peft
+
+
+def write_adapter(
+    factors: Sequence[Factors], folder: Path, *, base: str | None, revision: str | None = None
+) -> None:
+    """Writes an (IA)^3 adapter with some factors: its configuration and its vectors.
+
+    Raises:
+        MissingExtra: PEFT is not installed.
+        UnsupportedModel: An adapter cannot express a factor.
+    """
+    paths = [one.path for one in factors]
+    for one in factors:
+        if one.side == "experts" or paths.count(one.path) > 1:
+            raise UnsupportedModel(
+                "an adapter multiplies either the input or the output of a linear layer, which is "
+                f"not what ablates {one.path} (its experts, or neurons with their whole block): "
+                "use `kind` weights"
+            )
+    require_peft().IA3Config(
+        base_model_name_or_path=base,
+        revision=revision,
+        task_type="CAUSAL_LM",
+        inference_mode=True,
+        target_modules=sorted(paths),
+        feedforward_modules=sorted(one.path for one in factors if one.side == "input"),
+        fan_in_fan_out=any(is_transposed(one.module) for one in factors),
+    ).save_pretrained(str(folder))
+    vectors = {
+        f"base_model.model.{one.path}.ia3_l": (
+            one.values[None] if one.side == "input" else one.values[:, None]
+        )
+        for one in factors
+    }
+    save_file(vectors, folder / VECTORS, metadata={"format": "pt"})
+
+
+@torch.no_grad()
+def changed_tensors(
+    model: GatedModel, components: Any, scale: float = 0.0, *, means: Means | None = None
+) -> dict[str, Tensor]:
+    """Returns the tensors that change when components are scaled in the weights.
 
     Args:
-        form: Form of the export.
-        folder: Folder of the export.
-        origin: Source of the base model.
+        model: The model, which is not changed.
+        components: As for `GatedModel.ablated`.
+        scale: Factor of their outputs; 0 ablates.
+        means: For mean ablation, the donors of `donor_activations`: the share `1 - scale` of an
+            output is its mean, which is added to the projection's bias.
+
+    Returns:
+        New values by name of the parameter, on the parameter's device, in its number format.
+
+    Raises:
+        BrocaError: A name is invalid, or the model has no such components.
+        UnsupportedModel: The ablation cannot be written into the weights; the message gives the
+            reason.
     """
-    if form == "weights":
-        return origin.load(folder)
-    model = origin.load()
-    if form == "adapter":
-        with catch_warnings():
-            simplefilter("ignore", FutureWarning)  # PEFT's own calls of transformers
-            return require_peft().PeftModel.from_pretrained(model, str(folder)).eval()
-    snippet: dict[str, Any] = {"open": lambda name: (folder / name).open(encoding="utf-8")}
-    exec(SNIPPETS["hooks"], snippet)  # the code that the list gives its reader
-    snippet["ablate"](model)
-    return model
+    factors = factors_of(model, components, scale)
+    for one in factors:
+        # scaled columns of quantized weights would be quantized differently
+        for parameter in one.module.parameters(recurse=False):
+            if type(one.module).__name__ in _QUANTIZED or parameter.dtype not in _FLOATS:
+                raise UnsupportedModel(
+                    f"the weights of {one.path} are quantized ({type(one.module).__name__}, "
+                    f"{str(parameter.dtype).removeprefix('torch.')}): export the ablation as an "
+                    "adapter, which leaves them as they are"
+                )
+    changed = scaled_tensors(model, factors)
+    if not means:
+        return changed
+    for point, gates, name in scaled_points(model, components, scale):
+        if getattr(point.module, "bias", None) is None:
+            raise UnsupportedModel(
+                f"what stands in for {name} cannot be exported: it would go into the bias of "
+                f"{point.path}, which has none; use zero ablation, or ablate it while the model "
+                "runs"
+            )
+        shift = means[point][0].float().cpu()
+        shift = (1 - gates).repeat_interleave(len(shift) // len(gates)) * shift
+        if point.place == "input":
+            weight = point.module.get_parameter("weight").detach().float().cpu()
+            shift = shift @ (weight if is_transposed(point.module) else weight.T)
+        path = f"{point.path}.bias"
+        bias = changed.get(path, model.model.get_parameter(path).detach())
+        changed[path] = (bias.float() + shift.to(bias.device)).to(bias.dtype)
+    return changed
+
+
+def write_weights(
+    model: GatedModel, tensors: Mapping[str, Tensor], folder: Path, *, base: Path | None = None
+) -> None:
+    """Writes a checkpoint with changed tensors, its tokenizer and its chat template.
+
+    Args:
+        model: The model, which is not changed.
+        tensors: The tensors from `changed_tensors`.
+        folder: Folder of the checkpoint.
+        base: A folder with a checkpoint, whose shards are no smaller than those that are written.
+    """
+    shards = [file.stat().st_size for file in base.glob("*.safetensors")] if base else []
+    sizes = {"max_shard_size": max(shards)} if len(shards) > 1 else {}
+    state = {**model.model.state_dict(), **tensors}
+    model.model.save_pretrained(str(folder), state_dict=state, **sizes)
+    if model.tokenizer is not None:
+        model.tokenizer.save_pretrained(str(folder))
+
+
+def head_list(model: GatedModel, components: Sequence[str], scale: float) -> dict[str, Any]:
+    """Returns the content of `heads.json`.
+
+    Args:
+        model: The model.
+        components: Names of heads, KV groups (their heads) or attention layers (all heads).
+        scale: Factor of their outputs.
+
+    Returns:
+        Beside the model and the code for other libraries: the distinct (layer, head) pairs in
+        order, and the slices [start, stop) of a module's input by the module's dotted name.
+
+    Raises:
+        BrocaError: A name is invalid, or the model has no such component.
+        UnsupportedModel: A component is not a set of query heads.
+    """
+    by_layer = {projection.layer: projection for projection in model.structure.projections}
+    heads: set[tuple[int, int]] = set()
+    for component in model.gated_parts(components).named:
+        if not NAMINGS[component.kind].only_heads:
+            raise UnsupportedModel(
+                f"{component.name} is not a query head: `kind` heads lists heads, KV groups and "
+                "attention layers; use `kind` adapter"
+            )
+        projection = by_layer[component.layer]
+        own = component.heads(projection.heads, projection.kv_heads)
+        heads |= {(component.layer, head) for head in own}
+    slices: dict[str, list[list[int]]] = {}
+    for layer, head in sorted(heads):
+        projection = by_layer[layer]
+        start = head * projection.head_dim
+        slices.setdefault(projection.entrance.path, []).append([start, start + projection.head_dim])
+    return {
+        "model": model.name,
+        "architecture": model.architecture,
+        "fingerprint": model.fingerprint,
+        "scale": scale,
+        "heads": [list(pair) for pair in sorted(heads)],
+        "slices": slices,
+        "snippets": SNIPPETS,
+    }

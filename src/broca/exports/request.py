@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput, UnsupportedModel
-from broca.models import GatedModel, fingerprint, kinds_of
-from broca.options import ModelOptions
+from broca.models import GatedModel, GatePoint, fingerprint, kinds_of
+from broca.options import ModelOptions, TaskOptions
 from broca.published import is_published, published_heads
 from broca.results.base import ZEROED, AblationInfo
 from broca.results.export import Form, HeldOut
 from broca.results.localization import Localization
-from broca.results.neurons import NeuronSet
 from broca.results.reading import read
 from broca.results.verification import Verification
+from broca.runs.run import Run
+from broca.runs.session import Selected, model_and_heads
+from broca.tasks import Task
 
-Exportable = Localization | Verification | NeuronSet
-"""Results whose components can be exported."""
+Means = Mapping[GatePoint, Tensor]
+"""Replacements of ablated activations, `(1, width)` for each gate point."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,13 @@ class ExportRequest:
     components: str | tuple[str, ...]
     form: Form
     ablation: AblationInfo
-    result: Exportable | None
+    result: Selected | None
 
     @classmethod
     def of(
         cls,
-        target: str | Path | GatedModel | Exportable,
-        heads: str | Sequence[str] | Exportable | None,
+        target: str | Path | GatedModel | Selected,
+        heads: str | Sequence[str] | Selected | None,
         form: Form,
         scale: float | None,
     ) -> ExportRequest:
@@ -63,48 +66,18 @@ class ExportRequest:
             BadInput: No components are named, or the run has none.
             UnsupportedModel: The form cannot express the ablation.
         """
-        if heads is None:
-            if isinstance(target, GatedModel):
-                raise BadInput("no components are named: give `heads` such as L0H4+L1H8")
-            target = heads = target if isinstance(target, Exportable) else _read(target)
-        results = [given for given in (heads, target) if isinstance(given, Exportable)]
-        result = results[0] if results else None
-        if isinstance(heads, Exportable):
-            if not heads.selected:
-                raise BadInput(
-                    f"the run on task '{heads.task}' selected nothing: name components in `heads`"
-                )
-            heads = [one if isinstance(one, str) else one.name for one in heads.selected]
-        if isinstance(target, Exportable):
-            target = target.model.name
-        return cls(
-            target if isinstance(target, GatedModel) else str(target),
-            heads if isinstance(heads, str) else tuple(heads),
-            form,
-            _ablation_of(result, form, scale),
-            result,
-        )
+        if heads is None and not isinstance(target, GatedModel | Selected):
+            target = _read(target)
+        given = target if heads is None else heads
+        result = next((one for one in (given, target) if isinstance(one, Selected)), None)
+        model, names = model_and_heads(target, heads)
+        components = names if isinstance(names, str) else tuple(names)
+        return cls(model, components, form, _ablation_of(result, form, scale), result)
 
     @property
     def base_name(self) -> str | None:
         """Name from which the model is loaded; None for a model in memory."""
         return self.model.source if isinstance(self.model, GatedModel) else self.model
-
-    @property
-    def kinds(self) -> str:
-        """The kinds of the components."""
-        if is_published(self.components):
-            return "heads"
-        given = self.components
-        words = given.split("+") if isinstance(given, str) else list(given)
-        return kinds_of(Component.parse(word) for word in words if word.strip()) or "heads"
-
-    @property
-    def effects(self) -> dict[str, float] | None:
-        """Effects of all components if the result ranks them."""
-        if not isinstance(self.result, Localization):
-            return None
-        return {line.name: line.effect for line in self.result.ranking}
 
     def names(self, model: GatedModel) -> tuple[str, ...]:
         """Returns the distinct names of the components.
@@ -136,6 +109,53 @@ class ExportRequest:
                 "the components in `heads`"
             )
 
+    def checked_task(self, task: str | Task | None) -> str | Task:
+        """Returns the task whose score is compared, by default that of the export's result.
+
+        Raises:
+            BadInput: Neither a task nor a result is given, or the ablation is neither zero ablation
+                nor scaling.
+        """
+        if Ablation(self.ablation.kind).needs_donors:
+            raise BadInput(
+                f"`check` compares scores under zero ablation or a scale; under "
+                f"{self.ablation.kind} ablation the outputs alone are compared"
+            )
+        if task is not None:
+            return task
+        if self.result is None:
+            raise BadInput("`check` needs a `task` to compare scores on")
+        return self.result.task
+
+    def means(self, opened: Run, names: tuple[str, ...], *, items: int) -> Means | None:
+        """Returns what replaces the components' outputs, from the `locate` items of the run.
+
+        Args:
+            opened: The model, and task options that differ from those of the run.
+            names: Names of the components.
+            items: Number of items of the mean.
+
+        Returns:
+            The replacements; None if the ablation needs none.
+
+        Raises:
+            BadInput: The result is not a localization.
+        """
+        ablation, result = Ablation(self.ablation.kind), self.result
+        if not ablation.needs_donors:
+            return None
+        if not isinstance(result, Localization):
+            raise BadInput(f"{ablation.kind} ablation needs the items of a run: give its folder")
+        opened.stages.enter("averaging the outputs that are replaced")
+        changes = opened.options.task_options.to_dict()
+        task_options = replace(TaskOptions(**result.task_options), **changes)
+        opened = replace(opened, options=replace(opened.options, task_options=task_options))
+        tasks = opened.claimed(
+            result.task, others=[], items=items, seed=result.search.seed, searched="task"
+        )
+        run = opened.on(tasks, settings={}, ablation=ablation, donors=tasks.located)
+        return run.stand_ins(opened.model.gated_parts(names).points)
+
     def held_out(self, names: tuple[str, ...]) -> HeldOut | None:
         """Returns the measurements of exactly these components under this ablation."""
         found = self.result.verification if isinstance(self.result, Localization) else self.result
@@ -159,7 +179,10 @@ class ExportRequest:
         if self.form == "weights":
             dtype = "stored" if options.dtype == "auto" else options.dtype
             options = replace(options, dtype=dtype, merge_adapter=True)
-        return replace(options, components=self.kinds)
+        given = "" if is_published(self.components) else self.components
+        words = given.split("+") if isinstance(given, str) else given
+        kinds = kinds_of(Component.parse(word) for word in words if word.strip())
+        return replace(options, components=kinds or "heads")
 
     def call(self, names: tuple[str, ...]) -> str:
         """Returns the call of `broca.export` that repeats the export.
@@ -174,7 +197,7 @@ class ExportRequest:
         )
 
 
-def _ablation_of(result: Exportable | None, form: Form, scale: float | None) -> AblationInfo:
+def _ablation_of(result: Selected | None, form: Form, scale: float | None) -> AblationInfo:
     """Returns the ablation of the components: that of the result, or a scaling.
 
     Raises:
@@ -198,7 +221,7 @@ def _ablation_of(result: Exportable | None, form: Form, scale: float | None) -> 
     return ablation
 
 
-def _read(path: str | Path) -> Exportable:
+def _read(path: str | Path) -> Selected:
     """Reads the result in the folder of a run.
 
     Raises:
@@ -211,14 +234,13 @@ def _read(path: str | Path) -> Exportable:
             "L0H4+L1H8"
         )
     result = read(place)
-    if not isinstance(result, Exportable):
+    if not isinstance(result, Selected):
         raise BadInput(
             f"{result.described()} names no components to export: give a localization, a "
             "verification or a neuron set"
         )
     if isinstance(result, Localization) and (place / Verification.FILE).is_file():
         later = Verification.read(place)
-        same = later.model.fingerprint == result.model.fingerprint and later.task == result.task
-        if same and set(later.heads) == set(result.selected):
+        if later.concerns(result):
             return replace(result, verification=later)
     return result

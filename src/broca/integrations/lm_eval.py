@@ -4,12 +4,10 @@ Importing this file registers the model. Releases of lm-eval that read `lm_eval.
 register it themselves.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from inspect import signature
 from itertools import islice
 from typing import Any
@@ -21,13 +19,10 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
 from broca.engine import Ablation, Engine, EngineOptions
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, require_known
 from broca.models import GatedModel, load
-from broca.options import ModelOptions, TaskOptions
+from broca.options import ModelOptions, TaskOptions, names_of
 from broca.tasks import Generation, LogLikelihood, Output, RequestTokenizer
-
-_IGNORED = ("batch_size", "max_batch_size")
-"""Arguments that lm-eval's command line passes to every model; the engine chooses its batches."""
 
 
 @register_model("broca")
@@ -42,7 +37,10 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         max_length: Maximum number of tokens that the model reads; by default its configuration's.
         enable_thinking: Variable of the chat template; only False is accepted.
         chat_template_args: Other variables of the chat template.
-        options: Fields of `ModelOptions`, and arguments of lm-eval that are not used.
+        batch_size: Not used, as `max_batch_size`: lm-eval passes both, and the engine chooses its
+            batches.
+        max_batch_size: Not used.
+        options: Fields of `ModelOptions`.
 
     Raises:
         BrocaError: The model or a component does not exist, or an argument is unknown.
@@ -58,16 +56,14 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         max_length: int | None = None,
         enable_thinking: bool | None = None,
         chat_template_args: dict[str, Any] | None = None,
+        batch_size: Any = None,
+        max_batch_size: Any = None,
         **options: Any,
     ) -> None:
         super().__init__()
-        of_model = [field.name for field in fields(ModelOptions)]
-        if unknown := [name for name in options if name not in (*of_model, *_IGNORED)]:
-            known = [*list(signature(BrocaLM).parameters)[:-1], *of_model]
-            raise BadInput(
-                f"`model_args`: broca takes no '{unknown[0]}'{nearest(unknown[0], known)}; it "
-                f"takes {', '.join(known)}"
-            )
+        known = [*list(signature(BrocaLM).parameters)[:-1], *names_of(ModelOptions)]
+        for name in options:
+            require_known("`model_args`: argument", name, known, error=BadInput)
         if enable_thinking:
             raise BadInput(
                 "`model_args`: enable_thinking=True needs lm-eval's think_end_token, which broca "
@@ -75,18 +71,15 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             )
         if not pretrained:
             raise BadInput("`model_args`: pretrained=MODEL is missing (a folder or a hub id)")
-        how = Ablation(scale=float(scale))
         if str(options.get("device")).startswith("cuda") and not torch.cuda.is_available():
             del options["device"]  # lm-eval's default is cuda:0 without a GPU too
-        loading = ModelOptions(**{name: options[name] for name in of_model if name in options})
-        self._gated = (
-            pretrained
-            if isinstance(pretrained, GatedModel)
-            else load(str(pretrained), **asdict(loading))
-        )
+        loading = asdict(ModelOptions.of(options))
+        if not isinstance(pretrained, GatedModel):
+            pretrained = load(str(pretrained), **loading)
+        self._gated = pretrained
         mask = self._gated.components.mask(str(ablate))
         self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())
-        self._gates = how.gates(mask[None])
+        self._gates = Ablation(scale=float(scale)).gates(mask[None])
         self._engine = Engine(self._gated, EngineOptions(token_budget=token_budget))
         template = dict(chat_template_args or {})
         if enable_thinking is not None:
@@ -102,13 +95,9 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
     def identity(self) -> str:
         """Returns the digest of what determines an answer: weights, number format, ablation."""
         parts = [
-            self._gated.identity,
-            self._gated.dtype,
-            self._gated.kinds,
-            self.ablated,
-            self._tokenizer.identity[1:],
-            float(self._gates.min()) if self.ablated else 1.0,
-        ]
+            self._gated.identity, self._gated.dtype, self._gated.kinds, self.ablated,
+            self._tokenizer.identity[1:], float(self._gates.min()),
+        ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
@@ -174,7 +163,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         """Returns the engine's answers to every request, in one or several windows."""
         pieces = [self._tokenizer.requests(instance) for instance in requests]
         for instance, group in zip(requests, pieces, strict=True):
-            if instance.request_type == "loglikelihood" and (not group or group[0].merged):
+            if instance.request_type == "loglikelihood" and not group:
                 raise BadInput(
                     f"task '{instance.task_name}': the answer {instance.args[1]!r} has no token of "
                     f"its own after the prompt {instance.args[0][-20:]!r}, so that lm-eval's rules "

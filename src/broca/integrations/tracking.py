@@ -1,20 +1,15 @@
-"""Experiment trackers: settings, progress, scores, figures and files of a run."""
+"""Experiment trackers: settings, progress, scores and files of a run."""
 
-from __future__ import annotations
-
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from broca.engine import Progress
-from broca.errors import BadInput, UnknownName, nearest
+from broca.errors import BadInput, UnknownName, require_known
 from broca.plugins import Plugins
 from broca.results.atlas import Atlas
 from broca.results.base import Result
@@ -32,8 +27,8 @@ class Tracker(Protocol):
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Logs numbers."""
 
-    def result(self, name: str, summary: str, figure: Path | None, files: Sequence[Path]) -> None:
-        """Logs the text and the PNG file of a result, and stores its files under its name."""
+    def result(self, name: str, summary: str, files: Sequence[Path]) -> None:
+        """Logs the text of a result, and stores its files under its name."""
 
     def end(self, *, failed: bool) -> None:
         """Ends the run."""
@@ -54,32 +49,38 @@ class TrackerKind:
 
 
 class _Wandb:
-    """A run of Weights & Biases, or of trackio, whose functions have the same names."""
+    """A run of Weights & Biases."""
 
-    def __init__(self, library: str, project: str, settings: Mapping[str, Any]) -> None:
-        self._library = import_module(library)
-        self._is_trackio = library == "trackio"
-        options = {"auto_log_gpu": False, "embed": False} if self._is_trackio else {}
+    library = "wandb"
+
+    def __init__(self, project: str, settings: Mapping[str, Any], **options: Any) -> None:
+        self._library = import_module(self.library)
         self._library.init(project=project, config=dict(settings), **options)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         self._library.log(dict(values), step=step)
 
-    def result(self, name: str, summary: str, figure: Path | None, files: Sequence[Path]) -> None:
-        text = self._library.Markdown(summary) if self._is_trackio else summary
-        self._library.log({"summary": text})
-        if figure is not None:
-            self._library.log({figure.stem: self._library.Image(str(figure))})
+    def result(self, name: str, summary: str, files: Sequence[Path]) -> None:
+        self._library.log({"summary": summary})
         artifact = self._library.Artifact(name, type="broca-result")
         for file in files:
             artifact.add_file(str(file))
         self._library.log_artifact(artifact)
 
     def end(self, *, failed: bool) -> None:
-        if self._is_trackio:  # it has no failed runs
-            self._library.finish()
-        else:
-            self._library.finish(exit_code=int(failed))
+        self._library.finish(exit_code=int(failed))
+
+
+class _Trackio(_Wandb):
+    """A run of trackio, whose functions have the names of wandb's; it has no failed runs."""
+
+    library = "trackio"
+
+    def __init__(self, project: str, settings: Mapping[str, Any]) -> None:
+        super().__init__(project, settings, auto_log_gpu=False, embed=False)
+
+    def end(self, *, failed: bool) -> None:
+        self._library.finish()
 
 
 class _Mlflow:
@@ -94,10 +95,10 @@ class _Mlflow:
     def log(self, values: Mapping[str, float], step: int) -> None:
         self._library.log_metrics(dict(values), step=step)
 
-    def result(self, name: str, summary: str, figure: Path | None, files: Sequence[Path]) -> None:
+    def result(self, name: str, summary: str, files: Sequence[Path]) -> None:
         self._library.log_text(summary, "summary.txt")
-        for file in (*files, *([figure] if figure else [])):
-            self._library.log_artifact(str(file), "figures" if file is figure else name)
+        for file in files:
+            self._library.log_artifact(str(file), name)
 
     def end(self, *, failed: bool) -> None:
         self._library.end_run("FAILED" if failed else "FINISHED")
@@ -105,8 +106,8 @@ class _Mlflow:
 
 TRACKERS: Mapping[str, TrackerKind] = Plugins(
     TrackerKind,
-    TrackerKind("trackio", partial(_Wandb, "trackio")),
-    TrackerKind("wandb", partial(_Wandb, "wandb")),
+    TrackerKind("trackio", _Trackio),
+    TrackerKind("wandb", _Wandb),
     TrackerKind("mlflow", _Mlflow),
     group="broca.trackers",
 )
@@ -137,23 +138,17 @@ class Log:
         also: Callable[[str, Progress | None], None] | None = None,
     ) -> None:
         if isinstance(tracker, str):
-            if tracker not in TRACKERS:
-                raise UnknownName(
-                    f"`log` '{tracker}' is unknown{nearest(tracker, TRACKERS)}; use one of "
-                    f"{', '.join(TRACKERS)}"
-                )
+            require_known("`log`", tracker, TRACKERS, error=UnknownName)
             tracker = TRACKERS[tracker]
-        self._kind, self._begin = tracker, (project, settings or {})
+        self._kind, self._project, self._settings = tracker, project, settings or {}
         self._tracker: Tracker | None = None
-        self._also = also
-        self._step = 0
-        self._stage = ""
-        self._logged = -SECONDS
+        self._also, self._step = also, 0
+        self._stage, self._logged = "", -SECONDS
 
     def __enter__(self) -> Self:
         if self._kind is not None:
             try:
-                self._tracker = self._kind.begin(*self._begin)
+                self._tracker = self._kind.begin(self._project, self._settings)
             except ImportError as error:
                 raise BadInput(
                     f"`log` {self._kind.name} needs a package that is not installed ({error}): "
@@ -187,22 +182,16 @@ class Log:
             self._tracker.log(values, self._step)
 
     def result(self, result: Result, files: Sequence[Path] = ()) -> None:
-        """Logs a result: its numbers, its summary, its figure, and its files as an artifact.
+        """Logs a result: its numbers, its summary, and its files as an artifact.
 
         Args:
             result: The result.
             files: The files of `result.save`.
         """
-        if self._tracker is None:
-            return
-        self.log(numbers_of(result))
-        with tempfile.TemporaryDirectory() as folder:
-            figure = None
-            with suppress(BadInput):  # this kind has no figure
-                drawn = result.plot()
-                figure = drawn.save(Path(folder) / f"{drawn.name}.png")
+        if self._tracker is not None:
+            self.log(numbers_of(result))
             name, summary = result.kind.replace(" ", "-"), "\n".join(result.summary())
-            self._tracker.result(name, summary, figure, files)
+            self._tracker.result(name, summary, files)
 
 
 def numbers_of(result: Result) -> dict[str, float]:
@@ -216,14 +205,10 @@ def numbers_of(result: Result) -> dict[str, float]:
         numbers |= {f"ablated/{name}": value for name, value in result.after.items()}
         numbers |= {f"drop/{line.task}": line.drop for line in result.drops}
         numbers["specific_drop"] = result.specific_drop
-        if result.off_target_drop is not None:
-            numbers["off_target_drop"] = result.off_target_drop
-    elif isinstance(result, Comparison):
-        for line in result.differences:
-            numbers[f"changed/{line.model}/{line.task}"] = float(len(line.changed))
+    if isinstance(result, Comparison):
         for score in result.scores:
             under = score.selection or "intact"
             numbers[f"score/{score.model}/{score.task}/{under}"] = score.score
-    elif isinstance(result, Atlas):
+    if isinstance(result, Atlas):
         numbers = {f"intact/{task.name}": task.intact for task in result.tasks}
     return numbers

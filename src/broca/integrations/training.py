@@ -11,10 +11,9 @@ from transformers import TrainerCallback as Base
 from broca.engine import Ablation
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import GatedModel
-from broca.options import AtlasOptions, RunOptions
+from broca.options import RunOptions
 from broca.results.atlas import Atlas
 from broca.runs.session import open_run, open_workspace
-from broca.runs.workspace import Workspace
 from broca.tasks import Task
 from broca.verbs.atlas import atlas
 
@@ -46,15 +45,14 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         every: Steps between two measurements.
         limit: Maximum number of report items of each task.
         atlas_rows: Rows of an atlas of `task` and `others`, kept in `atlases` by step.
-        scale: Factor of the set's outputs; 0 ablates.
-        components: Kinds of components of the set.
         seed: Seed of the items.
         log: The run of a tracker, which receives the values too.
         journal: File that keeps every measured row under the digest of the step's weights; a
             training that is repeated or resumed does not measure its steps again. With None rows
             are kept in memory until the training ends.
-        run_options: How rows are measured and kept.
-        keywords: Any of these options by its name, such as `include_path`.
+        run_options: How rows are measured and kept, with the kinds of components of the set, and
+            the factor of their outputs.
+        keywords: Any of these options by its name, such as `include_path` or `scale`.
 
     Attributes:
         history: The values of each measurement, with `step`.
@@ -74,8 +72,6 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         every: int = 500,
         limit: int = 100,
         atlas_rows: int | None = None,
-        scale: float = 0.0,
-        components: str = "heads",
         seed: int = 0,
         log: Log | None = None,
         run_options: RunOptions | None = None,
@@ -90,10 +86,14 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         self.atlases: dict[int, Atlas] = {}
         self._task, self._heads, self._others = task, heads, others
         self._tokenizer, self._every, self._limit = tokenizer, every, limit
-        self._atlas_rows, self._scale, self._components = atlas_rows, scale, components
-        self._seed, self._log = seed, log
+        self._atlas_rows, self._seed, self._log = atlas_rows, seed, log
         self._run_options, self._opened = RunOptions.of(keywords, run_options), ExitStack()
-        self._space: Workspace | None = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
+        """Opens the journal and the workers, which all measurements share."""
+        journal, executor = self._run_options.journal_options, self._run_options.executor_options
+        space = self._opened.enter_context(open_workspace(journal, executor, warns=False))
+        self._options = self._run_options.within(space)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Measures at every `every` steps."""
@@ -105,17 +105,6 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         if not self.history or self.history[-1]["step"] != state.global_step:
             self._measure(state, **arguments)
         self._opened.close()
-        self._space = None
-
-    @property
-    def _options(self) -> RunOptions:
-        """The options of one measurement; all of them share a workspace until training ends."""
-        if self._space is None:
-            options = self._run_options
-            self._space = self._opened.enter_context(
-                open_workspace(options.journal_options, options.executor_options, warns=False)
-            )
-        return self._run_options.within(self._space)
 
     def _measure(self, state: Any, *, model: Any, processing_class: Any = None, **_: Any) -> None:
         if not state.is_world_process_zero:
@@ -123,8 +112,12 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         tokenizer = self._tokenizer or processing_class
         if tokenizer is None:
             raise BadInput("the trainer has no `processing_class`: give the callback a `tokenizer`")
-        plain = getattr(model, "module", model)  # the model within DataParallel
-        gated = GatedModel.wrap(plain, tokenizer, name="training", components=self._components)
+        gated = GatedModel.wrap(
+            getattr(model, "module", model),  # the model within DataParallel
+            tokenizer,
+            name="training",
+            components=self._options.model_options.components,
+        )
         step = int(state.global_step)
         values = self._atlas(gated, step) if self._atlas_rows else self._drops(gated)
         self.history.append({"step": step, **values})
@@ -141,7 +134,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
             )  # fmt: skip
             run = opened.on(
                 tasks,
-                ablation=Ablation(scale=self._scale),
+                ablation=Ablation(scale=self._options.ablation_options.scale),
                 settings={"measures": tasks.task, "verb": "training"},
             )
             before = run.scores(())
@@ -163,10 +156,8 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         """Measures an atlas; returns how many components each task needs more than the others."""
         try:
             result = atlas(
-                settings=AtlasOptions(
-                    model, tasks=[self._task, *self._others], rows=self._atlas_rows,
-                    items=self._limit, seed=self._seed, run_options=self._options,
-                )
+                model, tasks=[self._task, *self._others], rows=self._atlas_rows,
+                items=self._limit, seed=self._seed, run_options=self._options,
             )  # fmt: skip
         except NothingToLocalize:  # the model can do no task yet
             return {}

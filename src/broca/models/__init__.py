@@ -1,21 +1,19 @@
 """Hugging Face models, their components and gates; the only package that touches torch modules."""
 
-from broca.models.adapters import adapter_in as adapter_in
-from broca.models.choosing import KINDS as KINDS
-from broca.models.choosing import kinds_of as kinds_of
-from broca.models.fingerprint import fingerprint as fingerprint
+from broca.models.checkpoints import SHIPPED_MODELS as SHIPPED_MODELS
+from broca.models.checkpoints import adapter_in as adapter_in
+from broca.models.checkpoints import load_tokenizer as load_tokenizer
+from broca.models.checkpoints import location_of as location_of
+from broca.models.checkpoints import shipped_model_folder as shipped_model_folder
 from broca.models.gated import GatedModel as GatedModel
 from broca.models.gated import greedy as greedy
+from broca.models.gates import KINDS as KINDS
 from broca.models.gates import ActiveGates as ActiveGates
 from broca.models.gates import GatePoint as GatePoint
 from broca.models.gates import Replacement as Replacement
 from broca.models.gates import captured as captured
-from broca.models.loading import SHIPPED_MODELS as SHIPPED_MODELS
-from broca.models.loading import as_gated as as_gated
+from broca.models.gates import kinds_of as kinds_of
 from broca.models.loading import load as load
-from broca.models.loading import load_tokenizer as load_tokenizer
-from broca.models.loading import location_of as location_of
-from broca.models.loading import shipped_model_folder as shipped_model_folder
 from broca.models.neurons import NeuronBlock as NeuronBlock
 from broca.models.neurons import Slice as Slice
 from broca.models.neurons import last_token_replaced as last_token_replaced
@@ -28,3 +26,4 @@ from broca.models.structure import adapted_matrix as adapted_matrix
 from broca.models.structure import find_structure as find_structure
 from broca.models.structure import is_transposed as is_transposed
 from broca.models.structure import text_config as text_config
+from broca.models.usage import fingerprint as fingerprint

@@ -10,16 +10,15 @@ All padding of a row stands before its first token, never between its tokens: wi
 recurrent states that count positions of the batch then see what they see in the row alone.
 """
 
-from __future__ import annotations
-
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 
 class Reread:
@@ -38,16 +37,12 @@ class Reread:
 
 
 def is_plain(cache: Any) -> bool:
-    """Whether every layer keeps all keys and values, with one entry for each token."""
-    from transformers.cache_utils import DynamicLayer
+    """Whether every layer keeps all keys and values, with one entry for each token.
 
+    Layers that read another layer's keys store nothing.
+    """
     layers = getattr(cache, "layers", [None])
-    return all(type(layer) is DynamicLayer or _is_empty(layer) for layer in layers)
-
-
-def _is_empty(layer: Any) -> bool:
-    """Whether a layer of a cache stores nothing, like those that read another layer's keys."""
-    return type(layer).__name__ == "DummyLayer"
+    return all(type(layer).__name__ in ("DynamicLayer", "DummyLayer") for layer in layers)
 
 
 def whole_cache(config: Any, own: Any) -> Any | None:
@@ -60,8 +55,6 @@ def whole_cache(config: Any, own: Any) -> Any | None:
     Returns:
         The cache; None if the model's own cache is plain, or cannot be replaced by a plain one.
     """
-    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
-
     if type(own) is not DynamicCache or is_plain(own):
         return None
     cache = DynamicCache(config=config)
@@ -84,13 +77,13 @@ def left_padded(rows: Sequence[Sequence[int]], *, device: torch.device) -> tuple
 
 
 class Continuation(NamedTuple):
-    """Rows that continue cached prefixes.
+    """Rows that run together, behind cached tokens or without.
 
     Attributes:
         members: Indices of the rows in the order of the batch.
         tokens: New tokens, `(rows, new)`.
         attention: 1 for tokens and 0 for padding, `(rows, past + new)`.
-        cache: Keys and values of the `past` tokens.
+        cache: Keys and values of the `past` tokens; None without them.
     """
 
     members: list[int]
@@ -140,7 +133,7 @@ def continuations(
             slots = max(kept)
         else:
             past = cache if number == len(chunks) - 1 else copy.deepcopy(cache)
-            select_rows(past, torch.tensor(groups, device=device))
+            past.reorder_cache(torch.tensor(groups, device=device))
             slots = max(prefixes)
         padding = slots - torch.tensor(kept, device=device)[:, None]
         present = (torch.arange(slots, device=device) >= padding).to(attention)
@@ -156,17 +149,10 @@ def _cut(cache: Any, rows: list[int], lengths: list[int], kept: list[int]) -> An
         lengths: Number of tokens of these rows.
         kept: Number of first tokens to keep of each.
     """
-    new_cache = copy.copy(cache)
-    new_cache.layers = [copy.copy(layer) for layer in cache.layers]
     width = max(kept)
     blocks = [(key, len(list(run))) for key, run in groupby(zip(rows, lengths, kept, strict=True))]
-    uniform = len(set(zip(lengths, kept, strict=True))) == 1
 
-    def cut(tensor: Tensor) -> Tensor:
-        if uniform:
-            start = tensor.shape[2] - lengths[0]
-            index = torch.tensor(rows, device=tensor.device)
-            return tensor[:, :, start : start + width].index_select(0, index)
+    def cut(_layer: int, tensor: Tensor) -> Tensor:
         pieces = []
         for (row, length, count), repeats in blocks:
             start = tensor.shape[2] - length
@@ -175,15 +161,17 @@ def _cut(cache: Any, rows: list[int], lengths: list[int], kept: list[int]) -> An
             pieces.append(padded.expand(repeats, -1, -1, -1))
         return torch.cat(pieces)
 
-    for layer in new_cache.layers:
+    return _changed(cache, cut)
+
+
+def _changed(cache: Any, change: Callable[[int, Tensor], Tensor]) -> Any:
+    """Returns a plain cache with other keys and values, layer by layer."""
+    new_cache = copy.copy(cache)
+    new_cache.layers = [copy.copy(layer) for layer in cache.layers]
+    for number, layer in enumerate(new_cache.layers):
         if isinstance(layer.keys, Tensor):
-            layer.keys, layer.values = cut(layer.keys), cut(layer.values)
+            layer.keys, layer.values = change(number, layer.keys), change(number, layer.values)
     return new_cache
-
-
-def select_rows(cache: Any, rows: Tensor) -> None:
-    """Keeps `rows` of a cache, in that order; a row may be named more than once."""
-    cache.reorder_cache(rows)
 
 
 def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
@@ -196,19 +184,13 @@ def repeated(cache: Any, rows: Tensor, *, tokens: int, first_layer: int) -> Any:
         first_layer: Lowest layer that will read it; for lower layers the cache keeps only its
             length.
     """
-    new_cache = copy.copy(cache)
-    new_cache.layers = [copy.copy(layer) for layer in cache.layers]
-    for number, layer in enumerate(new_cache.layers):
-        if not isinstance(layer.keys, Tensor):
-            continue
-        if number < first_layer:
-            shape = (len(rows), -1, -1, -1)
-            layer.keys = layer.keys[:1, :, :tokens].expand(shape)
-            layer.values = layer.values[:1, :, :tokens].expand(shape)
-        else:
-            layer.keys = layer.keys[:, :, :tokens][rows]
-            layer.values = layer.values[:, :, :tokens][rows]
-    return new_cache
+
+    def select(layer: int, tensor: Tensor) -> Tensor:
+        if layer < first_layer:
+            return tensor[:1, :, :tokens].expand(len(rows), -1, -1, -1)
+        return tensor[:, :, :tokens][rows]
+
+    return _changed(cache, select)
 
 
 def trim_left(cache: Any, attention: Tensor) -> Tensor:

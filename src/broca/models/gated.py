@@ -6,23 +6,22 @@ import copy
 import hashlib
 import inspect
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import GenerationConfig
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput
-from broca.models.adapters import unwrapped
 from broca.models.caches import Reread, whole_cache
-from broca.models.choosing import choose, kinds_of
-from broca.models.fingerprint import settings_of
-from broca.models.gates import ActiveGates, GatePoint, Replacement
+from broca.models.checkpoints import unwrapped
+from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
 from broca.models.resumption import Resumption
 from broca.models.sharing import NOTHING, Sharing, proof_length, prove
 from broca.models.structure import (
@@ -32,7 +31,7 @@ from broca.models.structure import (
     require_weights,
     text_config,
 )
-from broca.models.using import Usage
+from broca.models.usage import Usage, settings_of
 from broca.options import APPLIED_SETTINGS
 
 _ALWAYS_KEPT = {
@@ -61,8 +60,6 @@ def greedy(model: Any, *, keep: Collection[str] = ()) -> Iterator[None]:
         model: A model of transformers.
         keep: Settings that hold nevertheless.
     """
-    from transformers import GenerationConfig
-
     with _generation_configs:  # threads may generate with the same model
         own = model.generation_config
         model.generation_config = copy.deepcopy(own)
@@ -120,7 +117,6 @@ class GatedModel:
     points: tuple[GatePoint, ...] = field(repr=False)
     _usage: Usage = field(repr=False)
     _own_cache: Any = field(repr=False)
-    _chosen: dict[str, tuple[ComponentSet, tuple[GatePoint, ...]]] = field(repr=False)
     source: str | None = None
     revision: str | None = field(repr=False, default=None)
     remote_code: bool = field(repr=False, default=False)
@@ -155,9 +151,8 @@ class GatedModel:
             own_cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
         chosen = choose(structure, components, architecture=type(model).__name__)
         return cls(
-            name, model, tokenizer, structure, components, *chosen, usage, own_cache,
-            {components: chosen}, **origin,
-        )  # fmt: skip
+            name, model, tokenizer, structure, components, *chosen, usage, own_cache, **origin
+        )
 
     def copy(self) -> GatedModel:
         """Returns a copy of the modules around the same weights, with its own hooks.
@@ -166,16 +161,13 @@ class GatedModel:
             BadInput: Components are ablated now, and the copy would lose them permanently.
         """
         self.require_intact()
+        # other buffers may be changed by a forward pass (scaled rotary embeddings)
+        shared = [
+            *self.model.state_dict(keep_vars=True).values(),
+            self.tokenizer, self.components, self._usage, self._own_cache, self._proofs,
+        ]  # fmt: skip
         with self.in_use():
-            # other buffers may be changed by a forward pass (scaled rotary embeddings)
-            shared = self.model.state_dict(keep_vars=True).values()
-            model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
-            structure = find_structure(model)
-        chosen = choose(structure, self.kinds, architecture=self.architecture)
-        return replace(
-            self, model=model, structure=structure, components=chosen[0], points=chosen[1],
-            _chosen={self.kinds: chosen},
-        )  # fmt: skip
+            return copy.deepcopy(self, {id(thing): thing for thing in shared})
 
     def in_use(self) -> AbstractContextManager[None]:
         """A context in which the model is in evaluation mode and its weights are frozen.
@@ -239,10 +231,9 @@ class GatedModel:
         """
         if not math.isfinite(scale):
             raise BadInput(f"`scale` must be a finite number, not {scale}")
-        named, kinds = _listed(components), self.kinds
-        if named and (kinds := kinds_of(named)) not in self._chosen:
-            self._chosen[kinds] = choose(self.structure, kinds, architecture=self.architecture)
-        known, points = self._chosen[kinds]
+        named, known, points = _listed(components), self.components, self.points
+        if named and (kinds := kinds_of(named)) != self.kinds:
+            known, points = choose(self.structure, kinds, architecture=self.architecture)
         values = torch.ones(1, len(known), device=self.device)
         values[:, known.columns([component.name for component in named])] = scale
         return GatedParts(tuple(named), known, points if named else (), values)
@@ -281,58 +272,39 @@ class GatedModel:
             raise BadInput(
                 f"model '{self.name}' has no tokenizer: give one, `broca.load(hf_model, tokenizer)`"
             )
-        prompt = list(tokenizer.encode(text))
-        if not prompt:
-            first = tokenizer.bos_token_id
-            first = tokenizer.eos_token_id if first is None else first
-            if first is None:
-                raise BadInput(
-                    "`text` is empty, and the tokenizer has no token to begin with: give some text"
-                )
-            prompt = [first]
-        padding = tokenizer.pad_token_id
-        padding = tokenizer.eos_token_id if padding is None else padding
-        options = {"pad_token_id": padding, "tokenizer": tokenizer, **options}
+        first, end, padding = (
+            getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")
+        )
+        prompt = list(tokenizer.encode(text)) or [end if first is None else first]
+        if prompt == [None]:
+            raise BadInput("`text` is empty, and the tokenizer has no token to begin with")
         self.require_embedded(prompt)
+        padding = end if padding is None else padding
+        options = {"pad_token_id": padding, "tokenizer": tokenizer, **options}
         tokens = torch.tensor([prompt], device=self.device)
-        sampling = _OF_SAMPLING if options.get("do_sample") else ()
-        with self.in_use(), torch.no_grad(), greedy(self.model, keep=sampling):
-            output = self.model.generate(
-                input_ids=tokens,
-                attention_mask=torch.ones_like(tokens),
-                max_new_tokens=max_new_tokens,
-                **options,
-            )
-        return str(tokenizer.decode(output[0, len(prompt) :], skip_special_tokens=True))
+        with self.in_use(), torch.no_grad():
+            new, _ = self.generated(tokens, longest=max_new_tokens, **options)
+        return str(tokenizer.decode(new, skip_special_tokens=True))
 
     def generated(
-        self,
-        tokens: Tensor,
-        *,
-        longest: int,
-        ended: Callable[..., Tensor] | None = None,
-        **settings: Any,
+        self, tokens: Tensor, *, longest: int, **settings: Any
     ) -> tuple[list[int], Tensor]:
-        """Continues one row greedily with transformers' own loop, under the active gates.
+        """Continues one row with transformers' own loop, under the active gates.
 
         Args:
             tokens: The prompt, `(1, tokens)`.
             longest: Maximum number of new tokens.
-            ended: A stopping criterion of transformers.
-            settings: Further settings of `generate`.
+            settings: Further settings of `generate`; by default it is greedy.
 
         Returns:
             The new tokens, and their logits before any processing, `(new, vocabulary)`.
         """
-        from transformers import StoppingCriteriaList
-
         self._reset_rotary_scaling()
-        with greedy(self.model):
+        with greedy(self.model, keep=_OF_SAMPLING if settings.get("do_sample") else ()):
             output = self.model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
                 max_new_tokens=longest,
-                stopping_criteria=StoppingCriteriaList([] if ended is None else [ended]),
                 output_logits=True,
                 return_dict_in_generate=True,
                 **settings,
@@ -455,15 +427,14 @@ class GatedModel:
             BadInput: The message names the first of them.
         """
         size = self.vocabulary
-        unknown = next((token for token in tokens if token >= size), None)
-        if unknown is None:
-            return
-        text = "" if self.tokenizer is None else repr(self.tokenizer.decode([unknown]))
-        raise BadInput(
-            f"token {unknown} {text} has no embedding in model '{self.name}', which has {size}: "
-            "its tokenizer has more tokens than the model; resize the embeddings "
-            "(resize_token_embeddings) and train them, or give the model's own tokenizer"
-        )
+        for token in tokens:
+            if token >= size:
+                text = "" if self.tokenizer is None else repr(self.tokenizer.decode([token]))
+                raise BadInput(
+                    f"token {token} {text} has no embedding in model '{self.name}', which has "
+                    f"{size}: its tokenizer has more tokens than the model; resize the embeddings "
+                    "(resize_token_embeddings) and train them, or give the model's own tokenizer"
+                )
 
     @cached_property
     def _forward_parameters(self) -> frozenset[str]:
@@ -569,15 +540,12 @@ def _scale_of(components: Any) -> float:
     if not getattr(components, "selected", True):
         raise BadInput(f"this {components.kind} selects no components: there is nothing to ablate")
     ablation = getattr(components, "ablation", None)
-    if ablation is None:
-        return 0.0
-    if ablation.kind != "zero":
+    if ablation is not None and ablation.kind != "zero":
         raise BadInput(
             f"the outputs were replaced by {ablation.kind} ablation, which needs the run's items: "
             "give a `scale`, such as 0"
         )
-    scale: float = ablation.scale
-    return scale
+    return 0.0 if ablation is None else float(ablation.scale)
 
 
 def _listed(components: Any) -> list[Component]:

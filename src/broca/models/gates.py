@@ -1,22 +1,28 @@
-"""Gates: factors on components' outputs, different for every row of a batch.
+"""Gates: factors on components' outputs, different for every row of a batch; kinds of components.
 
 A query head's output is its slice of the *input* of the attention output projection. A forward
 pre-hook there multiplies `[rows, tokens, heads, head_dim]` by gates `[rows, heads]`. Key/value
 groups and whole attention layers are wider slices of the same input; MLP blocks, decoder layers and
 routed experts are gated at other places. A gate of 1 leaves the activations bit-identical; 0
-ablates; other values scale.
+ablates; other values scale. `KINDS` has what `components` can name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
+
+from broca.components import NAMINGS, Component, ComponentSet
+from broca.errors import BadInput, UnknownName, UnsupportedModel, require_known
+from broca.models.neurons import neuron_blocks
+from broca.models.structure import NamedModule, OutputProjection, Structure
 
 GatePlace = Literal["input", "output", "update", "routing"]
 """Place of a gate: slices of a module's input, its output, the update that a layer adds to its
@@ -96,7 +102,10 @@ class ActiveGates:
     def __enter__(self) -> ActiveGates:
         with ExitStack() as hooks:
             for point in self._closed:
-                hooks.callback(_INSTALL[point.place](point, self).remove)
+                if point.place == "routing":
+                    hooks.enter_context(self._on_routing(point))
+                else:
+                    hooks.enter_context(on_activation(point, partial(self._mix, point)))
             self._hooks = hooks.pop_all()  # all hooks, or none after an error
         return self
 
@@ -120,21 +129,21 @@ class ActiveGates:
         }
         self._refresh()
 
-    def of(self, point: GatePoint, like: Tensor) -> Tensor:
+    def _of(self, point: GatePoint, like: Tensor) -> Tensor:
         """Returns the gates of a point, `(rows, units)`, in an activation's type and device."""
         return self._values[:, point.columns].to(device=like.device, dtype=like.dtype)
 
-    def mix(self, point: GatePoint, activation: Tensor, gates: Tensor) -> Tensor:
+    def _mix(self, point: GatePoint, activation: Tensor) -> Tensor:
         """Gates an activation whose last dimension is divided into the point's components.
 
         Args:
             point: The gate point.
             activation: The activation, `(rows, tokens, width)`.
-            gates: The gates, `(rows, units)`, or one row for all.
 
         Raises:
             RuntimeError: The numbers of rows of the batch and of the gates differ.
         """
+        gates = self._of(point, activation)
         # some blocks flatten the projection's input to (rows * tokens, width)
         shaped = activation
         if activation.dim() != 3:
@@ -155,49 +164,52 @@ class ActiveGates:
         # exact at a gate of 1, and differentiable there
         return (slices + (wide - 1) * (slices - instead)).reshape(activation.shape)
 
+    def _on_routing(self, point: GatePoint) -> RemovableHandle:
+        """Gates the weights that a router gives to the experts of each token."""
 
-def _on_input(point: GatePoint, active: ActiveGates) -> RemovableHandle:
-    def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (active.mix(point, args[0], active.of(point, args[0])), *args[1:])
+        def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+            hidden, index, weights, *other_arguments = args
+            gates = self._of(point, weights)
+            tokens = index.reshape(-1, index.shape[-1])  # (rows * tokens, chosen)
+            row = torch.arange(len(tokens), device=index.device) // (len(tokens) // len(gates))
+            # some routers pass the weights of every expert, chosen or not
+            every = weights.shape[-1] != index.shape[-1]
+            chosen = gates[row] if every else gates[row[:, None], tokens]
+            return (hidden, index, weights * chosen.reshape(weights.shape), *other_arguments)
 
-    return point.module.register_forward_pre_hook(hook)
-
-
-def _on_output(point: GatePoint, active: ActiveGates) -> RemovableHandle:
-    def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        after = output[0] if isinstance(output, tuple) else output
-        gates = active.of(point, after)
-        if point.place == "output":
-            replaced = active.mix(point, after, gates)
-        else:
-            update = after - (args[0] if args else kwargs["hidden_states"])
-            # `after` exactly for gate 1 and the input for gate 0; differentiable everywhere
-            replaced = after + (active.mix(point, update, gates) - update)
-        return (replaced, *output[1:]) if isinstance(output, tuple) else replaced
-
-    return point.module.register_forward_hook(hook, with_kwargs=True)
+        return point.module.register_forward_pre_hook(hook)
 
 
-def _on_routing(point: GatePoint, active: ActiveGates) -> RemovableHandle:
-    def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        hidden, index, weights, *other_arguments = args
-        gates = active.of(point, weights)
-        tokens = index.reshape(-1, index.shape[-1])  # (rows * tokens, chosen)
-        row = torch.arange(len(tokens), device=index.device) // (len(tokens) // len(gates))
-        # some routers pass the weights of every expert, chosen or not
-        every = weights.shape[-1] != index.shape[-1]
-        chosen = gates[row] if every else gates[row[:, None], tokens]
-        return (hidden, index, weights * chosen.reshape(weights.shape), *other_arguments)
+def on_activation(point: GatePoint, change: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Changes a point's activation in every forward pass until the handle is removed.
 
-    return point.module.register_forward_pre_hook(hook)
+    Args:
+        point: A point at the input of a projection, at an output or at an update.
+        change: Returns the new activation, or None to leave it.
+    """
 
+    def on_input(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        after = change(args[0])
+        return None if after is None else (after, *args[1:])
 
-_INSTALL = {
-    "input": _on_input,
-    "output": _on_output,
-    "update": _on_output,
-    "routing": _on_routing,
-}
+    def on_output(
+        _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> Any:
+        before = output[0] if isinstance(output, tuple) else output
+        update = before
+        if point.place == "update":
+            update = before - (args[0] if args else kwargs["hidden_states"])
+        after = change(update)
+        if after is None:
+            return None
+        if point.place == "update":
+            # `before` exactly for gate 1 and the input for gate 0; differentiable everywhere
+            after = before + (after - update)
+        return (after, *output[1:]) if isinstance(output, tuple) else after
+
+    if point.place == "input":
+        return point.module.register_forward_pre_hook(on_input)
+    return point.module.register_forward_hook(on_output, with_kwargs=True)
 
 
 @contextmanager
@@ -212,24 +224,147 @@ def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
     """
     activations: dict[GatePoint, Tensor] = {}
 
-    def watch(point: GatePoint) -> RemovableHandle:
-        def on_input(_module: nn.Module, args: tuple[Any, ...]) -> None:
-            activations[point] = args[0].detach()
-
-        def on_output(
-            _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
-        ) -> None:
-            first = output[0] if isinstance(output, tuple) else output
-            if point.place == "update":
-                first = first - (args[0] if args else kwargs["hidden_states"])
-            activations[point] = first.detach()
-
-        if point.place == "input":
-            return point.module.register_forward_pre_hook(on_input)
-        return point.module.register_forward_hook(on_output, with_kwargs=True)
+    def record(point: GatePoint, activation: Tensor) -> None:
+        activations[point] = activation.detach()
 
     with ExitStack() as hooks:
         for point in points:
             if point.place != "routing":
-                hooks.callback(watch(point).remove)
+                hooks.enter_context(on_activation(point, partial(record, point)))
         yield activations
+
+
+Found = Iterator[tuple[NamedModule, int, int, int]]
+"""Modules with components: the module, its layer, their number, and the width of each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentKind:
+    """The record of a kind of component.
+
+    Attributes:
+        name: Name of the kind in `components`.
+        example: The name of such a component in layer 12.
+        help: Description for the menu and the docs.
+        place: Place of its gates.
+        find: Finds the components in a model, module by module.
+    """
+
+    name: str
+    example: str
+    help: str
+    place: GatePlace
+    find: Callable[[Structure], Found]
+
+
+def _slices(count: Callable[[OutputProjection], int]) -> Callable[[Structure], Found]:
+    """Returns what finds components that divide the heads of every layer."""
+    return lambda structure: (
+        (p.entrance, p.layer, count(p), p.heads * p.head_dim // count(p))
+        for p in structure.projections
+    )
+
+
+KINDS: dict[str, ComponentKind] = {
+    kind.name: kind
+    for kind in (
+        ComponentKind(
+            name="heads", example="L12H3", place="input", find=_slices(lambda p: p.heads),
+            help="query head: its slice of the input of the attention output projection",
+        ),
+        ComponentKind(
+            name="kv-groups", example="L12G1", place="input", find=_slices(lambda p: p.kv_heads),
+            help="the query heads that share a key/value head",
+        ),
+        ComponentKind(
+            name="attention", example="L12A", place="input", find=_slices(lambda p: 1),
+            help="attention layer: all its query heads",
+        ),
+        ComponentKind(
+            name="mlp", example="L12M", place="output",
+            help="feed-forward block: its output, or the block's where experts share the work",
+            find=lambda structure: (
+                (part.feed_forward, part.layer, 1, 0)
+                for part in structure.parts
+                if part.feed_forward is not None
+            ),
+        ),
+        ComponentKind(
+            name="layers", example="L12", place="update",
+            help="decoder layer: what it adds to its input",
+            find=lambda structure: (
+                (part.decoder_layer, part.layer, 1, 0) for part in structure.parts
+            ),
+        ),
+        ComponentKind(
+            name="experts", example="L12E7", place="routing",
+            help="routed expert: its weight in the router's choice",
+            find=lambda structure: (
+                (part.experts, part.layer, part.expert_count, 0)
+                for part in structure.parts
+                if part.experts is not None
+            ),
+        ),
+        ComponentKind(
+            name="neurons", example="L12N40", place="input",
+            help="feed-forward neuron: its activation before the block's last matrix",
+            find=lambda structure: (
+                (block.part, block.layer, block.width, 1) for block in neuron_blocks(structure)
+            ),
+        ),
+    )
+}  # fmt: skip
+"""The kinds by name; `components` joins several by `+`."""
+
+
+def require_kinds(components: str) -> tuple[str, ...]:
+    """Returns the kinds of components in a list that is joined by `+`.
+
+    Raises:
+        UnknownName: A kind does not exist.
+        BadInput: A kind is named twice.
+    """
+    kinds = tuple(kind.strip() for kind in components.split("+"))
+    if len(set(kinds)) != len(kinds):
+        raise BadInput(f"`components` '{components}' names a kind twice")
+    for kind in kinds:
+        require_known("`components`", kind, KINDS, error=UnknownName)
+    return kinds
+
+
+def choose(
+    structure: Structure, kinds: str, *, architecture: str
+) -> tuple[ComponentSet, tuple[GatePoint, ...]]:
+    """Lists the components of some kinds and their gate points.
+
+    Args:
+        structure: Structure of the model.
+        kinds: One key of `KINDS`, or several joined by `+`.
+        architecture: The model's class, for messages.
+
+    Raises:
+        UnknownName: A kind does not exist.
+        BadInput: A kind is named twice.
+        UnsupportedModel: No such components were found in the model.
+    """
+    components: list[Component] = []
+    points: list[GatePoint] = []
+    for name in require_kinds(kinds):
+        before, kind = len(components), KINDS[name]
+        sort = Component.parse(kind.example).kind
+        for part, layer, count, width in kind.find(structure):
+            first = len(components)
+            points.append(GatePoint(part.module, part.path, layer, kind.place, first, count, width))
+            indices = [None] if NAMINGS[sort].single else range(count)
+            components += [Component(layer, sort, index) for index in indices]
+        if len(components) == before:
+            raise UnsupportedModel(
+                f"no {name} were found in '{architecture}': `broca scan` lists what it has"
+            )
+    return ComponentSet(tuple(components)), tuple(points)
+
+
+def kinds_of(components: Iterable[Component]) -> str:
+    """Returns the kinds of some components, such as `heads+mlp`."""
+    names = {Component.parse(kind.example).kind: name for name, kind in KINDS.items()}
+    return "+".join(dict.fromkeys(names[component.kind] for component in components))

@@ -1,49 +1,33 @@
 """Loads a model: a shipped one, a local folder, an id of the Hugging Face hub, or one in memory."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
+from transformers import AutoModelForCausalLM
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from broca.errors import (
     BadInput,
     BrocaError,
-    UnknownName,
     UnsupportedModel,
     first_line,
     is_shortage,
-    nearest,
+    require_known,
 )
-from broca.models.adapters import (
-    CONFIG,
-    AdapterFiles,
-    adapter_in,
-    adapter_on_hub,
-    unwrapped,
-    with_adapter,
-)
-from broca.models.choosing import require_kinds
+from broca.models.checkpoints import Checkpoint, unwrapped, with_adapter
 from broca.models.gated import GatedModel
-from broca.models.hub import skip_retries_if_unreachable
+from broca.models.gates import require_kinds
 from broca.models.selftest import require_self_test
-from broca.models.structure import text_config
 from broca.options import ModelOptions
 
-SHIPPED_MODELS = ("reference", "reference-small", "planted")
-"""Names of the models that are part of the package."""
-
 DTYPES = ("auto", "stored", "float32", "bfloat16", "float16")
-
-_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 _WRAPPERS = {
     r"(^|\.)(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.": r"\1",
@@ -61,24 +45,8 @@ _OTHER_PARTS = re.compile(
 )
 """Parts of a checkpoint that a decoder of text has not: other media, drafts of tokens, values."""
 
-
-def shipped_model_folder(name: str) -> Path:
-    """Returns the folder of a model that is part of the package."""
-    return Path(str(files("broca") / "reference_models" / name))
-
-
-def location_of(name: str) -> str:
-    """Returns the source from which transformers loads a model: an absolute folder, or the hub id.
-
-    A folder with an adapter stands for its base model with the adapter, as in transformers.
-
-    Raises:
-        UnknownName: The folder does not exist.
-        BadInput: The folder contains no model.
-    """
-    path = Path(name).expanduser()
-    source = path if path.is_dir() and adapter_in(path) else _source(name)
-    return str(source.absolute() if isinstance(source, Path) else source)
+_LANGUAGE_MODELS = ("CausalLM", "LMHead", "ForConditionalGeneration")
+"""Parts of the names of classes with a language-model head that transformers does not list."""
 
 
 def load(
@@ -136,109 +104,51 @@ def load(
         device_map=device_map, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code,
         merge_adapter=merge_adapter,
     )  # fmt: skip
-    if not isinstance(model, str | os.PathLike):
-        defaults = asdict(ModelOptions(components=components))
-        changed = [key for key, value in asdict(options).items() if value != defaults[key]]
-        return _wrapped(model, tokenizer, name, components, changed + ["offline"] * offline)
-    for key, value in (("tokenizer", tokenizer), ("name", name)):
-        if value is not None:
-            raise BadInput(
-                f"`{key}` is for models in memory: '{model}' is loaded with its own; leave it out"
-            )
-    return _loaded(str(model), options, offline=offline)
-
-
-def as_gated(model: Any) -> GatedModel:
-    """Returns a gated model: the given one, or one around a caller's transformers model.
-
-    A caller's model needs no tokenizer here, and no self-test is run.
-
-    Raises:
-        BadInput: The argument is neither.
-        UnsupportedModel: The model is not a decoder, or its architecture is not covered.
-    """
-    if isinstance(model, GatedModel):
-        return model
-    model, name = _in_memory(model, otherwise="what `broca.load` returned,")
-    _require_decoder(name, model.config, architecture=type(model).__name__)
-    return GatedModel.wrap(model, None, name=name)
-
-
-def _wrapped(
-    model: Any, tokenizer: Any, name: str | None, components: str, unused: list[str]
-) -> GatedModel:
-    """Returns a caller's model with gates."""
-    model, origin = _in_memory(model, otherwise="the name of a model, a folder")
-    if tokenizer is None:
-        raise BadInput(
-            "`tokenizer` is missing: a model in memory needs one, as its second argument"
-        )
-    if isinstance(tokenizer, type) or not hasattr(tokenizer, "bos_token_id"):
-        raise BadInput(
-            f"`tokenizer` is a {type(tokenizer).__name__}: give the object, such as "
-            "transformers.AutoTokenizer.from_pretrained(NAME)"
-        )
-    if unused:
-        raise BadInput(
-            f"`{unused[0]}` is for models that broca loads itself: a model in memory stays as it is"
-        )
-    name = name or f"{origin} (in memory)"
-    _require_decoder(name, model.config, architecture=type(model).__name__)
-    with _running(name, type(model).__name__):
-        gated = GatedModel.wrap(model, tokenizer, name=name, components=components)
+    named, whose = isinstance(model, str | os.PathLike), "models in memory"
+    unused = {"tokenizer": tokenizer is not None, "name": name is not None}
+    if not named:
+        defaults, whose = asdict(ModelOptions(components=components)), "models that broca loads"
+        unused = {key: value != defaults[key] for key, value in asdict(options).items()}
+        unused["offline"] = offline
+    for key, given in unused.items():
+        if given:
+            raise BadInput(f"`{key}` is for {whose}: leave it out")
+    if named:
+        gated = _loaded(str(model), options, offline=offline)
+    else:
+        gated = _wrapped(model, tokenizer, name, components)
+    with _in_one_line(gated.name):
         require_self_test(gated)
     return gated
 
 
-def _in_memory(model: Any, *, otherwise: str) -> tuple[Any, str]:
-    """Returns a caller's model of transformers without wrappers, and its source or class.
-
-    Args:
-        model: The model.
-        otherwise: What else the caller may give, for the message.
-
-    Raises:
-        BadInput: It is no model of transformers.
-        UnsupportedModel: Its adapter adds tokens to the prompt.
-    """
+def _wrapped(model: Any, tokenizer: Any, name: str | None, components: str) -> GatedModel:
+    """Returns a caller's model with gates."""
     model = unwrapped(model)
     if not isinstance(model, nn.Module) or not hasattr(model, "config"):
         raise BadInput(
-            f"`model` is a {type(model).__name__}: give {otherwise} or a causal language model of "
-            "transformers"
+            f"`model` is a {type(model).__name__}: give the name of a model, a folder or a causal "
+            "language model of transformers"
         )
-    return model, getattr(model.config, "name_or_path", "") or type(model).__name__
+    if isinstance(tokenizer, type) or not hasattr(tokenizer, "bos_token_id"):
+        raise BadInput(
+            f"`tokenizer` is a {type(tokenizer).__name__}: a model in memory needs that object, "
+            "such as transformers.AutoTokenizer.from_pretrained(NAME)"
+        )
+    architecture = type(model).__name__
+    name = name or f"{getattr(model.config, 'name_or_path', '') or architecture} (in memory)"
+    _require_decoder(name, model.config, architecture)
+    with _in_one_line(name):
+        return GatedModel.wrap(model, tokenizer, name=name, components=components)
 
 
 def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     """Loads a model in evaluation mode with frozen weights."""
-    dtype, revision = options.dtype, options.revision
-    if dtype not in DTYPES:
-        raise BadInput(
-            f"`dtype` '{dtype}' is unknown{nearest(dtype, DTYPES)}: use one of {', '.join(DTYPES)}"
-        )
+    dtype = options.dtype
+    require_known("`dtype`", dtype, DTYPES, error=BadInput)
     require_kinds(options.components)
-    adapters = _adapters(name, revision=revision, offline=offline)
-    base = adapters[0].base if adapters else name
-    source = _source(base, allow_pickle=options.allow_pickle)
-    local = isinstance(source, Path)
-    import torch
-
-    if revision is not None and local and not adapters:
-        raise BadInput(
-            f"`revision` is for models on the hub: '{name}' is a folder, which has only one"
-        )
-    hub_options: dict[str, Any] = {
-        "trust_remote_code": options.trust_remote_code, "local_files_only": offline or local,
-    }  # fmt: skip
-    base_revision = adapters[0].base_revision if adapters else revision
-    if base_revision is not None and not local:
-        hub_options["revision"] = base_revision
-    config = _config(base, source, hub_options)
-    remote_code = options.trust_remote_code and type(config).__module__.startswith(
-        "transformers_modules"
-    )
-    _require_decoder(base, config, remote_code=remote_code)
+    checkpoint = Checkpoint.find(name, options, offline=offline)
+    _require_decoder(checkpoint.name, checkpoint.config)
     device = _device(options.device)
     if device == "cpu":
         # grouped-query attention without copying keys for every query head; on a GPU this setting
@@ -248,81 +158,70 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     if dtype != "auto":
         torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
     placement = {"device_map": options.device_map} if options.device_map else {}
-    try:
+    with _in_one_line(name, reading=True):
         model, note = _pretrained(
             name,
-            str(source),
-            config=config,
+            str(checkpoint.source),
+            config=checkpoint.config,
             dtype=torch_dtype,
             use_safetensors=None if options.allow_pickle else True,
             weights_only=True,
             **placement,
-            **hub_options,
+            **checkpoint.options,
         )
         described = ""
-        for adapter in adapters:
-            where: dict[str, Any] = {"local_files_only": offline}
-            last = adapter is adapters[-1]
-            if last and revision:
-                where["revision"] = revision
+        for adapter in checkpoint.adapters:
+            last = adapter is checkpoint.adapters[-1]
+            where = {"revision": options.revision} if last and options.revision else {}
             # two adapters beside one matrix would replace each other
             merge = options.merge_adapter or not last
-            model, described = with_adapter(model, adapter, merge=merge, **where)
-        tokenizer = _tokenizer_of(source, adapters, hub_options)
-    except BrocaError:
-        raise
-    except Exception as error:  # reading a checkpoint may raise anything
-        if is_shortage(error):
-            raise
-        # of a library that is missing transformers 5.0 to 5.2 raises a ValueError
-        missing = isinstance(error, ImportError) or "pip install" in str(error)
-        advice = (
-            "install what its checkpoint needs (`pip install 'broca[quantized]'` brings torchao)"
-            if missing
-            else "check that the folder holds config.json, *.safetensors (or pytorch_model*.bin, "
-            "with `allow_pickle`) and tokenizer.json"
-        )
-        raise BadInput(
-            f"model '{name}' could not be loaded: {first_line(error)}; {advice}"
-        ) from error
+            model, described = with_adapter(
+                model, adapter, merge=merge, local_files_only=offline, **where
+            )
+        tokenizer = checkpoint.tokenizer()
     packed = getattr(model, "hf_quantizer", None) is not None and model.device.type == device
     if not options.device_map and not packed:  # packed weights stay on the device of their kernels
         model = model.to(device)
     model.eval()
     model.requires_grad_(False)
-    commit = None
-    if not local:
-        from huggingface_hub import try_to_load_from_cache
-
-        file = try_to_load_from_cache(base, "config.json", revision=base_revision)
-        commit = Path(file).parent.name if isinstance(file, str) else None
-    with _running(name, type(model).__name__):
-        gated = GatedModel.wrap(
+    with _in_one_line(name):
+        return GatedModel.wrap(
             model, tokenizer, name=name, components=options.components, source=name,
-            revision=commit, remote_code=remote_code, adapter=described, note=note,
+            revision=checkpoint.commit, remote_code=checkpoint.remote_code, adapter=described,
+            note=note,
         )  # fmt: skip
-        require_self_test(gated)
-    return gated
 
 
 @contextmanager
-def _running(name: str, architecture: str) -> Iterator[None]:
-    """Turns any exception of a model's first run into one line.
+def _in_one_line(name: str, *, reading: bool = False) -> Iterator[None]:
+    """Turns any exception of a model's first run, or of reading its files, into one line.
 
     Raises:
+        BadInput: The files could not be read.
         UnsupportedModel: The model raised an exception.
     """
     try:
         yield
     except BrocaError:
         raise
-    except Exception as error:  # the code of a model may raise anything
+    except Exception as error:  # a checkpoint, or the code of a model, may raise anything
         if is_shortage(error):
             raise
-        raise UnsupportedModel(
-            f"'{name}' ({architecture}) cannot be run on rows of tokens, with padding and a cache "
-            f"({type(error).__name__}: {first_line(error)}): it is not a decoder, or this "
-            "transformers cannot run it"
+        if not reading:
+            raise UnsupportedModel(
+                f"'{name}' cannot be run on rows of tokens, with padding and a cache "
+                f"({type(error).__name__}: {first_line(error)}): it is not a decoder, or this "
+                "transformers cannot run it"
+            ) from error
+        advice = (
+            "check that the folder holds config.json, *.safetensors (or pytorch_model*.bin, with "
+            "`allow_pickle`) and tokenizer.json"
+        )
+        # of a library that is missing transformers 5.0 to 5.2 raises a ValueError
+        if isinstance(error, ImportError) or "pip install" in str(error):
+            advice = "install what its checkpoint needs: broca's extra `quantized` brings torchao"
+        raise BadInput(
+            f"model '{name}' could not be loaded: {first_line(error)}; {advice}"
         ) from error
 
 
@@ -348,14 +247,14 @@ def _pretrained(name: str, source: str, **options: Any) -> tuple[Any, str]:
         del model
         model, faults, _ = _read(source, key_mapping=_WRAPPERS, **options)
         note = f"the names of its tensors were saved with {wrapped} before them"
+        if model is not None:  # saving the model would put them back
+            vars(model).pop("_weight_conversions", None)
     if faults:
         raise BadInput(
             f"model '{name}' cannot be loaded as it was saved: {' and '.join(faults)}"
             f"{f' ({note})' if note else ''}; check that all its files are there and that "
             "config.json is that of these weights"
         )
-    if note:  # saving the model would put them back
-        vars(model).pop("_weight_conversions", None)
     return model, note
 
 
@@ -366,8 +265,6 @@ def _read(source: str, **options: Any) -> tuple[Any, list[str], str]:
         The model, how its tensors differ from those in the files, and the names of wrappers before
         the names of the latter; empty if a tensor that is left over has none.
     """
-    from transformers import AutoModelForCausalLM
-
     with _collected_reports() as reports:
         try:
             model, report = AutoModelForCausalLM.from_pretrained(
@@ -378,30 +275,25 @@ def _read(source: str, **options: Any) -> tuple[Any, list[str], str]:
             if not failed:
                 raise
             return None, [f"{_some(failed)} cannot be made of those in the files"], ""
-    missing = [key for key in report["missing_keys"] if not _RECOMPUTED.search(key)]
-    unknown = [
-        key
-        for key in report["unexpected_keys"]
-        if not _RECOMPUTED.search(key) and not _OTHER_PARTS.search(key)
-    ]
+    missing, unknown = (
+        [key for key in report[f"{kind}_keys"] if not _RECOMPUTED.search(key)]
+        for kind in ("missing", "unexpected")
+    )
+    unknown = [key for key in unknown if not _OTHER_PARTS.search(key)]
     other_shapes = [
         f"{key} {tuple(saved)} instead of {tuple(expected)}"
         for key, saved, expected in report["mismatched_keys"]
     ]
-    faults = [
-        f"{_some(names)} {fault}"
-        for names, fault in (
-            (missing, "missing"), (unknown, "not of this model"), (other_shapes, "of another shape")
-        )
-        if names
-    ]  # fmt: skip
-    wrappers: set[str] = set()
-    for key in unknown:
-        found = [match[0] for pattern in _WRAPPERS for match in re.finditer(pattern, key)]
-        if not found:
-            return model, faults, ""
-        wrappers.update(found)
-    return model, faults, ", ".join(f"`{wrapper.lstrip('.')}`" for wrapper in sorted(wrappers))
+    named = {
+        "missing": missing, "not of this model": unknown, "of another shape": other_shapes
+    }  # fmt: skip
+    faults = [f"{_some(names)} {fault}" for fault, names in named.items() if names]
+    found = [
+        {match[0].lstrip(".") for pattern in _WRAPPERS for match in re.finditer(pattern, key)}
+        for key in unknown
+    ]
+    wrappers = sorted(set().union(*found)) if all(found) else []
+    return model, faults, ", ".join(f"`{wrapper}`" for wrapper in wrappers)
 
 
 def _some(names: Collection[str], most: int = 3) -> str:
@@ -432,54 +324,12 @@ def _collected_reports() -> Iterator[list[str]]:
         logger.removeFilter(keep)
 
 
-def _adapters(name: str, *, revision: str | None, offline: bool) -> list[AdapterFiles]:
-    """Returns the PEFT adapters that a name means, each of the model with those before it.
-
-    Raises:
-        BadInput: An adapter is its own base.
-    """
-    adapters: list[AdapterFiles] = []
-    while name not in SHIPPED_MODELS:
-        path = Path(name).expanduser()
-        if path.is_dir():
-            adapter = adapter_in(path)
-        elif path.exists() or not _may_be_on_hub(name):
-            adapter = None
-        else:
-            skip_retries_if_unreachable()
-            adapter = adapter_on_hub(name, revision=revision, offline=offline)
-        if adapter is None:
-            break
-        if adapter.base in (name, *(outer.base for outer in adapters)):
-            raise BadInput(
-                f"adapter '{name}' names itself as its base model: write the name or folder of its "
-                "base into adapter_config.json"
-            )
-        adapters.insert(0, adapter)
-        name, revision = adapter.base, adapter.base_revision
-    return adapters
-
-
-def _tokenizer_of(source: Path | str, adapters: list[AdapterFiles], options: dict[str, Any]) -> Any:
-    """Loads the tokenizer in the folder of the last adapter that has one, else the model's."""
-    from transformers import AutoTokenizer
-
-    for adapter in reversed(adapters):
-        if Path(adapter.place, "tokenizer_config.json").is_file():
-            return AutoTokenizer.from_pretrained(
-                adapter.place, **{**options, "local_files_only": True}
-            )
-    return AutoTokenizer.from_pretrained(str(source), **options)
-
-
 def _device(device: str | None) -> str:
     """Returns the device of a model: by default the first GPU, if there is one.
 
     Raises:
         BadInput: torch does not know the device, or this machine does not have it.
     """
-    import torch
-
     if device is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -492,140 +342,25 @@ def _device(device: str | None) -> str:
     return device
 
 
-def load_tokenizer(
-    name: str, *, trust_remote_code: bool = False, offline: bool = False
-) -> tuple[Any, int]:
-    """Loads only a model's tokenizer.
-
-    Args:
-        name: As for `load`.
-        trust_remote_code: Whether the model's own Python files may be run.
-        offline: Whether to make no network call.
-
-    Returns:
-        The tokenizer, and the maximum number of input tokens of the model.
-
-    Raises:
-        UnknownName: The model does not exist.
-        BadInput: The folder contains no tokenizer.
-    """
-    from lm_eval.models.utils import resolve_max_length
-
-    adapters = _adapters(name, revision=None, offline=offline)
-    source = _source(adapters[0].base if adapters else name)
-    options = {
-        "trust_remote_code": trust_remote_code,
-        "local_files_only": offline or isinstance(source, Path),
-    }
-    config = _config(name, source, options)
-    try:
-        tokenizer = _tokenizer_of(source, adapters, options)
-    except (OSError, ValueError, KeyError) as error:
-        raise BadInput(
-            f"the tokenizer of model '{name}' could not be loaded: {first_line(error)}; check "
-            "that the folder holds tokenizer.json"
-        ) from error
-    return tokenizer, int(resolve_max_length(text_config(config), tokenizer))
-
-
-def _source(name: str, *, allow_pickle: bool = True) -> Path | str:
-    """Returns the local folder that `name` means, or the hub id."""
-    if name in SHIPPED_MODELS:
-        return shipped_model_folder(name)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise BadInput(
-                f"folder '{name}' holds no model: config.json is missing; give the folder that "
-                "save_pretrained wrote"
-            )
-        if (path / CONFIG).is_file():
-            raise BadInput(
-                f"folder '{name}' holds a model and an adapter ({CONFIG}), which transformers "
-                "would put on the model: move one of them to a folder of its own"
-            )
-        if not any(any(path.glob(pattern)) for pattern in _WEIGHTS):
-            raise BadInput(
-                f"folder '{name}' holds no weights: no *.safetensors file is in it; copy the "
-                "weights there or give another folder"
-            )
-        if not allow_pickle and not any(path.glob("*.safetensors")):
-            raise BadInput(
-                f"folder '{name}' holds only pickled weights, which can run code when loaded: "
-                "convert them to safetensors (save_pretrained does), or set `allow_pickle`"
-            )
-        return path
-    if path.exists():
-        raise BadInput(f"'{name}' is a file, not a model: give the folder that holds config.json")
-    if not _may_be_on_hub(name):
-        siblings = path.parent.iterdir() if path.parent.is_dir() else ()
-        folders = [str(folder) for folder in siblings if (folder / "config.json").is_file()]
-        raise UnknownName(
-            f"model folder '{name}' does not exist{nearest(str(path), folders)}; check the path"
-        )
-    return name
-
-
-def _may_be_on_hub(name: str) -> bool:
-    """Whether a name has the form of a hub id, not of a path."""
-    local = name.startswith((".", "/", "~")) or name.count("/") > 1 or os.sep * 2 in name
-    return bool(name.strip()) and not local
-
-
-def _config(name: str, source: Path | str, options: dict[str, Any]) -> Any:
-    from transformers import AutoConfig
-
-    if not options["local_files_only"]:
-        skip_retries_if_unreachable()
-    try:
-        return AutoConfig.from_pretrained(str(source), **options)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        if "trust_remote_code" in str(error):
-            raise BadInput(
-                f"model '{name}' comes with Python files of its own, which are not run by default: "
-                "read them, then set `trust_remote_code`"
-            ) from error
-        if isinstance(source, Path):
-            raise BadInput(
-                f"model '{name}': its configuration cannot be read: {first_line(error)}"
-            ) from error
-        raise UnknownName(
-            f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}; it is not a shipped model "
-            f"({', '.join(SHIPPED_MODELS)}), not a local folder, and could not be read from the "
-            f"hub: {first_line(error)}"
-        ) from error
-
-
-def _require_decoder(
-    name: str, config: Any, *, architecture: str | None = None, remote_code: bool = False
-) -> None:
+def _require_decoder(name: str, config: Any, architecture: str = "") -> None:
     """Refuses encoder-decoder and encoder-only models by name.
 
     Args:
         name: Name of the model.
         config: Its configuration.
         architecture: Class of the model if it is known, else the first that the configuration
-            names.
-        remote_code: Whether its class comes from its own files, so that transformers' lists do not
-            apply.
+            names; a model that names none is judged by what it does.
     """
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-
-    declared = architecture or (config.architectures or [config.model_type])[0]
+    declared = architecture or (config.architectures or [""])[0]
     if getattr(config, "is_encoder_decoder", False):
         raise UnsupportedModel(
-            f"'{name}' is an encoder-decoder model ({declared}): broca localizes in decoder-only "
-            "language models"
+            f"'{name}' is an encoder-decoder model ({declared or config.model_type}): broca "
+            "localizes in decoder-only language models"
         )
     listed = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
     classes = {one for names in listed for one in ([names] if isinstance(names, str) else names)}
-    own = remote_code and "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
-    causal = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or declared in classes or own
-    words = ("CausalLM", "LMHead", "ForConditionalGeneration")
-    generates = declared in classes or any(word in declared for word in words)
-    bidirectional = not getattr(config, "is_decoder", True) and not generates
-    named = architecture or config.architectures
-    if not causal or (named and not generates) or bidirectional:
+    heads = any(word in declared for word in _LANGUAGE_MODELS)
+    if declared and declared not in classes and not heads:
         raise UnsupportedModel(
             f"'{name}' is not a causal language model ({declared}, type {config.model_type}): "
             "give a decoder-only model with a language-model head"

@@ -7,24 +7,17 @@ The rows are found by probing, not by name: a fused gate and up projection write
 rows, which are halves of the matrix or alternate.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from broca.errors import UnsupportedModel
-from broca.models.structure import (
-    LayerParts,
-    NamedModule,
-    Structure,
-    is_transposed,
-    widths,
-)
+from broca.models.structure import NamedModule, Structure, is_transposed, recorded, widths
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,13 @@ def neuron_blocks(structure: Structure) -> tuple[NeuronBlock, ...]:
     """
     blocks = []
     for part in structure.parts:
-        _refuse_experts(part)
+        if part.experts is not None:
+            raise UnsupportedModel(
+                f"layer {part.layer} ({part.experts.path}, "
+                f"{type(part.decoder_layer.module).__name__}) routes its tokens to experts: "
+                "neurons of mixtures of experts are not covered; use `components` 'experts' to "
+                "ablate whole experts"
+            )
         if part.feed_forward is not None:
             width, _ = widths(part.feed_forward.module)
             blocks.append(NeuronBlock(part.layer, part.feed_forward, width, part.decoder_layer))
@@ -82,18 +81,7 @@ def neuron_blocks(structure: Structure) -> tuple[NeuronBlock, ...]:
     return tuple(blocks)
 
 
-def _refuse_experts(part: LayerParts) -> None:
-    if part.experts is not None:
-        raise UnsupportedModel(
-            f"layer {part.layer} ({part.experts.path}, "
-            f"{type(part.decoder_layer.module).__name__}) routes its tokens to experts: neurons of "
-            "mixtures of experts are not covered; use "
-            "`components` 'experts' to ablate whole experts"
-        )
-
-
-@contextmanager
-def last_token_replaced(block: NeuronBlock, value: Tensor) -> Iterator[None]:
+def last_token_replaced(block: NeuronBlock, value: Tensor) -> RemovableHandle:
     """A context in which the neurons of the last token are `value`, `(rows, neurons)`."""
 
     def hook(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -102,11 +90,7 @@ def last_token_replaced(block: NeuronBlock, value: Tensor) -> Iterator[None]:
         replaced = torch.cat([shaped[:, :-1], last], dim=1) if shaped.shape[1] > 1 else last
         return (replaced.reshape(args[0].shape), *args[1:])
 
-    handle = block.part.module.register_forward_pre_hook(hook)
-    try:
-        yield
-    finally:
-        handle.remove()
+    return block.part.module.register_forward_pre_hook(hook)
 
 
 def neuron_slices(model: nn.Module, blocks: Sequence[NeuronBlock]) -> dict[int, tuple[Slice, ...]]:
@@ -129,39 +113,31 @@ def neuron_slices(model: nn.Module, blocks: Sequence[NeuronBlock]) -> dict[int, 
 def _slices(model: nn.Module, block: NeuronBlock, names: dict[nn.Module, str]) -> tuple[Slice, ...]:
     down = block.part.module
     columns = torch.arange(block.width)[:, None]
-    weight = _parameter(down, "weight")
+    weight = down.get_parameter("weight")
     slices = [Slice(f"{block.part.path}.weight", weight, 0 if is_transposed(down) else 1, columns)]
     written = _writers(model, block)
-    if not written:
+    layouts = {
+        module: layout
+        for module, rows in written.items()
+        if (layout := _layout(rows, block.width, widths(module)[1])) is not None
+    }
+    if not written or len(layouts) < len(written):
         raise UnsupportedModel(
-            f"every neuron of {block.part.path} is written by more than two rows of weights "
-            "(a norm lies between?): their parameters cannot be told apart"
+            f"the parameters of the neurons of {block.part.path} cannot be told apart: more than "
+            "two rows of weights write each (a norm lies between?), or their order is not covered"
         )
-    for module, rows in written.items():
-        layout = _layout(rows, block.width, widths(module)[1])
-        if layout is None:
-            raise UnsupportedModel(
-                f"{names[module]} writes the neurons of {block.part.path} in an order that is not "
-                "covered: their parameters cannot be told apart"
-            )
+    for module, layout in layouts.items():
         path = names[module]
         dim = 1 if is_transposed(module) else 0
-        slices.append(Slice(f"{path}.weight", _parameter(module, "weight"), dim, layout))
+        slices.append(Slice(f"{path}.weight", module.get_parameter("weight"), dim, layout))
         if isinstance(getattr(module, "bias", None), nn.Parameter):
-            slices.append(Slice(f"{path}.bias", _parameter(module, "bias"), 0, layout))
+            slices.append(Slice(f"{path}.bias", module.get_parameter("bias"), 0, layout))
     return tuple(slices)
-
-
-def _parameter(module: nn.Module, name: str) -> nn.Parameter:
-    parameter = getattr(module, name)
-    assert isinstance(parameter, nn.Parameter)
-    return parameter
 
 
 def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, Tensor]]:
     """Returns the modules whose outputs write single neurons, and those of three neurons."""
     outputs: dict[nn.Module, Tensor] = {}
-    inputs: list[Tensor] = []
 
     def keep(module: nn.Module, _args: tuple[Any, ...], output: Any) -> Any:
         if isinstance(output, Tensor) and output.shape[-1] in (block.width, 2 * block.width):
@@ -177,14 +153,10 @@ def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, 
             weight = getattr(module, "weight", None)
             leaf = not any(True for _ in module.children())
             if leaf and isinstance(weight, nn.Parameter) and weight.dim() == 2:
-                hooks.callback(module.register_forward_hook(keep).remove)
-        down = block.part.module
-        hooks.callback(
-            down.register_forward_pre_hook(lambda _m, args: inputs.append(args[0])).remove
-        )
-        with torch.enable_grad():
+                hooks.enter_context(module.register_forward_hook(keep))
+        with torch.enable_grad(), recorded({0: block.part.module}) as inputs:
             model(input_ids=tokens, use_cache=False)
-        outputs.pop(down, None)
+        outputs.pop(block.part.module, None)
         neurons = inputs[0].reshape(-1, block.width)
         written: dict[nn.Module, dict[int, Tensor]] = {}
         for number in {0, 1, block.width - 1}:
@@ -212,15 +184,9 @@ def _layout(rows: dict[int, Tensor], width: int, outputs: int) -> Tensor | None:
     within the layout; positions within only one of two layouts distinguish them.
     """
     numbers = torch.arange(width)
-    layouts = (
-        [numbers[:, None]]
-        if outputs == width
-        else [
-            torch.stack([numbers, numbers + width], dim=1),
-            torch.stack([2 * numbers, 2 * numbers + 1], dim=1),
-        ]
-    )
-    for layout in layouts:
+    halves = torch.stack([numbers, numbers + width], dim=1)
+    pairs = torch.stack([2 * numbers, 2 * numbers + 1], dim=1)
+    for layout in [numbers[:, None]] if outputs == width else [halves, pairs]:
         if all(set(touched.tolist()) <= set(layout[n].tolist()) for n, touched in rows.items()):
             return layout
     return None

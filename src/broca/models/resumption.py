@@ -6,42 +6,17 @@ therefore be resumed at the input of the output projection.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
+from broca.models.structure import recorded
+
 if TYPE_CHECKING:
     from broca.models.gated import GatedModel
-
-
-@contextmanager
-def recorded(
-    modules: Mapping[int, nn.Module], *, outputs: bool = False
-) -> Iterator[dict[int, Any]]:
-    """A context that records the input, or the output, of each module.
-
-    Yields:
-        The values of the last forward pass within the context, by the modules' keys: inputs are
-        tensors `(rows, tokens, width)`.
-    """
-    values: dict[int, Any] = {}
-    with ExitStack() as hooks:
-        for key, module in modules.items():
-
-            def read(_module: nn.Module, args: Any, kwargs: dict[str, Any], key: int = key) -> None:
-                values[key] = args[0] if args else kwargs["hidden_states"]
-
-            def returned(_module: nn.Module, _args: Any, output: Any, key: int = key) -> None:
-                values[key] = output
-
-            if outputs:
-                hooks.callback(module.register_forward_hook(returned).remove)
-            else:
-                hooks.callback(module.register_forward_pre_hook(read, with_kwargs=True).remove)
-        yield values
 
 
 class Resumption:

@@ -7,8 +7,6 @@ of different masks equals its rows one by one, in prefill and in decoding. What 
 beyond that is proved by `broca.models.sharing` and not required.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,7 +20,13 @@ from torch import Tensor, nn
 from broca.errors import BadInput, SelfTestFailed
 from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
-from broca.models.sharing import WAYS, load_length, log_probabilities, tolerance_of
+from broca.models.sharing import (
+    WAYS,
+    largest_difference,
+    load_length,
+    log_probabilities,
+    tolerance_of,
+)
 from broca.models.structure import (
     adapted_matrix,
     is_plain,
@@ -108,14 +112,13 @@ def _masks(model: GatedModel, rows: int) -> Tensor:
 
 
 def _agree(model: GatedModel, measured: Tensor, reference: Tensor) -> tuple[bool, str]:
-    # logits of -inf, as of padded vocabulary, are equal and say nothing of the others
-    unequal = (measured != reference) & ~(measured.isneginf() & reference.isneginf())
-    difference = float(torch.where(unequal, (measured - reference).abs(), 0.0).max())
+    difference = largest_difference(measured, reference)
+    # those of -inf, as of padded vocabulary, say nothing of the others
     spread = float(reference[reference.isfinite()].std()) + 1e-12
-    tolerance = tolerance_of(model)
-    finite = not bool((measured.isnan() | measured.isposinf()).any())
-    detail = f"largest difference {difference:.2g}, tolerance {tolerance * max(spread, 1.0):.2g}"
-    return finite and difference <= tolerance * max(spread, 1.0), detail
+    allowed = tolerance_of(model) * max(spread, 1.0)
+    sound = not bool((measured.isnan() | measured.isposinf()).any())
+    detail = f"largest difference {difference:.2g}, tolerance {allowed:.2g}"
+    return sound and difference <= allowed, detail
 
 
 def _ones_are_exact(model: GatedModel) -> tuple[bool, str]:
@@ -140,35 +143,40 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
         return False, f"{unreached[0]} was never run"
     worst = 0.0
     for point in points:
-        shaped = inputs[point].reshape(*tokens.shape, -1)
-        x = shaped[:, -1]  # (rows, units * width): the last token is never padding
-        if point.width == 1:  # neurons: thousands, many inactive; test two halves instead
-            worst = max(worst, _halves_differ(point, x))
-            continue
-        if not is_projection(point.module):  # a norm, which mixes the slices
-            idle = _unit_without_effect(point, x)
-            if idle is not None and bool(x[:, _columns(point, idle)].any()):
-                name = model.components[point.first_column + idle].name
-                return False, f"{name} changes nothing at {point.path}"
-            continue
-        zero = point.module(torch.zeros_like(x))
-        output = point.module(x)
-        total = _precise(zero)
-        for unit in range(point.units):
-            only = torch.zeros_like(x)
-            columns = _columns(point, unit)
-            only[:, columns] = x[:, columns]
-            contribution = _precise(point.module(only) - zero)
-            if not bool(contribution.any()) and not _pruned(point, unit, only):
+        # the last token is never padding: (rows, units * width)
+        x = inputs[point].reshape(*tokens.shape, -1)[:, -1]
+        output, zero = _precise(point.module(x)), _precise(point.module(torch.zeros_like(x)))
+        linear, total = is_projection(point.module), zero
+        for part in _parts(point).to(x.device):
+            only = torch.where(part, x, 0)
+            if linear:
+                change = _precise(point.module(only)) - zero
+                total = total + change
+            else:  # a norm, which mixes the slices
+                change = output - _precise(point.module(torch.where(part, 0, x)))
+            if point.width > 1 and not bool(change.any()) and not _pruned(point, part, only):
+                unit = int(part.int().argmax()) // point.width
                 name = model.components[point.first_column + unit].name
                 return False, f"{name} contributes nothing at {point.path}"
-            total = total + contribution
+        if not linear:
+            continue
         if not bool(total.isfinite().all()):
             return False, f"zeros in what enters {point.path} give numbers that are not finite"
-        scale = float(_precise(output).abs().max()) + 1e-12
-        worst = max(worst, float((total - _precise(output)).abs().max()) / scale)
+        scale = float(output.abs().max()) + 1e-12
+        worst = max(worst, float((total - output).abs().max()) / scale)
     tolerance = tolerance_of(model)
     return worst <= tolerance, f"largest relative difference {worst:.2g}, tolerance {tolerance:.2g}"
+
+
+def _parts(point: GatePoint) -> Tensor:
+    """Returns the columns of every unit in the input of a gate point, `(units, units * width)`.
+
+    Of neurons, which are thousands and many inactive, two random halves stand for the units.
+    """
+    if point.width > 1:
+        return torch.eye(point.units).repeat_interleave(point.width, 1).bool()
+    half = torch.rand(point.units, generator=torch.Generator().manual_seed(3)) < 0.5
+    return torch.stack([half, ~half])
 
 
 def _precise(values: Tensor) -> Tensor:
@@ -176,28 +184,24 @@ def _precise(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
-def _columns(point: GatePoint, unit: int) -> slice:
-    """Returns the columns of a unit in the input of its gate point, `(rows, units * width)`."""
-    return slice(unit * point.width, (unit + 1) * point.width)
-
-
-def _pruned(point: GatePoint, unit: int, only: Tensor) -> bool:
+def _pruned(point: GatePoint, part: Tensor, only: Tensor) -> bool:
     """Whether a unit has no effect because its weights or its outputs are zero.
 
     A pruned or exported model has such units.
 
     Args:
         point: The gate point.
-        unit: Number of the unit at the gate point.
-        only: The projection's input with only this unit's slice, `(rows, units * width)`.
+        part: The unit's columns in the input of the gate point, `(units * width,)`.
+        only: The input with only these columns, `(rows, units * width)`.
     """
     if not bool(only.any()):
         return True
+    if not is_projection(point.module):
+        return False
     matrices = _matrices(point, "input")
     if matrices is None:  # an adapter with a rule of its own, such as IA3's factors, may be zero
         return adapted_matrix(point.module) is not None
-    columns = _columns(point, unit)
-    return not any(bool(_by_input(matrix)[columns].any()) for matrix in matrices)
+    return not any(bool(_by_input(matrix)[part].any()) for matrix in matrices)
 
 
 def _matrices(point: GatePoint, side: Literal["input", "output"]) -> list[nn.Module] | None:
@@ -225,27 +229,6 @@ def _by_input(matrix: nn.Module) -> Tensor:
     """Returns a matrix's weight, `(inputs, outputs)`, as a writable view."""
     weight: Tensor = matrix.weight  # type: ignore[assignment]
     return weight if is_transposed(matrix) else weight.T
-
-
-def _halves_differ(point: GatePoint, x: Tensor) -> float:
-    """Returns the error of adding the outputs of two halves of an input."""
-    generator = torch.Generator().manual_seed(3)
-    half = (torch.rand(x.shape[-1], generator=generator) < 0.5).to(x)
-    zero, output = point.module(torch.zeros_like(x)), _precise(point.module(x))
-    total = sum(_precise(point.module(x * part) - zero) for part in (half, 1 - half))
-    difference = (total + _precise(zero) - output).abs().max()
-    return float(difference / (output.abs().max() + 1e-12))
-
-
-def _unit_without_effect(point: GatePoint, x: Tensor) -> int | None:
-    """Returns the first unit whose slice of an input has no effect, or None."""
-    output = point.module(x)
-    for unit in range(point.units):
-        without = x.clone()
-        without[:, _columns(point, unit)] = 0
-        if torch.equal(point.module(without), output):
-            return unit
-    return None
 
 
 def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
@@ -312,18 +295,15 @@ def _zeroed_weights(points: Sequence[GatePoint], gates: Tensor) -> Iterator[None
     saved: list[tuple[Tensor, Tensor]] = []
     try:
         for point in points:
+            whole = point.place == "output"
+            factor = gates[point.columns].repeat_interleave(max(1, point.width))
             for matrix in _matrices(point, point.place) or ():  # type: ignore[arg-type]
-                weight = _by_input(matrix)
-                saved.append((weight, weight.detach().clone()))
-                if point.place == "output":
-                    weight.mul_(gates[point.first_column].to(weight))
-                    bias = getattr(matrix, "bias", None)
-                    if bias is not None:
-                        saved.append((bias, bias.detach().clone()))
-                        bias.mul_(gates[point.first_column].to(bias))
-                else:
-                    open_ = gates[point.columns].repeat_interleave(point.width).to(weight)
-                    weight.mul_(open_[:, None])
+                changed = [(_by_input(matrix), factor if whole else factor[:, None])]
+                if whole and isinstance(bias := getattr(matrix, "bias", None), Tensor):
+                    changed.append((bias, factor))
+                for tensor, by in changed:
+                    saved.append((tensor, tensor.detach().clone()))
+                    tensor.mul_(by.to(tensor))
         yield
     finally:
         for tensor, original in reversed(saved):

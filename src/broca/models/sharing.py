@@ -19,11 +19,11 @@ from torch import Tensor, nn
 
 from broca.errors import UnsupportedModel, first_line, is_shortage
 from broca.models.caches import (
+    Continuation,
     Reread,
     continuations,
     join,
     left_padded,
-    select_rows,
     trim_left,
 )
 from broca.models.caches import is_plain as is_plain_cache
@@ -148,7 +148,7 @@ def prove(model: GatedModel, length: int) -> Sharing | None:
     results: dict[str, bool] = {}
     details: dict[str, str] = {}
 
-    def ask(name: str, check: Callable[[], dict[int, Tensor]]) -> None:
+    def ask(name: str, check: Callable[[], Pairs]) -> None:
         if not results.get("padding", True):
             results[name], details[name] = False, "not without padding"
             return
@@ -186,21 +186,8 @@ def _holds_plain_weights(module: nn.Module) -> bool:
     return isinstance(weight, Tensor) and (is_plain(weight) or weight.is_meta)
 
 
-@dataclass
-class _Batch:
-    """Rows of the test that run together.
-
-    Attributes:
-        rows: Numbers of the rows.
-        tokens: Their new tokens, `(rows, new)`.
-        attention: 1 for tokens and 0 for padding, `(rows, past + new)`.
-        cache: Keys and values of the past tokens; None without past tokens.
-    """
-
-    rows: list[int]
-    tokens: Tensor
-    attention: Tensor
-    cache: Any
+Pairs = Sequence[tuple[Tensor, Tensor]]
+"""Measured log-probabilities, `(positions, vocabulary)`, each with those of the plain model."""
 
 
 class _Test:
@@ -253,7 +240,7 @@ class _Test:
             with self._model.gates(self._gates[[row] * copies]):
                 logits, _ = self._model.forward(tokens, torch.ones_like(tokens), keep=keep)
             both.append(log_probabilities(logits))
-        return both[0][0], float((both[1] - both[0]).nan_to_num(0).abs().max())
+        return both[0][0], largest_difference(both[1], both[0])
 
     def require_repeatable(self, difference: float) -> None:
         """Refuses a model that gives the same tokens other log-probabilities or logits each time.
@@ -267,31 +254,26 @@ class _Test:
                 "tokens other answers each time"
             )
 
-    def agrees(self, measured: dict[int, Tensor], *, single: bool = False) -> tuple[bool, str]:
-        """Compares the last log-probabilities of rows with those of the plain model.
+    def agrees(self, measured: Pairs, *, single: bool = False) -> tuple[bool, str]:
+        """Compares log-probabilities with those of the plain model.
 
         Args:
-            measured: Log-probabilities of each row, `(positions, vocabulary)`.
+            measured: The log-probabilities of rows.
             single: Whether they went through single precision, as `generate` gives its logits.
         """
-        worst = 0.0
-        for row, values in measured.items():
-            reference = self._reference[row][-len(values) :]
-            equal = (values == reference) | (values.isnan() & reference.isnan())
-            difference = torch.where(equal, 0.0, (values - reference).abs())
-            worst = max(worst, float(difference.nan_to_num(torch.inf).max()))
+        worst = max(largest_difference(values, reference) for values, reference in measured)
         # the plain model is not exact: kernels for GPUs, batches of experts
         inexact = min(4 * self.noise, _QUANTIZED * self.spread)
         tolerance = max(tolerance_of(self._model), _TOLERANCE["float32"] if single else 0)
         allowed = max(tolerance * self.spread, inexact)
         return worst <= allowed, f"largest difference {worst:.2g}, tolerance {allowed:.2g}"
 
-    def padded(self, rows: Sequence[int]) -> list[_Batch]:
+    def padded(self, rows: Sequence[int]) -> list[Continuation]:
         """Lays out rows without their given tokens, padded on the left."""
         sequences = [self._read(row) for row in rows]
-        return [_Batch(list(rows), *left_padded(sequences, device=self._model.device), None)]
+        return [Continuation(list(rows), *left_padded(sequences, device=self._model.device), None)]
 
-    def shared(self, rows: Sequence[int], *, amplified: float = 1.0) -> Iterator[_Batch]:
+    def shared(self, rows: Sequence[int], *, amplified: float = 1.0) -> Iterator[Continuation]:
         """Lays out rows without their given tokens behind prefixes that are read once.
 
         Args:
@@ -304,13 +286,18 @@ class _Test:
         if isinstance(cache, Reread):
             raise RuntimeError("the model has no cache")
         if amplified != 1:
-            self._amplify(cache, amplified)
+            for layer in getattr(cache, "layers", ()):
+                states = getattr(layer, "recurrent_states", {})
+                for index, state in states.items():
+                    if isinstance(state, Tensor):
+                        states[index] = state * amplified
+                        self._amplified = True
         members = [(self._group[row], self._read(row)) for row in rows]
         lengths = [len(prefix) for prefix in self._prefixes]
-        for members_in, *batch in continuations(
+        for batch in continuations(
             cache, lengths, members, rows=len(rows), device=self._model.device
         ):
-            yield _Batch([rows[member] for member in members_in], *batch)
+            yield batch._replace(members=[rows[member] for member in batch.members])
 
     def reads_states(self) -> bool:
         """Whether rows behind a cached prefix depend on its recurrent states, if there are any.
@@ -320,25 +307,16 @@ class _Test:
         changed = self.decoded(partial(self.shared, amplified=1e3), [(0, 1, 2)])
         return not self._amplified or not self.agrees(changed)[0]
 
-    def _amplify(self, cache: Any, factor: float) -> None:
-        """Multiplies the recurrent states of a cache."""
-        for layer in getattr(cache, "layers", ()):
-            states = getattr(layer, "recurrent_states", {})
-            for index, state in states.items():
-                if isinstance(state, Tensor):
-                    states[index] = state * factor
-                    self._amplified = True
-
     def _read(self, row: int) -> list[int]:
         return self._rows[row][: -_GIVEN[row]]
 
     def decoded(
         self,
-        layout: Callable[[Sequence[int]], Iterable[_Batch]],
+        layout: Callable[[Sequence[int]], Iterable[Continuation]],
         groups: Sequence[Sequence[int]],
         *,
         joined: int | None = None,
-    ) -> dict[int, Tensor]:
+    ) -> Pairs:
         """Reads rows and then their given tokens one at a time.
 
         Args:
@@ -347,64 +325,59 @@ class _Test:
             joined: A row that enters the batch after its first step. Then padding is trimmed too.
 
         Returns:
-            Log-probabilities of each row, `(positions, vocabulary)`.
+            The log-probabilities of each row, with those of the plain model.
         """
+        device = self._model.device
         measured: dict[int, list[Tensor]] = {}
+        left = dict(enumerate(_GIVEN))
         for batch in (batch for rows in groups for batch in layout(rows)):
-            running, left = self._prefilled(batch, measured), dict(enumerate(_GIVEN))
-            while running.rows:
-                with self._model.gates(self._gates[running.rows]):
-                    logits, running.cache = self._model.forward(
-                        torch.tensor(
-                            [[self._rows[row][-left[row]]] for row in running.rows],
-                            device=self._model.device,
-                        ),
-                        nn.functional.pad(running.attention, (0, 1), value=1),
-                        keep=1,
-                        cache=running.cache,
+            rows, attention, cache = self._prefilled(batch, measured)
+            while rows:
+                given = [[self._rows[row][-left[row]]] for row in rows]
+                attention = nn.functional.pad(attention, (0, 1), value=1)
+                with self._model.gates(self._gates[rows]):
+                    logits, cache = self._model.forward(
+                        torch.tensor(given, device=device), attention, keep=1, cache=cache,
                         use_cache=True,
-                    )
-                running.attention = nn.functional.pad(running.attention, (0, 1), value=1)
-                for row, value in zip(running.rows, logits, strict=True):
+                    )  # fmt: skip
+                for row, value in zip(rows, logits, strict=True):
                     measured[row].append(log_probabilities(value))
                     left[row] -= 1
-                stay = [at for at, row in enumerate(running.rows) if left[row]]
-                if len(stay) < len(running.rows):
-                    running.rows = [running.rows[at] for at in stay]
+                stay = [at for at, row in enumerate(rows) if left[row]]
+                if len(stay) < len(rows):
+                    rows = [rows[at] for at in stay]
                     if stay:
-                        index = torch.tensor(stay, device=running.attention.device)
-                        select_rows(running.cache, index)
-                        running.attention = running.attention[index]
+                        index = torch.tensor(stay, device=attention.device)
+                        cache.reorder_cache(index)
+                        attention = attention[index]
                         if joined is not None:
-                            running.attention = trim_left(running.cache, running.attention)
+                            attention = trim_left(cache, attention)
                 if joined is not None and joined not in measured:
-                    if not is_plain_cache(running.cache):
+                    if not is_plain_cache(cache):
                         raise RuntimeError("its cache does not keep an entry for each token")
                     (entering,) = layout([joined])
-                    other = self._prefilled(entering, measured)
-                    running.attention = join(
-                        running.cache, running.attention, other.cache, other.attention
-                    )
-                    running.rows += other.rows
-        return {row: torch.cat(values) for row, values in measured.items()}
+                    entered, others_attention, other = self._prefilled(entering, measured)
+                    rows += entered
+                    attention = join(cache, attention, other, others_attention)
+        together = [(self._reference[row], torch.cat(rows)) for row, rows in measured.items()]
+        return [(values, reference[-len(values) :]) for reference, values in together]
 
-    def _prefilled(self, batch: _Batch, measured: dict[int, list[Tensor]]) -> _Batch:
-        """Reads the new tokens of a batch."""
-        with self._model.gates(self._gates[batch.rows]):
-            logits, batch.cache = self._model.forward(
-                batch.tokens, batch.attention, keep=_COMPARED, cache=batch.cache, use_cache=True
+    def _prefilled(
+        self, batch: Continuation, measured: dict[int, list[Tensor]]
+    ) -> tuple[list[int], Tensor, Any]:
+        """Reads the new tokens of a batch; returns its rows, their attention mask and the cache."""
+        rows, tokens, attention, cache = batch
+        with self._model.gates(self._gates[rows]):
+            logits, cache = self._model.forward(
+                tokens, attention, keep=_COMPARED, cache=cache, use_cache=True
             )
-        present = batch.attention[:, -logits.shape[1] :].bool()
-        for row, values, tokens in zip(batch.rows, logits, present, strict=True):
-            measured[row] = [log_probabilities(values[tokens])]
-        return batch
+        present = attention[:, -logits.shape[1] :].bool()
+        for row, values, kept in zip(rows, logits, present, strict=True):
+            measured[row] = [log_probabilities(values[kept])]
+        return rows, attention, cache
 
-    def generated(self) -> dict[int, Tensor]:
-        """Compares the logits of `generate` with those of the plain model on what it generated.
-
-        Returns:
-            The reference of a row, with the differences added.
-        """
+    def generated(self) -> Pairs:
+        """Returns the logits of `generate`, with those of the plain model on what it generated."""
         row, model = 1, self._model
         tokens = torch.tensor([self._read(row)], device=model.device)
         with model.gates(self._gates[[row]]):
@@ -412,14 +385,12 @@ class _Test:
             again, repeated = model.generated(tokens, longest=max(_GIVEN))
             for step in range(min(len(new), len(again))):
                 if new[:step] == again[:step]:
-                    change = (repeated[step] - logits[step]).abs().nan_to_num(0)
-                    self.require_repeatable(float(change.max()))
+                    self.require_repeatable(largest_difference(repeated[step], logits[step]))
             whole = torch.cat([tokens, torch.tensor([new[:-1]], device=model.device).long()], 1)
             plain, _ = model.forward(whole, torch.ones_like(whole), keep=len(new))
-        change = _change(plain[0], logits)
-        return {row: self._reference[row][-len(new) :] + change}
+        return [(log_probabilities(logits), log_probabilities(plain[0]))]
 
-    def resumed(self) -> dict[int, Tensor]:
+    def resumed(self) -> Pairs:
         """Runs a padded batch from a middle layer on, and its attention from its projection on."""
         model = self._model
         if not model.resumption.possible:
@@ -434,18 +405,15 @@ class _Test:
             whole, _ = model.forward(tokens, attention, keep=_COMPARED)
             with model.resumption.at(middle, inputs[middle], heads.get(middle)):
                 logits, _ = model.forward(tokens, attention, keep=_COMPARED)
-        measured = {}
-        for row, reference in enumerate(self._reference):
-            last = slice(-min(_COMPARED, len(self._rows[row])), None)
-            change = _change(whole[row, last], logits[row, last])
-            measured[row] = reference[last] + change
-        return measured
+        present = attention[:, -logits.shape[1] :].bool()
+        return [(log_probabilities(logits[present]), log_probabilities(whole[present]))]
 
 
-def _change(before: Tensor, after: Tensor) -> Tensor:
-    """Returns the change of log-probabilities; 0 where both are -inf."""
-    before, after = log_probabilities(before), log_probabilities(after)
-    return torch.where(before == after, 0.0, after - before)
+def largest_difference(first: Tensor, second: Tensor) -> float:
+    """Returns the largest absolute difference; equal infinities and two NaN do not differ."""
+    equal = (first == second) | (first.isnan() & second.isnan())
+    differences = torch.where(equal, 0.0, (first - second).abs())
+    return float(differences.nan_to_num(torch.inf).max())
 
 
 def log_probabilities(logits: Tensor) -> Tensor:

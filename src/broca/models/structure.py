@@ -9,13 +9,12 @@ by more than the two undisturbed rows differ. It must write into the residual st
 blocks of one class must agree in the name of theirs.
 """
 
-from __future__ import annotations
-
 import inspect
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -146,6 +145,30 @@ def require_weights(model: Any, name: str) -> None:
         )
 
 
+@contextmanager
+def recorded(
+    modules: Mapping[int, nn.Module], *, outputs: bool = False
+) -> Iterator[dict[int, Any]]:
+    """A context that records the input, or the output, of each module.
+
+    Yields:
+        The values of the last forward pass within the context, by the modules' keys: inputs are
+        tensors `(rows, tokens, width)`.
+    """
+    values: dict[int, Any] = {}
+
+    def record(
+        key: int, _module: nn.Module, args: Any, kwargs: dict[str, Any], *output: Any
+    ) -> None:
+        values[key] = output[0] if outputs else args[0] if args else kwargs["hidden_states"]
+
+    with ExitStack() as hooks:
+        for key, module in modules.items():
+            kind = module.register_forward_hook if outputs else module.register_forward_pre_hook
+            hooks.enter_context(kind(partial(record, key), with_kwargs=True))
+        yield values
+
+
 def find_structure(model: nn.Module) -> Structure:
     """Finds the output projection of every attention layer of a decoder model.
 
@@ -163,20 +186,13 @@ def find_structure(model: nn.Module) -> Structure:
             f"architecture '{architecture}' is not covered: its configuration names no number of "
             "attention heads; broca needs a decoder-only transformer"
         )
-    vocabulary = int(config.vocab_size)
-    _require_causal(model, vocabulary)
     prefix, layers = _decoder_layers(model, config)
-    probed, cache = _probe(model, layers, vocabulary=vocabulary)
+    probed, cache = _probe(model, layers, vocabulary=int(config.vocab_size))
     names = {module: name for name, module in model.named_modules()}
     parts: list[LayerParts] = []
     layer_of: dict[nn.Module, int] = {}
-    for index, (layer, seen) in enumerate(zip(layers, probed, strict=True)):
-        mixed, norm = seen.mixed, seen.norm
-        gap = _attention_gap(layer, mixed, names, heads)
-        if mixed is not None and gap:
-            parallel = _parallel_attention(layer, seen, names, heads)
-            if parallel is not None:
-                mixed, norm, gap = parallel, None, ""
+    for index, (layer, runs) in enumerate(zip(layers, probed, strict=True)):
+        mixed, norm, gap = _mixer(layer, runs, names, heads)
         attention = None
         if mixed is not None and not gap:
             if layer_of.setdefault(mixed, index) != index:
@@ -200,7 +216,7 @@ def find_structure(model: nn.Module) -> Structure:
                 decoder_layer=NamedModule(f"{prefix}.{index}", layer),
                 attention=attention,
                 gap=gap,
-                feed_forward=_feed_forward(layer, mixed, seen.executed, experts, names),
+                feed_forward=_feed_forward(layer, mixed, runs, experts, names),
                 experts=None if experts is None else NamedModule(names[experts], experts),
                 expert_count=0 if experts is None else _expert_count(experts),
             )
@@ -252,27 +268,6 @@ def _is_attention(module: nn.Module) -> bool:
     return "attention" in name or "attn" in name
 
 
-def _require_causal(model: nn.Module, vocabulary: int) -> None:
-    """Refuses a model in which a token's logits depend on later tokens.
-
-    Raises:
-        UnsupportedModel: The logits depend on later tokens.
-    """
-    generator = torch.Generator().manual_seed(5)
-    tokens = torch.randint(0, vocabulary, (2, PROBE_TOKENS), generator=generator)
-    tokens[1, :-1] = tokens[0, :-1]
-    tokens[1, -1] = (tokens[0, -1] + 1) % vocabulary
-    with torch.no_grad():
-        logits = model(input_ids=tokens.to(input_device(model)), use_cache=False).logits.float()
-    before, changed = (row[: PROBE_TOKENS - 1] for row in logits)
-    if logits.shape[1] == PROBE_TOKENS and (before - changed).abs().max() > 0.1 * before.std():
-        raise UnsupportedModel(
-            f"architecture '{type(model).__name__}' is an encoder here: its logits of a token "
-            "depend on later tokens; broca localizes in decoders (for a model that was trained as "
-            "one, set is_decoder in its configuration)"
-        )
-
-
 def _first_int(config: Any, fields: tuple[str, ...]) -> int | None:
     """Returns the first of `fields` that the configuration holds as an integer."""
     for name in fields:
@@ -283,36 +278,40 @@ def _first_int(config: Any, fields: tuple[str, ...]) -> int | None:
 
 
 def _decoder_layers(model: nn.Module, config: Any) -> tuple[str, list[nn.Module]]:
-    """Returns the path and the modules of the model's stack of decoder layers."""
+    """Returns the path and the modules of the largest stack of decoder layers that reads text.
+
+    Raises:
+        UnsupportedModel: There is none, or a token's logits depend on later tokens.
+    """
+    architecture = type(model).__name__
     fields = ("decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers")
-    depth = _first_int(config, fields)
+    depth, vocabulary = _first_int(config, fields), int(config.vocab_size)
     stacks = [
         (name, list(module))
         for name, module in model.named_modules()
         if isinstance(module, nn.ModuleList) and len(module) == depth
     ]
+    stacks.sort(key=lambda stack: -sum(p.numel() for m in stack[1] for p in m.parameters()))
+    generator = torch.Generator().manual_seed(5)
+    tokens = torch.randint(0, vocabulary, (2, PROBE_TOKENS), generator=generator)
+    tokens[1, :-1] = tokens[0, :-1]
+    tokens[1, -1] = (tokens[0, -1] + 1) % vocabulary
+    first = {number: layers[0] for number, (_, layers) in enumerate(stacks)}
+    with torch.no_grad(), recorded(first, outputs=True) as ran:  # not an image encoder's layers
+        logits = model(input_ids=tokens.to(input_device(model)), use_cache=False).logits.float()
+    before, changed = (row[: PROBE_TOKENS - 1] for row in logits)
+    if logits.shape[1] == PROBE_TOKENS and (before - changed).abs().max() > 0.1 * before.std():
+        raise UnsupportedModel(
+            f"architecture '{architecture}' is an encoder here: its logits of a token depend on "
+            "later tokens; broca localizes in decoders (for a model that was trained as one, set "
+            "is_decoder in its configuration)"
+        )
     if not stacks:
         raise UnsupportedModel(
-            f"architecture '{type(model).__name__}' is not covered: no stack of {depth} decoder "
-            "layers was found in it"
+            f"architecture '{architecture}' is not covered: no stack of {depth} decoder layers was "
+            "found in it"
         )
-    largest = sorted(
-        stacks, key=lambda stack: -sum(p.numel() for m in stack[1] for p in m.parameters())
-    )
-    return next((stack for stack in largest if _is_run(model, stack[1][0], config)), largest[0])
-
-
-def _is_run(model: nn.Module, layer: nn.Module, config: Any) -> bool:
-    """Whether a layer is run on text, unlike layers of an image encoder."""
-    runs: list[bool] = []
-    handle = layer.register_forward_pre_hook(lambda *_: runs.append(True))
-    tokens = torch.arange(PROBE_TOKENS)[None] % int(config.vocab_size)
-    try:
-        with torch.no_grad():
-            model(input_ids=tokens.to(input_device(model)), use_cache=False)
-    finally:
-        handle.remove()
-    return bool(runs)
+    return stacks[min(ran, default=0)]
 
 
 def adapted_matrix(module: nn.Module) -> nn.Module | None:
@@ -386,88 +385,63 @@ def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
     return min(int(keys.shape[1]), configured)
 
 
-@dataclass
-class _Seen:
-    """What the probe saw in a layer.
+class _Run(NamedTuple):
+    """A run of a projection or norm of a layer in the probe, in the order of the runs.
 
     Attributes:
-        mixed: The first projection with a mixed input.
-        norm: A norm of the same width that saw mixed input before it.
-        norm_width: Its width.
-        executed: The layer's projections in the order in which they ran.
-        mixing: Those of them whose input was mixed.
+        module: The projection or norm.
+        mixed: Whether its input mixes tokens.
+        width: Width of the input.
     """
 
-    mixed: nn.Module | None = None
-    norm: nn.Module | None = None
-    norm_width: int = 0
-    executed: list[nn.Module] = field(default_factory=list)
-    mixing: set[nn.Module] = field(default_factory=set)
+    module: nn.Module
+    mixed: bool
+    width: int
 
 
 def _probe(
     model: nn.Module, layers: list[nn.Module], *, vocabulary: int
-) -> tuple[list[_Seen], Any]:
-    """Runs the probe batch; returns what it saw, and the cache that the model filled or None."""
-    device = input_device(model)
+) -> tuple[list[list[_Run]], Any]:
+    """Runs the probe batch; returns what ran in each layer, and the model's cache or None."""
     generator = torch.Generator().manual_seed(0)
     row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
     rows = len(layers) + 2
-    tokens = row.repeat(rows, 1).to(device)
+    tokens = row.repeat(rows, 1).to(input_device(model))
 
-    def disturb(index: int) -> Any:
-        def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            hidden = args[0] if args else kwargs["hidden_states"]
-            hidden = hidden.clone()
-            # several streams may precede the rows or follow the tokens
-            shape = hidden.shape
-            axis = next(
-                (a for a in range(len(shape) - 1) if shape[a : a + 2] == tokens.shape), None
-            )
-            if axis is None:
-                return None
-            first = hidden.select(axis, index + 1).select(axis, 0)
-            noise = torch.randn(first.shape, generator=generator).to(first)
-            first.copy_(noise * first.float().square().mean().sqrt().to(first))
-            if args:
-                return (hidden, *args[1:]), kwargs
-            return args, {**kwargs, "hidden_states": hidden}
+    def disturb(index: int, _module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        hidden = (args[0] if args else kwargs["hidden_states"]).clone()
+        # several streams may precede the rows or follow the tokens
+        shape = hidden.shape
+        axis = next((a for a in range(len(shape) - 1) if shape[a : a + 2] == tokens.shape), None)
+        if axis is None:
+            return None
+        first = hidden.select(axis, index + 1).select(axis, 0)
+        noise = torch.randn(first.shape, generator=generator).to(first)
+        first.copy_(noise * first.float().square().mean().sqrt().to(first))
+        if args:
+            return (hidden, *args[1:]), kwargs
+        return args, {**kwargs, "hidden_states": hidden}
 
-        return hook
+    def mixes(index: int, entering: Tensor) -> bool:
+        quiet, disturbed, equal = (entering[at, -1].float() for at in (0, index + 1, -1))
+        inexact = 4 * (quiet - equal).norm()  # kernels for GPUs, batches of experts
+        rounding = max(1e-3, 4 * torch.finfo(entering.dtype).eps) * quiet.norm()
+        # NaN differs not
+        return bool((quiet - disturbed).norm() > torch.maximum(rounding, inexact))
 
-    def watch(index: int, seen: _Seen) -> Any:
-        def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-            projects = is_projection(module)
-            if projects:
-                seen.executed.append(module)
-            if not args or not isinstance(args[0], Tensor):
-                return
-            if args[0].dim() != 3 or args[0].shape[0] != rows:
-                return
-            quiet, disturbed, equal = (args[0][at, -1].float() for at in (0, index + 1, -1))
-            inexact = 4 * (quiet - equal).norm()  # kernels for GPUs, batches of experts
-            rounding = max(1e-3, 4 * torch.finfo(args[0].dtype).eps) * quiet.norm()
-            if not (quiet - disturbed).norm() > torch.maximum(rounding, inexact):  # NaN differs not
-                return
-            width = args[0].shape[-1]
-            if projects:
-                seen.mixing.add(module)
-            if seen.mixed is None and projects:
-                seen.mixed = module
-                if seen.norm is not None and width != seen.norm_width:
-                    seen.norm = None
-            elif seen.mixed is None and seen.norm is None:
-                seen.norm, seen.norm_width = module, width
+    def watch(index: int, module: nn.Module, args: tuple[Any, ...]) -> None:
+        mixed, width = False, 0
+        if args and isinstance(args[0], Tensor) and args[0].dim() == 3 and len(args[0]) == rows:
+            mixed, width = mixes(index, args[0]), args[0].shape[-1]
+        probed[index].append(_Run(module, mixed, width))
 
-        return hook
-
-    probed = [_Seen() for _ in layers]
+    probed: list[list[_Run]] = [[] for _ in layers]
     with ExitStack() as hooks, torch.no_grad():
-        for index, (layer, seen) in enumerate(zip(layers, probed, strict=True)):
-            handle = layer.register_forward_pre_hook(disturb(index), with_kwargs=True)
-            hooks.callback(handle.remove)
+        for index, layer in enumerate(layers):
+            disturbed = partial(disturb, index)
+            hooks.enter_context(layer.register_forward_pre_hook(disturbed, with_kwargs=True))
             for module in _leaves(layer):
-                hooks.callback(module.register_forward_pre_hook(watch(index, seen)).remove)
+                hooks.enter_context(module.register_forward_pre_hook(partial(watch, index)))
         output = model(input_ids=tokens, use_cache=True)
     return probed, getattr(output, "past_key_values", None)
 
@@ -491,12 +465,37 @@ def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
             yield module
 
 
+def _mixer(
+    layer: nn.Module, runs: list[_Run], names: dict[nn.Module, str], heads: int
+) -> tuple[nn.Module | None, nn.Module | None, str]:
+    """Returns the first projection of a layer whose input mixes tokens, and the norm before it.
+
+    Where it is not that of attention, attention may run in parallel: then it is the first with a
+    mixed input in a part of the layer whose first projection processes each token separately.
+
+    Returns:
+        The projection or None; a norm over all of its input or None; and why the projection is not
+        the output projection of attention, empty if it is.
+    """
+    mixing = [run for run in runs if run.mixed]
+    first = next((run for run in mixing if is_projection(run.module)), None)
+    if first is None:
+        return None, None, "no projection of this layer has an input that mixes tokens"
+    gap = _attention_gap(layer, first.module, names, heads)
+    for part in layer.children() if gap else ():
+        within = set(part.modules())
+        ran = [run for run in runs if run.module in within and is_projection(run.module)]
+        mixed = [run for run in ran if run.mixed]
+        if mixed and not ran[0].mixed and not _attention_gap(layer, mixed[0].module, names, heads):
+            return mixed[0].module, None, ""
+    norm = mixing[0] if mixing[0] is not first and mixing[0].width == first.width else None
+    return first.module, norm and norm.module, gap
+
+
 def _attention_gap(
-    layer: nn.Module, module: nn.Module | None, names: dict[nn.Module, str], heads: int
+    layer: nn.Module, module: nn.Module, names: dict[nn.Module, str], heads: int
 ) -> str:
     """Returns why a module is not an attention output projection; empty if it is."""
-    if module is None:
-        return "no projection of this layer has an input that mixes tokens"
     owners = [
         owner
         for owner in layer.modules()
@@ -509,24 +508,6 @@ def _attention_gap(
     if width % heads:
         return f"{names[module]} has an input of width {width}, which {heads} heads do not divide"
     return ""
-
-
-def _parallel_attention(
-    layer: nn.Module, seen: _Seen, names: dict[nn.Module, str], heads: int
-) -> nn.Module | None:
-    """Returns the output projection of attention that runs in parallel with another mixer.
-
-    It is the first projection with a mixed input within a part of the layer whose first projection
-    processes each token separately.
-    """
-    for part in layer.children():
-        within = set(part.modules())
-        ran = [module for module in seen.executed if module in within]
-        mixed = [module for module in ran if module in seen.mixing]
-        parallel = bool(mixed) and ran[0] not in seen.mixing
-        if parallel and not _attention_gap(layer, mixed[0], names, heads):
-            return mixed[0]
-    return None
 
 
 def _experts(layer: nn.Module) -> nn.Module | None:
@@ -551,7 +532,7 @@ def _expert_count(module: nn.Module) -> int:
 def _feed_forward(
     layer: nn.Module,
     mixed: nn.Module | None,
-    executed: list[nn.Module],
+    runs: list[_Run],
     experts: nn.Module | None,
     names: dict[nn.Module, str],
 ) -> NamedModule | None:
@@ -559,6 +540,7 @@ def _feed_forward(
     mixer = {
         m for child in layer.children() if mixed in set(child.modules()) for m in child.modules()
     }
+    executed = [run.module for run in runs if is_projection(run.module)]
     if experts is not None:  # shared and routed experts are added: the whole block
         blocks = [child for child in layer.children() if experts in set(child.modules())]
         others = [m for m in executed if m not in mixer and m not in set(blocks[0].modules())]

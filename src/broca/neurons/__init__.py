@@ -3,8 +3,6 @@
 A namespace of functions, which are loaded on first use.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

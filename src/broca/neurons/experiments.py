@@ -1,19 +1,24 @@
 """Experiments on located neurons: scale, erase or train them, and as many random ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
+from broca.neurons.methods import EMPTY, Columns, random_sets
 from broca.neurons.neuron_run import ItemPlaces, NeuronRun, Responses
-from broca.neurons.selection import EMPTY, Columns, random_sets
 from broca.neurons.tuning import NeuronDelta, Trained, Training, trained, zeros
 from broca.options import DrawOptions, TrainingOptions
 from broca.results.base import Interval
 from broca.results.neurons import Arm, Crossed, Erased, Moved, Reliability
+
+
+def _with_random(run: NeuronRun, sets: Sequence[Columns], chance: DrawOptions) -> list[Columns]:
+    """Returns every set, each followed by its random sets."""
+    layers, seed = run.neurons.layers, run.seed
+    every = ((columns, *random_sets(columns, layers, chance, seed=seed)) for columns in sets)
+    return [columns for arms in every for columns in arms]
 
 
 def moved(
@@ -36,7 +41,7 @@ def moved(
     Raises:
         BadInput: No item has located neurons.
     """
-    every = run.item_sets(run.places(task), task)
+    every = run.item_sets(task)
     chosen = [index for index, columns in enumerate(every) if len(columns)]
     if not chosen:
         raise BadInput(
@@ -47,29 +52,27 @@ def moved(
     others = unrelated[np.arange(items) % len(unrelated)] if len(unrelated) else EMPTY
     both = np.concatenate([places, others])
     run.stages.enter("measuring the intact model")
-    before = np.exp(run.log_probability(both, [EMPTY], np.zeros(len(both), dtype=np.intp)))
-    arms: list[Columns] = []
-    for columns in sets:
-        arms += [columns, *random_sets(columns, run.neurons.layers, chance, seed=run.seed)]
+    intact = np.exp(run.log_probability(both, [EMPTY], np.zeros_like(both)))
+    before, others_before = intact[:items], intact[items:]
+    arms = _with_random(run, sets, chance)
     rows = np.concatenate([np.repeat(places, arms_each), others])
     index = np.concatenate([np.arange(len(arms)), np.arange(len(others)) * arms_each])
     results = []
     for factor in factors:
         run.stages.enter(f"scaling by {factor:g}")
-        after = np.exp(run.log_probability(rows, arms, index, factor=factor))
-        by_item = after[: len(arms)].reshape(items, arms_each)
+        after = np.exp(run.log_probability(rows, arms, index, factor))
+        by_item, others_after = after[: len(arms)].reshape(items, arms_each), after[len(arms) :]
         located, random = by_item[:, 0], by_item[:, 1:].mean(axis=1)
-        change, direction = located - before[:items], 1.0 if factor > 1 else -1.0
-        elsewhere = run.difference(after[len(arms) :], before[items:]) if len(others) else None
+        change = located - before
         results.append(
             Moved(
                 factor=factor,
-                located=run.difference(located, before[:items]),
-                random=run.difference(random, before[:items]),
+                located=run.difference(located, before),
+                random=run.difference(random, before),
                 excess=run.difference(located, random),
-                unrelated=elsewhere,
-                relative=float(change.mean() / before[:items].mean()),
-                as_claimed=float((direction * change > 0).mean()),
+                unrelated=run.difference(others_after, others_before) if len(others) else None,
+                relative=float(change.mean() / before.mean()),
+                as_claimed=float(((change > 0) if factor > 1 else (change < 0)).mean()),
             )
         )
     return Reliability(
@@ -77,7 +80,7 @@ def moved(
         items=items,
         empty=len(every) - items,
         set_size=float(np.mean([len(columns) for columns in sets])),
-        probability=float(before[:items].mean()),
+        probability=float(before.mean()),
         draws=chance.draws,
         moved=tuple(results),
     )
@@ -86,31 +89,24 @@ def moved(
 def erased(
     run: NeuronRun,
     sets: Mapping[str, Columns],
-    names: Sequence[str],
     chance: DrawOptions,
     *,
     factor: float = 0.0,
-    stage: str = "erasing",
 ) -> tuple[Erased, ...]:
-    """Erases every set on the `report` items of every task.
+    """Erases every set on the `report` items of every task of the run.
 
     Args:
         run: The run.
         sets: The located neurons of every method; none is empty.
-        names: The tasks to measure on.
         chance: Random sets for comparison.
         factor: Factor of the neurons' activations; 0 erases.
-        stage: Beginning of the names of stages.
     """
-    arms: list[Columns] = []
-    for columns in sets.values():
-        arms += [columns, *random_sets(columns, run.neurons.layers, chance, seed=run.seed)]
+    arms = _with_random(run, list(sets.values()), chance)
     results = []
-    for name in names:
-        run.stages.enter(f"{stage} on {name}")
+    for name in run.names:
+        run.stages.enter(f"erasing on {name}")
         places = run.places(name, "report")
-        intact = run.scaled(places, [EMPTY])
-        after = run.scaled(places, arms, factor)
+        intact, after = run.scaled(places, [EMPTY]), run.scaled(places, arms, factor)
         before, likelihood = intact.scores[0], intact.log_probability[0]
         for number, (method, columns) in enumerate(sets.items()):
             first = number * (chance.draws + 1)
@@ -137,21 +133,19 @@ def enhanced(
     run: NeuronRun,
     located: Columns,
     task: str,
-    names: Sequence[str],
     chance: DrawOptions,
-    *,
     options: TrainingOptions,
+    *,
     without: str = "",
     of: str = "",
 ) -> tuple[Arm, ...]:
-    """Trains every set from the same weights on the same items, and measures it.
+    """Trains every set from the same weights on the same items, and measures it on every task.
 
     Args:
         run: The run; it restores the model's weights.
         located: The located neurons.
         task: The task whose `locate` items are the training items and whose `confirm` items are the
             validation items.
-        names: The tasks to measure on, on their `report` items.
         chance: Random sets of the located set's size.
         options: Options of the training.
         without: State of the located neurons while all others are trained, `zeroed` or `frozen`;
@@ -159,58 +153,52 @@ def enhanced(
         of: End of the names of stages.
     """
     neurons, none = run.neurons, NeuronDelta(())
-    random = random_sets(located, neurons.layers, chance, seed=run.seed)
-    chosen = {"located": located}
+    chosen = {"untuned": EMPTY, "located": located}
     if without:
         chosen["without located"] = np.setdiff1d(np.arange(len(neurons)), located)
+    random = _with_random(run, [located], chance)[1:]
     chosen |= {f"random {number}": columns for number, columns in enumerate(random, start=1)}
-
-    def measured(changed: NeuronRun) -> dict[str, Responses]:
-        return {name: changed.scaled(run.places(name, "report"), [EMPTY]) for name in names}
-
-    def lines(arm: str, columns: Columns, done: Trained, after: dict[str, Responses]) -> list[Arm]:
-        return [
-            Arm(
-                arm=arm,
-                questions=name,
-                neurons=len(columns),
-                share_of_neurons=len(columns) / len(neurons),
-                share_of_parameters=done.parameters / neurons.parameters,
-                score=run.score(name, tuned.scores[0]),
-                change=run.lost(name, tuned.scores[0], before[name].scores[0]),
-                log_probability_change=run.difference(
-                    tuned.log_probability[0], before[name].log_probability[0]
-                ),
-                best_epoch=done.best,
-                losses=done.losses,
-            )
-            for name, tuned in after.items()
-        ]
-
-    run.stages.enter(f"measuring the untuned model{of}")
-    before = measured(run)
-    results = lines("untuned", EMPTY, Trained((), 0, 0, none), before)
     train, validation = (run.golds(run.places(task, part)) for part in ("locate", "confirm"))
+    untuned: dict[str, Responses] = {}
+    arms = []
     for arm, columns in chosen.items():
-        run.stages.enter(f"training {arm}{of}")
-        zeroed = arm == "without located" and without == "zeroed"
-        base = zeros(neurons, located) if zeroed else none
-        training = Training(columns, train, validation, options, run.seed, base)
-        done = trained(neurons, training, run.deltas, stages=run.stages)
+        done, changed = Trained((), 0, 0, none), run
+        if len(columns):
+            run.stages.enter(f"training {arm}{of}")
+            zeroed = arm == "without located" and without == "zeroed"
+            base = zeros(neurons, located) if zeroed else none
+            training = Training(columns, train, validation, options, run.seed, base)
+            done = trained(neurons, training, run.deltas, run.stages)
+            changed = run.changed(done.delta)
         run.stages.enter(f"measuring {arm}{of}")
-        tuned = run.changed(done.delta)
-        results += lines(arm, columns, done, measured(tuned))
-        tuned.run.finish()
-    return tuple(results)
+        for name in run.names:
+            after = changed.scaled(run.places(name, "report"), [EMPTY])
+            before = untuned.setdefault(name, after)
+            likelihood = after.log_probability[0], before.log_probability[0]
+            arms.append(
+                Arm(
+                    arm=arm,
+                    questions=name,
+                    neurons=len(columns),
+                    share_of_neurons=len(columns) / len(neurons),
+                    share_of_parameters=done.parameters / neurons.parameters,
+                    score=run.score(name, after.scores[0]),
+                    change=run.lost(name, after.scores[0], before.scores[0]),
+                    log_probability_change=run.difference(*likelihood),
+                    best_epoch=done.best,
+                    losses=done.losses,
+                )
+            )
+        if changed is not run:
+            changed.run.finish()
+    return tuple(arms)
 
 
 def crossed(
     run: NeuronRun,
     sets: Mapping[str, Columns],
     chance: DrawOptions,
-    *,
-    action: str,
-    options: TrainingOptions,
+    training: TrainingOptions | None,
 ) -> tuple[Crossed, ...]:
     """Erases or trains every task's neurons and measures on the `report` items of every task.
 
@@ -218,44 +206,28 @@ def crossed(
         run: The run; it restores the model's weights.
         sets: Located neurons of every task; empty ones are left out.
         chance: Random sets for comparison.
-        action: `erase` erases the located neurons, `tune` trains them on their task.
-        options: Options of the training.
+        training: How each task's neurons are trained on it; None erases them.
     """
-    names, results = list(sets), []
-    for name, columns in sets.items():
-        if not len(columns):
-            continue
-        changes: dict[str, tuple[Interval, float, Interval]] = {}
-        if action == "erase":
-            stage = f"erasing the neurons of {name}"
-            for on in erased(run, {"located": columns}, names, chance, stage=stage):
-                random = 0.0 - on.random_drop.value
-                changes[on.questions] = _minus(on.drop), random, _minus(on.log_probability_drop)
-        else:
-            arms = enhanced(run, columns, name, names, chance, options=options, of=f" of {name}")
-            for arm in arms:
-                if arm.arm == "located":
-                    randoms = [
-                        other.change.value
-                        for other in arms
-                        if other.arm.startswith("random") and other.questions == arm.questions
-                    ]
-                    mean = sum(randoms) / len(randoms)
-                    changes[arm.questions] = arm.change, mean, arm.log_probability_change
-        for measured_on, (change, random_change, gained) in changes.items():
-            results.append(
-                Crossed(
-                    action=action,
-                    located_on=name,
-                    measured_on=measured_on,
-                    relation=run.relation(name, measured_on),
-                    neurons=len(columns),
-                    change=change,
-                    random_change=random_change,
-                    log_probability_change=gained,
-                )
-            )
-    return tuple(results)
+    located = {name: columns for name, columns in sets.items() if len(columns)}
+    changes: dict[tuple[str, str], tuple[Interval, float, Interval]] = {}
+    if training is None:
+        for on in erased(run, located, chance):
+            gained = _minus(on.log_probability_drop)
+            random = 0.0 - on.random_drop.value
+            changes[on.method, on.questions] = _minus(on.drop), random, gained
+    else:
+        for name, columns in located.items():
+            arms = enhanced(run, columns, name, chance, training, of=f" of {name}")
+            for other in run.names:
+                _, own, *randoms = (arm for arm in arms if arm.questions == other)
+                mean = sum(arm.change.value for arm in randoms) / len(randoms)
+                changes[name, other] = own.change, mean, own.log_probability_change
+    action = "tune" if training else "erase"
+    return tuple(
+        Crossed(action, name, on, run.relation(name, on), len(columns), *changes[name, on])
+        for name, columns in located.items()
+        for on in run.names
+    )
 
 
 def _minus(interval: Interval) -> Interval:

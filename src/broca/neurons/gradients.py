@@ -14,9 +14,10 @@ of many items share a batch, and one backward pass gives the gradients of all of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,14 +28,9 @@ from torch import Tensor
 from broca.engine import Engine
 from broca.engine.batches import require_finite
 from broca.engine.budget import Budget
-from broca.models import (
-    GatedModel,
-    NeuronBlock,
-    last_token_replaced,
-    neuron_blocks,
-)
+from broca.models import GatedModel, NeuronBlock, last_token_replaced, neuron_blocks
 from broca.models.caches import is_plain, repeated
-from broca.models.resumption import recorded
+from broca.models.structure import recorded
 from broca.tasks import Request
 
 _KEPT_COST = 4
@@ -78,23 +74,21 @@ class IntegratedGradients:
     `ItemScores`.
 
     Attributes:
-        prompt: Tokens of the prompt.
-        answer: Tokens of the gold answer.
+        gold: The prompt with its gold answer.
         alphas: Factors of the activations at which gradients are taken.
         length: Approximate number of tokens.
     """
 
     kind: ClassVar[str] = "integrated gradients"
 
-    prompt: tuple[int, ...]
-    answer: tuple[int, ...]
+    gold: Request
     alphas: tuple[float, ...]
     length: int = field(compare=False)
 
     @property
     def key(self) -> str:
         """Everything that determines the vector besides weights, number format and tokenizer."""
-        return repr((self.prompt, self.answer, self.alphas))
+        return repr((self.gold.context, self.gold.continuation, self.alphas))
 
     @classmethod
     def observe(
@@ -102,16 +96,9 @@ class IntegratedGradients:
     ) -> list[NDArray[np.float32]]:
         """Measures observations of equal `alphas` with an engine's model."""
         attributor = Attributor(
-            engine.model,
-            neuron_blocks(engine.model.structure),
-            alphas=observations[0].alphas,
-            token_budget=engine.token_budget,
+            engine.model, alphas=observations[0].alphas, token_budget=engine.token_budget
         )
-        requests = [
-            Request("loglikelihood", observation.prompt, observation.answer)
-            for observation in observations
-        ]
-        vectors = attributor.run(requests)
+        vectors = attributor.run([observation.gold for observation in observations])
         engine.observed_tokens += attributor.tokens
         return vectors
 
@@ -134,29 +121,18 @@ class Attributor:
 
     Args:
         model: The model; its weights are frozen.
-        blocks: Its feed-forward blocks.
         alphas: Factors of the activations at which gradients are taken: `steps_of(19)` for
             integrated gradients, `(1.0,)` for gradient x activation.
         token_budget: Maximum number of tokens of a batch; None derives it from the free memory.
     """
 
     def __init__(
-        self,
-        model: GatedModel,
-        blocks: Sequence[NeuronBlock],
-        *,
-        alphas: Sequence[float],
-        token_budget: int | None = None,
+        self, model: GatedModel, *, alphas: Sequence[float], token_budget: int | None = None
     ) -> None:
         self._model = model
-        self._blocks = tuple(blocks)
+        self._blocks = neuron_blocks(model.structure)
         self._alphas = torch.tensor(alphas, dtype=torch.float32, device=model.device)
         self._budget = Budget(model, token_budget)
-        offsets = np.cumsum([0, *(block.width for block in blocks)])
-        self._offset = {
-            block.layer: int(start) for block, start in zip(blocks, offsets[:-1], strict=True)
-        }
-        self._neurons = int(offsets[-1])
         self.tokens = 0
         """Number of tokens so far; a step counts as one, because the other tokens are kept."""
 
@@ -170,39 +146,39 @@ class Attributor:
             BadLogits: The model returned NaN or infinite logits.
         """
         vectors: dict[int, NDArray[np.float32]] = {}
-        groups: dict[tuple[int, int], list[int]] = {}
-        for position, request in enumerate(requests):
-            shape = (len(request.context), len(request.continuation))
-            groups.setdefault(shape, []).append(position)
-        lengths = [len(request.context) + len(request.continuation) for request in requests]
-        for _, positions in sorted(groups.items(), reverse=True):
-            batches = self._budget.in_batches(
-                positions,
-                lambda batch: self._batch([requests[position] for position in batch], batch),
-                length=lengths.__getitem__,
-                cost=_KEPT_COST,
-            )
-            with self._model.in_use():
-                for batch, measured in batches:
+
+        def shape(position: int) -> tuple[int, int]:
+            return len(requests[position].context), len(requests[position].continuation)
+
+        longest_first = sorted(range(len(requests)), key=shape, reverse=True)
+        for _, same_shape in groupby(longest_first, key=shape):
+            positions = list(same_shape)
+            while positions:
+                batch = self._budget.batch(
+                    positions, lambda position: sum(shape(position)), cost=_KEPT_COST
+                )
+                with self._model.in_use(), self._budget.attempt(len(batch)):
+                    measured = self._batch([requests[position] for position in batch], batch)
                     vectors |= zip(batch, measured, strict=True)
+                    del positions[: len(batch)]
         return [vectors[position] for position in range(len(requests))]
 
-    def _batch(
-        self, requests: list[Request], positions: Sequence[int]
-    ) -> Iterable[NDArray[np.float32]]:
+    def _batch(self, requests: list[Request], positions: Sequence[int]) -> NDArray[np.float32]:
+        """Returns the vectors of requests of one shape, `(requests, 2 * neurons + 2)`."""
         read = self._read(requests, positions)
         items, answer = read.answers.shape
-        scores = torch.zeros(items, self._neurons, device=self._model.device)
+        widths = [block.width for block in self._blocks]
+        scores = torch.zeros(items, sum(widths), device=self._model.device)
         activations = torch.zeros_like(scores)
         residual = torch.zeros(items, device=self._model.device)
-        for number in range(answer):
-            for block in self._blocks:
-                start = self._offset[block.layer]
-                columns = slice(start, start + block.width)
-                activation = read.neurons[block.layer][:, read.context - 1 + number].float()
-                summed, ends = self._integrate(read, number, block, activation)
-                scores[:, columns] += summed.to(scores) / answer
-                activations[:, columns] += activation.to(scores) / answer
+        views = (torch.split(values, widths, 1) for values in (scores, activations))
+        by_layer = list(zip(self._blocks, *views, strict=True))
+        for last in range(read.context - 1, read.context - 1 + answer):
+            for block, layer_scores, layer_activations in by_layer:
+                activation = read.neurons[block.layer][:, last].float()
+                summed, ends = self._integrate(read, last, block, activation)
+                layer_scores += summed.to(scores) / answer
+                layer_activations += activation.to(scores) / answer
                 miss = summed.sum(1) - (ends[:, 1] - ends[:, 0])
                 residual += miss.abs().to(residual) / (answer * len(self._blocks))
         if len(self._alphas) < 2:
@@ -218,11 +194,8 @@ class Attributor:
             [(*request.context, *request.continuation) for request in requests],
             device=self._model.device,
         )
-        tokens = sequences[:, :-1]
-        context = len(requests[0].context)
+        tokens, context = sequences[:, :-1], len(requests[0].context)
         answers = sequences[:, context:]
-        attention = torch.ones_like(tokens)
-        keep = answers.shape[1]
         sharing = self._model.sharing(tokens.shape[1])
         self.tokens += tokens.numel()
         last_projections = {block.layer: block.part.module for block in self._blocks}
@@ -230,88 +203,79 @@ class Attributor:
             self._model.resumption.layer_inputs() as inputs,
             recorded(last_projections) as activations,
         ):
-            logits, cache = self._model.forward(tokens, attention, keep=keep, use_cache=True)
+            logits, cache = self._model.forward(
+                tokens, torch.ones_like(tokens), keep=answers.shape[1], use_cache=True
+            )
         require_finite(logits, positions)
         chosen = torch.softmax(logits.float(), -1).gather(-1, answers[..., None].to(logits.device))
-        neurons: dict[int, Tensor] = {}
-        for block in self._blocks:
-            neurons[block.layer] = activations[block.layer].reshape(*tokens.shape, block.width)
         return _Read(
             tokens=tokens,
             answers=answers,
             context=context,
             cache=cache if sharing.prefixes and is_plain(cache) else None,
             hidden=inputs if sharing.layers else {},
-            neurons=neurons,
+            neurons={
+                block.layer: activations[block.layer].reshape(*tokens.shape, block.width)
+                for block in self._blocks
+            },
             probability=chosen[..., 0],
         )
 
     def _integrate(
-        self, read: _Read, number: int, block: NeuronBlock, activation: Tensor
+        self, read: _Read, last: int, block: NeuronBlock, activation: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Returns the scores of a layer for an answer token.
 
         Args:
             read: The state of the items.
-            number: Position of the answer token.
+            last: Position of the token before the answer token.
             block: The layer.
-            activation: Its activations at the token before, `(items, neurons)`.
+            activation: Its activations at this token, `(items, neurons)`.
 
         Returns:
             Scores `(items, neurons)`, and p(gold) at the first and the last step `(items, 2)`.
         """
         items, steps = len(activation), len(self._alphas)
-        last = read.context - 1 + number
         gradient = torch.zeros_like(activation)
         reached = torch.zeros(items, steps, device=activation.device)
-
-        def run(rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-            row = torch.tensor(rows, device=activation.device)
-            item, step = row // steps, row % steps
-            factors = self._alphas.to(activation)[step, None]
-            slopes, probability = self._gradients(
-                read, number, block, item, activation[item] * factors
-            )
-            return item, step, slopes.to(gradient), probability.to(reached)
-
         new, cached = (last + 1, 0) if read.cache is None else (1, last)
-        batches = self._budget.in_batches(
-            range(items * steps), run, length=lambda _: new, cost=_BACKWARD_COST, cached=cached
-        )
-        for _, (item, step, slopes, probability) in batches:
-            gradient.index_add_(0, item, slopes)
-            reached[item, step] = probability
+        pending = range(items * steps)
+        while pending:
+            rows = self._budget.batch(pending, lambda _: new, cost=_BACKWARD_COST, cached=cached)
+            with self._budget.attempt(len(rows)):
+                row = torch.tensor(rows, device=activation.device)
+                item, step = row // steps, row % steps
+                value = activation[item] * self._alphas.to(activation)[step, None]
+                slopes, probability = self._gradients(read, last, block, item, value)
+                gradient.index_add_(0, item, slopes.to(gradient))
+                reached[item, step] = probability.to(reached)
+                pending = pending[len(rows) :]
         return activation * gradient / steps, reached[:, [0, -1]]
 
     @torch.enable_grad()
     def _gradients(
-        self, read: _Read, number: int, block: NeuronBlock, item: Tensor, value: Tensor
+        self, read: _Read, last: int, block: NeuronBlock, item: Tensor, value: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Returns dP/dvalue `(rows, neurons)` and P `(rows,)` with the last activations replaced.
 
         If keys and values were kept, only the last token is run, else the whole context.
         """
-        last = read.context - 1 + number
-        item_in = item.to(read.tokens.device)
-        tokens = read.tokens[item_in, last : last + 1]
+        item_in, start = item.to(read.tokens.device), 0 if read.cache is None else last
+        tokens = read.tokens[item_in, start : last + 1]
         attention = torch.ones(len(item), last + 1, dtype=torch.long, device=tokens.device)
         cache = None
-        if read.cache is None:
-            tokens = read.tokens[item_in, : last + 1]
-        elif last:
+        if read.cache is not None and last:
             cache = repeated(read.cache, item_in, tokens=last, first_layer=block.layer)
         hidden = read.hidden.get(block.layer)
         resume: Any = nullcontext()
         if hidden is not None:
-            start = 0 if read.cache is None else last
-            resume = self._model.resumption.at(
-                block.layer, hidden[item.to(hidden.device), start : last + 1]
-            )
+            below = hidden[item.to(hidden.device), start : last + 1]
+            resume = self._model.resumption.at(block.layer, below)
         leaf = value.detach().requires_grad_()
         self.tokens += tokens.numel()
         with resume, last_token_replaced(block, leaf):
             logits, _ = self._model.forward(tokens, attention, keep=1, cache=cache)
-        gold = read.answers[item_in, number].to(logits.device)
+        gold = read.answers[item_in, last + 1 - read.context].to(logits.device)
         probability = torch.softmax(logits[:, -1].float(), -1).gather(1, gold[:, None])[:, 0]
         (gradient,) = torch.autograd.grad(probability.sum(), leaf)
         return gradient, probability.detach()

@@ -1,4 +1,4 @@
-"""The methods of selecting neurons: commonality neurons and others for comparison.
+"""The methods of selecting neurons, and the rules and random sets that they share.
 
 A method is a record in `NEURON_METHODS`, whose names the command line shows: importing this module
 does not load torch.
@@ -6,7 +6,9 @@ does not load torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,15 +16,104 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.errors import BadInput, nearest
-from broca.neurons.selection import Columns, commonality_set, data_set_scores, standardized
-from broca.options import MethodOptions, RuleOptions
+from broca.errors import BadInput, require_known
+from broca.options import DrawOptions, RuleOptions
 
 if TYPE_CHECKING:
     from broca.neurons.gradients import ItemScores
-    from broca.neurons.neuron_run import ItemPlaces, NeuronRun
+    from broca.neurons.neuron_run import NeuronRun
 
-    Selected = tuple[NDArray[np.float64], Columns, ItemScores | None]
+Columns = NDArray[np.intp]
+"""Neurons by their column, sorted."""
+
+EMPTY: Columns = np.zeros(0, dtype=np.intp)
+"""No neurons, or no items."""
+
+Scores = NDArray[np.float64]
+
+_OF_HIGHEST, _OF_ITEMS = 0.2, 0.4
+"""The two thresholds of knowledge neurons, which are published."""
+
+
+def standardized(scores: NDArray[np.floating], layers: NDArray[np.intp], scope: str) -> Scores:
+    """Returns scores in standard deviations above their mean.
+
+    Args:
+        scores: Scores, `(neurons,)`.
+        layers: Layer of every neuron, `(neurons,)`.
+        scope: `global` over all neurons, or `layer` within each layer.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    groups = np.zeros(len(values), dtype=np.intp) if scope == "global" else layers
+    standard = np.zeros_like(values)
+    for group in np.unique(groups):
+        members = groups == group
+        deviation = values[members].std()
+        if deviation > 0:
+            standard[members] = (values[members] - values[members].mean()) / deviation
+    return standard
+
+
+def outstanding(
+    scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions
+) -> Columns:
+    """Returns the neurons that stand out in a vector of scores, sorted."""
+    standard = standardized(scores, layers, rule.scope)
+    if rule.count is not None:
+        return _highest(standard, rule.count)
+    return np.flatnonzero(standard > rule.sigma)
+
+
+def _highest(scores: Scores, count: int) -> Columns:
+    return np.sort(np.argsort(-scores, kind="stable")[:count])
+
+
+def random_sets(
+    columns: Columns, layers: NDArray[np.intp], options: DrawOptions, *, seed: int
+) -> list[Columns]:
+    """Draws random sets that are disjoint from a set and of its size, or of its size in each layer.
+
+    Args:
+        columns: The set to match, whose members are not drawn.
+        layers: Layer of every neuron, `(neurons,)`.
+        options: How many sets are drawn, and what they match.
+        seed: Seed of the run.
+
+    Raises:
+        BadInput: There are too few other neurons.
+    """
+    digest = zlib.crc32(np.sort(columns).tobytes())
+    free = np.setdiff1d(np.arange(len(layers)), columns)
+    groups = layers if options.matching == "layer" else np.zeros_like(layers)
+    counts = Counter(groups[columns].tolist())
+    pools = [(free[groups[free] == group], counts[group]) for group in sorted(counts)]
+    for pool, count in pools:
+        if len(pool) < count:
+            raise BadInput(
+                f"{count} neurons are located and only {len(pool)} others are left to draw "
+                "random ones from: raise `sigma` or lower `count`"
+            )
+    sets = []
+    for draw in range(options.draws):
+        rng = np.random.default_rng([seed, draw, digest])
+        drawn = [rng.choice(pool, count, replace=False) for pool, count in pools]
+        sets.append(np.sort(np.concatenate(drawn)))
+    return sets
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The neurons that a method selected.
+
+    Attributes:
+        scores: Scores of the selection, `(neurons,)`; higher scores are selected.
+        columns: The selected neurons, sorted.
+        items: Scores of the items; None if the method needs none.
+    """
+
+    scores: Scores
+    columns: Columns
+    items: ItemScores | None = None
 
 
 @dataclass(frozen=True)
@@ -31,32 +122,13 @@ class NeuronMethod:
 
     Attributes:
         help: The score of a neuron, for the docs.
-        select: Returns the scores of all neurons, `(neurons,)`, the selected neurons, sorted, and
-            the scores of the items, if it has any. It takes the run, the items, the items of other
-            tasks and the options of the methods.
-        compares: Whether it compares with other tasks.
+        select: Selects the neurons of a task of a run.
+        compares: Whether it compares with the other tasks of the run.
     """
 
     help: str
-    select: Callable[[NeuronRun, ItemPlaces, Sequence[ItemPlaces], MethodOptions], Selected]
+    select: Callable[[NeuronRun, str], Choice]
     compares: bool = False
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The neurons that a method selected.
-
-    Attributes:
-        method: The method.
-        scores: Scores of the selection, `(neurons,)`; higher scores are selected.
-        columns: The selected neurons, sorted.
-        items: Scores of the items; None if the method needs none.
-    """
-
-    method: str
-    scores: NDArray[np.float64]
-    columns: Columns
-    items: ItemScores | None = None
 
 
 def require_neuron_method(method: str) -> NeuronMethod:
@@ -65,21 +137,12 @@ def require_neuron_method(method: str) -> NeuronMethod:
     Raises:
         BadInput: The method does not exist.
     """
-    if method not in NEURON_METHODS:
-        raise BadInput(
-            f"`method` '{method}' is unknown{nearest(method, NEURON_METHODS)}; use "
-            f"{', '.join(NEURON_METHODS)}"
-        )
+    require_known("`method`", method, NEURON_METHODS, error=BadInput)
     return NEURON_METHODS[method]
 
 
 def choose_neurons(
-    run: NeuronRun,
-    task: str,
-    *,
-    method: str = "cnl",
-    options: MethodOptions | None = None,
-    contrast: Sequence[str] = (),
+    run: NeuronRun, task: str, method: str = "cnl", *, required: bool = False
 ) -> Choice:
     """Selects the neurons of a task on its `locate` items.
 
@@ -87,94 +150,63 @@ def choose_neurons(
         run: The run; if its rule has a count, every method selects that many.
         task: The task.
         method: Name of a method in `NEURON_METHODS`.
-        options: Options of individual methods.
-        contrast: Other tasks of the run, for methods that compare.
+        required: Whether an empty selection is refused.
 
     Raises:
-        BadInput: The method is unknown, or a parameter that it needs is missing.
+        BadInput: The method is unknown, what it needs is missing, or no neuron is selected although
+            some are required.
     """
     record = require_neuron_method(method)
-    if record.compares and not contrast:
+    if record.compares and len(run.names) < 2:
         raise BadInput(f"`method` {method} compares with other tasks: name some in `others`")
     run.stages.enter(f"scoring neurons on {task}")
-    others = [run.places(name) for name in contrast] if record.compares else []
-    return Choice(method, *record.select(run, run.places(task), others, options or MethodOptions()))
-
-
-def require_some(choice: Choice, task: str) -> Choice:
-    """Refuses an empty selection.
-
-    Raises:
-        BadInput: No neuron is selected.
-    """
-    if not len(choice.columns):
+    choice = record.select(run, task)
+    if required and not len(choice.columns):
         raise BadInput(
-            f"no neuron stands out on '{task}' by {choice.method}: lower `sigma` or give `count`"
+            f"no neuron stands out on '{task}' by {method}: lower `sigma` or give `count`"
         )
     return choice
 
 
-def _best(scores: NDArray[np.float64], layers: NDArray[np.intp], rule: RuleOptions) -> Columns:
-    """Returns the neurons that stand out in a data set's scores."""
-    if rule.count is not None:
-        return np.sort(np.argsort(-scores, kind="stable")[: rule.count])
-    return np.flatnonzero(standardized(scores, layers, rule.scope) > rule.sigma)
+def _commonality(run: NeuronRun, task: str, *, integrated: bool = True) -> Choice:
+    items = run.item_scores(run.places(task), integrated=integrated)
+    mean = items.scores.mean(axis=0).astype(np.float64)
+    return Choice(mean, run.outstanding(mean), items)
 
 
-def _commonality(
-    run: NeuronRun,
-    places: ItemPlaces,
-    _others: Sequence[ItemPlaces],
-    _options: MethodOptions,
-    *,
-    integrated: bool = True,
-) -> Selected:
-    items, layers = run.item_scores(places, integrated=integrated), run.neurons.layers
-    scores = data_set_scores(items.scores, layers, run.rule)
-    return scores, commonality_set(items.scores, layers, run.rule), items
-
-
-def _knowledge(
-    run: NeuronRun, places: ItemPlaces, _others: Sequence[ItemPlaces], options: MethodOptions
-) -> Selected:
-    """Selects the neurons whose scores are high on enough items."""
-    items, count = run.item_scores(places), run.rule.count
+def _knowledge(run: NeuronRun, task: str) -> Choice:
+    """Selects by the share of items on which a score exceeds a share of the item's highest."""
+    items, count = run.item_scores(run.places(task)), run.rule.count
     highest = items.scores.max(axis=1, keepdims=True)
-    votes = ((items.scores > options.threshold * highest) & (highest > 0)).mean(axis=0)
-    columns = np.flatnonzero(votes > options.knowledge_share)
+    votes = ((items.scores > _OF_HIGHEST * highest) & (highest > 0)).mean(axis=0)
+    columns = np.flatnonzero(votes > _OF_ITEMS)
     if count is not None:
         # many votes are equal: the mean score decides between them
         order = np.lexsort((-items.scores.mean(axis=0), -votes))[:count]
         columns = np.sort(order[votes[order] > 0])
-    return votes.astype(np.float64), columns, items
+    return Choice(votes.astype(np.float64), columns, items)
 
 
-def _activation(
-    run: NeuronRun, places: ItemPlaces, others: Sequence[ItemPlaces], _options: MethodOptions
-) -> Selected:
+def _activation(run: NeuronRun, task: str) -> Choice:
     """Selects by |difference of the mean activations| in pooled standard deviations."""
-    items = run.item_scores(places, integrated=False)
-    compared = (
-        items.activations,
-        np.concatenate([run.item_scores(other, integrated=False).activations for other in others]),
-    )
+    names = (task, *(name for name in run.names if name != task))
+    items, *others = [run.item_scores(run.places(name), integrated=False) for name in names]
+    compared = items.activations, np.concatenate([other.activations for other in others])
     first, second = (activations.mean(axis=0, dtype=np.float64) for activations in compared)
     variances = [activations.var(axis=0, dtype=np.float64) for activations in compared]
-    difference, spread = first - second, np.sqrt(sum(variances) / 2)
-    scores = np.asarray(np.abs(difference) / np.maximum(spread, 1e-12), dtype=np.float64)
-    return scores, _best(scores, run.neurons.layers, run.rule), items
+    spread = np.maximum(np.sqrt(sum(variances) / 2), 1e-12)
+    scores = np.asarray(np.abs(first - second) / spread, dtype=np.float64)
+    return Choice(scores, run.outstanding(scores), items)
 
 
-def _random(
-    run: NeuronRun, _places: ItemPlaces, _others: Sequence[ItemPlaces], _options: MethodOptions
-) -> Selected:
-    neurons, count = run.neurons, run.rule.count
+def _random(run: NeuronRun, _task: str) -> Choice:
+    neurons, count = len(run.neurons), run.rule.count
     if count is None:
         raise BadInput("`method` random draws a number of neurons: give `count`")
-    if count > len(neurons):
-        raise BadInput(f"`count` {count} is more than the model's {len(neurons)} neurons")
-    scores = np.random.default_rng([run.seed, 5]).random(len(neurons))
-    return scores, _best(scores, neurons.layers, run.rule), None
+    if count > neurons:
+        raise BadInput(f"`count` {count} is more than the model's {neurons} neurons")
+    scores = np.random.default_rng([run.seed, 5]).random(neurons)
+    return Choice(scores, _highest(scores, count))
 
 
 NEURON_METHODS = {

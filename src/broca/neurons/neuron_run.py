@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,60 +15,143 @@ from numpy.typing import NDArray
 from broca.engine import WeightDelta
 from broca.errors import BadInput
 from broca.measurement import Plan
+from broca.models import GatedModel, NeuronBlock, Slice, neuron_blocks, neuron_slices
 from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
-from broca.neurons.items import left_out, neuron_tasks
-from broca.neurons.neuron_model import NeuronModel
-from broca.neurons.selection import Columns, item_set, standardized
-from broca.options import DataOptions, RuleOptions, flat
+from broca.neurons.items import example_tasks, neuron_tasks
+from broca.neurons.methods import Choice, Columns, outstanding, standardized
+from broca.options import RuleOptions, SeedOptions, flat
 from broca.results.base import Interval, ModelInfo
 from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet, Shape
 from broca.runs.progress import Stages
 from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
-from broca.runs.task_sets import Part, TaskSet, other_tasks
+from broca.runs.task_sets import Part, other_tasks
 from broca.tasks import Benchmark, Request, Task
-from broca.verification.statistics import bootstrap_interval, interval_of
+from broca.verification.statistics import Values, bootstrap_interval, interval_of
 
 ItemPlaces = NDArray[np.intp]
 """Positions of items in the bank of a run."""
-
-Values = NDArray[np.float64]
 
 _INTERVALS = 11
 """Distinguishes the random numbers of intervals from others of the same seed."""
 
 
-@contextmanager
-def open_neurons(
-    options: Any, named: Sequence[str | Task | Sequence[str | Task]] = (), **settings: Any
-) -> Iterator[NeuronRun]:
-    """Opens a model whose components are its neurons.
+class NeuronModel:
+    """A model with its feed-forward neurons in order: neuron i is column i everywhere.
 
     Args:
-        options: The options of the verb.
-        named: The tasks that the verb will load, whose names are checked before the model is
-            loaded.
+        model: The model, with `neurons` among its components.
+
+    Raises:
+        UnsupportedModel: The model routes tokens to experts, or has no feed-forward blocks.
+        BadInput: The model was loaded without gates on neurons.
+    """
+
+    def __init__(self, model: GatedModel) -> None:
+        self.model = model
+        self.blocks: tuple[NeuronBlock, ...] = neuron_blocks(model.structure)
+        self.layers: NDArray[np.intp] = np.repeat(
+            [block.layer for block in self.blocks], [block.width for block in self.blocks]
+        )
+        """Layer of every neuron, `(neurons,)`."""
+        self.indices = np.concatenate([np.arange(block.width) for block in self.blocks])
+        """Number of every neuron within its layer, `(neurons,)`."""
+        kinds = np.array([component.kind for component in model.components])
+        self.gates: NDArray[np.intp] = np.flatnonzero(kinds == "neuron")
+        """Column of every neuron among the model's components, `(neurons,)`."""
+        if len(self.gates) != len(self):
+            raise BadInput(
+                "the model's neurons have no gates: load it with `components` 'neurons' or "
+                "'heads+neurons'"
+            )
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def masks(self, sets: Sequence[Columns]) -> NDArray[np.bool_]:
+        """Returns masks that ablate sets of neurons, `(sets, components)`."""
+        masks = np.zeros((len(sets), len(self.model.components)), dtype=bool)
+        for mask, columns in zip(masks, sets, strict=True):
+            mask[self.gates[columns]] = True
+        return masks
+
+    def names(self, columns: Columns) -> list[str]:
+        """Returns the names of some neurons, such as `L3N40`."""
+        return [self.model.components[gate].name for gate in self.gates[columns].tolist()]
+
+    @cached_property
+    def slices(self) -> dict[int, tuple[Slice, ...]]:
+        """The parameters of the neurons, layer by layer."""
+        with self.model.in_use():
+            return neuron_slices(self.model.model, self.blocks)
+
+    @cached_property
+    def parameters(self) -> int:
+        """Number of parameters of the model."""
+        return sum(parameter.numel() for parameter in self.model.model.parameters())
+
+    def parameters_of(self, columns: Columns) -> int:
+        """Returns the number of parameters of some neurons."""
+        return sum(
+            part.index.shape[1] * part.parameter.numel() // part.parameter.shape[part.dim]
+            for layer in self.layers[columns].tolist()
+            for part in self.slices[layer]
+        )
+
+    def info(self) -> ModelInfo:
+        """Returns the description of the model for results."""
+        return replace(model_info(self.model), neurons=len(self), parameters=self.parameters)
+
+
+@contextmanager
+def open_neurons(
+    verb: str,
+    options: Any,
+    task: str | Task = "",
+    others: str | Sequence[str | Task] = (),
+    parts: Mapping[Part, bool] = {},
+    *,
+    examples: Task | None = None,
+    **settings: Any,
+) -> Iterator[NeuronRun]:
+    """Opens a model whose components are its neurons, on the items of a verb.
+
+    Args:
+        verb: Name of the verb.
+        options: Its options.
+        task: The task; empty if all tasks have the same role.
+        others: The other tasks.
+        parts: The parts of the items, and whether each has items of the other tasks too.
+        examples: A task of examples that are all located, in place of all other tasks.
         settings: Settings of the run in place of the options of the same name.
 
     Raises:
-        BrocaError: The model cannot be loaded, or it has no neurons that can be ablated.
+        BrocaError: A task cannot be used, the model cannot be loaded, or it has no neurons that can
+            be ablated.
     """
-    run_options = options.run_options
-    loading = replace(run_options.model_options, components="neurons")
+    data: Any = getattr(options, "data_options", SeedOptions())
+    loading = replace(options.run_options.model_options, components="neurons")
+    run_options = replace(options.run_options, model_options=loading)
     objects = ("model", "task", "tasks", "others", "run_options")
-    settings = {**flat(options.decisive(without=objects)), **settings}
-    data = getattr(options, "data_options", None)
-    with open_run(
-        options.model, replace(run_options, model_options=loading), others=named
-    ) as opened:
-        yield NeuronRun(
-            opened,
-            NeuronModel(opened.model),
-            options.rule_options,
-            settings["seed"],
-            data if isinstance(data, DataOptions) else DataOptions(),
-            settings,
-        )
+    settings = {"verb": f"neurons {verb}", **flat(options.decisive(without=objects)), **settings}
+    with open_run(options.model, run_options, others=[task, others]) as opened:
+        neurons = NeuronModel(opened.model)
+        if examples is not None:
+            settings["task"] = examples.name
+            tasks = example_tasks(opened.model, examples, answer_tokens=data.answer_tokens)
+        else:
+            name = opened.catalog.name_of(task)
+            names = other_tasks(name, others, opened.model, opened.catalog)
+            settings["task_options"] = run_options.task_options.to_dict()
+            settings |= {"task": name, "others": list(names)} if name else {"tasks": list(names)}
+            own = (name,) if name else ()
+            if not own + names:
+                raise BadInput("there is no data set: name some in `tasks`")
+            opened.stages.enter("building the tasks")
+            needed = {part: own + names if all_tasks else own for part, all_tasks in parts.items()}
+            tasks = neuron_tasks(opened, needed, data, report_items=settings.get("report_items", 0))
+        run = opened.on(tasks, settings=settings)
+        yield NeuronRun(run, neurons, options.rule_options, settings["seed"])
 
 
 @dataclass(frozen=True)
@@ -79,8 +163,8 @@ class Responses:
         log_probability: Log-probability of the whole gold answer, in nats, `(sets, items)`.
     """
 
-    scores: NDArray[np.float64]
-    log_probability: NDArray[np.float64]
+    scores: Values
+    log_probability: Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +176,17 @@ class NeuronRun:
         neurons: The model's neurons.
         rule: The rule by which neurons are selected.
         seed: Seed of all random draws.
-        data: How data sets are read.
-        settings: The options that identify the verb's run, besides weights and items.
     """
 
     run: Run
     neurons: NeuronModel
     rule: RuleOptions = field(default_factory=RuleOptions)
     seed: int = 0
-    data: DataOptions = field(default_factory=DataOptions)
-    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tasks, the verb's own first."""
+        return tuple(self.run.tasks.benchmarks)
 
     @property
     def deltas(self) -> Path | None:
@@ -109,41 +194,14 @@ class NeuronRun:
         journal = self.run.workspace.path
         return None if journal is None else Path(journal).parent / "deltas"
 
-    def names(
-        self, task: str | Task, others: str | Sequence[str | Task] = ()
-    ) -> tuple[str, tuple[str, ...]]:
-        """Returns the names of a task and of others, which become settings.
-
-        Raises:
-            BadInput: The task itself is named among the others.
-        """
-        catalog = self.run.catalog
-        name = catalog.name_of(task)
-        names = other_tasks(name, others, self.run.model, catalog)
-        self.settings["task_options"] = self.run.options.task_options.to_dict()
-        self.settings.update(
-            {"task": name, "others": list(names)} if name else {"tasks": list(names)}
-        )
-        return name, names
-
-    def on(self, verb: str, tasks: TaskSet | Mapping[Part, Sequence[str]]) -> NeuronRun:
-        """Returns the run of a verb on some tasks.
-
-        Args:
-            verb: Name of the verb.
-            tasks: Tasks with their items; or, for each part, the names of the tasks that need it.
-        """
-        if not isinstance(tasks, TaskSet):
-            self.stages.enter("building the tasks")
-            report_items = self.settings.get("report_items", 0)
-            tasks = neuron_tasks(self.run, tasks, self.data, report_items=report_items)
-        settings = {"verb": f"neurons {verb}", **self.settings}
-        return replace(self, run=self.run.on(tasks, settings=settings))
-
     @property
     def stages(self) -> Stages:
         """The stages of the run."""
         return self.run.stages
+
+    def changed(self, delta: WeightDelta) -> NeuronRun:
+        """Returns the run on the model with changed weights."""
+        return replace(self, run=self.run.changed(delta))
 
     def places(self, name: str, part: Part = "locate") -> ItemPlaces:
         """Returns the positions of a task's items of a part."""
@@ -160,9 +218,9 @@ class NeuronRun:
         same = self.benchmark(first).capability == self.benchmark(second).capability
         return "same capability" if same else "other capability"
 
-    def documents(self, places: ItemPlaces) -> list[Any]:
-        """Returns the documents of some items."""
-        bank = (self.run.bank[place] for place in places.tolist())
+    def documents(self, task: str) -> list[Any]:
+        """Returns the documents of a task's `locate` items."""
+        bank = (self.run.bank[place] for place in self.places(task).tolist())
         return [benchmark.document(item) for benchmark, item in bank]
 
     def golds(self, places: ItemPlaces) -> list[Request]:
@@ -180,17 +238,25 @@ class NeuronRun:
                 gradient is taken at the full activation (gradient x activation).
         """
         alphas = steps_of(self.rule.steps) if integrated else (1.0,)
-        depth = self.neurons.upward
+        depth, blocks = self.neurons.model.structure.layers, self.neurons.blocks
+        # a step runs through the layers from the block upward
+        steps = 3 * len(alphas) * sum((depth - block.layer) / depth for block in blocks)
         observations = [
             IntegratedGradients(
-                gold.context,
-                gold.continuation,
-                alphas,
-                length=len(gold.context) + round(3 * len(gold.continuation) * len(alphas) * depth),
+                gold, alphas, length=len(gold.context) + round(steps * len(gold.continuation))
             )
             for gold in self.golds(places)
         ]
         return ItemScores.of(self.run.observe(observations))
+
+    def item_sets(self, task: str) -> list[Columns]:
+        """Returns the neurons that stand out on each of a task's `locate` items."""
+        self.stages.enter(f"scoring neurons on {task}")
+        return [self.outstanding(item) for item in self.item_scores(self.places(task)).scores]
+
+    def outstanding(self, scores: NDArray[np.floating]) -> Columns:
+        """Returns the neurons that stand out in a vector of scores, by the rule of the run."""
+        return outstanding(scores, self.neurons.layers, self.rule)
 
     def scaled(self, places: ItemPlaces, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
         """Measures all items under every set: the tasks' metrics and the gold answers' likelihood.
@@ -202,18 +268,18 @@ class NeuronRun:
         """
         plan = replace(Plan.crossed(self.neurons.masks(sets), places), scale=_scale(factor))
         shape = (len(sets), len(places))
-        index = np.repeat(np.arange(len(sets)), len(places))
-        likelihood = self.log_probability(np.tile(places, len(sets)), sets, index, factor=factor)
+        likelihood = self.log_probability(
+            np.tile(places, len(sets)), sets, np.repeat(np.arange(len(sets)), len(places)), factor
+        )
         return Responses(self.run.measure(plan).responses.reshape(shape), likelihood.reshape(shape))
 
     def log_probability(
         self,
         places: ItemPlaces,
         sets: Sequence[Columns],
-        index: Sequence[int] | NDArray[np.intp],
-        *,
+        index: NDArray[np.intp],
         factor: float = 0.0,
-    ) -> NDArray[np.float64]:
+    ) -> Values:
         """Measures the log-probability of whole gold answers, in nats, `(rows,)`.
 
         Args:
@@ -222,35 +288,20 @@ class NeuronRun:
             index: Set of every row, `(rows,)`.
             factor: Factor of the neurons' activations.
         """
-        plan = Plan(
-            self.neurons.masks(sets),
-            np.asarray(index, dtype=np.intp),
-            places,
-            response="margin",
-            scale=_scale(factor),
-        )
+        masks = self.neurons.masks(sets)
+        plan = Plan(masks, index, places, response="margin", scale=_scale(factor))
         tokens = np.array([len(gold.continuation) for gold in self.golds(places)])
-        measured: NDArray[np.float64] = self.run.measure(plan).responses * tokens
+        measured: Values = self.run.measure(plan).responses * tokens
         return measured
-
-    def item_sets(self, places: ItemPlaces, task: str) -> list[Columns]:
-        """Returns the neurons that stand out on each of some items of a task."""
-        self.stages.enter(f"scoring neurons on {task}")
-        scores = self.item_scores(places).scores
-        return [item_set(item, self.neurons.layers, self.rule) for item in scores]
-
-    def changed(self, delta: WeightDelta) -> NeuronRun:
-        """Returns the run on the model with changed weights."""
-        return replace(self, run=self.run.changed(delta))
 
     def difference(self, first: Values, second: Values) -> Interval:
         """Returns the mean difference of paired values with its bootstrap interval."""
         return bootstrap_interval(first, second, seed=[self.seed, _INTERVALS])
 
-    def mean(self, values: Sequence[float] | Values) -> Interval:
-        """Returns the mean of some values with its bootstrap interval; NaN values are left out.
+    def mean(self, values: Sequence[float | None] | Values) -> Interval:
+        """Returns the mean of the known values with its bootstrap interval, NaN if there are none.
 
-        If all values are NaN, the interval is NaN.
+        Values that are None or NaN are unknown.
         """
         numbers = np.asarray(values, dtype=np.float64)
         numbers = numbers[~np.isnan(numbers)]
@@ -275,67 +326,56 @@ class NeuronRun:
         scores = np.array([sign * aggregate(values[drawn], drawn) for drawn in draws])
         return interval_of(self.run.tasks.trial().score(name, values), scores)
 
+    def notes(self) -> tuple[str, ...]:
+        """Returns notes on the tasks and their items."""
+        tasks = self.run.tasks
+        return (*(note for name in tasks.benchmarks for note in tasks.notes_of(name)), *tasks.notes)
 
-def neuron_set(run: NeuronRun, task: str, choice: Any) -> NeuronSet:
-    """Makes the result of the neurons that were selected on a task, and ends the run."""
-    neurons, items, columns = run.neurons, choice.items, choice.columns
-    standard = standardized(choice.scores, neurons.layers, run.rule.scope)
-    order = sorted(columns.tolist(), key=lambda column: (-choice.scores[column], column))
-    notes = left_out(run.run.tasks)
-    if not len(columns):
-        notes = (*notes, "no neuron stands out: lower `sigma` or give `count`")
-    return NeuronSet(
-        model=_model_info(neurons),
-        task=task,
-        capability=run.benchmark(task).capability,
-        method=choice.method,
-        settings=_ended(run)[1],
-        items=len(run.places(task)),
-        probability=None if items is None else float(items.probability.mean()),
-        residual=None if items is None else float(items.residual.mean()),
-        selected=tuple(
-            LocatedNeuron(
-                name=neurons.name(column),
-                layer=int(neurons.layers[column]),
-                index=neurons.index(column),
-                score=float(choice.scores[column]),
-                sigmas=float(standard[column]),
-            )
-            for column in order
-        ),
-        by_layer={
-            str(block.layer): int((neurons.layers[columns] == block.layer).sum())
-            for block in neurons.blocks
-        },
-        share_of_neurons=len(columns) / len(neurons),
-        share_of_parameters=int(neurons.parameter_counts()[columns].sum()) / neurons.parameters,
-        notes=notes,
-    )
+    def selection(self, task: str, method: str, choice: Choice) -> NeuronSet:
+        """Makes the result of the neurons that a method selected on a task, and ends the run."""
+        neurons, items, columns = self.neurons, choice.items, choice.columns
+        standard = standardized(choice.scores, neurons.layers, self.rule.scope)
+        best_first = columns[np.argsort(-choice.scores[columns], kind="stable")]
+        facts = (
+            values[best_first].tolist()
+            for values in (neurons.layers, neurons.indices, choice.scores, standard)
+        )
+        nothing = () if len(columns) else ("no neuron stands out: lower `sigma` or give `count`",)
+        return NeuronSet(
+            model=neurons.info(),
+            task=task,
+            capability=self.benchmark(task).capability,
+            method=method,
+            settings=self._ended(),
+            items=len(self.places(task)),
+            probability=None if items is None else float(items.probability.mean()),
+            residual=None if items is None else float(items.residual.mean()),
+            selected=tuple(map(LocatedNeuron, neurons.names(best_first), *facts)),
+            by_layer={
+                str(block.layer): int((neurons.layers[columns] == block.layer).sum())
+                for block in neurons.blocks
+            },
+            share_of_neurons=len(columns) / len(neurons),
+            share_of_parameters=neurons.parameters_of(columns) / neurons.parameters,
+            notes=(*self.notes(), *nothing),
+        )
 
+    def _ended(self) -> dict[str, Any]:
+        """Ends the run, and returns its settings."""
+        self.run.finish()
+        return {name: value for name, value in self.run.settings.items() if name != "verb"}
 
-def experiment(
-    run: NeuronRun, result: Shape, *, notes: Sequence[str] = (), **settings: Any
-) -> NeuronExperiment[Shape]:
-    """Makes the result of an experiment with its settings, and ends the run."""
-    verb, run_settings = _ended(run)
-    return NeuronExperiment(
-        command=f"broca {verb}",
-        model=_model_info(run.neurons),
-        settings={**run_settings, **settings},
-        result=result,
-        notes=(*left_out(run.run.tasks), *notes),
-    )
-
-
-def _model_info(neurons: NeuronModel) -> ModelInfo:
-    return replace(model_info(neurons.model), neurons=len(neurons), parameters=neurons.parameters)
-
-
-def _ended(run: NeuronRun) -> tuple[str, dict[str, Any]]:
-    """Ends a run, and returns its verb and its settings."""
-    run.run.finish()
-    settings = dict(run.run.settings)
-    return settings.pop("verb"), settings
+    def experiment(
+        self, result: Shape, *, notes: Sequence[str] = (), **settings: Any
+    ) -> NeuronExperiment[Shape]:
+        """Makes the result of an experiment with its settings, and ends the run."""
+        return NeuronExperiment(
+            command=f"broca {self.run.settings['verb']}",
+            model=self.neurons.info(),
+            settings={**self._ended(), **settings},
+            result=result,
+            notes=(*self.notes(), *notes),
+        )
 
 
 def _scale(factor: float) -> float:

@@ -24,16 +24,12 @@ from torch import Tensor
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.models.caches import left_padded
-from broca.neurons.neuron_model import NeuronModel
-from broca.neurons.selection import Columns
+from broca.neurons.methods import Columns
+from broca.neurons.neuron_run import NeuronModel
 from broca.options import TrainingOptions
 from broca.results.files import check_out_folder
-from broca.runs.progress import Stages, silent
+from broca.runs.progress import Stages
 from broca.tasks import Request
-
-PASSES = 3
-"""Cost in rows of an item of a training step: a backward pass takes as long as two forward
-passes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +100,9 @@ def changed_parts(neurons: NeuronModel, columns: Columns) -> tuple[ChangedPart, 
     """Returns the parameters of some neurons, with their values."""
     parts = []
     for layer, slices in neurons.slices.items():
-        local = columns[neurons.layers[columns] == layer] - neurons.first_column[layer]
-        if not len(local):
-            continue
-        for part in slices:
-            positions = part.index[torch.from_numpy(local)].flatten().cpu()
+        chosen = torch.from_numpy(neurons.indices[columns[neurons.layers[columns] == layer]])
+        for part in slices if len(chosen) else ():
+            positions = part.index[chosen].flatten().cpu()
             place = ChangedPart(part.path, part.dim, positions, torch.empty(0))
             parts.append(place.read(neurons.model.model))
     return tuple(parts)
@@ -116,12 +110,8 @@ def changed_parts(neurons: NeuronModel, columns: Columns) -> tuple[ChangedPart, 
 
 def zeros(neurons: NeuronModel, columns: Columns) -> NeuronDelta:
     """Returns all parameters of some neurons with zeros as values."""
-    return NeuronDelta(
-        tuple(
-            replace(part, values=torch.zeros_like(part.values))
-            for part in changed_parts(neurons, columns)
-        )
-    )
+    parts = changed_parts(neurons, columns)
+    return NeuronDelta(tuple(replace(p, values=torch.zeros_like(p.values)) for p in parts))
 
 
 @dataclass(frozen=True)
@@ -182,11 +172,7 @@ class Training:
 
 
 def trained(
-    neurons: NeuronModel,
-    training: Training,
-    folder: Path | None = None,
-    *,
-    stages: Stages | None = None,
+    neurons: NeuronModel, training: Training, folder: Path | None, stages: Stages
 ) -> Trained:
     """Trains neurons on gold answers, or reads the weights of the same training from a folder.
 
@@ -203,18 +189,16 @@ def trained(
     Raises:
         BadInput: The folder cannot be written.
     """
-    stages = stages or Stages(silent)
     if folder is None:
         return _train(neurons, training, stages)
     file = folder / f"{training.digest(neurons)}.pt"
     if not file.is_file():
         check_out_folder(folder)
-        done = _train(neurons, training, stages)
-        parts = [(part.name, part.dim, part.positions, part.values) for part in done.delta.parts]
-        torch.save((done.losses, done.best, done.parameters, parts), file.with_suffix(".part"))
+        torch.save(_train(neurons, training, stages), file.with_suffix(".part"))
         os.replace(file.with_suffix(".part"), file)
-    losses, best, parameters, parts = torch.load(file, weights_only=True)
-    return Trained(losses, best, parameters, NeuronDelta(tuple(ChangedPart(*p) for p in parts)))
+    with torch.serialization.safe_globals([Trained, NeuronDelta, ChangedPart]):
+        done: Trained = torch.load(file, weights_only=True)
+    return done
 
 
 def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
@@ -222,65 +206,58 @@ def _train(neurons: NeuronModel, training: Training, stages: Stages) -> Trained:
     untuned = changed_parts(neurons, training.columns)
     parameters = [model.model.get_parameter(part.name) for part in untuned]
     # the trained part of every parameter, in float32, whatever the model's number format
-    trained_parts = [
-        replace(
-            part,
-            positions=part.positions.to(parameter.device),
-            values=torch.nn.Parameter(part.values.to(parameter.device).float()),
-        )
+    weights = [
+        torch.nn.Parameter(part.values.to(parameter.device).float())
         for part, parameter in zip(untuned, parameters, strict=True)
     ]
-    weights = [part.values for part in trained_parts]
+    tuned = [
+        replace(part, positions=part.positions.to(values.device), values=values)
+        for part, values in zip(untuned, weights, strict=True)
+    ]
     optimizer = torch.optim.Adam(weights, lr=options.lr)
     rng = np.random.default_rng([training.seed, 7])
     done, rows = 0, options.epochs * len(training.train)
     stages.begin(rows)
-    # `NeuronDelta(untuned)` restores the untuned weights at the end
-    with training.base.applied(model), NeuronDelta(untuned).applied(model), model.in_use():
+    with ExitStack() as undo:
+        undo.enter_context(training.base.applied(model))
+        undo.enter_context(NeuronDelta(untuned).applied(model))  # restores the untuned weights
+        undo.enter_context(model.in_use())
         losses = [_loss_over(model, training.validation, options.batch)]
         best, best_weights = 0, [values.detach().clone() for values in weights]
-        with _gradients_of(parameters):
-            for epoch in range(1, options.epochs + 1):
-                order = rng.permutation(len(training.train))
-                for start in range(0, len(order), options.batch):
-                    batch = [training.train[n] for n in order[start : start + options.batch]]
-                    with torch.enable_grad():
-                        total, tokens = _loss(model, batch)
-                        (total / tokens).backward()  # type: ignore[no-untyped-call]
-                    for part, parameter in zip(trained_parts, parameters, strict=True):
-                        if parameter.grad is not None:
-                            gradient = parameter.grad.index_select(part.dim, part.positions)
-                            part.values.grad = gradient.to(part.values.dtype)
-                    optimizer.step()
-                    for part, parameter in zip(trained_parts, parameters, strict=True):
-                        part.write(model.model)
+        for parameter in parameters:
+            undo.callback(setattr, parameter, "grad", None)
+            undo.callback(parameter.requires_grad_, parameter.requires_grad)
+            parameter.requires_grad_(True)
+        for epoch in range(1, options.epochs + 1):
+            order = rng.permutation(len(training.train))
+            for start in range(0, len(order), options.batch):
+                batch = [training.train[n] for n in order[start : start + options.batch]]
+                with torch.enable_grad():
+                    total, tokens = _loss(model, batch)
+                    (total / tokens).backward()  # type: ignore[no-untyped-call]
+                for part, parameter in zip(tuned, parameters, strict=True):
+                    if parameter.grad is not None:
+                        gradient = parameter.grad.index_select(part.dim, part.positions)
+                        part.values.grad = gradient.to(part.values.dtype)
                         parameter.grad = None
-                    done += len(batch)
-                    stages.at(done, len(batch), rows)
-                losses.append(_loss_over(model, training.validation, options.batch))
-                if not math.isfinite(losses[-1]):
-                    break
-                if losses[-1] < losses[best]:
-                    best, best_weights = epoch, [values.detach().clone() for values in weights]
-                elif epoch - best >= options.patience:
-                    break
+                optimizer.step()
+                for part in tuned:
+                    part.write(model.model)
+                done += len(batch)
+                stages.at(done, len(batch), rows)
+            losses.append(_loss_over(model, training.validation, options.batch))
+            if not math.isfinite(losses[-1]):
+                break
+            if losses[-1] < losses[best]:
+                best, best_weights = epoch, [values.detach().clone() for values in weights]
+            elif epoch - best >= options.patience:
+                break
     changed = tuple(
         replace(part, values=values.to(part.values.dtype).cpu())
         for part, values in zip(untuned, best_weights, strict=True)
     )
     count = sum(values.numel() for values in weights)
     return Trained(tuple(losses), best, count, NeuronDelta((*training.base.parts, *changed)))
-
-
-@contextmanager
-def _gradients_of(parameters: Sequence[torch.nn.Parameter]) -> Iterator[None]:
-    """A context in which some parameters have gradients."""
-    with ExitStack() as undo:
-        for parameter in parameters:
-            undo.callback(setattr, parameter, "grad", None)
-            undo.callback(parameter.requires_grad_, parameter.requires_grad)
-            parameter.requires_grad_(True)
-        yield
 
 
 def _loss(model: GatedModel, golds: Sequence[Request]) -> tuple[Tensor, int]:

@@ -1,7 +1,5 @@
 """Reads the options of generations and of chat templates: NAME=VALUE pairs or JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import date

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from broca.errors import BadInput
-from broca.options.base import HIDDEN, WHOLE, Count, Options, shown_as
+from broca.options.base import WHOLE, Count, Options, shown_as
 from broca.options.running import NeuronRunOptions, PromptsRun
 from broca.options.verbs import POSITION
 
@@ -15,7 +15,7 @@ from broca.options.verbs import POSITION
 @shown_as("Rule", "Which neurons are selected.", 3)
 @dataclass(frozen=True, kw_only=True)
 class RuleOptions(Options):
-    """Which neurons are selected, on an item or on a data set."""
+    """Which neurons are selected by their scores: an item's, or the mean of a data set's items."""
 
     steps: Annotated[Count, WHOLE] = 19
     """Steps of the integrated gradients."""
@@ -26,12 +26,6 @@ class RuleOptions(Options):
     scope: Literal["global", "layer"] = "global"
     """Mean and deviation over all neurons, global, or over those of each layer."""
 
-    aggregate: Literal["mean", "vote"] = "mean"
-    """How to combine items: mean of their scores, or vote of their sets."""
-
-    share: Annotated[float, Meta(gt=0, le=1)] = 0.5
-    """With vote: minimum share of items that must select a neuron."""
-
     count: Annotated[Count | None, WHOLE] = None
     """Select this many top-scoring neurons instead of using `sigma`."""
 
@@ -39,25 +33,6 @@ class RuleOptions(Options):
         super().__post_init__()
         if not math.isfinite(self.sigma):
             raise BadInput(f"`sigma` must be a number, not {self.sigma}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ItemRule(RuleOptions):
-    """Of neurons of single items."""
-
-    aggregate: Annotated[Literal["mean", "vote"], HIDDEN] = "mean"
-    share: Annotated[float, HIDDEN] = 0.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class MethodOptions(Options):
-    """Options of individual methods of locating neurons."""
-
-    threshold: float = 0.2
-    """Knowledge neurons: share of an item's highest score that a score must exceed."""
-
-    knowledge_share: float = 0.4
-    """Knowledge neurons: share of items that must select a neuron."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +139,7 @@ class _OnTasks(_OfModel):
 
 @dataclass(frozen=True)
 class LocateOptions(_OnTask):
-    """The options of `neurons locate`."""
+    """Locate the neurons that a data set has in common."""
 
     _: KW_ONLY
 
@@ -175,12 +150,11 @@ class LocateOptions(_OnTask):
     """Tasks that a method such as activation compares with: T1,T2, auto, or nothing."""
 
     rule_options: RuleOptions = field(default_factory=RuleOptions)
-    method_options: MethodOptions = field(default_factory=MethodOptions)
 
 
 @dataclass(frozen=True)
 class EraseOptions(_OnTask):
-    """The options of `neurons erase`."""
+    """Erase located neurons, and as many random ones, on held-out items of all tasks."""
 
     _: KW_ONLY
 
@@ -199,12 +173,11 @@ class EraseOptions(_OnTask):
 
     draw_options: DrawOptions = field(default_factory=DrawOptions)
     rule_options: RuleOptions = field(default_factory=RuleOptions)
-    method_options: MethodOptions = field(default_factory=MethodOptions)
 
 
 @dataclass(frozen=True)
 class EnhanceOptions(_OnTask):
-    """The options of `neurons enhance`."""
+    """Train only located neurons, only others, or random ones; measure on held-out items."""
 
     _: KW_ONLY
 
@@ -227,7 +200,7 @@ class EnhanceOptions(_OnTask):
 
 @dataclass(frozen=True)
 class CrossOptions(_OnTasks):
-    """The options of `neurons cross`."""
+    """Locate on one data set, erase or train there, and measure on every other."""
 
     _: KW_ONLY
 
@@ -247,7 +220,7 @@ class CrossOptions(_OnTasks):
 
 @dataclass(frozen=True)
 class OverlapOptions(_OnTasks):
-    """The options of `neurons overlap`."""
+    """Do two halves of a data set, or two data sets, share neurons? Draws a figure."""
 
     _: KW_ONLY
 
@@ -256,7 +229,7 @@ class OverlapOptions(_OnTasks):
 
 @dataclass(frozen=True)
 class ReliabilityOptions(_OnTask):
-    """The options of `neurons reliability`."""
+    """Do an item's neurons change p(answer), down when suppressed and up when amplified?"""
 
     _: KW_ONLY
 
@@ -267,12 +240,12 @@ class ReliabilityOptions(_OnTask):
     """Factors of the located neurons' activations, joined by commas."""
 
     draw_options: DrawOptions = field(default_factory=DrawOptions)
-    rule_options: ItemRule = field(default_factory=ItemRule)
+    rule_options: RuleOptions = field(default_factory=RuleOptions)
 
 
 @dataclass(frozen=True)
 class DecoupleOptions(_OfModel):
-    """The options of `neurons decouple`."""
+    """Do items share neurons because of their capability, or because of their content?"""
 
     _: KW_ONLY
 
@@ -285,13 +258,13 @@ class DecoupleOptions(_OfModel):
     seed: Annotated[int, WHOLE] = 0
     """Seed of the shipped pairs and the intervals."""
 
-    rule_options: ItemRule = field(default_factory=ItemRule)
+    rule_options: RuleOptions = field(default_factory=RuleOptions)
     run_options: PromptsRun = field(default_factory=PromptsRun)
 
 
 @dataclass(frozen=True)
 class FidelityOptions(_OfModel):
-    """The options of `neurons fidelity`."""
+    """Do paraphrases of an item have the same neurons?"""
 
     _: KW_ONLY
 
@@ -305,6 +278,6 @@ class FidelityOptions(_OfModel):
     wordings: Annotated[Count, WHOLE] = 4
     """Maximum number of paraphrases of an item."""
 
-    rule_options: ItemRule = field(default_factory=ItemRule)
+    rule_options: RuleOptions = field(default_factory=RuleOptions)
     data_options: SeedOptions = field(default_factory=SeedOptions)
     run_options: PromptsRun = field(default_factory=PromptsRun)

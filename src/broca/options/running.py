@@ -325,16 +325,9 @@ class ExecutorOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_workers(self.workers, self.gpus_per_worker)
-
-
-def require_workers(workers: int | None, gpus_per_worker: float | None) -> None:
-    """Refuses a number of workers, or of GPUs per worker, that is out of range."""
-    if workers is not None and workers < 1:
-        raise BadInput(f"`workers` must be at least 1, not {workers}")
-    gpus = gpus_per_worker
-    if gpus is not None and not (0 <= gpus < 1 or gpus == int(gpus)):
-        raise BadInput(f"`gpus_per_worker` must be a whole number or less than 1, not {gpus:g}")
+        gpus = self.gpus_per_worker
+        if gpus is not None and gpus > 1 and gpus != int(gpus):
+            raise BadInput(f"`gpus_per_worker` must be a whole number or less than 1, not {gpus:g}")
 
 
 @shown_as("Journal", "Where measured rows are kept.", 10)

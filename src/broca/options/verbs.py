@@ -349,9 +349,6 @@ class ExploreOptions(Options):
     public: bool = False
     """Let anyone use the page at an open address, without a token, as a Space does."""
 
-    exports: str | None = None
-    """Folder for exports from the page; default: a temporary folder."""
-
     run_options: GivenAblation = field(default_factory=GivenAblation)
 
 

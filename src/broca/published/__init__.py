@@ -6,13 +6,14 @@ resolved.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from broca.errors import BadInput, UnknownName, nearest
+import msgspec
+
+from broca.errors import BadInput, UnknownName, nearest, require_known
 
 if TYPE_CHECKING:
     from broca.models import GatedModel
@@ -26,18 +27,14 @@ class PublishedModel:
     """A model with published head lists.
 
     Attributes:
-        name: Short name in the lists.
         hub: Id on the hub.
         layers: Number of decoder layers.
         heads: Number of query heads of a layer.
-        kv_heads: Number of key/value heads of a layer.
     """
 
-    name: str
     hub: str
     layers: int
     heads: int
-    kv_heads: int
 
 
 @dataclass(frozen=True)
@@ -55,16 +52,24 @@ class PublishedList:
         return f"{PREFIX}{self.model}/{self.task}/{self.method}"
 
 
+@dataclass(frozen=True)
+class _Published:
+    source: str
+    notes: tuple[str, ...]
+    models: dict[str, PublishedModel]
+    lists: tuple[PublishedList, ...]
+    results: dict[str, dict[str, Any]]
+
+
 @cache
-def _data() -> dict[str, Any]:
+def _published() -> _Published:
     text = (files("broca.published") / "compressed_sensing.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+    return msgspec.json.decode(text, type=_Published)
 
 
 def published_models() -> dict[str, PublishedModel]:
     """Returns the models by short name."""
-    return {name: PublishedModel(name, **fields) for name, fields in _data()["models"].items()}
+    return _published().models
 
 
 def published_lists(model: str | None = None) -> tuple[PublishedList, ...]:
@@ -76,37 +81,14 @@ def published_lists(model: str | None = None) -> tuple[PublishedList, ...]:
     Raises:
         UnknownName: No lists are published for the model.
     """
-    models = published_models()
-    if model is not None and model not in models:
-        raise UnknownName(
-            f"`model` '{model}' has no published lists{nearest(model, models)}; known are "
-            f"{', '.join(models)}"
-        )
-    return tuple(
-        PublishedList(**{**entry, "heads": tuple(entry["heads"])})
-        for entry in _data()["lists"]
-        if model in (None, entry["model"])
-    )
-
-
-def published_results(model: str) -> dict[str, Any]:
-    """Returns the published figures of a model by table; empty if there are none."""
-    results: dict[str, Any] = _data()["results"].get(model, {})
-    return results
+    if model is not None:
+        require_known("`model`", model, published_models(), error=UnknownName)
+    return tuple(entry for entry in _published().lists if model in (None, entry.model))
 
 
 def notes() -> tuple[str, ...]:
     """Returns notes on contradictions of the source and how they were resolved."""
-    return (_data()["source"], *_data()["notes"])
-
-
-def model_like(*, layers: int, heads: int, name: str) -> PublishedModel | None:
-    """Returns the published model with the shape and the name of a loaded model."""
-    for model in published_models().values():
-        hub_name = model.hub.rsplit("/", 1)[-1].lower()
-        if (model.layers, model.heads) == (layers, heads) and hub_name in name.lower():
-            return model
-    return None
+    return (_published().source, *_published().notes)
 
 
 def is_published(heads: object) -> bool:
@@ -140,7 +122,87 @@ def published_heads(heads: Any, model: GatedModel) -> Any:
     if (shape.layers, shape.heads) != own:
         raise BadInput(
             f"'{name}' was published for {shape.hub} ({shape.layers} layers of {shape.heads} "
-            f"heads); this model has {own[0]} layers of {own[1]} heads, so that the list does not "
-            "apply"
+            f"heads), and does not apply to {own[0]} layers of {own[1]} heads"
         )
     return lists[name].heads
+
+
+_NAMES = {"humaneval_instruct": "humaneval", "rhyme": "rhyming", "profanity": "swearing"}
+"""Names of tasks in the published data that differ from lm-eval's or the package's."""
+
+_SETS = {"gsm8k": "math", "mbpp": "code", "profanity": "swearing", "rhyme": "rhyming"}
+"""The published head set of each task."""
+
+_METHODS = {
+    "greedy": "greedy", "one-shot": "one-shot", "cs-bernoulli": "csb", "cs-stratified": "css",
+}  # fmt: skip
+"""Names of methods in the published data."""
+
+_KNOWLEDGE = ("wmdp_bio", "wmdp_chem", "wmdp_cyber")
+
+
+class PublishedFigures:
+    """What was published of a model, by task; None or empty for other models and tasks.
+
+    Args:
+        model: Short name of the model; None if nothing was published of it.
+    """
+
+    def __init__(self, model: str | None) -> None:
+        self._tables = _published().results.get(model or "", {})
+        lists = published_lists(model) if model else ()
+        self._lists = {(listed.task, listed.method): listed.heads for listed in lists}
+
+    @classmethod
+    def of(cls, *, layers: int, heads: int, name: str) -> PublishedFigures:
+        """Returns the figures of the published model with the shape and name of a loaded one."""
+        for short, model in published_models().items():
+            hub_name = model.hub.rsplit("/", 1)[-1].lower()
+            if (model.layers, model.heads) == (layers, heads) and hub_name in name.lower():
+                return cls(short)
+        return cls(None)
+
+    def top5(self, found_on: str, measured_on: str) -> float | None:
+        """Returns a score without the top five heads of a task; intact if `found_on` is empty."""
+        return self._score("top5", _SETS.get(found_on, "") if found_on else "intact", measured_on)
+
+    def knowledge(self, heads: str, measured_on: str) -> float | None:
+        """Returns a score without a head such as `L0H14`, or a knowledge task's own heads."""
+        return self._score("wmdp", heads or "intact", measured_on)
+
+    def knowledge_heads(self) -> tuple[str, ...]:
+        """Returns the heads that the knowledge tasks share."""
+        others = ("tasks", "intact", *_KNOWLEDGE)
+        return tuple(row for row in self._tables.get("wmdp", {}) if row not in others)
+
+    def sweep(self, task: str, k: int) -> float | None:
+        """Returns a score with the first k math heads ablated; `general` is a task too."""
+        values = self._tables.get("k_sweep", {}).get(task, ())
+        return float(values[k]) if k < len(values) else None
+
+    def heads(self, task: str, method: str) -> tuple[str, ...]:
+        """Returns the list of a task."""
+        return self._lists.get((_NAMES.get(task, task), _METHODS.get(method, "")), ())
+
+    def universal(self) -> tuple[str, ...]:
+        """Returns the universal heads."""
+        return self.heads("universal", "cs-stratified")
+
+    def lists(self) -> dict[str, tuple[str, ...]]:
+        """Returns all lists of the paper's own method, without universal heads."""
+        return {
+            task: heads
+            for (task, method), heads in self._lists.items()
+            if method == "css" and task != "universal"
+        }
+
+    def evaluations(self, method: str) -> str:
+        """Returns the masks of the search, such as `100 to 400`; empty if unknown."""
+        value: Any = self._tables.get("evaluations", {}).get(_METHODS.get(method, ""), "")
+        return " to ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+    def _score(self, name: str, row: str, task: str) -> float | None:
+        table, task = self._tables.get(name, {}), _NAMES.get(task, task)
+        if row not in table or task not in table["tasks"]:
+            return None
+        return float(table[row][table["tasks"].index(task)])

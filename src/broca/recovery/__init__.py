@@ -4,17 +4,14 @@ A recovery is a scikit-learn regressor: `fit(masks, responses)`, then `coef_`, `
 `predict`. The names do not load scikit-learn, an estimator does. No torch, no SQLite.
 """
 
-from __future__ import annotations
-
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broca.errors import BadInput, UnknownName, nearest
+from broca.errors import BadInput, UnknownName, first_line, require_known
+from broca.measurement import Floats
 from broca.plugins import Plugins
 
 
@@ -72,32 +69,21 @@ def make_recovery(recovery: Any, *, baseline: bool = False) -> Any:
 
     Raises:
         UnknownName: No recovery has this name.
-        BadInput: The estimator lacks something; the message names it.
+        BadInput: It is no estimator, or has no fixed intercept.
     """
     estimator, name = recovery, recovery_name(recovery)
     if isinstance(recovery, str):
-        if recovery not in RECOVERIES:
-            raise UnknownName(
-                f"recovery '{recovery}' is unknown{nearest(recovery, RECOVERIES)}; use one of "
-                f"{', '.join(RECOVERIES)}, or in Python any scikit-learn regressor with coef_"
-            )
+        require_known("recovery", recovery, RECOVERIES, error=UnknownName)
         estimator = RECOVERIES[recovery].make()
-    if inspect.isclass(estimator):
-        raise BadInput(f"recovery {name} is a class: give an object, {name}()")
-    missing = [part for part in ("fit", "predict", "get_params") if not hasattr(estimator, part)]
-    if missing:
-        raise BadInput(
-            f"recovery {name} is not a scikit-learn regressor: it lacks {', '.join(missing)}; give "
-            "an estimator with fit, predict and coef_"
-        )
-    if baseline and "baseline" not in estimator.get_params():
-        raise BadInput(
-            f"recovery {name} is not compatible with intercept=baseline: it has no parameter "
-            "'baseline'; use intercept=fitted or recovery=lasso"
-        )
     from sklearn.base import clone
 
-    return clone(estimator)
+    try:
+        estimator = clone(estimator)
+    except TypeError as error:
+        raise BadInput(f"recovery {name} is no regressor: {first_line(error)}") from error
+    if baseline and "baseline" not in estimator.get_params():
+        raise BadInput(f"recovery {name} has no fixed intercept: use intercept=fitted")
+    return estimator
 
 
 def recovery_name(recovery: Any) -> str:
@@ -105,21 +91,16 @@ def recovery_name(recovery: Any) -> str:
     return recovery if isinstance(recovery, str) else " ".join(repr(recovery).split())
 
 
-def coefficients(fitted: Any, components: int, *, name: str) -> NDArray[np.float64]:
+def coefficients(fitted: Any, components: int, *, name: str) -> Floats:
     """Returns the coefficient of each component from a fitted recovery.
 
     Raises:
-        BadInput: There are no coefficients, or their number differs from the number of components.
+        BadInput: It has no coefficients, or not one finite number for each component.
     """
-    if not hasattr(fitted, "coef_"):
-        raise BadInput(
-            f"recovery {name} is not compatible with a ranking: after its fit it has no coef_; "
-            "use a linear estimator"
-        )
-    effects = np.asarray(fitted.coef_, dtype=float).ravel()
+    effects = np.asarray(getattr(fitted, "coef_", ()), dtype=float).ravel()
     if len(effects) != components or not np.isfinite(effects).all():
         raise BadInput(
-            f"recovery {name} gave {len(effects)} coefficients for {components} components, or "
-            "some that are not finite numbers: use another recovery"
+            f"recovery {name} gave no finite coefficients (coef_) of the {components} components: "
+            "use another recovery"
         )
     return effects

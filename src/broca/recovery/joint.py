@@ -1,11 +1,10 @@
 """Effects of the same masks on several responses at once, with shared resamples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from broca.measurement import Bools, Floats, Ints
 
 Z = 1.645
 """Half-width of a 90 % interval in standard deviations."""
@@ -16,8 +15,6 @@ FEW = 4
 _LIGHT = 1.0
 _PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 _FOLDS = 5
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +39,7 @@ class JointEffects:
 
 
 def joint_effects(
-    masks: NDArray[np.bool_], responses: Floats, *, resamples: int, rng: np.random.Generator
+    masks: Bools, responses: Floats, *, resamples: int, rng: np.random.Generator
 ) -> JointEffects:
     """Fits a ridge regression of all responses on the same masks, and on resampled masks.
 
@@ -107,7 +104,7 @@ def _ridge(matrix: Floats, y: Floats, penalty: float) -> tuple[Floats, Floats]:
     return coefficients.T, level - center @ coefficients
 
 
-def _explained(matrix: Floats, y: Floats, folds: NDArray[np.intp], penalty: float) -> Floats:
+def _explained(matrix: Floats, y: Floats, folds: Ints, penalty: float) -> Floats:
     """Returns the explained share of the variance on held-out masks for each response."""
     residuals = np.empty_like(y)
     for fold in range(_FOLDS):

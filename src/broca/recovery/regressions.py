@@ -5,13 +5,11 @@ mask, `(masks,)`. A fitted `coef_` has the effect of ablating each component in 
 responses, exactly 0 without evidence, and `intercept_` the response of the intact model.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
@@ -23,6 +21,8 @@ from sklearn.linear_model import (
     OrthogonalMatchingPursuitCV,
     RidgeCV,
 )
+
+from broca.measurement import Floats
 
 PENALTIES = np.logspace(-2, 4, 25)
 """Candidate penalties of ridge."""
@@ -41,39 +41,32 @@ _LARGEST = 10
 
 def shipped(name: str) -> Any:
     """Makes the estimator of a recovery of `broca.recovery.RECOVERIES`."""
-    match name:
-        case "lasso":  # Bair et al., arXiv 2603.03335, section 4.1 and released code
-            return Standardized(Lasso(alpha=0.01, max_iter=5000), fewest=1)
-        case "lasso-cv":
-            return Standardized(LassoCV(cv=5, alphas=30, eps=_SMALLEST))
-        case "omp":
-            return Standardized(OrthogonalMatchingPursuitCV(cv=5))
-        case "elastic-net":
-            return Standardized(
-                ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95])
-            )
-        case "ridge":
-            return Thresholded(RidgeCV(alphas=PENALTIES))
-        case "bayesian":
-            return Thresholded(BayesianRidge())
-        case "ard":
-            return Thresholded(ARDRegression())
-        case "stability":
-            return StabilitySelection()
-        case "non-positive":
-            return NonPositiveLasso()
-    raise KeyError(name)
+    estimators: dict[str, Any] = {
+        # Bair et al., arXiv 2603.03335, section 4.1 and released code
+        "lasso": Standardized(Lasso(alpha=0.01, max_iter=5000), fewest=1),
+        "lasso-cv": Standardized(LassoCV(cv=5, alphas=30, eps=_SMALLEST)),
+        "omp": Standardized(OrthogonalMatchingPursuitCV(cv=5)),
+        "elastic-net": Standardized(
+            ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95])
+        ),
+        "ridge": Thresholded(RidgeCV(alphas=PENALTIES)),
+        "bayesian": Thresholded(BayesianRidge()),
+        "ard": Thresholded(ARDRegression()),
+        "stability": StabilitySelection(),
+        "non-positive": NonPositiveLasso(),
+    }
+    return estimators[name]
 
 
 class _Linear(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A regression with coefficients and an intercept."""
 
-    coef_: NDArray[np.float64]
+    coef_: Floats
     intercept_: float
 
-    def predict(self, masks: ArrayLike) -> NDArray[np.float64]:
+    def predict(self, masks: ArrayLike) -> Floats:
         """Predicts the response under each mask, `(masks,)`."""
-        predicted: NDArray[np.float64] = np.asarray(masks, dtype=float) @ self.coef_
+        predicted: Floats = np.asarray(masks, dtype=float) @ self.coef_
         return predicted + self.intercept_
 
 
@@ -189,7 +182,7 @@ class Thresholded(_Linear):
         return self
 
 
-def _posterior_errors(inner: Any, components: int) -> NDArray[np.float64]:
+def _posterior_errors(inner: Any, components: int) -> Floats:
     """Returns posterior standard deviations; ARD has them only for the components that it kept."""
     variances = np.diag(inner.sigma_)
     if len(variances) == components:
@@ -199,16 +192,14 @@ def _posterior_errors(inner: Any, components: int) -> NDArray[np.float64]:
     return errors
 
 
-def _ridge_errors(
-    matrix: NDArray[np.float64], residuals: NDArray[np.float64], penalty: float
-) -> NDArray[np.float64]:
+def _ridge_errors(matrix: Floats, residuals: Floats, penalty: float) -> Floats:
     """Returns the standard errors of ridge coefficients, `(components,)`."""
     centered = matrix - matrix.mean(axis=0)
     gram = centered.T @ centered
     shrunk = np.linalg.inv(gram + penalty * np.eye(len(gram)))
     freedom = max(1.0, len(matrix) - 1 - np.trace(shrunk @ gram))
     variance = residuals @ residuals / freedom
-    variances: NDArray[np.float64] = variance * np.diag(shrunk @ gram @ shrunk)
+    variances: Floats = variance * np.diag(shrunk @ gram @ shrunk)
     return np.sqrt(np.maximum(variances, 1e-300))
 
 

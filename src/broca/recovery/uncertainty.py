@@ -1,13 +1,10 @@
 """Uncertainty of effects: intervals, p-values, false discoveries, resamples, additivity."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from broca.measurement import Bools, Floats, Ints
 from broca.recovery import coefficients
 from broca.results.localization import AdditivityInfo
 
@@ -30,37 +27,16 @@ _FOLDS = 5
 _FEWEST_TO_PREDICT = 20
 """Minimum number of masks for additivity: a fold then has four."""
 
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Uncertainty:
-    """Effects under random masks, beside other ablated components, with their uncertainty.
-
-    Attributes:
-        intervals: 90 % interval of each effect without shrinkage, `(components, 2)`; NaN without an
-            estimate.
-        p_values: One-sided p-value of no harm, `(components,)`; 1 without an estimate.
-        q_values: p-values after the correction of Benjamini and Hochberg: the share of false
-            discoveries among this component and those with smaller p-values.
-        frequency: Share of resamples with the component among the k most harmful, `(components,)`.
-    """
-
-    intervals: Floats
-    p_values: Floats
-    q_values: Floats
-    frequency: Floats
-
 
 def uncertainty(
-    masks: NDArray[np.bool_],
+    masks: Bools,
     responses: Floats,
     recovery: Any,
     *,
     k: int,
     seed: int,
     resamples: int = RESAMPLES,
-) -> Uncertainty:
+) -> dict[str, Floats]:
     """Estimates every effect beside the sure components, and resamples masks.
 
     A component is sure if chance gives any component an effect this clear in fewer than one of 20
@@ -81,6 +57,15 @@ def uncertainty(
         k: Maximum number of components that are selected.
         seed: Seed of the resamples.
         resamples: Number of resamples.
+
+    Returns:
+        Statistics of every component, `(components,)`, by their names:
+
+        - `intervals`: 90 % interval without shrinkage, `(components, 2)`; NaN without an estimate.
+        - `p_values`: one-sided p-value of no harm; 1 without an estimate.
+        - `q_values`: p-values after the correction of Benjamini and Hochberg: the share of false
+          discoveries among this component and those with smaller p-values.
+        - `frequency`: share of resamples with the component among the k most harmful.
     """
     from scipy import stats
     from sklearn.base import clone
@@ -112,13 +97,15 @@ def uncertainty(
         )
         first = np.argsort(effects, kind="stable")[:k]
         selected[first[effects[first] < 0]] += 1
-    q_values = np.asarray(stats.false_discovery_control(p_values), dtype=float)
-    return Uncertainty(intervals, p_values, q_values, selected / max(1, resamples))
+    return {
+        "intervals": intervals,
+        "p_values": p_values,
+        "q_values": np.asarray(stats.false_discovery_control(p_values), dtype=float),
+        "frequency": selected / max(1, resamples),
+    }
 
 
-def _least_squares(
-    centered: Floats, target: Floats, sure: NDArray[np.intp]
-) -> tuple[Floats, Floats, Floats]:
+def _least_squares(centered: Floats, target: Floats, sure: Ints) -> tuple[Floats, Floats, Floats]:
     """Fits least squares of the responses on each component and the sure ones.
 
     Returns:
@@ -157,7 +144,7 @@ def _least_squares(
 
 
 def additivity(
-    masks: NDArray[np.bool_], responses: Floats, recovery: Any, *, seed: int
+    masks: Bools, responses: Floats, recovery: Any, *, seed: int
 ) -> AdditivityInfo | None:
     """Predicts every mask from the masks of the other four fifths.
 

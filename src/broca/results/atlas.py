@@ -1,26 +1,33 @@
-"""An atlas: every component's effect on every task, `atlas.json`."""
+"""An atlas: every component's effect on every task, `atlas.json`, with its tables and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from broca.results.base import AblationInfo, ModelInfo, Result, joined_names
-from broca.results.pages.atlas import (
-    MOST_COLUMNS,
-    atlas_tables,
-    matrix_figure,
-    mean_grid,
-    views_of,
-)
-from broca.results.pages.figure import Figure
-from broca.results.pages.grid import counted
-from broca.results.pages.tables import Table
+from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
+from broca.results.pages.charts import Figure, Matrix
+from broca.results.pages.drawing import level
+from broca.results.pages.grid import ComponentGrid, counted
+from broca.results.pages.tables import Column, Table, component, fixed, interval
 from broca.results.pages.template import filled
 
 EffectRows = tuple[tuple[float, ...], ...]
 """A matrix, tasks x components, row by row."""
+
+MOST_COLUMNS = 120
+"""Maximum number of visible columns of the matrix on a page; those without a significant effect
+come last."""
+
+_EXTREME = 0.995
+"""Quantile of the effects at which the colour scale ends, so that an outlier does not fade the
+others."""
+
+_ZERO = 81
+"""Character code of a cell without effect in a view; steps below zero have smaller codes."""
+
+_SIGNED = fixed(2, sign=True)
 
 
 @dataclass(frozen=True)
@@ -235,15 +242,6 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
             if [len(row) for row in getattr(self, name)] != shape:
                 raise ValueError(f"{name} is not a matrix of tasks x components")
 
-    def effect(self, task: str, component: str) -> float:
-        """Returns an effect of the matrix.
-
-        Raises:
-            KeyError: The atlas has no such task or component.
-        """
-        by_task = dict(zip((row.name for row in self.tasks), self.effects, strict=True))
-        return dict(zip(self.components, by_task[task], strict=True))[component]
-
     def selected(self, task: str) -> tuple[str, ...]:
         """Returns the names of the components that a task needs more than the other tasks do.
 
@@ -280,6 +278,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     def terminal(self) -> Iterator[str | Table]:
         """Yields what each task needs, what all tasks need, and the cost."""
         tables = atlas_tables(self)
+        yield f"{self.headline}."
         yield tables["tasks"].pick("task|capability|intact|variance explained")
         yield tables["selections"]
         yield tables["universal"].pick("component|mean effect|tasks hurt")
@@ -293,17 +292,9 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         )
         yield from (f"note: {note}" for note in self.notes)
         yield "This is a screen of single heads; `broca localize` tests a task's set jointly."
-        yield f"{self.cost.rows:,} rows in {self.cost.wall_s:.1f} s"
-
-    def summary(self) -> tuple[str, ...]:
-        """Returns the universal components and the size of the measurement."""
-        needed = sum(bool(line.components) for line in self.selections)
-        universal = joined_names(tuple(component.name for component in self.universal))
-        return (
-            f"{needed} of {len(self.tasks)} tasks need components beyond the others; "
-            f"universal: {universal or 'none'}",
-            f"{self.model.name}: {len(self.components)} {self.kinds}, {self.masks:,} masks, "
-            f"{self.cost.rows:,} rows, seed {self.seed}",
+        yield (
+            f"{len(self.components)} {self.kinds}, {self.masks:,} masks, seed {self.seed}: "
+            f"{self.cost.rows:,} rows in {self.cost.wall_s:.1f} s"
         )
 
     def records(self) -> list[dict[str, Any]]:
@@ -317,3 +308,153 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
             for task, *rows in zip(self.tasks, self.effects, self.low, self.high, strict=True)
             for component, effect, low, high in zip(self.components, *rows, strict=True)
         ]  # fmt: skip
+
+
+def mean_grid(atlas: Atlas) -> Figure:
+    """Draws the model's components by mean effect over the tasks that the model can do."""
+    grid = ComponentGrid(
+        _means(atlas),
+        f"effect of ablating it on {atlas.response}, mean over tasks",
+        model=atlas.model,
+        selected=tuple(_selected(atlas)),
+        universal=tuple(part.name for part in atlas.universal),
+        framed="a task needs it beyond the others",
+        span=_span(atlas),
+    )
+    caption = "Each cell is a component of the model: layers from top to bottom."
+    return Figure("components", caption, grid)
+
+
+def matrix_figure(atlas: Atlas) -> Figure:
+    """Draws the effects by task and component; selected components are framed."""
+    names = atlas.components[:MOST_COLUMNS]
+    framed = frozenset(
+        (row, names.index(part.name))
+        for row, line in enumerate(atlas.selections)
+        for part in line.components
+        if part.name in names
+    )
+    chart = Matrix(
+        tuple(task.name for task in atlas.tasks),
+        names,
+        tuple(row[:MOST_COLUMNS] for row in atlas.effects),
+        _span(atlas),
+        f"effect of ablating it on {atlas.response}",
+        framed=framed,
+    )
+    caption = (
+        "Similar rows and columns are next to each other; components without a significant effect "
+        "come last."
+    )
+    return Figure("matrix", caption, chart)
+
+
+def atlas_tables(atlas: Atlas) -> dict[str, Table]:
+    """Returns the tables of an atlas by name."""
+    signed = fixed(3, sign=True)
+    by_task = tuple(Column(task.name, show=_SIGNED) for task in atlas.tasks)
+    selections: list[tuple[Any, ...]] = []
+    for line in atlas.selections:
+        for part in line.components:
+            effect = Interval(part.effect, *part.ci)
+            contrast = Interval(part.contrast, *part.contrast_ci)
+            selections.append((line.task, part.name, effect, contrast, None))
+        if not line.components:
+            selections.append((line.task, "", None, None, line.reason))
+    tables = (
+        Table(
+            "effects", "Effect on every task",
+            (
+                Column("task"), component(), Column("effect", show=signed),
+                Column("90 % low", show=signed), Column("90 % high", show=signed),
+            ),
+            tuple(
+                (task.name, *cells)
+                for task, *rows in zip(
+                    atlas.tasks, atlas.effects, atlas.low, atlas.high, strict=True
+                )
+                for cells in list(zip(atlas.components, *rows, strict=True))[:MOST_COLUMNS]
+            ),
+        ),
+        Table(
+            "universal", "Universal components, with their effect on every task",
+            (component(), Column("mean effect", show=_SIGNED), Column("tasks hurt"), *by_task),
+            tuple(
+                (part.name, part.effect, len(part.hurts),
+                 *(part.effects[task.name] for task in atlas.tasks))
+                for part in atlas.universal
+            ),
+        ),
+        Table(
+            "selections",
+            "Components that a task needs more than the others do, with 90 % intervals",
+            (
+                Column("task"), component(), Column("effect", show=interval),
+                Column("contrast", show=interval), Column("why none"),
+            ),
+            tuple(selections),
+        ),
+        Table(
+            "clusters",
+            "Clusters of components with similar effects, with their mean effect on every task",
+            (Column("components"), *by_task),
+            tuple(
+                (" ".join(line.components), *(line.effects[task.name] for task in atlas.tasks))
+                for line in atlas.clusters
+            ),
+        ),
+        Table.of(
+            "tasks",
+            "Tasks; variance explained is that of single rows on masks held out of the estimate",
+            atlas.tasks,
+            Column("task", "name"), Column("capability"), Column("metric"),
+            Column("intact", show=fixed(3)),
+            Column("at chance", lambda task: "(chance)" if task.at_chance else None),
+            Column("items"), Column("mean change", "change", _SIGNED),
+            Column("variance explained", "explained", fixed(2)),
+        ),
+    )  # fmt: skip
+    return {table.name: table for table in tables}
+
+
+def views_of(atlas: Atlas) -> list[dict[str, Any]]:
+    """Returns the views of the picture: the mean and every task, as steps of colour."""
+    span, means = _span(atlas), _means(atlas)
+    views: list[dict[str, Any]] = []
+    if None not in means.values():
+        views.append({
+            "name": "mean over tasks", "steps": _steps(list(means.values()), span),
+            "framed": sorted(_selected(atlas)),
+        })  # fmt: skip
+    for task, row in zip(atlas.tasks, atlas.effects, strict=True):
+        framed = list(atlas.selected(task.name))
+        views.append({"name": task.name, "steps": _steps(row, span), "framed": framed})
+    if views:
+        views[0]["names"] = atlas.components
+    return views
+
+
+def _selected(atlas: Atlas) -> dict[str, None]:
+    """Returns the distinct components of all selections."""
+    return dict.fromkeys(part.name for line in atlas.selections for part in line.components)
+
+
+def _means(atlas: Atlas) -> dict[str, float | None]:
+    """Returns the mean effect of every component over the tasks that the model can do."""
+    rows = [row for task, row in zip(atlas.tasks, atlas.effects, strict=True) if not task.at_chance]
+    if not rows:
+        return dict.fromkeys(atlas.components)
+    columns = zip(*rows, strict=True)
+    return {
+        name: sum(values) / len(rows)
+        for name, values in zip(atlas.components, columns, strict=True)
+    }
+
+
+def _steps(values: Sequence[float | None], span: float) -> str:
+    return "".join(chr(_ZERO + (level(value, span) or 0)) for value in values)
+
+
+def _span(atlas: Atlas) -> float:
+    sizes = sorted(abs(value) for row in atlas.effects for value in row)
+    return sizes[int(_EXTREME * (len(sizes) - 1))] or 1.0 if sizes else 1.0

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from importlib import import_module
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, require_known
 from broca.results import files
-from broca.results.tabular import Interval as Interval
-from broca.results.tabular import framed, tables
 
 if TYPE_CHECKING:
     import pandas
 
-    from broca.results.pages.figure import Figure
+    from broca.results.pages.charts import Figure
     from broca.results.pages.tables import Table
+
+Lines = list[dict[str, Any]]
 
 SCHEMA = 2
 """Version of the layout of all files."""
 
+
+_SENTENCES = 5
+"""Maximum number of sentences of a summary."""
 
 _LINES = 12
 """Number of rows that a notebook shows; `to_frame()` has all."""
@@ -78,6 +81,25 @@ class ModelInfo:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval.
+
+    Attributes:
+        value: The estimate.
+        low: Lower end.
+        high: Upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __rmul__(self, factor: float) -> Interval:
+        """Scales the estimate and both ends, such as to points."""
+        return Interval(factor * self.value, factor * self.low, factor * self.high)
+
+
+@dataclass(frozen=True)
 class AblationInfo:
     """How components were ablated.
 
@@ -108,6 +130,8 @@ class Result(ABC):
     """Name of its file in an out folder; empty if the name depends on the result."""
     PAGE: ClassVar[str] = ""
     """Name of its page there; empty if it has no page."""
+    ROWS: ClassVar[str] = ""
+    """The list in its file whose entries are the lines of `to_frame`."""
     VERB: ClassVar[str] = ""
     """The command that writes it."""
     CLASSES: ClassVar[dict[str, type[Result]]] = {}
@@ -117,61 +141,47 @@ class Result(ABC):
     schema: int = SCHEMA
     kind: str = ""
 
-    def __init_subclass__(cls, *, verb: str, file: str = "", page: str = "") -> None:
+    def __init_subclass__(
+        cls, *, verb: str, file: str = "", page: str = "", rows: str = ""
+    ) -> None:
         super().__init_subclass__()
-        cls.VERB, cls.FILE, cls.PAGE = verb, file, page
+        cls.VERB, cls.FILE, cls.PAGE, cls.ROWS = verb, file, page, rows
         Result.CLASSES[cls.kind] = cls
 
     @abstractmethod
-    def summary(self) -> tuple[str, ...]:
-        """Returns at most five lines that begin with the verdict in words."""
+    def terminal(self) -> Iterable[str | Table]:
+        """Returns the sentences and tables that a terminal shows; the first has the verdict."""
 
-    @abstractmethod
+    def summary(self) -> tuple[str, ...]:
+        """Returns the first sentences of `terminal`, at most five."""
+        sentences = (part for part in self.terminal() if isinstance(part, str))
+        return tuple(islice(sentences, _SENTENCES))
+
     def records(self) -> list[dict[str, Any]]:
         """Returns the lines of `to_frame`, each a mapping from columns to values."""
+        return tables(files.plain(self)).get(self.ROWS, [])
 
-    @overload
-    def to_frame(
-        self, library: Literal["pandas"] = "pandas", *, table: str | None = None
-    ) -> pandas.DataFrame: ...
-    @overload
-    def to_frame(self, library: Literal["polars"], *, table: str | None = None) -> Any: ...
-    def to_frame(self, library: str = "pandas", *, table: str | None = None) -> Any:
+    def to_frame(self, table: str | None = None) -> pandas.DataFrame:
         """Returns the result as a table; docs/results.md describes its lines.
 
         Args:
-            library: `pandas`, or `polars` if it is installed.
             table: Name of another table of the result, such as `controls`.
 
         Raises:
-            BadInput: The library is unknown, polars is not installed, or the result has no such
-                table.
+            BadInput: The result has no such table.
         """
-        if table is not None and table not in self.tables:
-            raise BadInput(
-                f"{self.described()} has no table '{table}'{nearest(table, self.tables)}; use "
-                f"one of {', '.join(self.tables) or 'none'}"
-            )
-        lines = self.records() if table is None else framed(tables(self)[table])
-        if library == "pandas":
-            import pandas
+        import pandas
 
-            return pandas.DataFrame(lines)
-        if library != "polars":
-            raise BadInput(
-                f"`library` '{library}' is unknown{nearest(library, ('pandas', 'polars'))}: use "
-                "pandas or polars"
-            )
-        try:
-            polars = import_module("polars")
-        except ImportError as error:
-            raise BadInput("polars is not installed: `pip install polars`") from error
-        return polars.DataFrame(lines, infer_schema_length=None)
+        if table is None:
+            return pandas.DataFrame(self.records())
+        by_name = tables(files.plain(self))
+        require_known("`table`", table, by_name, error=BadInput)
+        return pandas.DataFrame(by_name[table])
 
     @property
     def tables(self) -> tuple[str, ...]:
         """Returns the names of the tables of `to_frame` that have lines."""
-        return tuple(tables(self))
+        return tuple(tables(files.plain(self)))
 
     def figures(self) -> tuple[Figure, ...]:
         """Returns all figures, the main figure first; some kinds have none."""
@@ -187,10 +197,6 @@ class Result(ABC):
             raise BadInput(f"{self.described()} has no figure: use `to_frame()`")
         return figures[0]
 
-    def terminal(self) -> Iterable[str | Table]:
-        """Returns the lines and tables that a terminal shows."""
-        return self.summary()
-
     def page(self) -> str:
         """Renders the result as a self-contained HTML page, in which all text is escaped.
 
@@ -199,14 +205,8 @@ class Result(ABC):
         """
         raise BadInput(f"{self.described()} has no page: use `to_frame()`")
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
-        """Returns the pages that the result changes in a folder, by name; its own is the last.
-
-        Args:
-            folder: A folder that may contain other results.
-            run: The localization that a verification or a stress test belongs to; by default the
-                one in the folder.
-        """
+    def pages(self, folder: Path) -> dict[str, str]:
+        """Returns the pages that the result changes in its folder, by name; its own is the last."""
         return {self.PAGE: self.page()} if self.PAGE else {}
 
     def concerns(self: Any, run: Any) -> bool:
@@ -230,24 +230,21 @@ class Result(ABC):
         """Name of its file in an out folder."""
         return self.FILE
 
-    def save(self, folder: str | Path, *, run: Any = None) -> tuple[Path, ...]:
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes the result and its page into a folder, by temporary files that are renamed.
 
-        The page of a verification or a stress test of a run's selection is the report of the run,
-        which is written again.
-
-        Args:
-            folder: The folder, which is created.
-            run: As for `pages`.
+        The page of a verification or a stress test of a run's selection, in the folder of the run,
+        is the report of the run, which is written again.
 
         Returns:
             The files: the result first, its page last.
 
         Raises:
-            BadInput: The folder cannot be written; its files are unchanged.
+            BadInput: The folder cannot be written.
         """
         place = files.check_out_folder(folder)
-        return _written(place, {self.file_name: files.encode(self)} | self.pages(place, run))
+        written = _written(place, {self.file_name: files.encode(self)})
+        return written + _written(place, self.pages(place))
 
     def save_page(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes only the page.
@@ -280,11 +277,6 @@ class Result(ABC):
         """Returns the kind with its article, such as `an atlas`."""
         return f"{'an' if cls.kind[0] in 'aeiou' else 'a'} {cls.kind}"
 
-    @classmethod
-    def where(cls) -> str:
-        """Returns the place of results of this kind, for messages."""
-        return f"the {cls.FILE} of an out folder" if cls.FILE else f"a file of `{cls.VERB}`"
-
     def __repr__(self) -> str:
         return "\n".join(self.summary())
 
@@ -297,6 +289,48 @@ class Result(ABC):
             else self.to_frame().head(_LINES).to_html(index=False, na_rep="", border=0)
         )
         return f"<div><p><b>{first}</b><br>{'<br>'.join(others)}</p>{body}</div>"
+
+
+def tables(record: Mapping[str, Any]) -> dict[str, Lines]:
+    """Returns every list of records within plain data, at any depth, by its dotted name.
+
+    A row has the values of a record; those of a record within it have dotted names, and the ends
+    `ci` are `low` and `high`. Lists within rows are another table, whose rows begin with the first
+    column of the containing row.
+    """
+    by_name: dict[str, Lines] = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            by_name |= {f"{name}.{inner}": lines for inner, lines in tables(value).items()}
+        elif _are_records(value):
+            by_name |= tables_of(name, value)
+    return by_name
+
+
+def tables_of(name: str, records: Sequence[dict[str, Any]]) -> dict[str, Lines]:
+    """Returns records as a table with a name, and the lists within them as further tables."""
+    by_name: dict[str, Lines] = {name: [_line(record) for record in records]}
+    for record, line in zip(records, by_name[name], strict=True):
+        first = {f"{name}.{column}": value for column, value in list(line.items())[:1]}
+        for inner, lines in tables(record).items():
+            by_name.setdefault(f"{name}.{inner}", []).extend(first | row for row in lines)
+    return by_name
+
+
+def _are_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
+
+
+def _line(record: dict[str, Any]) -> dict[str, Any]:
+    line: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            line |= {f"{name}.{inner}": cell for inner, cell in _line(value).items()}
+        elif name == "ci":
+            line["low"], line["high"] = value or (None, None)
+        elif not _are_records(value):
+            line[name] = value
+    return line
 
 
 def joined_names(names: tuple[str, ...], *, most: int = 8) -> str:

@@ -1,12 +1,10 @@
 """The checks of a machine and of a model's gates, which `broca doctor` and `broca scan` print."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from broca.results.base import Result
-from broca.results.files import plain
 
 
 @dataclass(frozen=True)
@@ -91,14 +89,29 @@ class Scan(Result, file="scan.json", verb="broca scan"):
         """Whether every check of the self-test holds."""
         return all(check.passed for check in self.self_test)
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the outcome of the self-test and the size of the model."""
+    def terminal(self) -> Iterator[str]:
+        """Yields the outcome of the self-test, the components, gaps and all checks."""
         failed = ", ".join(check.name for check in self.self_test if not check.passed)
-        return (
-            f"self-test failed: {failed}" if failed else "every check of the self-test holds",
-            self.description,
-            f"{len(self.components)} components ({self.kinds})",
-        )
+        names, points, norms = self.components, self.gate_points, self.norms_across_heads
+        yield f"self-test failed: {failed}" if failed else "every check of the self-test holds"
+        yield self.description
+        yield f"{len(names)} components ({self.kinds}): {names[0]} ... {names[-1]}"
+        yield f"gated at: {points[0]} ... {points[-1]}"
+        if norms:
+            yield (
+                f"a norm over all heads precedes the projection ({norms[0]}, ...): heads are gated "
+                "at its input"
+            )
+        for layer, path in self.without_mlp_block:
+            yield f"no single MLP block: layer {layer} ({path})"
+        for gap in self.not_covered:
+            yield f"not covered: layer {gap.layer} ({gap.path}): {gap.reason}"
+        for check in self.self_test:
+            state = "ok" if check.passed else "FAILED"
+            yield f"self-test {state}: {check.name} ({check.detail}), {check.seconds:.2f} s"
+        for check in self.sharing:
+            state = f"{'' if check.passed else 'not '}shared, for rows up to {self.proved_tokens}"
+            yield f"{state} tokens: {check.name} ({check.detail})"
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component."""
@@ -113,6 +126,8 @@ class Scan(Result, file="scan.json", verb="broca scan"):
 
 CheckState = Literal["ok", "missing", "broken"]
 """`missing` marks an optional feature; broca cannot run if a check is `broken`."""
+
+_MARKS: dict[CheckState, str] = {"ok": "ok", "missing": "--", "broken": "!!"}
 
 
 @dataclass(frozen=True)
@@ -133,7 +148,7 @@ class MachineCheck:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Diagnosis(Result, file="doctor.json", verb="broca doctor"):
+class Diagnosis(Result, file="doctor.json", verb="broca doctor", rows="checks"):
     """The results of all checks of a machine.
 
     Attributes:
@@ -148,15 +163,15 @@ class Diagnosis(Result, file="doctor.json", verb="broca doctor"):
         """Whether broca can run here."""
         return all(check.state != "broken" for check in self.checks)
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns whether broca can run here, and what is missing."""
-        missing = [check.name for check in self.checks if check.state != "ok"]
-        return (
-            f"broca {'can' if self.can_run else 'cannot'} run here",
-            f"{len(self.checks)} checks; missing or broken: {', '.join(missing) or 'none'}",
+    def terminal(self) -> Iterator[str]:
+        """Yields whether broca can run here, then every check with its remedy."""
+        yield (
+            "broca can run here; features marked -- are optional."
+            if self.can_run
+            else "broca cannot run here."
         )
-
-    def records(self) -> list[dict[str, Any]]:
-        """Returns a line for each check."""
-        lines: list[dict[str, Any]] = plain(self.checks)
-        return lines
+        width = max((len(check.name) for check in self.checks), default=0)
+        for check in self.checks:
+            yield f"{_MARKS[check.state]}  {check.name:<{width}}  {check.description}"
+            if check.remedy:
+                yield f"    {'':<{width}}  -> {check.remedy}"

@@ -1,22 +1,14 @@
-"""The comparison of models or runs: `comparison.json`."""
-
-from __future__ import annotations
+"""The comparison of models or runs, `comparison.json`, with its tables and figures."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
-from broca.results.pages.comparison import (
-    carry_table,
-    curves,
-    difference_map,
-    difference_table,
-    score_table,
-)
-from broca.results.pages.figure import Figure
-from broca.results.pages.grid import counted
-from broca.results.pages.tables import Table
+from broca.results.pages.charts import Figure, LineChart, Series
+from broca.results.pages.grid import ComponentGrid, counted
+from broca.results.pages.tables import Column, Table, component, fixed, interval, p_value, points
 from broca.results.pages.template import filled
 
 Carried = Literal["yes", "in part", "no", "undecided"]
@@ -199,17 +191,16 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
 
     def curves(self) -> dict[tuple[str, str], tuple[Interval, ...]]:
         """Returns the effect of each selected component over the models, by task and component."""
-        place = {name: column for column, name in enumerate(self.components)}
-        curves: dict[tuple[str, str], tuple[Interval, ...]] = {}
-        for task in self.tasks:
-            lines = [line for line in self.effects if line.task == task]
-            for name in self.selected:
-                column = place[name]
-                curves[task, name] = tuple(
-                    Interval(line.effects[column], line.low[column], line.high[column])
-                    for line in lines
-                )
-        return curves
+        return {
+            (task, name): tuple(
+                Interval(line.effects[column], line.low[column], line.high[column])
+                for line in self.effects
+                if line.task == task
+            )
+            for task in self.tasks
+            for column, name in enumerate(self.components)
+            if name in self.selected
+        }
 
     @property
     def headline(self) -> str:
@@ -240,54 +231,117 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         )  # fmt: skip
 
     def terminal(self) -> Iterator[str | Table]:
-        """Yields the most significant differences, scores, carried selections and the summary."""
+        """Yields the most significant differences, scores and carried selections."""
+        yield f"{self.headline}."
+        for line in self.differences:
+            if line.changed:
+                yield f"changed on {line.task} in {line.model}: {joined_names(line.changed)}"
         yield from (difference_table(self, _SHOWN), score_table(self), carry_table(self))
-        yield from self.summary()
-        yield from (f"note: {note}" for note in self.notes)
-
-    def summary(self) -> tuple[str, ...]:
-        """Returns the changed components and the carried selections."""
-        lines = [
-            f"{len(line.changed)} of {len(self.components)} components changed on {line.task} from "
-            f"{self.models[0].label} to {line.model}"
-            + (f": {joined_names(line.changed)}" if line.changed else "")
-            for line in self.differences[:2]
-        ]
-        words = {"yes": "carry", "in part": "carry in part", "no": "do not carry"}
-        lines += [
-            f"{line.selection} {words.get(line.carried, 'may or may not carry')} {line.task} in "
-            f"{line.model} (drop {100 * line.drop.value:.1f} points)"
-            for line in self.carries[:2]
-        ]
-        lines.append(
+        yield (
             f"{len(self.models)} models, {len(self.tasks)} task{'s' * (len(self.tasks) != 1)}, "
-            f"{self.rows:,} rows for each, "
-            f"seed {self.seed}"
+            f"{self.rows:,} rows for each, seed {self.seed}"
         )
-        return tuple(lines)
+        yield from (f"note: {note}" for note in self.notes)
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, model and task."""
-        lines = []
         changes = {(line.model, line.task): line for line in self.differences}
+        lines = []
         for line in self.effects:
-            change = changes.get((line.model, line.task))
-            for column, name in enumerate(self.components):
-                record: dict[str, Any] = {
-                    "component": name, "model": line.model, "task": line.task,
-                    "effect": line.effects[column], "low": line.low[column],
-                    "high": line.high[column],
-                }  # fmt: skip
-                of_change = ("difference", "difference_low", "difference_high", "p", "q", "changed")
-                record |= dict.fromkeys(of_change)
-                if change is not None:
-                    record |= {
-                        "difference": change.differences[column],
-                        "difference_low": change.low[column],
-                        "difference_high": change.high[column],
-                        "p": change.p[column],
-                        "q": change.q[column],
-                        "changed": name in change.changed,
-                    }
-                lines.append(record)
+            of_change: Any = repeat((None,) * len(_OF_CHANGE))
+            if change := changes.get((line.model, line.task)):
+                changed = [name in change.changed for name in self.components]
+                columns = (change.differences, change.low, change.high, change.p, change.q, changed)
+                of_change = zip(*columns, strict=True)
+            for name, effect, low, high, cells in zip(
+                self.components, line.effects, line.low, line.high, of_change, strict=False
+            ):
+                lines.append({
+                    "component": name, "model": line.model, "task": line.task, "effect": effect,
+                    "low": low, "high": high, **dict(zip(_OF_CHANGE, cells, strict=True)),
+                })  # fmt: skip
         return lines
+
+
+_OF_CHANGE = ("difference", "difference_low", "difference_high", "p", "q", "changed")
+
+
+def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:
+    """Draws differences of effects from the first model; changed components are framed."""
+    grid = ComponentGrid(
+        dict(zip(comparison.components, change.differences, strict=True)),
+        f"difference of effects on {comparison.response} of {change.task}",
+        model=comparison.models[0].model,
+        selected=change.changed,
+        framed="changed",
+        meanings=("needed more", "needed less"),
+    )
+    caption = (
+        f"Effects on {change.task} in {change.model} minus those in {comparison.models[0].label}: "
+        "components below zero are needed more than in the first model."
+    )
+    number = comparison.differences.index(change)
+    return Figure("components" if number == 0 else f"components-{number}", caption, grid)
+
+
+def curves(comparison: Comparison) -> Figure:
+    """Draws the effect of each selected component on the first task, over the models."""
+    task, models = comparison.tasks[0], comparison.models
+    chosen = {name: effects for (of, name), effects in comparison.curves().items() if of == task}
+    lines = tuple(
+        Series.line(number, name, tuple(enumerate(effects, start=1)))
+        for number, (name, effects) in enumerate(chosen.items())
+    )
+    chart = LineChart(
+        lines,
+        across="model, in the order given",
+        up=f"effect on {comparison.response}",
+    )
+    labels = ", ".join(f"{n} {model.label}" for n, model in enumerate(models, start=1))
+    return Figure("curves", f"Effects on {task} with 95 % intervals. Models: {labels}.", chart)
+
+
+def difference_table(comparison: Comparison, most: int | None = None) -> Table:
+    """Returns the differences of components by significance, `most` for each model and task."""
+    rows: list[tuple[Any, ...]] = []
+    strong: set[int] = set()
+    several = len(comparison.differences) > 1
+    for line in comparison.differences:
+        for column in sorted(range(len(line.p)), key=lambda column: line.p[column])[:most]:
+            name = comparison.components[column]
+            if name in line.changed:
+                strong.add(len(rows))
+            difference = Interval(line.differences[column], line.low[column], line.high[column])
+            where = (line.model, line.task) if several else (None, None)
+            rows.append((name, *where, difference, line.q[column], name in line.changed))
+    return Table(
+        "changes",
+        "Differences of effects from the first model, with 95 % intervals, by significance",
+        (
+            component(), Column("model"), Column("task"), Column("difference", show=interval),
+            Column("q", show=p_value), Column("changed"),
+        ),
+        tuple(rows),
+        frozenset(strong),
+    )  # fmt: skip
+
+
+def carry_table(comparison: Comparison) -> Table:
+    """Returns the table of drops without selections of other runs."""
+    return Table.of(
+        "carries", "Selections ablated in other models or on other tasks", comparison.carries,
+        Column("ablated", "selection"), Column("in", "model"), Column("task"),
+        Column("points lost", "drop", points),
+        Column("share of its own selection's", "share", interval), Column("p (Holm)", "p", p_value),
+        Column("needed", "carried"),
+    )  # fmt: skip
+
+
+def score_table(comparison: Comparison) -> Table:
+    """Returns the table of scores of every model, intact and without each selection."""
+    return Table.of(
+        "scores", "Scores, with drops in points", comparison.scores,
+        Column("model"), Column("task"),
+        Column("ablated", lambda line: line.selection or "nothing"),
+        Column("score", show=fixed(3)), Column("points lost", "drop", points),
+    )  # fmt: skip

@@ -1,7 +1,6 @@
 """The record of an export and its checks: `export.json` in its folder."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -116,28 +115,23 @@ class Export(Result, file="export.json", verb="broca export"):
         """The ablated components."""
         return self.components
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the export and its checks."""
-        size = sum(self.files.values())
-        lines = [
-            f"{self.form} of {self.model.name} without {joined_names(self.components)}"
-            if self.ablation.scale == 0
-            else f"{self.form} of {self.model.name} with {joined_names(self.components)} at "
-            f"{self.ablation.scale:g}",
-            f"{len(self.files)} files, {size:,} bytes",
-        ]
+    def terminal(self) -> Iterator[str]:
+        """Yields the export and its checks."""
+        names, scale = joined_names(self.components), self.ablation.scale
+        how = f"with {names} at {scale:g}" if scale else f"without {names}"
+        yield f"{self.form} of {self.model.name} {how}"
+        yield f"{len(self.files)} files, {sum(self.files.values()):,} bytes"
         if (check := self.reloaded) is not None:
             by = ", ".join(f"{name} {version}" for name, version in check.libraries.items())
-            lines.append(
+            yield (
                 f"loaded by {by}: {check.same_continuations} of {check.prompts} continuations as "
                 f"broca's, log-probabilities within {check.difference:.1e}"
             )
         if self.scored is not None:
-            lines.append(
+            yield (
                 f"lm-eval's hf scores {self.scored.hf:.4f} on {self.scored.task}, broca "
                 f"{self.scored.broca:.4f} ({self.scored.items} items)"
             )
-        return tuple(lines)
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component: its parts and its factor."""

@@ -85,7 +85,7 @@ def decode(kind: type[ResultT], text: str) -> ResultT:
         return restored(data, kind)
     except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(
-            f"this is not {kind.described()} of broca ({error}); give {kind.where()}"
+            f"this is not {kind.described()} of broca ({error}); give a file of `{kind.VERB}`"
         ) from error
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names
-from broca.results.pages.figure import Figure
+from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names, tables_of
+from broca.results.files import plain
+from broca.results.pages.charts import Figure
 from broca.results.pages.grid import counted, noun
 from broca.results.pages.localization import (
     component_grid,
@@ -23,6 +24,9 @@ from broca.results.pages.template import filled
 from broca.results.pages.verification import verification_figures, verification_tables
 from broca.results.stress_test import StressTest
 from broca.results.verification import Verdict, Verification
+
+if TYPE_CHECKING:
+    from broca.components import Component
 
 
 @dataclass(frozen=True)
@@ -113,19 +117,8 @@ _PAIRS_SHOWN, _RANKED_SHOWN = 5, 10
 """Number of interactions and of components that a terminal shows; the page has all."""
 
 
-class NamedPart(Protocol):
-    """The parts of a component's name."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def layer(self) -> int: ...  # noqa: D102
-    @property
-    def index(self) -> int | None: ...  # noqa: D102
-
-
 def ranked(
-    components: Sequence[NamedPart],
+    components: Sequence[Component],
     effects: Sequence[float] | Any,
     order: Sequence[int],
     *,
@@ -151,25 +144,12 @@ def ranked(
 
     lines = []
     for column in order:
-        low, high = (nan, nan) if intervals is None else intervals[column]
-        lines.append(
-            RankedComponent(
-                name=components[column].name,
-                layer=components[column].layer,
-                head=components[column].index,
-                effect=float(effects[column]),
-                # extended to include the estimate, which may be shrunken
-                ci=None
-                if isnan(low)
-                else (
-                    min(float(low), float(effects[column])),
-                    max(float(high), float(effects[column])),
-                ),
-                frequency=statistic(frequency, column),
-                p_value=statistic(p_values, column),
-                q_value=statistic(q_values, column),
-            )
-        )
+        part, effect = components[column], float(effects[column])
+        low, high = (nan, nan) if intervals is None else map(float, intervals[column])
+        # extended to include the estimate, which may be shrunken
+        ci = None if isnan(low) else (min(low, effect), max(high, effect))
+        statistics = [statistic(values, column) for values in (frequency, p_values, q_values)]
+        lines.append(RankedComponent(part.name, part.layer, part.index, effect, ci, *statistics))
     return tuple(lines)
 
 
@@ -328,25 +308,6 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         ]
         return sum(shares) / len(shares) if shares else None
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the verdict, the selection and the search."""
-        if self.abstained:
-            first = f"nothing selected: {self.reason}"
-        elif self.verdict is None:
-            drop, specific = self.verification.drop, self.verification.specific_drop
-            first = (
-                f"not verified: {self.task} loses {100 * drop:.1f} points, "
-                f"{100 * specific:.1f} of them specific"
-            )
-        else:
-            first = f"{self.verdict.label}: {self.verdict.text}"
-        return (
-            first,
-            f"{self.model.name}, {self.task}: {joined_names(self.selected) or 'no components'}",
-            f"{self.search.method}, {self.cost.rows:,} rows, seed {self.search.seed}, "
-            f"{len(self.ranking)} components ranked",
-        )
-
     @property
     def headline(self) -> str:
         """The answer, or the verdict of its verification, as a page and a terminal begin."""
@@ -384,20 +345,11 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             figures=verification_figures(verification),
         )  # fmt: skip
 
-    def pages(
-        self,
-        folder: Path,
-        run: Any = None,
-        verification: Verification | None = None,
-        stress: StressTest | None = None,
-    ) -> dict[str, str]:
-        """Returns the report, with the results of later commands on the same components.
-
-        Results that are not given are read from the folder.
-        """
-        later: dict[str, Any] = {"verification": verification, "stress": stress}
+    def pages(self, folder: Path) -> dict[str, str]:
+        """Returns the report, with the results of later commands on the same components."""
+        later: dict[str, Any] = {}
         for name, kind in (("verification", Verification), ("stress", StressTest)):
-            if later[name] is None and (folder / kind.FILE).is_file():
+            if (folder / kind.FILE).is_file():
                 result = kind.read(folder)
                 later[name] = result if result.concerns(self) else None
         return {self.PAGE: self.page(**later)}
@@ -435,7 +387,10 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             )
             yield f"set apart, as the others need them too: {', '.join(shared)}"
         yield from (f"note: {note}" for note in self.notes)
-        yield f"{self.cost.rows:,} rows of search in {self.cost.wall_s:.1f} s"
+        yield (
+            f"{self.search.method}, seed {self.search.seed}: {self.cost.rows:,} rows of search in "
+            f"{self.cost.wall_s:.1f} s"
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, in the order of the ranking."""
@@ -449,15 +404,11 @@ def ranking_records(
 ) -> list[dict[str, Any]]:
     """Returns a line for each component of a ranking: its statistics and whether it is selected."""
     lines = []
-    for line in ranking:
-        low, high = line.ci or (None, None)
-        record: dict[str, Any] = {
-            "component": line.name, "layer": line.layer, "head": line.head,
-            "effect": line.effect, "low": low, "high": high, "frequency": line.frequency,
-            "p_value": line.p_value, "q_value": line.q_value, "selected": line.name in selected,
-        }  # fmt: skip
+    for line in tables_of("ranking", plain(ranking))["ranking"]:
+        name = line.pop("name")
+        record = {"component": name, **line, "selected": name in selected}
         if off_target_effects:
-            record["off_target_effect"] = off_target_effects.get(line.name)
+            record["off_target_effect"] = off_target_effects.get(name)
         lines.append(record)
     return lines
 
@@ -493,26 +444,15 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
     additivity: AdditivityInfo | None
     notes: tuple[str, ...] = ()
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the new selection and the size of the data."""
-        return (
-            f"{self.task}: {joined_names(self.selected) or f'nothing selected: {self.reason}'}",
-            f"{self.recovery} on {self.masks:,} masks of {self.method}, {self.rows:,} rows",
-        )
-
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, in the order of the ranking."""
         return ranking_records(self.ranking, self.selected)
 
     def terminal(self) -> Iterator[str | Table]:
-        """Yields the first components of the ranking, and the selection."""
+        """Yields the selection, and the first components of the ranking."""
+        yield f"{self.task}: {joined_names(self.selected) or f'nothing selected: {self.reason}'}"
+        yield f"{self.recovery} on {self.masks:,} masks of {self.method}, {self.rows:,} rows"
         yield ranking_table(self).pick(most=max(_RANKED_SHOWN, len(self.selected)))
-        yield self.summary()[1]
-        yield (
-            f"selected for {self.task}: {', '.join(self.selected)}"
-            if self.selected
-            else f"No heads selected: {self.reason}."
-        )
         if self.additivity is not None:
             yield self.additivity.says
         yield from (f"note: {note}" for note in self.notes)

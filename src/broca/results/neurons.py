@@ -1,16 +1,14 @@
 """The results of the neuron verbs: `neurons.json`, and a file for every experiment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from math import isnan
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from broca.results.base import Interval, ModelInfo, Result, joined_names
+from broca.results.base import Interval, ModelInfo, Result
 from broca.results.files import plain, restored
-from broca.results.pages.figure import Figure
+from broca.results.pages.charts import Figure
 from broca.results.pages.neurons import (
     experiment_tables,
     neuron_grid,
@@ -20,10 +18,9 @@ from broca.results.pages.neurons import (
 )
 from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
-from broca.results.tabular import tables
 
 _SHOWN = 20
-"""Number of neurons that a terminal shows."""
+"""Number of neurons, and of rows of further tables, that a terminal shows."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +78,6 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
     share_of_parameters: float
     notes: tuple[str, ...] = ()
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the number of selected neurons, the first of them, and the method."""
-        names = joined_names(tuple(neuron.name for neuron in self.selected))
-        return (
-            f"{len(self.selected)} neurons of {self.task} in {self.model.name} "
-            f"({self.share_of_neurons:.2%} of all): {names or 'none'}",
-            f"{self.method}, {self.items} items",
-        )
-
     def figures(self) -> tuple[Figure, ...]:
         """Returns its figures: the neurons within the model, and their number by layer."""
         return neuron_grid(self), neurons_by_layer(self)
@@ -118,13 +106,8 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each selected neuron."""
-        return [
-            {
-                "component": neuron.name, "layer": neuron.layer, "index": neuron.index,
-                "score": neuron.score, "sigmas": neuron.sigmas,
-            }
-            for neuron in self.selected
-        ]  # fmt: skip
+        columns = ("component", "layer", "index", "score", "sigmas")
+        return [dict(zip(columns, astuple(neuron), strict=True)) for neuron in self.selected]
 
 
 @dataclass(frozen=True)
@@ -436,11 +419,6 @@ class NeuronExperiment(Result, Generic[Shape], verb="broca neurons"):
         """Name of its file, that of the verb."""
         return f"{self.verb}.json"
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the experiment, its model, and the number of lines of its largest table."""
-        lines = max(map(len, tables(self).values()), default=0)
-        return (f"{self.command} of {self.model.name}: {lines} line{'s' * (lines != 1)}",)
-
     def figures(self) -> tuple[Figure, ...]:
         """Returns the matrix of `overlap`; other experiments have no figure."""
         result: Any = self.result
@@ -450,18 +428,16 @@ class NeuronExperiment(Result, Generic[Shape], verb="broca neurons"):
         """Renders the experiment."""
         return filled("experiment", experiment=self, tables=experiment_tables(self))
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+    def pages(self, folder: Path) -> dict[str, str]:
         """Returns its page, with the name of the verb."""
         return {f"{self.verb}.html": self.page()}
 
     def terminal(self) -> Iterator[str | Table]:
-        """Yields its tables; of `overlap` the means, and where its matrix is."""
+        """Yields its tables, the first in the columns for which a terminal has room."""
+        yield f"{self.command} of {self.model.name}"
         tables = experiment_tables(self)
         yield from (table.pick(_COLUMNS.get(self.verb, "")) for table in tables[:1])
-        if self.verb == "overlap":
-            yield "matrix: overlap.html"
-        else:
-            yield from tables[1:]
+        yield from (table.pick(most=_SHOWN) for table in tables[1:])
         yield from (f"note: {note}" for note in self.notes)
 
     def records(self) -> list[dict[str, Any]]:

@@ -1,8 +1,7 @@
-"""Recognizes and reads any kind of result."""
-
-from __future__ import annotations
+"""Reads any kind of result, and lists results in an index."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from broca.results.export import Export
 from broca.results.files import read_text
 from broca.results.localization import Localization, Refit
 from broca.results.neurons import NeuronExperiment, NeuronSet
-from broca.results.reproduction import Reproduction
-from broca.results.runs import CostEstimate, JournalContents
+from broca.results.pages.template import filled
+from broca.results.runs import CostEstimate, JournalContents, Reproduction
 from broca.results.stress_test import StressTest
 from broca.results.tasks import TaskDescription, TaskList
 from broca.results.verification import Verification
@@ -43,25 +42,21 @@ def read(path: str | Path) -> Result:
     """
     path = Path(path).expanduser()
     if path.is_dir():
-        for kind in KINDS:
-            if kind.FILE and (path / kind.FILE).is_file():
-                return kind.read(path)
-        files = [file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None]
+        named = [path / kind.FILE for kind in KINDS if kind.FILE]
+        files = [file for file in named if file.is_file()]
+        files += [file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None]
         if not files:
-            names = ", ".join(kind.FILE for kind in KINDS if kind.FILE)
+            names = ", ".join(file.name for file in named)
             raise BadInput(
                 f"'{path}' holds no result of broca ({names}): give the out folder of a finished "
                 "command"
             )
         path = files[0]
-    if not path.is_file():
-        raise BadInput(f"'{path}' does not exist: give an out folder, or a file that broca wrote")
-    file_kind = _kind_of(path)
-    if file_kind is None:
-        raise BadInput(
-            f"'{path}' is not a result of broca: give an out folder, or a file that broca wrote"
-        )
-    return file_kind.read(path)
+    kind = _kind_of(path)
+    if kind is None:
+        what = "is not a result of broca" if path.is_file() else "does not exist"
+        raise BadInput(f"'{path}' {what}: give an out folder, or a file that broca wrote")
+    return kind.read(path)
 
 
 def _kind_of(file: Path) -> type[Result] | None:
@@ -71,7 +66,39 @@ def _kind_of(file: Path) -> type[Result] | None:
     except (BadInput, ValueError, RecursionError):
         data = None
     recorded = data.get("kind") if isinstance(data, dict) else None
-    for kind in KINDS:
-        if recorded == kind.kind or (recorded is None and file.name == kind.FILE):
-            return kind
-    return None
+    return next(
+        (k for k in KINDS if k.kind == recorded or (recorded is None and file.name == k.FILE)), None
+    )
+
+
+def entry_of(result: Result, *, name: str, page: str, date: str) -> dict[str, Any]:
+    """Returns the line of a result: what it names and, of a set, its members and all scores.
+
+    Args:
+        result: The result.
+        name: Its folder as the user named it.
+        page: Address of its page, relative to the index; empty if there is none.
+        date: The day on which its file was written, `YYYY-MM-DD`.
+    """
+    entry: dict[str, Any] = {
+        "name": name, "page": page, "kind": result.kind, "date": date,
+        "model": getattr(getattr(result, "model", None), "name", ""),
+        "task": str(getattr(result, "task", "")), "finding": result.summary()[0],
+        "specific": None, "selected": (), "scores": {},
+    }  # fmt: skip
+    verification = getattr(result, "verification", result)
+    if isinstance(verification, Verification) and verification.heads:
+        entry["specific"] = verification.specific_drop
+        entry["selected"] = verification.heads
+        entry["scores"] = {line.task: (line.before, line.after) for line in verification.drops}
+    return entry
+
+
+def render_index(entries: Sequence[dict[str, Any]], notes: Sequence[str] = ()) -> str:
+    """Renders the index as an HTML page; text is escaped.
+
+    Args:
+        entries: The lines, which `entry_of` returned.
+        notes: Notes for the reader, such as files that could not be read.
+    """
+    return filled("index", entries=entries, notes=notes)

@@ -1,12 +1,11 @@
-"""Runs: their records, their journals, the cost of methods, and repetitions."""
+"""Runs: their records, their journals, the cost of methods, repetitions and reproductions."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from broca.results.base import SCHEMA, ModelInfo, Result
-from broca.results.files import plain
+from broca.results.pages.tables import Column, Table, fixed
 
 
 @dataclass(kw_only=True)
@@ -39,7 +38,7 @@ class Repetition:
     """The comparison of a repeated run with the first run.
 
     Attributes:
-        grade: `identical`, `equal within the tolerance`, `same selection`, or `different`.
+        grade: `identical`, `equal within the tolerance` or `different`.
         details: The differences, one line each.
     """
 
@@ -74,7 +73,7 @@ class MethodCost:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CostEstimate(Result, file="plan.json", verb="broca plan"):
+class CostEstimate(Result, file="plan.json", verb="broca plan", rows="methods"):
     """The estimated cost of all methods.
 
     Attributes:
@@ -100,19 +99,28 @@ class CostEstimate(Result, file="plan.json", verb="broca plan"):
     proof_rows: int
     methods: tuple[MethodCost, ...]
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the number of methods that can run, and the size of the problem."""
-        possible = sum(not method.problem for method in self.methods)
-        return (
-            f"{possible} of {len(self.methods)} methods can search for {self.task} in "
-            f"{self.model.name}: {self.components} components, {self.items} items",
-            f"from {self.timed_rows} timed rows",
-        )
+    def terminal(self) -> Iterator[str | Table]:
+        """Yields the rows and the time of every method, or why it cannot run."""
 
-    def records(self) -> list[dict[str, Any]]:
-        """Returns a line for each method."""
-        lines: list[dict[str, Any]] = plain(self.methods)
-        return lines
+        def known(name: str) -> Callable[[MethodCost], Any]:
+            return lambda method: None if method.problem else getattr(method, name)
+
+        possible = sum(not method.problem for method in self.methods)
+        yield (
+            f"{possible} of {len(self.methods)} methods can search for {self.task} in "
+            f"{self.model.name}: {self.components} components, {self.items} items"
+        )
+        yield Table.of(
+            "methods", f"A search for {self.task}, without its verification", self.methods,
+            Column("method"), Column("response", lambda method: method.problem or method.response),
+            Column("rows", known("rows")), Column("tokens", known("tokens")),
+            Column("minutes", known("seconds"), fixed(1, scale=1 / 60)),
+        )  # fmt: skip
+        yield (
+            f"from {self.timed_rows} timed rows; rows that share work take less; the verification "
+            f"measures {self.proof_rows:,} rows and more; memory held so far: "
+            f"{self.memory_bytes / 2**30:.1f} GiB"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,13 +202,22 @@ class JournalContents(Result, file="journal.json", verb="broca journal"):
     conditions: tuple[JournalCondition, ...]
     runs: tuple[JournalRun, ...]
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the number of lines of each table, and the number of runs."""
-        return (
-            ", ".join(f"{count:,} {name}" for name, count in self.counts.items()),
-            f"{len(self.runs):,} runs, "
-            f"{sum(run.finished is not None for run in self.runs):,} of them finished",
-        )
+    def terminal(self) -> Iterator[str]:
+        """Yields the number of lines of each table, then conditions, vectors and runs."""
+        yield ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
+        for condition in self.conditions:
+            yield (
+                f"weights {condition.weights[:12]} ({condition.dtype}), {condition.ablation} "
+                f"ablation to {condition.scale:g}, {condition.response}: {condition.rows:,} rows"
+            )
+        yield from (f"{kind}: {count:,} vectors" for kind, count in self.vectors.items())
+        for run in self.runs:
+            state = f"finished {run.finished}" if run.finished else "not finished"
+            seed = f", seed {run.settings['seed']}" if "seed" in run.settings else ""
+            yield (
+                f"run {run.id}: {run.subject} by {run.procedure}{seed}: {run.rows:,} rows "
+                f"measured, {run.tokens:,} tokens, {state}"
+            )
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each run: what it did, its seed, rows, tokens and end."""
@@ -216,3 +233,46 @@ class JournalContents(Result, file="journal.json", verb="broca journal"):
             }
             for run in self.runs
         ]
+
+
+@dataclass(frozen=True, repr=False)
+class Reproduction(Result, verb="broca reproduce"):
+    """A repeated table or figure.
+
+    Attributes:
+        name: Name of the table or figure, such as `table2`.
+        models: The models, in the order given.
+        rows: The rows, each with its model: plain values by column.
+        settings: The settings, as plain values.
+        notes: Notes for the reader, such as tasks that a model cannot do.
+        shows: What the table or figure shows.
+    """
+
+    kind: Literal["reproduction"] = field(default="reproduction", kw_only=True)
+    name: str
+    models: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+    settings: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    shows: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of all rows, in the order of their first appearance."""
+        return tuple(dict.fromkeys(column for row in self.rows for column in row))
+
+    @property
+    def file_name(self) -> str:
+        """Name of its file, that of the table or figure."""
+        return f"{self.name}.json"
+
+    def terminal(self) -> tuple[str, ...]:
+        """Returns the content of the table and its size."""
+        return (
+            f"{self.name}: {self.shows}",
+            f"{len(self.rows)} rows of {', '.join(self.models)}",
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """Returns its rows; a row without a value in a column has None there."""
+        return [{column: row.get(column) for column in self.columns} for row in self.rows]

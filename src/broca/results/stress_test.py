@@ -1,6 +1,4 @@
-"""The result of a stress test: `stress.json`."""
-
-from __future__ import annotations
+"""The result of a stress test, `stress.json`, with its tables and figures."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from broca.results.base import Interval, ModelInfo, Result, joined_names
-from broca.results.pages.figure import Figure
-from broca.results.pages.stress import stress_figures, stress_tables, tested_grid
-from broca.results.pages.tables import Table, interval
+from broca.results.pages.charts import Figure, IntervalChart, Series
+from broca.results.pages.grid import ComponentGrid
+from broca.results.pages.tables import Column, Table, fixed, interval
 from broca.results.pages.template import filled
 
 StressLabel = Literal["transfers", "soft", "answer-bias", "broad-state", "inert", "inconclusive"]
@@ -132,33 +130,29 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
         """The set that was tested."""
         return self.heads
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the verdict, the set and the size of the test."""
-        return (
-            f"{self.verdict}: {self.text}",
-            f"{self.model.name}, family {self.family}: {joined_names(self.heads)}",
-            f"{self.pairs} pairs, seed {self.seed}",
-        )
-
     def figures(self) -> tuple[Figure, ...]:
         """Returns its figures: transfer, necessity."""
         return tuple(stress_figures(self).values())
 
     def page(self) -> str:
         """Renders the stress test."""
+        grid = ComponentGrid(
+            dict.fromkeys(self.heads), "", self.model, selected=self.heads, framed="in the set"
+        )
         return filled(
-            "stress", stress=self, grid_figure=tested_grid(self), tables=stress_tables(self),
-            figures=stress_figures(self),
+            "stress", stress=self, tables=stress_tables(self), figures=stress_figures(self),
+            grid_figure=Figure("components", "The tested set within the model.", grid),
         )  # fmt: skip
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+    def pages(self, folder: Path) -> dict[str, str]:
         """Returns the own page, and the report of the run whose selection was tested."""
-        run = run if run is not None and self.concerns(run) else self.run_in(folder)
-        report = {} if run is None else run.pages(folder, stress=self)
-        return report | super().pages(folder)
+        run = self.run_in(folder)
+        return ({} if run is None else run.pages(folder)) | super().pages(folder)
 
     def terminal(self) -> Iterator[str | Table]:
-        """Yields the tables, then the verdict."""
+        """Yields the verdict, then the tables."""
+        yield f"{self.verdict}: {self.text}"
+        yield f"{self.model.name}, family {self.family}: {joined_names(self.heads)}"
         yield from stress_tables(self).values()
         if self.probe is not None:
             yield (
@@ -166,7 +160,7 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
                 f"{self.probe.surface:.2f}, chance {self.probe.chance:.2f})"
             )
         yield f"positive control {interval(self.positive_control)} nats"
-        yield f"{self.verdict}: {self.text}"
+        yield f"{self.pairs} pairs, seed {self.seed}"
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each interval: necessity, then reversal, then transfer."""
@@ -184,3 +178,62 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
             }
             for measure, name, interval in intervals
         ]  # fmt: skip
+
+
+def stress_tables(stress: StressTest) -> dict[str, Table]:
+    """Returns the tables of a stress test by name."""
+    families = dict.fromkeys(name for line in stress.necessity for name in line.controls)
+
+    def control(name: str) -> Column:
+        return Column(name, lambda line: line.controls.get(name), fixed(2))
+
+    tables = (
+        Table.of(
+            "transfer", "The effect of writing outputs into the set, in nats", stress.shifts,
+            Column("written into the target", "source"), Column("transfer", show=interval),
+            Column("copying", show=interval), Column("real beyond it", "beyond", interval),
+        ),
+        Table.of(
+            "necessity", "Drop of the margin without the set, in nats", stress.necessity,
+            Column("ablation"), Column("drop", show=interval),
+            *map(control, families),
+            Column("selective", show=fixed(2)),
+            Column("rank among random sets", lambda line: f"{line.rank} of {len(line.null) + 1}"),
+        ),
+        Table.of(
+            "reversal", "Share of the damage that restoring a part undoes", stress.reversals,
+            Column("restored", "part"), Column("share", show=interval),
+        ),
+    )  # fmt: skip
+    return {table.name: table for table in tables}
+
+
+def stress_figures(stress: StressTest) -> dict[str, Figure]:
+    """Returns the figures of a stress test by name: transfer and necessity."""
+    shifts = tuple((row, line.transfer) for row, line in enumerate(stress.shifts))
+    transfer = IntervalChart(
+        tuple(line.source for line in stress.shifts),
+        (
+            Series("the real write", "harm", shifts[:1], "D", 6.0),
+            Series("its controls", "intact", shifts[1:]),
+        ),
+        "transfer, nats",
+        joined=True,
+    )
+    rows = tuple(enumerate(stress.necessity))
+    drops = tuple((row, line.drop) for row, line in rows)
+    controls = tuple((row, drop) for row, line in rows for drop in line.controls.values())
+    necessity = IntervalChart(
+        tuple(line.ablation for line in stress.necessity),
+        (
+            Series(stress.family, "harm", drops, "D", 6.0),
+            Series("control families", "intact", controls),
+        ),
+        "drop of the margin, nats",
+        joined=True,
+    )
+    figures = (
+        Figure("transfer", "The effect of writing other outputs into the set.", transfer),
+        Figure("necessity", "The drop of the margin when the set is ablated.", necessity),
+    )
+    return {figure.name: figure for figure in figures}

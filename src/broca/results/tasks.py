@@ -1,11 +1,10 @@
 """Tasks as `broca tasks` prints them: their list, and the prompts and metrics of a task."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from broca.results.base import Result, joined_names
+from broca.results.base import Result
 from broca.results.files import plain
 
 
@@ -54,17 +53,21 @@ class TaskList(Result, file="tasks.json", verb="broca tasks"):
         """Names that need no download: shipped tasks, and the folder's tasks and groups."""
         return (*self.shipped, *self.instruct, *self.included, *self.included_groups)
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the names of the tasks by origin."""
-        origins = {
-            "shipped": self.shipped,
-            "for chat models": self.instruct,
-            "of the folder": (*self.included, *self.included_groups),
-            "of the paper": tuple(task.name for task in self.paper),
-        }
-        return tuple(
-            f"{origin}: {joined_names(names)}" for origin, names in origins.items() if names
+    def terminal(self) -> Iterator[str]:
+        """Yields the number of tasks, then a line for each."""
+        yield (
+            f"{len(self.shipped) + len(self.instruct)} tasks of the package, "
+            f"{len(self.included)} of the folder, {len(self.paper)} of the paper"
         )
+        yield from self.shipped
+        yield from (f"{task} (for chat models)" for task in self.instruct)
+        yield from (f"{task} (of the folder)" for task in self.included)
+        yield from (f"{group} (group of the folder)" for group in self.included_groups)
+        for task in self.paper:
+            code = ", executes code" if task.executes_code else ""
+            yield f"{task.name} (lm-eval's, {task.skill}: {task.metric}{code})"
+        for group, members in self.groups.items():
+            yield f"{group} (group of the paper: {', '.join(members)})"
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each task and group: its name and origin."""
@@ -110,12 +113,11 @@ class TaskDescription(Result, file="task.json", verb="broca tasks NAME"):
     first_prompt: str
     first_target: str
 
-    def summary(self) -> tuple[str, ...]:
-        """Returns the size of the task and its first prompt."""
-        return (
-            f"{self.name}: {self.items:,} items, {self.request_kind}, scored by {self.metric}",
-            f"first prompt: {self.first_prompt!r}, right answer: {self.first_target!r}",
-        )
+    def terminal(self) -> Iterator[str]:
+        """Yields a line for each part of the description."""
+        for name, value in self.records()[0].items():
+            text = ", ".join(map(str, value)) if isinstance(value, list) else value
+            yield f"{name.replace('_', ' ')}: {text}"
 
     def records(self) -> list[dict[str, Any]]:
         """Returns one line, which has every key of the task."""

@@ -1,14 +1,12 @@
 """The result of a verification: `verification.json`, and `verification` in `result.json`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
-from broca.results.pages.figure import Figure
+from broca.results.pages.charts import Figure
 from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
 from broca.results.pages.verification import (
@@ -326,7 +324,9 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Verification(Result, file="verification.json", page="verification.html", verb="broca verify"):
+class Verification(
+    Result, file="verification.json", page="verification.html", verb="broca verify", rows="drops"
+):
     """The drops without a set of components on held-out items, and the verdict.
 
     Without statistics, `drops` have no intervals and no p-values, and there is no verdict.
@@ -445,10 +445,10 @@ class Verification(Result, file="verification.json", page="verification.html", v
             tables=verification_tables(self), figures=verification_figures(self),
         )  # fmt: skip
 
-    def pages(self, folder: Path, run: Any = None) -> dict[str, str]:
+    def pages(self, folder: Path) -> dict[str, str]:
         """Returns the report of the run whose selection was verified, else the own page."""
-        run = run or self.run_in(folder)
-        return super().pages(folder) if run is None else run.pages(folder, verification=self)
+        run = self.run_in(folder)
+        return super().pages(folder) if run is None else run.pages(folder)
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the verdict and the tables."""
@@ -463,31 +463,7 @@ class Verification(Result, file="verification.json", page="verification.html", v
         if self.curve is not None:
             yield curve_table(self.curve)
         yield from (tables[name] for name in ("ablations", "crossings", "failures"))
-        yield f"{self.rows:,} rows"
-
-    def summary(self) -> tuple[str, ...]:
-        """Returns the verdict, the claim and the size of the measurement."""
-        return (
-            "no verdict: no statistics were requested"
-            if self.verdict is None
-            else f"{self.verdict.label}: {self.verdict.text}",
-            f"{self.model.name}, {self.task}: {joined_names(self.heads) or 'no components'}",
-            f"{self.ablation.kind} ablation, {len(self.drops)} tasks, {self.rows:,} rows, "
-            f"seed {self.seed}",
-        )
-
-    def records(self) -> list[dict[str, Any]]:
-        """Returns a line for each task: its scores, its drop and their statistics."""
-        lines = []
-        for line in self.drops:
-            low, high = line.ci or (None, None)
-            lines.append({
-                "task": line.task, "role": line.role, "metric": line.metric, "items": line.items,
-                "before": line.before, "after": line.after,
-                "drop": line.drop, "low": low, "high": high, "test": line.test, "p": line.p,
-                "p_holm": line.p_holm,
-            })  # fmt: skip
-        return lines
+        yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"
 
 
 def _interval(value: float | None, ends: tuple[float, float] | None) -> Interval | None:

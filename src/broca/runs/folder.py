@@ -21,7 +21,6 @@ from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
 from broca.options import (
     AtlasOptions,
     ExecutorOptions,
-    JournalOptions,
     LocalizeOptions,
     Options,
     RunOptions,
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 NAME = "reproduce.json"
 FINISHED = "finished.json"
 JOURNAL = "journal.sqlite"
-SCRATCH = "journal.rerun.sqlite"
-"""Rows of a repetition from scratch, until it ends."""
 
 OWNERS: dict[str, type[Options]] = {"localize": LocalizeOptions, "atlas": AtlasOptions}
 """The verbs that own their folder, with the options that it records."""
@@ -49,7 +46,7 @@ OWNERS: dict[str, type[Options]] = {"localize": LocalizeOptions, "atlas": AtlasO
 PLACES = {"model", "target", "models", "include_path", "neurons", "family", "control", "pairs"}
 """Options that may name a file or a folder."""
 
-_JOURNALS = re.compile(r"journal(\.old\d+|\.rerun)?\.sqlite(-wal|-shm|\.lock)?")
+_JOURNALS = re.compile(r"journal\.sqlite(-wal|-shm|\.lock)?")
 _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 
@@ -77,7 +74,6 @@ class RunFolder:
         command: Sequence[str],
         journal: str | None = None,
         fresh: bool = False,
-        resume: bool = False,
     ) -> RunFolder:
         """Claims a folder for a command, or resumes the run of the same command in it.
 
@@ -89,14 +85,11 @@ class RunFolder:
             journal: A shared journal; the folder's journal if None.
             fresh: Whether to start again: removes everything that a run writes here, its journal
                 too.
-            resume: Whether to refuse a folder that contains no run.
 
         Raises:
             OutFolderTaken: The folder holds another command's run.
-            BadInput: `resume` is set and the folder contains no run, or both switches are set.
+            BadInput: Something in the folder cannot be read or removed.
         """
-        if fresh and resume:
-            raise BadInput("`fresh` and `resume` exclude each other: give one of them")
         if fresh:
             _clear(folder)
         record = RunFolderRecord(
@@ -108,8 +101,6 @@ class RunFolder:
             machine=machine(),
         )
         previous = _read(folder)
-        if previous is None and resume:
-            raise BadInput(f"`resume`: '{folder}' holds no run to resume; leave `resume` out")
         if previous is None and (folder / "result.json").exists():
             raise OutFolderTaken(
                 f"'{folder}' holds a result.json of unknown origin: choose another `out`, or "
@@ -152,31 +143,6 @@ class RunFolder:
         """The options that determine the result, by name, and the verb."""
         return {"verb": self.record.verb, **flat(self.options.decisive())}
 
-    @contextmanager
-    def scratch(self, options: JournalOptions) -> Iterator[JournalOptions]:
-        """A journal that is not the run's, to measure its rows again.
-
-        Without a given journal it is a file of the folder, which is removed at the end; an
-        interrupted repetition leaves it, and the next one goes on in it.
-
-        Raises:
-            BadInput: The given journal is the run's.
-        """
-        journal = options.journal
-        if journal is not None:
-            path = getattr(journal, "path", journal)  # a workspace has a path, or none in memory
-            if path is not None and Path(path).absolute() == self.journal.absolute():
-                raise BadInput(
-                    f"`journal` '{path}' holds the rows of this run, which are to be measured "
-                    "again: name another file"
-                )
-            yield options
-            return
-        path = self.path / SCRATCH
-        yield replace(options, journal=path)
-        for file in self.path.glob(f"{SCRATCH}*"):
-            file.unlink()
-
     def note(self, digests: Mapping[str, Any]) -> None:
         """Records the digests of weights, tokenizer, tasks and items.
 
@@ -208,74 +174,56 @@ def _encoded(value: Any) -> bytes:
 
 
 @contextmanager
-def folder_workspace(
-    folder: RunFolder, *, say: Callable[[str], None] = lambda text: None, **parts: Any
+def kept_workspace(
+    place: RunFolder | str | Path,
+    *,
+    goes_on: str,
+    executor: ExecutorOptions | None = None,
+    keep_outputs: float = 0.0,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Workspace]:
-    """A workspace that keeps its rows in a claimed folder; Ctrl+C ends after the batch.
+    """A workspace that keeps its rows; Ctrl+C ends after the batch.
 
     Args:
-        folder: The folder; it is released if its run is refused before it begins.
+        place: The file of a journal, or a claimed folder, which has one, and which is released if
+            its run is refused before it begins.
+        goes_on: The command that resumes an interrupted run.
+        executor: Where rows are measured.
+        keep_outputs: Share of the rows whose raw output is kept.
         say: Receives messages for the user, line by line.
-        parts: As for `journal_workspace`.
 
     Raises:
         Interrupted: The user interrupted the run; the message names the command that resumes it.
         BrocaError: The folder, the journal or the executor is refused.
     """
-    if folder.resumed:
+    from broca.runs.workspace import Workspace  # imports torch, which reading a folder does not
+
+    folder = place if isinstance(place, RunFolder) else None
+    journal = place.journal if isinstance(place, RunFolder) else place
+    if folder is not None and folder.resumed:
         say(f"going on with the run in {folder.path}")
     try:
-        with journal_workspace(folder.journal, on_begin=folder.note, say=say, **parts) as workspace:
-            yield workspace
-    except Interrupted:
-        raise
-    except BrocaError:
-        folder.release()
-        raise
-
-
-@contextmanager
-def journal_workspace(
-    journal: str | Path,
-    *,
-    goes_on: str,
-    executor: ExecutorOptions | None = None,
-    keep_outputs: float = 0.0,
-    on_begin: Callable[[dict[str, Any]], None] = lambda digests: None,
-    say: Callable[[str], None] = lambda text: None,
-) -> Iterator[Workspace]:
-    """A workspace that keeps its rows in a journal; Ctrl+C ends after the batch.
-
-    Args:
-        journal: The journal's file.
-        goes_on: The command that resumes an interrupted run.
-        executor: Where rows are measured.
-        keep_outputs: Share of the rows whose raw output is kept.
-        on_begin: Receives the digests of every run, once they are known.
-        say: Receives messages for the user, line by line.
-
-    Raises:
-        Interrupted: The user interrupted the run; the message names the command that resumes it.
-    """
-    # imports torch, which reading a folder does not need
-    from broca.runs.workspace import Workspace
-
-    with Stopper(
-        lambda: say("broca: stopping after this batch; Ctrl+C again stops at once")
-    ) as stopper:
-        try:
-            with Workspace(
+        with (
+            Stopper(
+                lambda: say("broca: stopping after this batch; Ctrl+C again stops at once")
+            ) as stopper,
+            Workspace(
                 journal,
                 executor=executor,
                 keep_outputs=keep_outputs,
                 stopper=stopper,
-                on_begin=on_begin,
-            ) as workspace:
-                yield workspace
-        except (Interrupted, KeyboardInterrupt) as error:
-            raise Interrupted(
-                f"interrupted; what was measured is kept in '{journal}'; this goes on: {goes_on}"
-            ) from error
+                on_begin=None if folder is None else folder.note,
+            ) as workspace,
+        ):
+            yield workspace
+    except (Interrupted, KeyboardInterrupt) as error:
+        raise Interrupted(
+            f"interrupted; what was measured is kept in '{journal}'; this goes on: {goes_on}"
+        ) from error
+    except BrocaError:
+        if folder is not None:
+            folder.release()
+        raise
 
 
 RunT = TypeVar("RunT", bound=RunOptions)

@@ -1,7 +1,5 @@
 """Ctrl+C ends a run after the batch that is being measured; a second one ends it at once."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

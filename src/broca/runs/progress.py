@@ -1,7 +1,5 @@
 """Reports the progress of a run: the stage, the measured rows, and the time that is left."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

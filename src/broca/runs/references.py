@@ -1,7 +1,5 @@
 """Reference answers of margins, and the items that have one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Reads the measurements of earlier runs of `localize` from their journals, without a model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +49,8 @@ def ranking_from_journal(journal: Journal, run: JournalRun) -> Ranking:
         NotInJournal: The run was interrupted before its search ended.
     """
     problem = problem_of_run(journal, run)
-    search = searches.make_search(run.search["method"], problem, **run.search["options"])
+    method = searches.require_method(run.search["method"])
+    search = method.search(problem, run.search["options"])
     return searches.run(search, Replay(journal, run.id).run)
 
 

@@ -8,7 +8,6 @@ import os
 import platform
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,10 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import Ablation, OutputNorms, WeightDelta, donor_activations
+from broca.engine import Ablation, OutputNorms, RunnerSpec, WeightDelta, donor_activations
 from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
-from broca.executors.records import RunnerSpec
 from broca.measurement import Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
@@ -45,7 +43,7 @@ from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.store import Condition, ItemRecord, components_digest, now, written
 from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
-from broca.tasks.digests import definition_digest, item_digests, margin_digest, tokenizer_digest
+from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
 from broca.verification.trial import Places
 
@@ -232,8 +230,8 @@ class Run:
 
         def execute(plan: Plan) -> Measurement:
             self.search_response = plan.response or response
-            with_response = replace(plan, response=self.search_response)
-            return replace(self.measure(with_response, role="search"), plan=plan)
+            asked = replace(plan, response=self.search_response)
+            return replace(self.measure(asked, role="search"), plan=plan)
 
         return searches.run(search, execute)
 
@@ -420,7 +418,7 @@ class Run:
     def _journaled(self) -> JournaledExecutor:
         """Measures with the journal, which records the run on first use."""
         workspace, digests = self.workspace, self._digests
-        runner, journal, stopper = self._executor.runner, workspace.journal, workspace.stopper
+        runner, journal = self._executor.runner, workspace.journal
         items = journal.items(_records(self.tasks.bank, digests))
         components = journal.components(self.model.components.names)
         number = journal.begin_run(
@@ -430,7 +428,7 @@ class Run:
             items=items,
             process=f"process {os.getpid()} on {platform.node()} since {now()}",
         )
-        if self.noted:
+        if self.noted and workspace.on_begin is not None:
             workspace.on_begin(self._folder_digests())
         return JournaledExecutor(
             executor=self._executor,
@@ -443,8 +441,8 @@ class Run:
             chunk_tokens=chunk_tokens(self.model, runner.token_budget, device=runner.device),
             keep_outputs=workspace.keep_outputs,
             margin_items=self._margin_items,
-            measuring=nullcontext if stopper is None else stopper.measuring,
-            checkpoint=(lambda: None) if stopper is None else stopper.checkpoint,
+            measuring=workspace.stopper.measuring,
+            checkpoint=workspace.stopper.checkpoint,
             on_chunk=self.stages.at,
         )
 

@@ -1,7 +1,5 @@
 """The searches of a localization: their problem, their budget, and the repetitions of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -121,7 +119,7 @@ def search(
     )  # fmt: skip
     run.stages.enter(stage or f"searching ({method})")
     found = run.search(
-        searches.make_search(method, problem, **options.options),
+        record.search(problem, options.options),
         method=method, problem=problem, response=referenced.response, options=options.options,
     )  # fmt: skip
     return Searched(referenced, problem, found)
@@ -156,7 +154,7 @@ def _rows(run: Run, method: str, options: SearchOptions, referenced: Referenced)
         f"{options.max_minutes:g} minutes allow about {allowed:,} of at most {usual:,} rows"
     )
     try:
-        require_search(method, replace(options, rows=allowed), run.model, run.tasks)
+        search_rows(run.model, run.tasks, method, replace(options, rows=allowed))
     except BadInput as error:
         raise BadInput(
             f"`max_minutes` {options.max_minutes:g} allow about {allowed} rows here: {error}"
@@ -220,32 +218,18 @@ def problem_of(
     )
 
 
-def require_search(
-    method: str, options: SearchOptions, model: GatedModel, tasks: TaskSet
-) -> Problem:
-    """Refuses a budget or options that the method would refuse, before anything is measured.
+def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchOptions) -> int:
+    """Returns the largest number of rows that a search may measure, before anything is measured.
 
     Properties that only measuring shows, such as whether every item has a margin, are assumed to
     hold.
 
-    Returns:
-        The problem under these assumptions.
-
     Raises:
-        BadInput: The method refuses them.
+        BadInput: The method refuses the budget or the options.
     """
     places = measured_places(method, tasks, options)
     problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
-    searches.require_method(method).require(problem, options.options)
-    return problem
-
-
-def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchOptions) -> int:
-    """Returns the maximum number of rows of a search: its budget, or the method's usual one."""
-    if options.rows is not None:
-        return options.rows
-    problem = require_search(method, options, model, tasks)
-    return searches.require_method(method).usual_rows(problem)
+    return searches.require_method(method).most_rows(problem, options.options)
 
 
 def proof_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> int:
@@ -258,7 +242,7 @@ def proof_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> i
         kinds: Number of kinds of ablation under which the claim is tested.
     """
     every = sum(map(len, trial.places.values()))
-    smaller = trial.smaller(scope.control_items or len(trial.places[trial.task]))
+    smaller = trial.smaller(scope.control_items)
     few = sum(map(len, smaller.values()))
     outputs = sum(map(len, trial.at_most(scope.failure_items).values()))
     alone = 2 * (scope.member_items or len(trial.places[trial.task])) + few

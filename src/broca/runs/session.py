@@ -1,7 +1,5 @@
 """Opens the model, the journal and the workers of a verb."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +21,8 @@ from broca.options import (
 )
 from broca.published import is_published, published_heads
 from broca.results.localization import Localization
+from broca.results.neurons import NeuronSet
+from broca.results.verification import Verification
 from broca.runs.progress import Stages
 from broca.runs.run import DATE, Run
 from broca.runs.task_sets import TaskSet
@@ -34,6 +34,9 @@ IN_MEMORY = (
     "rows are kept in memory, so this run cannot be resumed; `journal` names a file to keep them in"
 )
 """Warning of a run without a journal."""
+
+Selected = Localization | Verification | NeuronSet
+"""Results that selected components, and can stand for them and for their model."""
 
 
 @contextmanager
@@ -145,27 +148,28 @@ def ablation_of(options: AblationOptions, seed: int) -> Ablation:
 
 
 def model_and_heads(
-    model: str | Path | GatedModel | Localization,
-    heads: str | Sequence[str] | Localization | None,
+    model: str | Path | GatedModel | Selected,
+    heads: str | Sequence[str] | Selected | None,
 ) -> tuple[str | GatedModel, str | Sequence[str]]:
-    """Returns the model and the heads of a verb; a localization can stand for both.
+    """Returns the model and the heads of a verb; a result can stand for both.
 
     Args:
-        model: A model, its name, or a localization or its folder, which stand for its model.
-        heads: Names, a localization, which stands for its selection, or None for that of `model`.
+        model: A model, its name, a result, or the folder of a localization; these stand for their
+            model.
+        heads: Names, a result, which stands for its selection, or None for that of `model`.
 
     Raises:
-        BadInput: No heads are named, or the localization selected none or does not exist.
+        BadInput: No heads are named, or the result selected none or does not exist.
     """
     if heads is None:
         if isinstance(model, GatedModel):
             raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
-        model = heads = model if isinstance(model, Localization) else Localization.read(model)
-    if isinstance(heads, Localization):
+        model = heads = model if isinstance(model, Selected) else Localization.read(model)
+    if isinstance(heads, Selected):
         if not heads.selected:
             raise BadInput(f"the run on task '{heads.task}' selected nothing: name some in `heads`")
-        heads = heads.selected
-    if isinstance(model, Localization):
+        heads = tuple(one if isinstance(one, str) else one.name for one in heads.selected)
+    if isinstance(model, Selected):
         model = model.model.name
     return str(model) if isinstance(model, Path) else model, heads
 

@@ -1,7 +1,5 @@
 """Times rows of a run."""
 
-from __future__ import annotations
-
 import resource
 import secrets
 import sys

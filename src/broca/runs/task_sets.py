@@ -1,7 +1,5 @@
 """Resolves, loads and lays out the tasks of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -13,6 +11,7 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS, GatedModel
 from broca.results.verification import Documents
 from broca.tasks import (
+    PAPER_GROUPS,
     Benchmark,
     Catalog,
     Item,
@@ -21,7 +20,6 @@ from broca.tasks import (
     Task,
     TaskOptions,
 )
-from broca.tasks.paper import PAPER_GROUPS
 from broca.verification import Trial, roles
 from broca.verification.trial import Places
 

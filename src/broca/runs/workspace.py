@@ -1,7 +1,5 @@
 """The journal, workers and built tasks that several runs share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -37,7 +35,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         executor: ExecutorOptions | None = None,
         keep_outputs: float = 0.0,
         stopper: Stopper | None = None,
-        on_begin: Callable[[dict[str, Any]], None] = lambda digests: None,
+        on_begin: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         if not 0 <= keep_outputs <= 1:
             raise BadInput(f"`keep_outputs` must lie between 0 and 1, not at {keep_outputs:g}")
@@ -45,7 +43,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         self.host = open_host(self.executor)
         self.path = journal
         self.keep_outputs = keep_outputs
-        self.stopper = stopper
+        self.stopper = stopper or Stopper()
         self.on_begin = on_begin
         self._opened = ExitStack()
         self._opened.callback(self.host.close)
@@ -77,11 +75,6 @@ class Workspace(AbstractContextManager["Workspace"]):
                 Journal() if self.path is None else Journal(self.path)
             )
         return self._journal
-
-    @property
-    def catalogs(self) -> tuple[Catalog, ...]:
-        """The catalogs from which runs have named tasks."""
-        return tuple(self._catalogs.values())
 
     def catalog(self, options: SourceOptions) -> Catalog:
         """Returns the catalog of these options; a task of several runs is built once."""

@@ -10,19 +10,16 @@ single components; it does not test sets.
 4. the effects of all tasks by one regression, and again on masks drawn anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Plan, Response
+from broca.measurement import Bools, Floats, Ints, Plan, Response
 from broca.recovery.joint import JointEffects, joint_effects
-from broca.searches.pilot import Bools, Floats, pilot, spread_masks
+from broca.searches.pilot import pilot, spread_masks
 from broca.searches.problem import Search
 
 ROWS_PER_TASK = 800
@@ -51,7 +48,7 @@ class AtlasProblem:
     """
 
     components: int
-    tasks: Mapping[str, NDArray[np.intp]]
+    tasks: Mapping[str, Ints]
     rows: int
     seed: int
     continuous: bool = False
@@ -66,7 +63,6 @@ class MeasuredAtlas:
         masks: The fresh masks, `(masks, components)`.
         changes: Response minus the intact response of the same item, `(masks, tasks)`.
         items: Number of items of each task that were used, `(tasks,)`.
-        share: Share of components that a mask ablates, chosen by the pilot.
         joint: The effects, their resamples, and their fit.
     """
 
@@ -74,7 +70,6 @@ class MeasuredAtlas:
     masks: Bools
     changes: Floats
     items: tuple[int, ...]
-    share: float
     joint: JointEffects
 
 
@@ -134,6 +129,5 @@ def measure_atlas(problem: AtlasProblem) -> Search[MeasuredAtlas]:
         masks=masks,
         changes=changed,
         items=tuple(len(pool) for pool in pools),
-        share=size / problem.components,
         joint=joint_effects(masks, changed, resamples=_RESAMPLES, rng=rng),
     )

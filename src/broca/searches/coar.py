@@ -1,11 +1,8 @@
 """Component attribution by regression: for every item a linear model of random ablations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
@@ -35,16 +32,18 @@ class Coar:
         if not 0 < self.share < 1:
             raise BadInput(f"the share of coar must lie between 0 and 1, not at {self.share:g}")
 
-    def require(self, problem: Problem) -> tuple[NDArray[np.intp], int]:
-        """Returns the items that the budget allows, and the masks of each with the intact mask."""
+    def most_rows(self, problem: Problem) -> int:
+        """Returns the rows of the items that the budget allows, each with as many masks."""
         masks = MASKS_PER_COMPONENT * problem.components + 1
-        items = problem.affordable(masks, method="coar")
-        return items, masks if problem.rows is None else problem.rows // len(items)
+        items = len(problem.affordable(masks))
+        return items * (masks if problem.rows is None else problem.rows // items)
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Averages the coefficients of the items' regressions."""
-        items, per_item = self.require(problem)
-        components, count = problem.components, per_item - 1
+        components = problem.components
+        items = problem.affordable(MASKS_PER_COMPONENT * components + 1)
+        per_item = self.most_rows(problem) // len(items)
+        count = per_item - 1
         rng = np.random.default_rng([problem.seed, 0xC0A2])
         tables = []
         for _ in items:
@@ -73,6 +72,5 @@ METHOD = Method(
     measures="a linear regression on random ablations for every item, averaged",
     answers="which heads matter to the average item",
     rows="2 x heads x items",
-    usual_rows=lambda p: 2 * p.components * len(p.items),
     source="COAR (Shah et al., arXiv 2404.11534), on the components of a language model",
 )  # fmt: skip

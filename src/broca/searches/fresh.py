@@ -1,21 +1,18 @@
 """Compressed sensing with a new mask for every row, which reduces the noise between masks."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Plan, Response
-from broca.recovery import recovery_name
+from broca.measurement import Bools, Floats, Plan, Response
 from broca.recovery.uncertainty import RESAMPLES
+from broca.searches.compressed import rank_by_regression, require_regression
 from broca.searches.method import Method
-from broca.searches.pilot import Bools, Floats, pilot, sizes_of
+from broca.searches.pilot import pilot, sizes_of
 from broca.searches.problem import Problem, Ranking, Search
-from broca.searches.regression import rank_by_regression, require_regression
 
 _ROWS = 2000
 _FEWEST = 60
@@ -30,60 +27,35 @@ class FreshMasks:
     (`items_per_mask`). The pilot's rows of the chosen size are used in the regression.
 
     Cost: 2,000 rows, or the budget: the intact model on the items, the pilot, then fresh masks.
-    With `both` every row counts twice.
 
     Attributes:
         sparsity: Share of the components that a mask ablates; None lets the pilot choose it.
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
         resamples: Resamples of the masks, for intervals and frequencies; 0 leaves them out.
-        both: Whether every row is measured in the probability and in the task's own metric, whose
-            mean is the response: the probability is graded, and the metric is the target.
-
-    Raises:
-        BadInput: The budget is too small, an option is invalid, or `both` is set and items have no
-            probability.
     """
 
     sparsity: float | None = None
     recovery: Any = "non-positive"
     resamples: int = RESAMPLES
-    both: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.both, bool):
-            raise BadInput(f"cs-fresh's both must be true or false, not {self.both}")
         if self.sparsity is not None and not 0 < self.sparsity < 1:
             raise BadInput(f"the sparsity must lie between 0 and 1, not at {self.sparsity:g}")
         require_regression(self.recovery, self.resamples)
 
-    def require(self, problem: Problem) -> int:
+    def most_rows(self, problem: Problem) -> int:
         """Returns the budget in rows."""
-        if self.both and not problem.continuous:
-            raise BadInput(
-                "cs-fresh's both combines the probability with the task's metric, and here rows "
-                "return one of them: leave out `response`, or leave out both"
-            )
-        fewest = 2 * _FEWEST if self.both else _FEWEST
-        return problem.budget(_ROWS, fewest=fewest, method="cs-fresh")
+        return problem.budget(_ROWS, fewest=_FEWEST)
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Measures the intact model, the pilot and the fresh masks, and regresses."""
-        budget, components = self.require(problem), problem.components
-        affordable = budget // 2 if self.both else budget
+        budget, components = self.most_rows(problem), problem.components
         rng = np.random.default_rng([problem.seed, 0xF4E5])
         response: Response | None = "probability" if problem.continuous else None
-        items = rng.permutation(problem.items)[: max(4, affordable // 8)]
+        items = rng.permutation(problem.items)[: max(4, budget // 8)]
         piloted: dict[int, Bools] = {}
         turn = 0
-
-        def measure(plan: Plan) -> Search[Floats]:
-            """Measures rows, of which each costs two if both responses are measured."""
-            responses = (yield replace(plan, response=response)).responses
-            if self.both:
-                metric = (yield replace(plan, response="accuracy")).responses
-                responses = (responses + metric) / 2
-            return responses
 
         def drops(masks: Bools) -> Search[Floats]:
             """Measures the drop of every mask on each of its items, `(masks, items of each)`."""
@@ -94,10 +66,12 @@ class FreshMasks:
             turn += len(met)
             piloted[int(masks[0].sum())] = masks
             index = np.repeat(np.arange(len(masks)), each)
-            responses = yield from measure(Plan(masks, index, items[met]))
+            plan = Plan(masks, index, items[met], response=response)
+            responses = (yield plan).responses
             return (intact[met] - responses).reshape(len(masks), each)
 
-        intact = yield from measure(Plan.crossed(designs.intact(components), items))
+        plan = Plan.crossed(designs.intact(components), items, response=response)
+        intact = (yield plan).responses
         sizes = sizes_of(components)
         if self.sparsity is not None:
             sizes = [max(1, round(self.sparsity * components))]
@@ -105,7 +79,7 @@ class FreshMasks:
             drops,
             components,
             sizes=sizes,
-            masks=max(2, affordable // (25 * len(sizes))),
+            masks=max(2, budget // (25 * len(sizes))),
             rng=rng,
             intact=float(intact.mean()),
         )
@@ -114,27 +88,24 @@ class FreshMasks:
         )
         per_mask = min(per_mask, len(items))
         masks, index, met = designs.fresh(
-            affordable - len(items) - turn,
+            budget - len(items) - turn,
             components,
             items=len(items),
             size=size,
             items_per_mask=per_mask,
             seed=problem.seed,
         )
-        responses = yield from measure(Plan(masks, index, items[met]))
+        plan = Plan(masks, index, items[met], response=response)
+        responses = (yield plan).responses
         means = np.bincount(index, weights=responses - intact[met]) / np.bincount(index)
         # the pilot's masks of this size are evidence too
         masks = np.vstack([piloted[size], masks])
         changes = np.concatenate([-lost[size].mean(axis=1), means])
         options = {
-            "rows": budget,
             "items": len(items),
-            "masks": len(masks),
             "sparsity": size / components,
             "items_per_mask": per_mask,
-            "recovery": recovery_name(self.recovery),
             "response": response,
-            "both": self.both,
         }
         return rank_by_regression(
             problem, masks, changes, self.recovery, options, resamples=self.resamples
@@ -153,7 +124,7 @@ def items_per_mask(drops: Floats, *, prefix: float, item: float) -> int:
         prefix: Number of tokens with which all items begin.
         item: Mean number of an item's other tokens.
     """
-    if prefix <= 0 or drops.ndim != 2 or drops.shape[1] < 2 or len(drops) < 2:
+    if prefix <= 0 or drops.shape[1] < 2:
         return 1
     within = float(drops.var(axis=1, ddof=1).mean())
     between = float(drops.mean(axis=1).var(ddof=1)) - within / drops.shape[1]
@@ -168,5 +139,4 @@ METHOD = Method(
     measures="a new random group in every row, its size from a pilot",
     answers="which heads matter together with other ablated heads, with fewer rows",
     rows="2,000",
-    usual_rows=lambda p: 2000,
 )  # fmt: skip

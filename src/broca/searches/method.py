@@ -1,16 +1,16 @@
-"""The record of a localization method."""
-
-from __future__ import annotations
+"""The record of a localization method, and its contrast with other tasks."""
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
+from broca import designs
 from broca.errors import BadInput, nearest
-from broca.measurement import Response
-from broca.searches.contrast import Contrasted
+from broca.measurement import Floats, Measurement, Plan, Response
 from broca.searches.problem import Problem, Ranking, Search, Strategy
 
 _NO_OPTIONS: Mapping[str, Any] = {}
@@ -25,14 +25,12 @@ class Method:
         measures: The masks that it measures, for the help and the docs.
         answers: The question that it answers, for the help and the docs.
         rows: Its number of rows without a budget, for the docs.
-        usual_rows: Returns about that number for a problem.
         make: Makes its `Strategy` from options.
         source: Source of the method; empty for broca's own methods.
         response: Default response of its rows; `accuracy` is the task's own metric.
         needs_gradients: Whether it needs gradients of the response.
         measures_others: Whether it measures the other tasks too, to find the components that only
             the task needs.
-        tuning: Options with which `cs-tuned` tries settings of this method; None if it has none.
         one_mask_size: Whether a regression uses only masks of the most frequent size; the others
             come from a pilot, which also tries sizes that destroy the task.
     """
@@ -41,13 +39,11 @@ class Method:
     measures: str
     answers: str
     rows: str
-    usual_rows: Callable[[Problem], int]
     make: Callable[..., Strategy]
     source: str = ""
     response: Response = "accuracy"
     needs_gradients: bool = False
     measures_others: bool = False
-    tuning: Mapping[str, Any] | None = None
     one_mask_size: bool = False
 
     @property
@@ -87,8 +83,8 @@ class Method:
         alone = self.make(**{name: options[name] for name in options if name != "contrast"})
         return Contrasted(alone, options["contrast"]) if options["contrast"] != 0 else alone
 
-    def require(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
-        """Refuses a problem that `search` would refuse, without measuring or drawing anything.
+    def most_rows(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> int:
+        """Returns the largest number of rows that a search may measure, without measuring anything.
 
         Before it is known which items have a margin, assume that all have one.
 
@@ -103,13 +99,99 @@ class Method:
                 "set `response` to probability or margin, or use a method without them, such as "
                 "cs-stratified"
             )
-        strategy.require(problem)
-        return strategy
+        return strategy.most_rows(problem)
 
     def search(self, problem: Problem, options: Mapping[str, Any] = _NO_OPTIONS) -> Search[Ranking]:
         """Returns the search for the solution of a problem.
 
         Raises:
-            BadInput: As in `require`.
+            BadInput: As in `most_rows`.
         """
-        return self.require(problem, options).generate(problem)
+        self.most_rows(problem, options)
+        return self.strategy(options).generate(problem)
+
+
+@dataclass(frozen=True)
+class Contrasted:
+    """Estimates effects on the difference between the task's loss and the other tasks' losses.
+
+    Every item of the task has a partner, an item of one of the other tasks in turn. If the method
+    requests an item under a mask, the partner is measured under the same mask, and the method
+    receives the item's response plus `weight` times the partner's loss; likewise for gradients.
+    Pairs are the same under all masks, so that differences between items cancel as without a
+    contrast.
+
+    The budget covers both: the method has half of the rows that remain after as many intact
+    responses as the task has items. Partners are those of the `locate` items, the only items that
+    the method sees.
+
+    Attributes:
+        strategy: The method with its options.
+        weight: Weight of a loss of the others.
+    """
+
+    strategy: Strategy
+    weight: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.weight, (int, float)) or not 0 <= self.weight < float("inf"):
+            raise BadInput(f"contrast must be 0 or more, not {self.weight!r}")
+
+    def most_rows(self, problem: Problem) -> int:
+        """Returns twice the rows of the method, and those of the partners' intact responses."""
+        if not problem.others:
+            raise BadInput(
+                "`contrast` weighs the losses of other tasks, and there are none: name some in "
+                "`others`, or leave `contrast` out"
+            )
+        return 2 * self.strategy.most_rows(self._alone(problem)) + len(problem.items)
+
+    def generate(self, problem: Problem) -> Search[Ranking]:
+        """Runs the method on responses from which the partners' losses are subtracted."""
+        partners = np.zeros(problem.items.max() + 1, dtype=np.intp)
+        partners[problem.items] = _partners(problem)
+        intact: dict[Response | None, Floats] = {}
+        search = self.strategy.generate(self._alone(problem))
+        measurement: Any = None
+        while True:
+            try:
+                plan = search.send(measurement)
+            except StopIteration as end:
+                ranking: Ranking = end.value
+                break
+            if plan.response not in intact:
+                none, items = designs.intact(problem.components), np.unique(_partners(problem))
+                alone = yield Plan.crossed(none, items, response=plan.response)
+                intact[plan.response] = np.full(items.max() + 1, np.nan)
+                intact[plan.response][items] = alone.responses
+            paired = partners[plan.item_index]
+            measured = yield replace(
+                plan,
+                mask_index=np.tile(plan.mask_index, 2),
+                item_index=np.concatenate([plan.item_index, paired]),
+            )
+            responses, of_partners = np.split(measured.responses, 2)
+            beyond = responses + self.weight * (intact[plan.response][paired] - of_partners)
+            gradients = None
+            if measured.gradients is not None:
+                first, second = np.split(measured.gradients, 2)
+                gradients = first - np.float32(self.weight) * second
+            measurement = Measurement(plan, beyond, gradients)
+        return replace(ranking, options={**ranking.options, "contrast": float(self.weight)})
+
+    def _alone(self, problem: Problem) -> Problem:
+        """Returns the problem of the method: only the task, and its share of the rows."""
+        rows = problem.rows
+        if rows is not None:
+            rows = max(0, rows - len(problem.items) - len(problem.confirm)) // 2
+        return replace(problem, others=(), confirm=problem.confirm[:0], rows=rows)
+
+
+def _partners(problem: Problem) -> list[int]:
+    """Returns the partner of each item of the task, an item of one of the others in turn."""
+    others, partners = problem.others, []
+    for number in range(len(problem.items)):
+        turn, other = divmod(number, len(others))
+        items = others[other].items
+        partners.append(int(items[turn % len(items)]))
+    return partners

@@ -1,17 +1,12 @@
 """A short pilot that finds how many components a random mask should ablate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
+from broca.measurement import Bools, Floats
 from broca.searches.problem import Search
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 """Shares of the components that are tried."""
@@ -96,10 +91,12 @@ def random_masks(sizes: Floats, components: int, rng: np.random.Generator) -> Bo
     return masks
 
 
-def spread_masks(size: float, count: int, components: int, rng: np.random.Generator) -> Bools:
+def spread_masks(
+    size: float, count: int, components: int, rng: np.random.Generator, *, spread: float = SPREAD
+) -> Bools:
     """Draws masks of sizes around `size`: `(count, components)`.
 
     Sizes differ, so that the effect of the number of ablated components can be estimated too.
     """
-    sizes = np.round(size * np.exp(rng.uniform(-SPREAD, SPREAD, count)))
+    sizes = np.round(size * np.exp(rng.uniform(-spread, spread, count)))
     return random_masks(np.clip(sizes, 1, components), components, rng)

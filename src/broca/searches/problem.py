@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from broca.errors import BadInput
-from broca.measurement import Execute, Measurement, Plan
+from broca.measurement import Execute, Floats, Ints, Measurement, Plan
 from broca.results.localization import AdditivityInfo, AnswerInfo
 
 T = TypeVar("T")
@@ -35,8 +35,13 @@ class OtherTask:
     """
 
     name: str
-    items: NDArray[np.intp]
-    confirm: NDArray[np.intp]
+    items: Ints
+    confirm: Ints
+
+    @property
+    def confirm_or_items(self) -> Ints:
+        """The `confirm` items; those of the search if none were set aside."""
+        return self.confirm if len(self.confirm) else self.items
 
 
 @dataclass(frozen=True)
@@ -59,18 +64,18 @@ class Problem:
     """
 
     components: int
-    items: NDArray[np.intp]
+    items: Ints
     k: int
     rows: int | None
     seed: int
-    confirm: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    confirm: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     others: tuple[OtherTask, ...] = ()
     continuous: bool = False
     differentiable: bool = False
     prefix_tokens: float = 0.0
     item_tokens: float = 1.0
 
-    def budget(self, usual: int, *, fewest: int, method: str) -> int:
+    def budget(self, usual: int, *, fewest: int) -> int:
         """Returns the maximum number of rows: that of the problem, or else the method's `usual`.
 
         Raises:
@@ -79,12 +84,12 @@ class Problem:
         rows = usual if self.rows is None else self.rows
         if rows < fewest:
             raise BadInput(
-                f"`rows` {rows} is too few for {method}: it needs {fewest} at least; use more "
-                "rows, fewer `items` or another method"
+                f"`rows` {rows} is too few: the method needs {fewest} at least; use more rows, "
+                "fewer `items` or another method"
             )
         return rows
 
-    def affordable(self, cost: int, *, method: str, fewest: int = 1) -> NDArray[np.intp]:
+    def affordable(self, cost: int, *, fewest: int = 1) -> Ints:
         """Returns the items that the budget allows at `cost` rows each.
 
         Raises:
@@ -92,7 +97,7 @@ class Problem:
         """
         count = len(self.items)
         needed = cost * min(fewest, count)
-        return self.items[: self.budget(cost * count, fewest=needed, method=method) // cost]
+        return self.items[: self.budget(cost * count, fewest=needed) // cost]
 
 
 @dataclass(frozen=True)
@@ -118,26 +123,26 @@ class Ranking:
         answer: The answer of the search, one of three; None if the method gives none.
     """
 
-    effects: NDArray[np.float64]
+    effects: Floats
     order: tuple[int, ...]
     selected: tuple[int, ...]
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict)
-    intervals: NDArray[np.float64] | None = None
-    frequency: NDArray[np.float64] | None = None
-    others: NDArray[np.float64] | None = None
+    intervals: Floats | None = None
+    frequency: Floats | None = None
+    others: Floats | None = None
     universal: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    p_values: NDArray[np.float64] | None = None
-    q_values: NDArray[np.float64] | None = None
+    p_values: Floats | None = None
+    q_values: Floats | None = None
     additivity: AdditivityInfo | None = None
     answer: AnswerInfo | None = None
 
     @classmethod
     def of(
         cls,
-        effects: NDArray[np.float64],
+        effects: Floats,
         selected: tuple[int, ...],
         reason: str,
         options: dict[str, Any],
@@ -189,8 +194,10 @@ class Strategy(Protocol):
     Its constructor takes the options by keyword and refuses invalid values.
     """
 
-    def require(self, problem: Problem) -> object:
-        """Refuses a problem that it cannot solve, without measuring or drawing anything.
+    def most_rows(self, problem: Problem) -> int:
+        """Returns the largest number of rows that the search may measure.
+
+        It measures and draws nothing.
 
         Raises:
             BadInput: The row budget is too small, or the options do not fit the problem.
@@ -212,7 +219,7 @@ def run(search: Search[T], execute: Execute) -> T:
         measurement = execute(plan)
 
 
-def mean_with_interval(samples: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def mean_with_interval(samples: ArrayLike) -> tuple[Floats, Floats]:
     """Returns means and their 90 % intervals by Student's t.
 
     Args:
@@ -231,9 +238,7 @@ def mean_with_interval(samples: ArrayLike) -> tuple[NDArray[np.float64], NDArray
     return mean, np.stack([mean - half, mean + half], axis=1)
 
 
-def harmful(
-    effects: NDArray[np.float64], intervals: NDArray[np.float64], k: int
-) -> tuple[int, ...]:
+def harmful(effects: Floats, intervals: Floats, k: int) -> tuple[int, ...]:
     """Selects at most k components whose effect is significantly negative, the largest first.
 
     Effects below a hundredth of the largest effect are not selected either, because many exact
@@ -245,7 +250,7 @@ def harmful(
     return tuple(order[(effects[order] <= -least) & (upper[order] < 0)][:k].tolist())
 
 
-def most_negative(effects: NDArray[np.float64], k: int) -> tuple[int, ...]:
+def most_negative(effects: Floats, k: int) -> tuple[int, ...]:
     """Selects the at most k components of the most negative effects."""
     order = np.argsort(effects, kind="stable")[:k]
     return tuple(order[effects[order] < 0].tolist())

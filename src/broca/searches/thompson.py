@@ -1,15 +1,12 @@
 """Thompson sampling: ablates the components that are worst under a draw from the posterior."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Plan
+from broca.measurement import Bools, Floats, Plan
 from broca.searches.method import Method
 from broca.searches.problem import Problem, Ranking, Search, harmful
 
@@ -19,8 +16,6 @@ _INTACT = 10
 """Inverse of the maximum share of rows that measure the intact model."""
 _LEAST_NOISE = 0.1
 """Minimum share of the responses' variance that counts as noise."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,21 +37,23 @@ class Thompson:
     group: int | None = None
     rounds: int = 20
 
-    def require(self, problem: Problem) -> tuple[int, int]:
-        """Returns the budget in rows, and the maximum number of components that a row ablates."""
-        components = problem.components
-        group = min(problem.k, components) if self.group is None else self.group
+    def most_rows(self, problem: Problem) -> int:
+        """Returns the budget in rows."""
+        components, group = problem.components, self._group(problem)
         if not 1 <= group <= components or self.rounds < 1:
             raise BadInput(
                 f"thompson takes groups of 1 to {components} and 1 round or more, not groups of "
                 f"{group} and {self.rounds} rounds"
             )
         usual = _ROWS_PER_COMPONENT * components + len(problem.items)
-        return problem.budget(usual, fewest=2 * components, method="thompson"), group
+        return problem.budget(usual, fewest=2 * components)
+
+    def _group(self, problem: Problem) -> int:
+        return min(problem.k, problem.components) if self.group is None else self.group
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Measures batches of groups, each the worst under a draw from the posterior."""
-        budget, group = self.require(problem)
+        budget, group = self.most_rows(problem), self._group(problem)
         rng = np.random.default_rng([problem.seed, 0x7503])
         items = problem.items[: max(1, budget // _INTACT)]
         intact = (yield Plan.crossed(designs.intact(problem.components), items)).responses
@@ -78,7 +75,7 @@ class Thompson:
             belief.mean,
             harmful(belief.mean, intervals, problem.k),
             "no component is harmful with a posterior probability of 95 %",
-            {"rows": budget, "group": group, "rounds": self.rounds},
+            {"group": group, "rounds": self.rounds},
             intervals=intervals,
         )
 
@@ -96,7 +93,7 @@ class Belief:
         self._gram, self._moment = np.zeros((components, components)), np.zeros(components)
         self._squares, self._rows, self._total, self._largest = 0.0, 0, 0.0, 0.0
 
-    def worst(self, group: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    def worst(self, group: int, rng: np.random.Generator) -> Bools:
         """Returns a mask of the worst 1 to `group` components of a draw."""
         drawn = self.mean + self._root @ rng.normal(size=len(self.mean))
         size = int(rng.integers(1, group + 1))
@@ -104,7 +101,7 @@ class Belief:
         mask[np.argsort(drawn, kind="stable")[:size]] = True
         return mask
 
-    def learn(self, masks: NDArray[np.bool_], changes: Floats) -> None:
+    def learn(self, masks: Bools, changes: Floats) -> None:
         """Adds rows: their masks, and their responses minus the intact responses."""
         matrix = masks.astype(np.float64)
         self._gram += matrix.T @ matrix
@@ -135,7 +132,6 @@ METHOD = Method(
     measures="adaptive groups: the worst heads of a draw from the posterior",
     answers="which heads matter, with few rows on the others",
     rows="20 x heads",
-    usual_rows=lambda p: 20 * p.components,
     source="the method that the released code of arXiv 2603.03335 calls Thompson sampling; the "
     "posterior, the groups and the batches are broca's own",
 )  # fmt: skip

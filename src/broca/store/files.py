@@ -1,10 +1,8 @@
 """Opens journal files: translates SQLite's errors, and admits one writer at a time."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from broca.errors import BadInput, JournalBusy, JournalDamaged, JournalNotWritable
@@ -116,22 +114,10 @@ class WriterLock:
                 with in_our_words(name):
                     raise
             raise JournalBusy(
-                f"journal '{name}' is being written by {_writer(name)}: wait for its end, or give "
-                "another `journal`"
+                f"journal '{name}' is written by another process, which `broca journal` names: "
+                "wait for its end, or give another `journal`"
             ) from error
 
     def close(self) -> None:
         """Releases the lock."""
         self._connection.close()
-
-
-def _writer(name: str) -> str:
-    """Returns the writer, by the journal's newest unfinished run."""
-    row = None
-    with suppress(sqlite3.Error, BadInput, JournalBusy, JournalDamaged, JournalNotWritable):
-        connection = connect(name, write=False)
-        row = connection.execute(
-            "SELECT process FROM runs WHERE finished IS NULL ORDER BY id DESC LIMIT 1"
-        ).fetchone()
-        connection.close()
-    return str(row[0]) if row else "another process"

@@ -1,7 +1,5 @@
 """The journal: an SQLite file to which batches of rows and vectors are added, and never changed."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import zlib
@@ -219,15 +217,11 @@ class Journal:
             )
         return first
 
-    def _known(self, table: str) -> dict[Any, int]:
-        """Returns the ids of a table of distinct lines, by what tells these apart."""
-        if table not in self._numbered:
-            self._numbered[table] = {_told(table, line): line.id for line in self.lines(table)}
-        return self._numbered[table]
-
     def _ids(self, table: str, lines: Sequence[tuple[Any, ...]]) -> Ids:
         """Returns the ids of lines of a table of distinct lines; new ones are added."""
-        known = self._known(table)
+        if table not in self._numbered:
+            self._numbered[table] = {_told(table, line): line.id for line in self.lines(table)}
+        known = self._numbered[table]
         told = [_told(table, (0, *line)) for line in lines]
         new = {key: line for key, line in zip(told, lines, strict=True) if key not in known}
         if new:

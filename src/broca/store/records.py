@@ -1,7 +1,5 @@
 """What identifies a row: its condition and its item, by content instead of names or paths."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

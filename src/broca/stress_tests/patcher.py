@@ -4,11 +4,10 @@ Writes and observations are plain data, so that any process can measure them and
 keep their vectors.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,6 +21,12 @@ from broca.models import GatedModel, GatePoint, captured
 
 Prompt = tuple[int, ...]
 """Tokens of a prompt."""
+
+Prompts = tuple[Prompt, ...]
+"""Prompts of equal length."""
+
+HeadColumns = tuple[int, ...]
+"""Heads by their columns among the model's components."""
 
 State = Mapping[GatePoint, Tensor]
 """Activation of every gate point, `(prompts, tokens, width)`."""
@@ -44,38 +49,26 @@ class Patcher:
     def __init__(self, model: GatedModel, *, rows: int = 64) -> None:
         self.model = model
         self.tokens = 0
+        self.state = lru_cache(_STATES)(self._state)
+        """Returns the intact outputs of all heads on prompts, before their gates."""
         self._rows = rows
-        self._states: dict[tuple[Prompt, ...], State] = {}
-
-    def state(self, prompts: tuple[Prompt, ...]) -> State:
-        """Returns the intact outputs of all heads, before their gates."""
-        if prompts not in self._states:
-            if len(self._states) == _STATES:
-                del self._states[next(iter(self._states))]
-            self._states[prompts] = self._captured(prompts)
-        return self._states[prompts]
 
     @torch.inference_mode()
-    def _captured(self, prompts: tuple[Prompt, ...]) -> State:
+    def _state(self, prompts: Prompts) -> State:
         parts: list[State] = []
         for tokens in self._batches(prompts):
             with captured(self.model.points) as activations:
-                self.model.forward(tokens, torch.ones_like(tokens), keep=1)
-            self.tokens += tokens.numel()
-            parts.append(
-                {
-                    point: values.reshape(*tokens.shape, -1).clone()
-                    for point, values in activations.items()
-                }
-            )
-        return {point: torch.cat([part[point] for part in parts]) for point in self.model.points}
+                self._logits(tokens)
+            parts.append({point: values.clone() for point, values in activations.items()})
+        shape = (len(prompts), len(prompts[0]), -1)
+        return {
+            point: torch.cat([part[point] for part in parts]).reshape(shape)
+            for point in self.model.points
+        }
 
     @torch.inference_mode()
     def log_probs(
-        self,
-        prompts: tuple[Prompt, ...],
-        columns: Sequence[int] = (),
-        written: State | None = None,
+        self, prompts: Prompts, columns: Sequence[int] = (), written: State | None = None
     ) -> Tensor:
         """Returns the log-probabilities of the next token, `(prompts, vocabulary)`.
 
@@ -84,23 +77,27 @@ class Patcher:
             columns: Heads whose outputs are replaced.
             written: Replacement of the outputs; zeros by default.
         """
-        batches, start = [], 0
-        for tokens in self._batches(prompts):
-            gates = torch.ones(len(tokens), len(self.model.components))
-            gates[:, list(columns)] = 0
-            part = (
-                None
-                if written is None
-                else {
-                    point: values[start : start + len(tokens)] for point, values in written.items()
-                }
-            )
-            with self.model.gates(gates, replacement=part):
-                logits, _ = self.model.forward(tokens, torch.ones_like(tokens), keep=1)
-            self.tokens += tokens.numel()
-            batches.append(logits[:, -1].float().log_softmax(-1).cpu())
-            start += len(tokens)
+        gates = torch.ones(self._rows, len(self.model.components))
+        gates[:, list(columns)] = 0
+        parts = {
+            point: torch.split(values, self._rows) for point, values in (written or {}).items()
+        }
+        batches = []
+        for number, tokens in enumerate(self._batches(prompts)):
+            part = {point: values[number] for point, values in parts.items()} or None
+            with self.model.gates(gates[: len(tokens)], replacement=part):
+                batches.append(self._logits(tokens).float().log_softmax(-1).cpu())
         return torch.cat(batches)
+
+    def _batches(self, prompts: Prompts) -> tuple[Tensor, ...]:
+        if len({len(prompt) for prompt in prompts}) > 1:
+            raise BadInput("prompts of a family must be of one length in tokens")
+        return torch.split(torch.tensor(prompts, device=self.model.device), self._rows)
+
+    def _logits(self, tokens: Tensor) -> Tensor:
+        """Returns the logits of the next token, `(prompts, vocabulary)`."""
+        self.tokens += tokens.numel()
+        return self.model.forward(tokens, torch.ones_like(tokens), keep=1)[0][:, -1]
 
     def heads_of(self, state: State, columns: Sequence[int]) -> Tensor:
         """Returns the outputs of some heads, `(prompts, tokens, heads, width)`."""
@@ -123,12 +120,6 @@ class Patcher:
         by_head = state[point].view(*state[point].shape[:2], point.units, -1)
         return by_head[:, :, column - point.first_column]
 
-    def _batches(self, prompts: tuple[Prompt, ...]) -> list[Tensor]:
-        if len({len(prompt) for prompt in prompts}) > 1:
-            raise BadInput("prompts of a family must be of one length in tokens")
-        tokens = torch.tensor(prompts, device=self.model.device)
-        return [tokens[start : start + self._rows] for start in range(0, len(tokens), self._rows)]
-
 
 @dataclass(frozen=True)
 class Ablated:
@@ -142,16 +133,13 @@ class Ablated:
     kind: str = "zero"
     seed: int = 0
 
-    def state(
-        self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
-    ) -> State | None:
+    def state(self, patcher: Patcher, prompts: Prompts, columns: HeadColumns) -> State | None:
         """Returns the replacement of the prompts' states; None for zeros, which need no state."""
         of_prompts = ABLATIONS[self.kind].of_prompts
         if of_prompts is None:
             return None
-        return {
-            point: of_prompts(values, self.seed) for point, values in patcher.state(prompts).items()
-        }
+        state = patcher.state(prompts)
+        return {point: of_prompts(values, self.seed) for point, values in state.items()}
 
 
 @dataclass(frozen=True)
@@ -161,11 +149,9 @@ class OutputsOf:
     If a source is shorter, earlier tokens keep the outputs of the prompt itself.
     """
 
-    sources: tuple[Prompt, ...]
+    sources: Prompts
 
-    def state(
-        self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
-    ) -> State:
+    def state(self, patcher: Patcher, prompts: Prompts, columns: HeadColumns) -> State:
         """Returns the sources' states."""
         source_state = patcher.state(self.sources)
         written = {}
@@ -181,12 +167,10 @@ class OutputsOf:
 class Noise:
     """The prompts' outputs plus random directions, at the distance of the sources' outputs."""
 
-    sources: tuple[Prompt, ...]
+    sources: Prompts
     seed: int
 
-    def state(
-        self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
-    ) -> State:
+    def state(self, patcher: Patcher, prompts: Prompts, columns: HeadColumns) -> State:
         """Returns the prompts' states with noise on the heads."""
         state = patcher.state(prompts)
         outputs = patcher.heads_of(state, columns)
@@ -213,20 +197,17 @@ class RestoredPart:
     head: int | None = None
     dimensions: int | None = None
 
-    def state(
-        self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
-    ) -> State:
+    def state(self, patcher: Patcher, prompts: Prompts, columns: HeadColumns) -> State:
         """Returns the prompts' states with the part on the heads."""
         state = patcher.state(prompts)
         outputs = patcher.heads_of(state, columns)  # (prompts, tokens, heads, width)
-        part = outputs
+        part = outputs.clone()
         if self.head is not None:
-            part = torch.zeros_like(outputs)
-            part[:, :, self.head] = outputs[:, :, self.head]
-        if self.tokens != "all":
-            last = torch.zeros_like(part)
-            last[:, -1] = part[:, -1]
-            part = last if self.tokens == "last" else part - last
+            part[:, :, np.arange(part.shape[2]) != self.head] = 0
+        if self.tokens == "last":
+            part[:, :-1] = 0
+        if self.tokens == "all but last":
+            part[:, -1] = 0
         if self.dimensions is not None:
             flat = part.flatten(2)
             _, _, directions = torch.linalg.svd(flat.flatten(0, 1), full_matrices=False)
@@ -247,14 +228,12 @@ class OperationOffset:
             offset itself.
     """
 
-    operation_prompts: tuple[tuple[Prompt, ...], ...]
-    neutral_prompts: tuple[Prompt, ...]
+    operation_prompts: tuple[Prompts, ...]
+    neutral_prompts: Prompts
     operations: tuple[int, ...]
     seed: int | None = None
 
-    def state(
-        self, patcher: Patcher, prompts: tuple[Prompt, ...], columns: tuple[int, ...]
-    ) -> State:
+    def state(self, patcher: Patcher, prompts: Prompts, columns: HeadColumns) -> State:
         """Returns the prompts' states with the offset at all heads."""
         neutral = patcher.state(self.neutral_prompts)
         offsets = []
@@ -287,8 +266,8 @@ class _Reading(ABC):
 
     kind: ClassVar[str]
 
-    prompts: tuple[Prompt, ...]
-    columns: tuple[int, ...]
+    prompts: Prompts
+    columns: HeadColumns
 
     @property
     def key(self) -> str:
@@ -343,14 +322,3 @@ class HeadOutputs(_Reading):
 
     def _read(self, patcher: Patcher) -> Tensor:
         return patcher.heads_of(patcher.state(self.prompts), self.columns)[:, -1].flatten()
-
-
-@dataclass(frozen=True)
-class SelfPatch(_Reading):
-    """The largest change of any log-probability when intact outputs are written into themselves."""
-
-    kind: ClassVar[str] = "self-patch"
-
-    def _read(self, patcher: Patcher) -> Tensor:
-        patched = patcher.log_probs(self.prompts, self.columns, patcher.state(self.prompts))
-        return (patched - patcher.log_probs(self.prompts)).abs().nan_to_num().amax(1)

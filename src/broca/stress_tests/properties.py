@@ -1,7 +1,5 @@
 """Necessity, decodability, reversal and transfer of a set of heads, and the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -15,16 +13,16 @@ from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressL
 from broca.stress_tests.patcher import (
     Ablated,
     AnswerLogProbs,
+    HeadColumns,
     HeadOutputs,
     Noise,
     OperationOffset,
     OutputsOf,
-    Prompt,
+    Prompts,
     RestoredPart,
-    SelfPatch,
     Write,
 )
-from broca.stress_tests.subject import HeadColumns, PromptPair, StressSubject
+from broca.stress_tests.subject import PromptPair, StressSubject, TokenizedFamily
 from broca.verification.statistics import Values, bootstrap_interval
 
 SUBSPACE = 4
@@ -41,8 +39,9 @@ Vector = NDArray[np.float32]
 Observe = Callable[[Sequence[Observation]], list[Vector]]
 """Measures observations of one class; returns their vectors, in their order."""
 
-Tokens = tuple[tuple[int, ...], ...]
-"""Answer tokens of every prompt."""
+
+Writes = Sequence[tuple[HeadColumns, Write]]
+"""What is written in the place of which heads' outputs."""
 
 
 def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
@@ -55,22 +54,18 @@ def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
     """
     ablated = Ablated(kind, subject.seed)
     sets = [(columns, ablated) for columns in (subject.columns, *subject.random_sets)]
-    drops: list[list[Values]] = []  # family by family, set by set
+    drops: dict[str, list[Values]] = {}  # family by family, set by set
     for family in (subject.family, *subject.controls):
-        intact, *margins = _margins(observe, family.prompts, family.answers, sets)
-        drops.append([intact - of_set for of_set in margins])
+        intact, *margins = _margins(observe, family, sets)
+        drops[family.name] = [intact - of_set for of_set in margins]
     selective, *null = [
         float(drop.mean() - max((other.mean() for other in others), default=0.0))
-        for drop, *others in zip(*drops, strict=True)
+        for drop, *others in zip(*drops.values(), strict=True)
     ]
-    family_drop, *control_drops = (of_family[0] for of_family in drops)
     return Necessity(
         ablation=kind,
-        drop=_interval(family_drop),
-        controls={
-            control.name: float(drop.mean())
-            for control, drop in zip(subject.controls, control_drops, strict=True)
-        },
+        drop=_interval(drops[subject.family.name][0]),
+        controls={family.name: float(drops[family.name][0].mean()) for family in subject.controls},
         selective=selective,
         null=tuple(null),
         rank=1 + sum(value >= selective for value in null),
@@ -126,8 +121,7 @@ def reversal(observe: Observe, subject: StressSubject) -> tuple[Reversal, ...]:
     if width > SUBSPACE:
         parts[f"{SUBSPACE} of {width} dimensions"] = RestoredPart(dimensions=SUBSPACE)
     writes = [(subject.columns, write) for write in (Ablated(), *parts.values())]
-    family = subject.family
-    intact, ablated, *restored = _margins(observe, family.prompts, family.answers, writes)
+    intact, ablated, *restored = _margins(observe, subject.family, writes)
     damage = float((intact - ablated).mean())
     if not abs(damage) > 1e-9:
         return ()
@@ -143,8 +137,9 @@ def self_patch(observe: Observe, subject: StressSubject) -> float:
     Raises:
         SelfTestFailed: The change is not zero.
     """
-    (changes,) = observe([SelfPatch(_targets(subject), subject.columns)])
-    largest = float(changes.max())
+    targets = _targets(subject)
+    (changes,) = _changes(observe, subject, targets, [(subject.columns, OutputsOf(targets))])
+    largest = float(np.abs(changes).max())
     if largest != 0:
         raise SelfTestFailed(
             f"writing a prompt's own outputs into it changes a log-probability by {largest:.2g}:"
@@ -155,18 +150,47 @@ def self_patch(observe: Observe, subject: StressSubject) -> float:
 
 def transfer(observe: Observe, subject: StressSubject) -> tuple[Shift, ...]:
     """Measures the effect of writing sources into targets: the real write, then the controls."""
-    writes = _writes(subject)
-    in_order = [write for of_name in writes.values() for write in of_name]
-    changes = iter(_changes(observe, subject, _targets(subject), in_order))
-    (name, real_changes), *controls = [
-        (name, [next(changes) for _ in of_name]) for name, of_name in writes.items() if of_name
+    operands, pairs, columns = subject.family.operands, subject.pairs, subject.columns
+
+    def sources(operation: Callable[[PromptPair], str | None]) -> OutputsOf:
+        return OutputsOf(tuple(pair.source.prompts[operation(pair)] for pair in pairs))
+
+    real = sources(lambda pair: pair.source_operation)
+    writes: dict[str, Write] = {
+        "the other operation": real,
+        "the same operation, other operands": sources(lambda pair: pair.target_operation),
+        "the operation word neutralised": sources(lambda pair: None),
+    }
+    fitting = [  # prompts of A whose answer begins like the target's
+        [
+            operand.prompts[pair.source_operation]
+            for operand in operands
+            if operand.answers[pair.source_operation] == pair.target.answers[pair.target_operation]
+        ]
+        for pair in pairs
     ]
-    real, copied = _shift(real_changes[0]), real_changes[0][:, 2].astype(np.float64)
-    shifts = [Shift(name, _interval(real), _interval(copied), None)]
-    for name, of_sets in controls:
-        moved = np.mean([_shift(change) for change in of_sets], axis=0)
-        shifts.append(Shift(name, _interval(moved), None, _interval(real - moved)))
-    return tuple(shifts)
+    if all(fitting):
+        same_answer = tuple(prompts[0] for prompts in fitting)
+        writes["the same answer from the other operation"] = OutputsOf(same_answer)
+    if subject.controls:
+        unrelated = subject.controls[0]
+        prompts = unrelated.prompts[: len(unrelated.operands)]  # prompts of its first operation
+        writes["an unrelated family"] = OutputsOf(
+            tuple(prompts[number % len(prompts)] for number in range(len(pairs)))
+        )
+    writes["noise of the same norm"] = Noise(real.sources, subject.seed)
+    arms = [*((columns, write) for write in writes.values())]
+    arms += [(random_set, real) for random_set in subject.random_sets]
+    changes = _changes(observe, subject, _targets(subject), arms)
+    shifts = [_shift(change) for change in changes]
+    moved, *controls = zip(writes, shifts, strict=False)
+    if subject.random_sets:
+        controls.append(("random heads", np.mean(shifts[len(writes) :], axis=0)))
+    copied = changes[0][:, 2].astype(np.float64)
+    return (
+        Shift(moved[0], _interval(moved[1]), _interval(copied), None),
+        *(Shift(name, _interval(c), None, _interval(moved[1] - c)) for name, c in controls),
+    )
 
 
 def positive_control(observe: Observe, subject: StressSubject) -> Interval:
@@ -184,7 +208,7 @@ def positive_control(observe: Observe, subject: StressSubject) -> Interval:
         neutral_prompts=tuple(operand.prompts[None] for operand in operands),
         operations=tuple(operations.index(pair.source_operation) for pair in subject.pairs),
     )
-    prompts = tuple(operands[pair.target].prompts[None] for pair in subject.pairs)
+    prompts = tuple(pair.target.prompts[None] for pair in subject.pairs)
     writes = [(subject.all_heads, offset), (subject.all_heads, replace(offset, seed=subject.seed))]
     moved, moved_at_random = map(_shift, _changes(observe, subject, prompts, writes))
     return _interval(moved - moved_at_random)
@@ -214,11 +238,7 @@ def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str
         return "answer-bias", (
             f"{moved}, and the source's own answer by more, {_nats(real.copying)}."
         )
-    equal = [
-        control.source
-        for control in controls
-        if control.beyond is not None and control.beyond.low <= 0
-    ]
+    equal = [shift.source for shift in controls if shift.beyond and shift.beyond.low <= 0]
     broad = [source for source in equal if source in _BROAD]
     if broad:
         return "broad-state", f"{moved}, but {broad[0]} does as much."
@@ -231,71 +251,16 @@ def _nats(interval: Interval) -> str:
     return f"{interval.value:+.2f} nats [{interval.low:+.2f}, {interval.high:+.2f}]"
 
 
-def _writes(subject: StressSubject) -> dict[str, list[tuple[HeadColumns, Write]]]:
-    """Returns the writes into the targets, heads and outputs, by name; the real write first."""
-
-    def sources(operation: Callable[[PromptPair], str | None]) -> OutputsOf:
-        operands = subject.family.operands
-        return OutputsOf(
-            tuple(operands[pair.source].prompts[operation(pair)] for pair in subject.pairs)
-        )
-
-    real = sources(lambda pair: pair.source_operation)
-    writes: dict[str, Write] = {
-        "the other operation": real,
-        "the same operation, other operands": sources(lambda pair: pair.target_operation),
-        "the operation word neutralised": sources(lambda pair: None),
-    }
-    same_answer = _same_answer(subject)
-    if same_answer is not None:
-        writes["the same answer from the other operation"] = OutputsOf(same_answer)
-    if subject.controls:
-        unrelated = subject.controls[0]
-        prompts = unrelated.prompts[: len(unrelated.operands)]  # prompts of its first operation
-        writes["an unrelated family"] = OutputsOf(
-            tuple(prompts[number % len(prompts)] for number in range(len(subject.pairs)))
-        )
-    writes["noise of the same norm"] = Noise(real.sources, subject.seed)
-    return {
-        **{name: [(subject.columns, write)] for name, write in writes.items()},
-        "random heads": [(columns, real) for columns in subject.random_sets],
-    }
-
-
-def _same_answer(subject: StressSubject) -> tuple[Prompt, ...] | None:
-    """Returns prompts of A whose answer begins like the target's; None if a pair has none."""
-    operands, prompts = subject.family.operands, []
-    for pair in subject.pairs:
-        answer = operands[pair.target].answers[pair.target_operation]
-        fitting = [
-            operand.prompts[pair.source_operation]
-            for operand in operands
-            if operand.answers[pair.source_operation] == answer
-        ]
-        if not fitting:
-            return None
-        prompts.append(fitting[0])
-    return tuple(prompts)
-
-
-def _targets(subject: StressSubject) -> tuple[Prompt, ...]:
-    operands = subject.family.operands
-    return tuple(operands[pair.target].prompts[pair.target_operation] for pair in subject.pairs)
+def _targets(subject: StressSubject) -> Prompts:
+    return tuple(pair.target.prompts[pair.target_operation] for pair in subject.pairs)
 
 
 def _changes(
-    observe: Observe,
-    subject: StressSubject,
-    prompts: tuple[Prompt, ...],
-    writes: Sequence[tuple[HeadColumns, Write]],
+    observe: Observe, subject: StressSubject, prompts: Prompts, writes: Writes
 ) -> list[Vector]:
     """Measures how each write changes log p(A(v)), log p(B(v)), log p(A(u)): `(pairs, 3)`."""
-    tokens = []
-    for pair in subject.pairs:
-        u, v = subject.family.operands[pair.source], subject.family.operands[pair.target]
-        a, b = pair.source_operation, pair.target_operation
-        tokens.append((v.answers[a], v.answers[b], u.answers[a]))
-    intact, *written = _log_probs(observe, prompts, tuple(tokens), writes)
+    tokens = tuple(pair.tokens for pair in subject.pairs)
+    intact, *written = _log_probs(observe, prompts, tokens, writes)
     return [log_probs - intact for log_probs in written]
 
 
@@ -304,25 +269,16 @@ def _shift(changes: Vector) -> Values:
     return (changes[:, 0] - changes[:, 1]).astype(np.float64)
 
 
-def _margins(
-    observe: Observe,
-    prompts: tuple[Prompt, ...],
-    answers: Tokens,
-    writes: Sequence[tuple[HeadColumns, Write]],
-) -> list[Values]:
+def _margins(observe: Observe, family: TokenizedFamily, writes: Writes) -> list[Values]:
     """Measures log p of the right first token minus that of the best foil, prompt by prompt."""
-    measured = _log_probs(observe, prompts, answers, writes)
     return [
         (log_probs[:, 0] - log_probs[:, 1:].max(axis=1)).astype(np.float64)
-        for log_probs in measured
+        for log_probs in _log_probs(observe, family.prompts, family.answers, writes)
     ]
 
 
 def _log_probs(
-    observe: Observe,
-    prompts: tuple[Prompt, ...],
-    tokens: Tokens,
-    writes: Sequence[tuple[HeadColumns, Write]],
+    observe: Observe, prompts: Prompts, tokens: tuple[tuple[int, ...], ...], writes: Writes
 ) -> list[Vector]:
     """Measures log-probabilities, `(prompts, tokens)`: intact, then under each write."""
     observations = [AnswerLogProbs(prompts, (), tokens)]

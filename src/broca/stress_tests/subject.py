@@ -1,29 +1,108 @@
-"""The subject of a stress test: heads, random sets, and pairs of tokenized prompts."""
-
-from __future__ import annotations
+"""The subject of a stress test: heads, random sets, and pairs of prompts of a family."""
 
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib.resources import files
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+import yaml
 
-from broca.errors import BadInput
+from broca.errors import BadInput, UnknownName, first_line, require_known
 from broca.models import GatedModel
-from broca.stress_tests.families import Family
-from broca.stress_tests.patcher import Prompt
-from broca.verification.controls import layer_matched
+from broca.stress_tests.patcher import HeadColumns, Prompt, Prompts
+from broca.verification.statistics import layer_matched
 
-HeadColumns = tuple[int, ...]
+SHIPPED = ("letters", "sums")
+"""The families of the package, for the shipped models."""
 
 _FEWEST_OPERANDS = 16
 _FEWEST_PAIRS = 8
 _DRAWS_PER_PAIR = 200
 
 
-@dataclass(frozen=True)
+class FamilyItem(msgspec.Struct, frozen=True):
+    """An operand with the answer of every operation."""
+
+    operand: str
+    answers: dict[str, str]
+
+
+class Family(msgspec.Struct, frozen=True):
+    """Prompts that differ only in their operation.
+
+    Attributes:
+        name: Name of the family.
+        templates: Texts with `{operation}` and `{operand}`.
+        operations: Word of each operation.
+        neutral: A word of the same length in tokens for no operation.
+        items: Operands, each with the answer of every operation.
+        tasks: Tasks of the family; a run's heads are tested on a family of its own task.
+    """
+
+    name: str = msgspec.field(name="family")
+    templates: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    operations: Annotated[dict[str, str], msgspec.Meta(min_length=1)]
+    neutral: str
+    items: Annotated[tuple[FamilyItem, ...], msgspec.Meta(min_length=_FEWEST_OPERANDS)]
+    tasks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for template in self.templates:
+            if "{operation}" not in template or "{operand}" not in template:
+                raise ValueError(f"template '{template}' lacks {{operation}} or {{operand}}")
+        for item in self.items:
+            if missing := self.operations.keys() - item.answers:
+                raise ValueError(f"'{item.operand}' has no answer of {min(missing)}")
+
+    def require_task(self, task: str) -> None:
+        """Refuses a run whose task is not in `tasks`.
+
+        Raises:
+            BadInput: The task is not in `tasks`.
+        """
+        if task not in self.tasks:
+            about = " and ".join(self.tasks) or "no task"
+            raise BadInput(
+                f"the run is about task '{task}', and family '{self.name}' about {about}: give a "
+                f"`family` file whose `tasks` names '{task}' (docs/stress.md), or name the `heads`"
+            )
+
+    def prompt(self, operation: str | None, operand: str, *, template: int = 0) -> str:
+        """Returns the prompt of an operation on an operand; with the neutral word for None."""
+        word = self.neutral if operation is None else self.operations[operation]
+        return self.templates[template].replace("{operation}", word).replace("{operand}", operand)
+
+
+def load_family(name: str | Path) -> Family:
+    """Loads a shipped family by name, or another from a YAML file.
+
+    Raises:
+        UnknownName: The name is neither a shipped family nor a file.
+        BadInput: The file does not describe a family.
+    """
+    path = files("broca.stress_tests") / "families" / f"{name}.yaml"
+    if str(name) not in SHIPPED:
+        path = Path(name).expanduser()
+        if not path.is_file():
+            known = (*SHIPPED, "a YAML file (docs/stress.md)")
+            require_known("family", str(name), known, error=UnknownName)
+    try:
+        texts = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+        return msgspec.convert(texts, Family)
+    except (yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise BadInput(
+            f"family '{name}' cannot be used ({first_line(error)}): it needs family, templates, "
+            "operations, neutral and items (docs/stress.md)"
+        ) from error
+
+
+@dataclass(frozen=True, eq=False)
 class Operand:
     """An operand with its prompts' tokens and its answers' first tokens.
 
@@ -40,30 +119,30 @@ class Operand:
 
 @dataclass(frozen=True)
 class PromptPair:
-    """A source with operation A on operand u and a target with operation B on operand v.
+    """A source, operation A on operand u, and a target, operation B on operand v.
 
     Attributes:
-        source: Index of u in the family.
-        target: Index of v in the family.
+        source: Operand u.
+        target: Operand v.
         source_operation: Operation A.
         target_operation: Operation B.
     """
 
-    source: int
-    target: int
+    source: Operand
+    target: Operand
     source_operation: str
     target_operation: str
+
+    @property
+    def tokens(self) -> tuple[int, int, int]:
+        """The first tokens of A(v), B(v) and A(u)."""
+        u, v, a, b = self.source, self.target, self.source_operation, self.target_operation
+        return v.answers[a], v.answers[b], u.answers[a]
 
 
 @dataclass(frozen=True)
 class TokenizedFamily:
-    """A family's prompts in a model's tokens, all of the same length.
-
-    Attributes:
-        name: Name of the family.
-        operations: Its operations.
-        operands: Its operands.
-    """
+    """A family's prompts in a model's tokens, all of the same length."""
 
     name: str
     operations: tuple[str, ...]
@@ -77,13 +156,13 @@ class TokenizedFamily:
         )
 
     @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        """Returns the prompt of every question."""
+    def prompts(self) -> Prompts:
+        """The prompt of every question."""
         return tuple(operand.prompts[operation] for operand, operation in self.questions)
 
     @property
     def answers(self) -> tuple[tuple[int, ...], ...]:
-        """Returns the right first token of every question, then its foils.
+        """The right first token of every question, then its foils.
 
         Foils are the first tokens of all other answers of the family.
 
@@ -111,25 +190,25 @@ def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
         BadInput: Too few operands remain, because the operations' words differ in length.
     """
     operands = []
-    for number, (text, answers) in enumerate(family.items):
+    for number, item in enumerate(family.items):
         template = number % len(family.templates)
-        prompts = {
-            operation: tuple(tokenizer.encode(family.prompt(operation, text, template=template)))
+        texts = {
+            operation: family.prompt(operation, item.operand, template=template)
             for operation in (*family.operations, None)
         }
-        first_tokens = {}
-        for operation, answer in answers.items():
-            prompt = family.prompt(operation, text, template=template)
-            with_answer = tokenizer.encode(f"{prompt} {answer}")
-            first_tokens[operation] = with_answer[len(prompts[operation])]
+        prompts = {
+            operation: tuple(tokenizer.encode(prompt)) for operation, prompt in texts.items()
+        }
+        first_tokens = {
+            operation: tokenizer.encode(f"{texts[operation]} {item.answers[operation]}")[
+                len(prompts[operation])
+            ]
+            for operation in family.operations
+        }
         operands.append(Operand(prompts, first_tokens, template))
-    lengths = Counter(len(prompt) for operand in operands for prompt in operand.prompts.values())
-    usual = lengths.most_common(1)[0][0]
-    fitting = [
-        operand
-        for operand in operands
-        if {len(prompt) for prompt in operand.prompts.values()} == {usual}
-    ]
+    lengths = [{len(prompt) for prompt in operand.prompts.values()} for operand in operands]
+    usual, _ = Counter(chain.from_iterable(lengths)).most_common(1)[0]
+    fitting = [operand for operand, own in zip(operands, lengths, strict=True) if own == {usual}]
     if len(fitting) < _FEWEST_OPERANDS:
         raise BadInput(
             f"only {len(fitting)} operands of family '{family.name}' give prompts of one length in "
@@ -139,7 +218,7 @@ def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
     return TokenizedFamily(family.name, tuple(family.operations), tuple(fitting[:limit]))
 
 
-def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> list[PromptPair]:
+def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> tuple[PromptPair, ...]:
     """Draws pairs in which A(v), B(v), A(u) and B(u) begin with different tokens.
 
     Raises:
@@ -155,50 +234,35 @@ def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> list[Prom
     for _ in range(_DRAWS_PER_PAIR * count):
         if len(chosen) == count:
             break
-        source, target = (int(place) for place in rng.choice(len(operands), 2, replace=False))
-        a, b = (names[int(place)] for place in rng.choice(len(names), 2, replace=False))
-        u, v = operands[source], operands[target]
+        u, v = (operands[place] for place in rng.choice(len(operands), 2, replace=False))
+        a, b = (names[place] for place in rng.choice(len(names), 2, replace=False))
         tokens = {v.answers[a], v.answers[b], u.answers[a], u.answers[b]}
         if len(tokens) == 4 and u.template == v.template:
-            chosen[PromptPair(source, target, a, b)] = None
+            chosen[PromptPair(u, v, a, b)] = None
     if len(chosen) < _FEWEST_PAIRS:
         raise BadInput(
             f"family '{family.name}' gives {len(chosen)} pairs with different answers: add operands"
         )
-    return list(chosen)
+    return tuple(chosen)
 
 
-@dataclass(frozen=True)
 class StressSubject:
     """The subject of a stress test.
 
-    Attributes:
-        head_dim: Width of a head's output.
+    Args:
+        model: The model, with heads as components.
         names: Names of the tested heads.
-        columns: Columns of the tested heads.
-        random_sets: Columns of random sets from the same layers.
-        all_heads: Columns of all heads of the model.
-        family: The family for which the heads are claimed.
-        controls: Families for which they should not matter.
-        pairs: Sources and targets in the family.
+        families: The tested family, then the controls, for which the heads should not matter.
+        pairs: Number of pairs, and maximum number of operands of each family.
+        sets: Number of random sets from the same layers.
         seed: Seed of all random draws.
-        settings: The settings of the test, for the journal.
+
+    Raises:
+        BadInput: A family does not fit the model, or its components are not heads.
     """
 
-    head_dim: int
-    names: tuple[str, ...]
-    columns: HeadColumns
-    random_sets: tuple[HeadColumns, ...]
-    all_heads: HeadColumns
-    family: TokenizedFamily
-    controls: tuple[TokenizedFamily, ...]
-    pairs: tuple[PromptPair, ...]
-    seed: int
-    settings: dict[str, Any]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         model: GatedModel,
         names: tuple[str, ...],
         families: Sequence[Family],
@@ -206,45 +270,25 @@ class StressSubject:
         pairs: int,
         sets: int,
         seed: int,
-    ) -> StressSubject:
-        """Draws sets and pairs and tokenizes the prompts.
-
-        Args:
-            model: The model, with heads as components.
-            names: Names of the tested heads.
-            families: The tested family, then the controls.
-            pairs: Number of pairs, and maximum number of operands of each family.
-            sets: Number of random sets.
-            seed: Seed of all random draws.
-
-        Raises:
-            BadInput: A family does not fit the model, or its components are not heads.
-        """
+    ) -> None:
         if any(component.kind != "head" for component in model.components):
             raise BadInput(
                 f"a stress test writes outputs of heads, not of {model.kinds}: load the model with "
                 "`components` heads"
             )
-        columns = tuple(model.components.columns(names))
-        random_sets = layer_matched(model.components, columns, count=sets, seed=seed)
-        family, *controls = [tokenized(texts, model.tokenizer, limit=pairs) for texts in families]
-        return cls(
-            names=names,
-            columns=columns,
-            random_sets=tuple(tuple(random_set) for random_set in random_sets.tolist()),
-            all_heads=tuple(range(len(model.components))),
-            head_dim=model.structure.projections[0].head_dim,
-            family=family,
-            controls=tuple(controls),
-            pairs=tuple(choose_pairs(family, count=pairs, seed=seed)),
-            seed=seed,
-            settings={
-                "verb": "stress",
-                "heads": list(names),
-                "families": [member.name for member in families],
-                "prompts": hashlib.blake2b(repr(families).encode(), digest_size=16).hexdigest(),
-                "pairs": pairs,
-                "sets": sets,
-                "seed": seed,
-            },
+        self.names, self.seed = names, seed
+        self.columns: HeadColumns = tuple(model.components.columns(names))
+        self.all_heads: HeadColumns = tuple(range(len(model.components)))
+        self.head_dim = model.structure.projections[0].head_dim
+        random_sets = layer_matched(model.components, self.columns, count=sets, seed=seed)
+        self.random_sets: tuple[HeadColumns, ...] = tuple(map(tuple, random_sets.tolist()))
+        self.family, *self.controls = (
+            tokenized(texts, model.tokenizer, limit=pairs) for texts in families
         )
+        self.pairs = choose_pairs(self.family, count=pairs, seed=seed)
+        self.settings = {
+            "verb": "stress", "heads": list(names),
+            "families": [family.name for family in families],
+            "prompts": hashlib.blake2b(repr(families).encode(), digest_size=16).hexdigest(),
+            "pairs": pairs, "sets": sets, "seed": seed,
+        }  # fmt: skip

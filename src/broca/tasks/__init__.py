@@ -2,12 +2,10 @@
 
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
-from broca.tasks.catalog import Catalog, shipped_folder
+from broca.tasks.catalog import PAPER_GROUPS, PAPER_TASKS, Catalog, shipped_folder
 from broca.tasks.examples import Task
-from broca.tasks.items import Generation, Item, LogLikelihood, Output, Request, Split
-from broca.tasks.margins import Margin
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
-from broca.tasks.tokenizing import RequestTokenizer, says_date
+from broca.tasks.items import Generation, Item, LogLikelihood, Margin, Output, Request, Split
+from broca.tasks.tokenizer import RequestTokenizer, says_date
 
 __all__ = [
     "PAPER_GROUPS",

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+import runpy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput
 from broca.options import Reference, TaskOptions
-from broca.tasks.items import Item, Output, Request, Split, SplitPart, split_parts
-from broca.tasks.margins import Margin, reference_of
-from broca.tasks.metrics import aggregate, full_metric_names, is_weighted, scored_group
-from broca.tasks.prepared import Document, PreparedTask, prepare
-from broca.tasks.tokenizing import RequestTokenizer
+from broca.tasks.documents import Document, PreparedTask
+from broca.tasks.items import Item, Margin, Output, Request, Split, SplitPart, split_parts
+from broca.tasks.metrics import full_metric_names, scored_group
+from broca.tasks.preparation import prepare
+from broca.tasks.tokenizer import RequestTokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +55,6 @@ class Benchmark:
     _reference: str | Reference = field(repr=False)
     _answers: Mapping[int, str] | None = field(repr=False, default=None)
     _gold_alone: bool = field(repr=False, default=False)
-    _scored: dict[tuple[int, Hashable], float] = field(repr=False, default_factory=dict)
 
     @classmethod
     def build(
@@ -186,11 +190,7 @@ class Benchmark:
         Raises:
             TaskUnusable: The metric is not a number for a single item.
         """
-        document = self._documents[item.number]
-        key = (item.number, document.decisive(outputs))
-        if key not in self._scored:
-            self._scored[key] = document.score(outputs)
-        return self._scored[key]
+        return self._documents[item.number].score(outputs)
 
     def right(self, item: Item, text: str) -> bool:
         """Whether `text` is a right answer to a generation item."""
@@ -219,29 +219,24 @@ class Benchmark:
         under teacher forcing, chosen by the options; the task's target is used only if the task's
         own metric accepts it as an answer.
         """
-        margin = self._margin(item)
+        margin = self._margin(item, self._documents[item.number])
         return margin.gold_alone() if margin is not None and self._gold_alone else margin
 
-    def _margin(self, item: Item) -> Margin | None:
-        document = self._documents[item.number]
-        kind = document.part.kind
+    def _margin(self, item: Item, document: Document) -> Margin | None:
+        kind, delimiter = document.part.kind, document.part.delimiter
         if callable(self._reference):
-            answers = self._reference(document.fields)
-            if answers is None:
-                return None
-            several = [answers] if isinstance(answers, str) else list(answers)
-            requests = [
-                self._forced(document, f"{document.part.delimiter}{answer}") for answer in several
-            ]
-            whole = tuple(request for request in requests if request is not None)
-            if len(whole) < len(requests):
+            given = self._reference(document.fields)
+            answers = [given] if isinstance(given, str) else list(given or ())
+            forced = [self._forced(document, f"{delimiter}{answer}") for answer in answers]
+            whole = tuple(request for request in forced if request is not None)
+            if not whole or len(whole) < len(forced):
                 return None
             return Margin(whole, 0 if len(whole) > 1 else None)
         if kind == "generate_until":
             if self._reference == "own" and self._answers is not None:
                 answer = self._answers.get(item.number)
             else:
-                answer = _gold_answer(document)
+                answer = document.accepted_target
             request = None if answer is None else self._forced(document, answer)
             return None if request is None else Margin((request,), None)
         if kind == "loglikelihood_rolling" or len(item.requests) == 1:
@@ -270,33 +265,26 @@ class Benchmark:
             ValueError: The items are needed and missing.
         """
         if items is None:
-            if self._group is not None or is_weighted(self._parts[0].metric):
+            if self._group is not None or self._parts[0].metric.weighted:
                 raise ValueError(f"the score of '{self.name}' depends on its items: give them")
             items = self.items[: len(values)]
-        by_task: dict[str, tuple[list[float], list[Document]]] = {}
+        by_task: dict[str, list[tuple[float, float]]] = {}
         for value, item in zip(values, items, strict=True):
             document = self._documents[item.number]
-            numbers, documents = by_task.setdefault(document.part.name, ([], []))
-            numbers.append(value)
-            documents.append(document)
-        scores = {}
-        for part in self._parts:
-            if part.name in by_task:
-                numbers, documents = by_task[part.name]
-                weighted = is_weighted(part.metric)
-                weights = [document.weight for document in documents] if weighted else None
-                scores[part.name] = aggregate(part.metric, numbers, weights)
+            by_task.setdefault(document.part.name, []).append((value, document.weight))
+        scores = {
+            part.name: part.metric.aggregate(*zip(*by_task[part.name], strict=True))
+            for part in self._parts
+            if part.name in by_task
+        }
         if self._group is None:
             return next(iter(scores.values()))
-        key = f"{self._parts[0].metric.name},{self._parts[0].metric.filter}"
-        return float(
-            self._group.aggregate(
-                {
-                    name: {key: score, "sample_len": len(by_task[name][0])}
-                    for name, score in scores.items()
-                }
-            )[key]
+        metric = self._parts[0].metric
+        key = f"{metric.name},{metric.filter}"
+        aggregated = self._group.aggregate(
+            {task: {key: scores[task], "sample_len": len(by_task[task])} for task in scores}
         )
+        return float(aggregated[key])
 
     def loss(self, before: float, after: float) -> float:
         """Returns the loss between two scores, positive if the second is worse.
@@ -327,15 +315,6 @@ class Benchmark:
         return self.aggregate(guesses, self.items) if any(guesses) else 0.0
 
 
-def _gold_answer(document: Document) -> str | None:
-    """Returns the target of a generation with its delimiter, if the metric accepts it."""
-    part, target = document.part, document.target
-    for text in target if isinstance(target, list) else [document.target_text]:
-        if isinstance(text, str) and document.accepts(f"{part.delimiter}{text}"):
-            return f"{part.delimiter}{text}"
-    return None
-
-
 def _repeats(documents: Sequence[Document]) -> frozenset[int]:
     """Returns the positions of documents that ask what another one of their task asks.
 
@@ -350,3 +329,86 @@ def _repeats(documents: Sequence[Document]) -> frozenset[int]:
             repeats.add(position)
         known.add(key)
     return frozenset(repeats)
+
+
+def reference_of(options: TaskOptions) -> str | Reference:
+    """Returns `own`, `gold`, or the function that gives right answers.
+
+    Raises:
+        BadInput: The file or the function does not exist, or cannot be loaded.
+    """
+    named: str | Reference = options.reference
+    if not isinstance(named, str) or named in ("own", "gold"):
+        return named
+    file, _, name = named.rpartition(":")
+    path = Path(file).expanduser()
+    if path.suffix != ".py" or not path.is_file():
+        raise BadInput(
+            f"`reference` '{named}': '{file}' is not a Python file; use FILE.py:FUNCTION"
+        )
+    try:
+        function: Any = runpy.run_path(str(path)).get(name)
+    except Exception as error:  # the user's file may raise anything
+        raise BadInput(
+            f"`reference` '{named}': the file could not be run: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(function):
+        raise BadInput(f"`reference` '{named}': '{file}' has no function '{name}'")
+    return function  # type: ignore[no-any-return]
+
+
+def definition_digest(benchmark: Benchmark) -> bytes:
+    """Returns the digest of a task's settings, its functions' files and lm-eval's version.
+
+    The path of its data and the metric function of a rescored task are not digested: a task that is
+    copied to another folder is the same task.
+    """
+    definitions = [part.definition for part in benchmark._parts]
+    return _digest([version("lm-eval"), benchmark.name, definitions])
+
+
+def item_digests(benchmark: Benchmark, items: Sequence[Item]) -> list[bytes]:
+    """Returns the digest of every item: its task's definition, its document, its requests' tokens.
+
+    Equal digests, of 16 bytes, mean the same question, scored in the same way.
+    """
+    definition = definition_digest(benchmark).hex()
+    return [
+        _digest([definition, benchmark.document(item), _contents(item.requests)]) for item in items
+    ]
+
+
+def margin_digest(benchmark: Benchmark, item: Item, digest: bytes) -> bytes:
+    """Returns the digest of an item's margin, which includes the compared answers, 16 bytes.
+
+    Args:
+        benchmark: Task of the item.
+        item: The item.
+        digest: Digest of the item, which is returned if it has no margin.
+    """
+    margin = benchmark.margin(item)
+    if margin is None:
+        return digest
+    return _digest([digest.hex(), _contents(margin.requests), margin.gold])
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Returns the digest of a tokenizer and its special tokens, 32 hexadecimal digits."""
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    content = fast.to_str() if fast is not None else sorted(tokenizer.get_vocab().items())
+    return _digest([content, sorted(map(str, tokenizer.special_tokens_map.items()))]).hex()
+
+
+def _contents(requests: Sequence[Request]) -> list[Any]:
+    return [
+        [
+            request.kind, request.context, request.continuation, request.stop,
+            request.max_new_tokens, *([request.settings] if request.settings else []),
+        ]
+        for request in requests
+    ]  # fmt: skip
+
+
+def _digest(value: Any) -> bytes:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

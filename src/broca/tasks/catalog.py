@@ -1,36 +1,61 @@
 """Finds tasks by name: examples, shipped tasks, a folder's tasks, and all tasks of lm-eval."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
+from lm_eval.tasks import TaskManager
+
 from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_line, nearest
-from broca.models.hub import skip_retries_if_unreachable
+from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.options import TaskOptions
-from broca.tasks.benchmark import Benchmark
+from broca.results.tasks import PaperTask
+from broca.tasks.benchmark import Benchmark, reference_of
 from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import Task, names_file
-from broca.tasks.in_memory import harness_task, score_with
-from broca.tasks.margins import reference_of
-from broca.tasks.metrics import choose_metric, scored_group
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
-from broca.tasks.prepared import require_locate_split
+from broca.tasks.example_files import names_file
+from broca.tasks.examples import Task, harness_task
+from broca.tasks.metrics import MetricFunction, choose_metric, score_with, scored_group
+from broca.tasks.preparation import require_locate_split
 from broca.tasks.sandbox import Isolation
 from broca.tasks.task_index import (
-    BrokenFile,
+    TaskEntries,
     harness_entry,
     harness_names,
+    may_define,
     read_task_files,
-    with_members,
 )
-from broca.tasks.tokenizing import RequestTokenizer
+from broca.tasks.tokenizer import RequestTokenizer
+
+_TABLE = (
+    PaperTask("gsm8k", "exact_match,flexible-extract", "math", "openai/gsm8k"),
+    PaperTask("arithmetic", "acc", "math", "EleutherAI/arithmetic"),
+    PaperTask("mbpp", "pass_at_1", "code", "google-research-datasets/mbpp", executes_code=True),
+    PaperTask(
+        "humaneval_instruct", "pass@1", "code", "openai/openai_humaneval", executes_code=True
+    ),
+    PaperTask("hellaswag", "acc_norm", "general", "Rowan/hellaswag"),
+    PaperTask("boolq", "acc", "general", "aps/super_glue"),
+    PaperTask("arc_challenge", "acc_norm", "general", "allenai/ai2_arc"),
+    PaperTask("mmlu", "acc", "general", "cais/mmlu"),
+    PaperTask("wmdp_bio", "acc", "hazardous knowledge", "cais/wmdp"),
+    PaperTask("wmdp_chem", "acc", "hazardous knowledge", "cais/wmdp"),
+    PaperTask("wmdp_cyber", "acc", "hazardous knowledge", "cais/wmdp"),
+)
+
+PAPER_TASKS: Mapping[str, PaperTask] = MappingProxyType({task.name: task for task in _TABLE})
+"""The tasks of the compressed-sensing paper by name (Bair, Xu, Sun and Kolter, arXiv 2603.03335).
+All are tasks of lm-eval, with its number of examples; the paper's metric is the default."""
+
+PAPER_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"general": ("hellaswag", "boolq", "arc_challenge", "mmlu")}
+)
+"""Groups that the paper scores by the mean over their members, each in its own metric."""
 
 
 def shipped_folder() -> Path:
@@ -51,7 +76,8 @@ class Catalog:
             `unsandboxed` for resource limits only.
 
     Raises:
-        BadInput: The folder does not exist or holds no task.
+        BadInput: The folder does not exist.
+        TaskUnusable: The folder holds no task, or none that can be read.
     """
 
     def __init__(
@@ -60,37 +86,32 @@ class Catalog:
         *,
         allow_code: bool | Literal["unsandboxed"] = False,
     ) -> None:
-        self._isolation: Isolation | None = "bubblewrap" if allow_code else None
+        self._isolation: Isolation | None = "bubblewrap" if allow_code is True else None
         if allow_code == "unsandboxed":
             self._isolation = allow_code
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
-        self.include_path = Path(include_path).expanduser() if include_path else None
         self._included: dict[str, Any] = {}
-        self._broken: list[BrokenFile] = []
-        if self.include_path is not None:
-            if not self.include_path.is_dir():
+        self._broken: dict[str, str] = {}
+        if include_path:
+            folder = Path(include_path).expanduser()
+            if not folder.is_dir():
                 raise BadInput(f"`include_path` '{include_path}' is not a folder; check the path")
-            self._included, self._broken = read_task_files(self.include_path.rglob("*.yaml"))
+            self._included, self._broken = read_task_files(folder.rglob("*.yaml"))
             if not self.included:
-                if self._broken:
-                    raise TaskUnusable(self._broken[0][1])
-                raise BadInput(
-                    f"`include_path` '{include_path}' holds no lm-eval task: no YAML file in it "
-                    "names a 'task'"
-                )
+                nothing = f"`include_path` '{include_path}' holds no lm-eval task in a YAML file"
+                raise TaskUnusable(next(iter(self._broken.values()), nothing))
 
     @property
     def shipped(self) -> tuple[str, ...]:
-        """Names of the shipped tasks."""
-        return tuple(name for name in _names(_packaged(), "TASK") if name not in self.instruct)
+        """Names of the shipped tasks that shipped models can do."""
+        return tuple(sorted(_packaged()["broca_shipped"].tags))
 
     @property
     def instruct(self) -> tuple[str, ...]:
         """Names of the package's tasks for chat models, which no shipped model can do."""
-        names, entries = _names(_packaged(), "TASK"), _packaged()
-        return tuple(n for n in names if entries[n].yaml_path.parent.name == "instruct")
+        return tuple(sorted(_packaged()["broca_instruct"].tags))
 
     @property
     def included(self) -> tuple[str, ...]:
@@ -115,10 +136,7 @@ class Catalog:
         if isinstance(task, str):
             return task
         if not isinstance(task, Task):
-            raise BadInput(
-                f"`task` must be a name or a broca.Task, not {type(task).__name__}; "
-                "`Task.from_examples` takes examples"
-            )
+            raise BadInput(f"`task` must be a name or a broca.Task, not {type(task).__name__}")
         if self._definitions.setdefault(task.name, task) is not task:
             raise BadInput(f"two tasks are called '{task.name}': give one of them another `name`")
         return task.name
@@ -139,9 +157,8 @@ class Catalog:
     def is_own(self, task: str | Task) -> bool:
         """Whether a task consists of the user's examples, which have no other tasks by default."""
         name = self.name_of(task)
-        definition = self._definitions.get(name)
-        in_memory = definition is not None and definition.examples
-        return bool(in_memory) or name.startswith(PREFIX) or names_file(name)
+        given = name in self._definitions and bool(self._definitions[name].examples)
+        return given or name.startswith(PREFIX) or names_file(name)
 
     def require_names(self, tasks: Iterable[str | Task]) -> None:
         """Refuses names that mean no task; only files of examples are loaded.
@@ -181,8 +198,7 @@ class Catalog:
         if self.is_own(name):
             return
         tasks, group = self._loaded[name] = self.harness_tasks(name)
-        definition = self._definitions.get(name)
-        metric = options.metric or (definition.metric if definition is not None else None)
+        metric = options.metric or self._definition(name).metric
         if isinstance(metric, str):
             if group is None and len(tasks) == 1:
                 choose_metric(tasks[0], metric)
@@ -219,24 +235,10 @@ class Catalog:
         """
         name, options = self.name_of(task), options or TaskOptions()
         key = (name, metric, options, require_split, tokenizer.identity)
-        if key not in self._built:
-            benchmark = self._build(name, tokenizer, metric, options, require_split)
-            self._built[key] = tokenizer, benchmark  # a kept tokenizer has a unique identity
-        return self._built[key][1]
-
-    def _build(
-        self,
-        name: str,
-        tokenizer: RequestTokenizer,
-        metric: str | None,
-        options: TaskOptions,
-        require_split: bool,
-    ) -> Benchmark:
-        definition = self._definitions.get(name)
-        chosen = definition.metric if metric is None and definition is not None else metric
-        examples = self._examples(name, options)
-        tasks: list[Any]
-        group: Any = None
+        if key in self._built:
+            return self._built[key][1]
+        chosen: str | MetricFunction | None = metric or self._definition(name).metric
+        examples, group = self._examples(name, options), None
         if examples is not None:
             with refused(f"task '{name}' could not be loaded"):
                 tasks = [harness_task(examples, tokenizer, chat=options.chat_template)]
@@ -247,12 +249,12 @@ class Catalog:
             if chosen is None and name in PAPER_TASKS and name not in self._included:
                 chosen = PAPER_TASKS[name].metric
         if callable(chosen):
-            for task in tasks:
-                score_with(task, chosen)
+            for harness in tasks:
+                score_with(harness, chosen)
             chosen, group = None, None
         alone = group is None and len(tasks) == 1
         with refused(f"task '{name}' could not be prepared"):
-            return Benchmark.build(
+            benchmark = Benchmark.build(
                 tasks,
                 tokenizer,
                 name=None if alone else name,
@@ -261,24 +263,21 @@ class Catalog:
                 options=options,
                 require_split=require_split,
             )
+        self._built[key] = tokenizer, benchmark  # a kept tokenizer has a unique identity
+        return benchmark
+
+    def _definition(self, name: str) -> Task:
+        return self._definitions.get(name) or Task(name)
 
     def _examples(self, name: str, options: TaskOptions) -> Task | None:
         """Returns the task of examples that a name means; None for a task of a task file."""
-        definition = self._definitions.get(name)
-        if definition is not None and definition.examples:
+        definition = self._definition(name)
+        if definition.examples:
             return definition
         if name.startswith(PREFIX):
             limit = options.limit or 0
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
-        if names_file(name):
-            settings = definition or Task(name)
-            return Task.from_file(
-                name,
-                until=settings.until,
-                max_new_tokens=settings.max_new_tokens,
-                capability=settings.capability,
-            )
-        return None
+        return Task.from_examples(name) if names_file(name) else None
 
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
         """Loads lm-eval's objects: the tasks that a name means, and their group if any.
@@ -287,14 +286,12 @@ class Catalog:
             UnknownName: No task has this name.
             TaskUnusable: The file or the data of one cannot be read.
         """
-        from lm_eval.tasks import TaskManager
-
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
         self._require_entry(name)
         if name not in _packaged():
             skip_retries_if_unreachable()
         manager = TaskManager(include_defaults=False)
-        manager.task_index.update(with_members(name, self._entry))
+        manager._index = TaskEntries(self._entry)
         what = f"task '{name}'"
         with refused(f"{what} could not be loaded"), code_tasks(self._isolation, what=what):
             loaded = manager.load([name])
@@ -316,12 +313,12 @@ class Catalog:
         """
         if name in self._included or name in _packaged():
             return
-        for names, message in self._broken:
-            if name in names:
+        for text, message in self._broken.items():
+            if may_define(text, name):
                 raise TaskUnusable(message)
         if harness_entry(name) is None:
             known = [*_packaged(), *self._included, *harness_names()]
-            unread = f"; {self._broken[0][1]}" if self._broken else ""
+            unread = "".join(f"; {message}" for message in self._broken.values())
             raise UnknownName(
                 f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
                 f"ones, `include_path` adds a folder of your own{unread}"
@@ -331,8 +328,7 @@ class Catalog:
 @cache
 def _packaged() -> dict[str, Any]:
     """Returns the entries of the tasks that are part of the package."""
-    folders = shipped_folder(), shipped_folder().with_name("instruct")
-    return read_task_files(path for folder in folders for path in folder.glob("*.yaml"))[0]
+    return read_task_files(shipped_folder().glob("*.yaml"))[0]
 
 
 def _names(entries: Mapping[str, Any], *kinds: str) -> tuple[str, ...]:
@@ -356,18 +352,4 @@ def refused(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # a task file may raise anything
         cause = f"{type(error).__name__}: {first_line(error)}"
-        raise TaskUnusable(f"{what}: {cause}; {_advice(error)}") from error
-
-
-def _advice(error: BaseException) -> str:
-    text = str(error).lower()
-    if "gated" in text or "authenticated" in text:
-        return "accept its terms on the hub and log in with `hf auth login`"
-    if isinstance(error, ConnectionError) or "offline" in text:
-        return (
-            "its data are on the hub and not in the local cache, and the network cannot be used: "
-            "connect, or point dataset_path at a local copy"
-        )
-    if isinstance(error, FileNotFoundError):
-        return "check the paths in its file"
-    return "check its file, its data and the network"
+        raise TaskUnusable(f"{what}: {cause}; check its file, its data and the network") from error

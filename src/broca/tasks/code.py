@@ -3,17 +3,17 @@
 lm-eval's `mbpp` and `humaneval` fetch the metric `code_eval` from the hub when their files are
 read; that metric runs programs in subprocesses with a few Python functions disabled. While broca
 reads a task, `evaluate.load("code_eval")` returns the metric of this file instead: it has the same
-arguments and the same results, and runs every program in a sandbox. The task definitions are
+arguments and the same rates, and runs every program in a sandbox. The task definitions are
 lm-eval's, unchanged.
 """
-
-from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import chain
+from statistics import fmean
 from types import ModuleType
 from typing import Any
 
@@ -54,7 +54,7 @@ class CodeEval:
         references: Sequence[str],
         k: Sequence[int] = (1, 10, 100),
         **_: Any,
-    ) -> tuple[dict[str, float], dict[int, list[tuple[int, dict[str, Any]]]]]:
+    ) -> tuple[dict[str, float], list[list[ProgramOutcome]]]:
         """Scores candidates as Hugging Face's metric `code_eval` does.
 
         Args:
@@ -73,24 +73,17 @@ class CodeEval:
             [f"{candidate}\n{tests}" for candidate in candidates]
             for candidates, tests in zip(predictions, references, strict=True)
         ]
-        outcomes = iter(self.outcomes([program for several in programs for program in several]))
-        results: dict[int, list[tuple[int, dict[str, Any]]]] = {}
-        for problem, several in enumerate(programs):
-            results[problem] = []
-            for number, outcome in zip(range(len(several)), outcomes, strict=False):
-                result = {"task_id": problem, "passed": outcome == "passed", "result": outcome}
-                results[problem].append((number, {**result, "completion_id": number}))
-        counts = [
-            (len(several), sum(result["passed"] for _, result in several))
-            for several in results.values()
-        ]
-        scores = {
-            f"pass@{size}": math.fsum(pass_at_k(total, right, size) for total, right in counts)
-            / len(counts)
+        self.outcomes(list(chain(*programs)))  # all problems at once
+        outcomes = [self.outcomes(several) for several in programs]
+        fewest = min(map(len, outcomes), default=0)
+        rates = {
+            f"pass@{size}": fmean(
+                pass_at_k(len(several), several.count("passed"), size) for several in outcomes
+            )
             for size in k
-            if counts and all(total >= size for total, _ in counts)
+            if size <= fewest
         }
-        return scores, results
+        return rates, outcomes
 
     def outcomes(self, programs: Sequence[str]) -> list[ProgramOutcome]:
         """Executes those programs that were not executed before, several at once."""
@@ -134,46 +127,12 @@ _metric = CodeEval()
 run_code_ahead = _metric.run_ahead
 
 
-class _Evaluate(ModuleType):
-    """Stands for the package `evaluate` in modules that are read within `code_tasks`.
-
-    It has broca's metric, and imports the package, which takes seconds, only for something else.
-    """
-
-    def __init__(self, isolation: Isolation | None, what: str) -> None:
-        super().__init__("evaluate")
-        self._isolation, self._what = isolation, what
-        self._package = sys.modules.get("evaluate")
-
-    def load(self, path: str, *args: Any, **kwargs: Any) -> Any:
-        """Returns broca's `code_eval`, if code may be executed, or another metric."""
-        if path != "code_eval":
-            return self.__getattr__("load")(path, *args, **kwargs)
-        if self._isolation is None:
-            raise BadInput(_REFUSAL.format(task=self._what))
-        _metric.enter(self._isolation)
-        return _metric
-
-    def __getattr__(self, name: str) -> Any:
-        if self._package is None:
-            stands_here = sys.modules.get("evaluate") is self
-            if stands_here:
-                del sys.modules["evaluate"]
-            self._package = import_module("evaluate")
-            if stands_here:
-                sys.modules["evaluate"] = self
-        return getattr(self._package, name)
-
-    def leave(self) -> None:
-        """Makes `import evaluate` find the package again."""
-        del sys.modules["evaluate"]
-        if self._package is not None:
-            sys.modules["evaluate"] = self._package
-
-
 @contextmanager
 def code_tasks(isolation: Isolation | None, *, what: str = "this task") -> Iterator[None]:
     """Lets tasks that are read within this context use broca's `code_eval`.
+
+    Their modules import a stand-in for the package `evaluate`, which has broca's metric and imports
+    the package, which takes seconds, only for something else.
 
     Args:
         isolation: The isolation of the programs; None if none may be executed.
@@ -183,11 +142,34 @@ def code_tasks(isolation: Isolation | None, *, what: str = "this task") -> Itera
         BadInput: A task needs the metric, and code may not be executed or cannot be isolated on
             this machine.
     """
-    stand_in = sys.modules["evaluate"] = _Evaluate(isolation, what)
+    stand_in = ModuleType("evaluate")
+    known = {"evaluate": sys.modules["evaluate"]} if "evaluate" in sys.modules else {}
+
+    def package(name: str) -> Any:
+        if not known:
+            within = sys.modules.get("evaluate") is stand_in
+            if within:
+                del sys.modules["evaluate"]
+            known["evaluate"] = import_module("evaluate")
+            if within:
+                sys.modules["evaluate"] = stand_in
+        return getattr(known["evaluate"], name)
+
+    def load(path: str, *args: Any, **kwargs: Any) -> Any:
+        if path != "code_eval":
+            return package("load")(path, *args, **kwargs)
+        if isolation is None:
+            raise BadInput(_REFUSAL.format(task=what))
+        _metric.enter(isolation)
+        return _metric
+
+    vars(stand_in).update(load=load, __getattr__=package)
+    sys.modules["evaluate"] = stand_in
     try:
         yield
     finally:
-        stand_in.leave()
+        del sys.modules["evaluate"]
+        sys.modules.update(known)
 
 
 _REFUSAL = (

@@ -5,17 +5,16 @@ The data sets of the neurons paper have short names; any other id, folder or fil
 topic (`content`) and its `paraphrases`. An answer is right if greedy decoding gives it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput, BrocaError, TaskUnusable, first_line, nearest
-from broca.models.hub import skip_retries_if_unreachable
-from broca.tasks.examples import Task, read_rows
+from broca.errors import BadInput, TaskUnusable, first_line, nearest
+from broca.models.checkpoints import skip_retries_if_unreachable
+from broca.tasks.example_files import read_rows
+from broca.tasks.examples import Task
 
 PREFIX = "data:"
 """Prefix of data sets among the names of tasks."""
@@ -56,11 +55,11 @@ def read_data_set(
     """
     name = name.removeprefix(PREFIX)
     path, config, capability = DATA_SETS.get(name, (name, None, name))
-    rows, columns, labels = _rows(path, config)
+    rows, columns = _rows(path, config)
     first = list(islice(rows, limit))
     if not first:
         raise TaskUnusable(f"data set '{name}' has no rows")
-    examples = list(map(_reader(name, columns, labels, fields or {}), first))
+    examples = list(map(_reader(name, columns, fields or {}), first))
     for example in examples:
         answer = example["answer"].strip()
         example["answer"] = f" {answer}" if answer else ""  # empty: left out and counted
@@ -69,112 +68,85 @@ def read_data_set(
     )
 
 
-def _rows(path: str, config: str | None) -> tuple[Iterable[Any], set[str], list[str] | None]:
-    """Returns rows, the names of their columns, and the names of their labels if there are any."""
+def _rows(path: str, config: str | None) -> tuple[Iterable[Any], set[str]]:
+    """Returns rows, with the names of labels in place of their numbers, and their columns."""
     import datasets
 
     file = Path(path).expanduser()
+    if file.is_file():
+        rows = [row for _, row in read_rows(file)]
+        if not all(isinstance(row, dict) for row in rows):
+            raise BadInput(f"'{path}' has no names of columns: give JSON objects, or a table")
+        columns = set(chain(*rows))
+        return [dict.fromkeys(columns) | row for row in rows], columns  # what is missing is None
+    if not file.is_dir():
+        skip_retries_if_unreachable()
     try:
-        if file.is_file():
-            rows = []
-            for place, row in read_rows(file):
-                if not isinstance(row, dict):
-                    raise BadInput(
-                        f"{place} has no names of columns: give JSON objects, or a table"
-                    )
-                rows.append(row)
-            columns = set(chain(*rows))
-            # what a row has not is None
-            return [dict.fromkeys(columns) | row for row in rows], columns, None
-        if not file.is_dir():
-            skip_retries_if_unreachable()
         data = datasets.load_dataset(path, config, split="train")
-    except BrocaError:
-        raise
     except Exception as error:  # a data set may raise anything
         raise BadInput(
             f"data set '{path}' could not be read{nearest(path, DATA_SETS)}: "
             f"{type(error).__name__}: {first_line(error)}; give {', '.join(DATA_SETS)}, a hub id, "
             "a folder or a file of JSON lines"
         ) from error
-    return data, set(data.column_names), getattr(data.features.get("label"), "names", None)
+    names = getattr(data.features.get("label"), "names", None)
+    labelled = ({**row, "label": names[row["label"]]} for row in data) if names else data
+    return labelled, set(data.column_names)
 
 
-def _reader(
-    name: str, columns: set[str], labels: list[str] | None, fields: Mapping[str, str]
-) -> RowReader:
+def _reader(name: str, columns: set[str], fields: Mapping[str, str]) -> RowReader:
     """Returns the reader of rows with these columns."""
-    unknown = set(fields) - {"prompt", "answer"}
-    missing = [column for column in fields.values() if column not in columns]
-    if unknown or missing:
+    if fields.keys() == {"prompt", "answer"} and columns.issuperset(fields.values()):
+        return lambda row: _plain(row[fields["prompt"]], row[fields["answer"]], "")
+    known = [reader for needed, reader in _READERS if needed <= columns]
+    if fields or not known:
         raise BadInput(
-            f"`fields` takes prompt=COLUMN,answer=COLUMN; data set '{name}' has the columns "
-            f"{', '.join(sorted(columns))}"
+            f"data set '{name}' has the columns {', '.join(sorted(columns))}: name those of the "
+            "question and the answer in `fields` as prompt=COLUMN,answer=COLUMN"
         )
-    if len(fields) == 2:
-        prompt, answer = fields["prompt"], fields["answer"]
-        return lambda row: _plain(str(row[prompt]), str(row[answer]), "")
-    for needed, reader in _READERS:
-        if needed <= columns:
-            return reader
-    if {"text", "label"} <= columns:
-        return lambda row: _labelled(row, labels)
-    raise BadInput(
-        f"data set '{name}' has the columns {', '.join(sorted(columns))}: which are the question "
-        "and the answer? Name them in `fields` as prompt=COLUMN,answer=COLUMN"
-    )
+    return known[0]
 
 
-def _plain(prompt: str, answer: str, content: str) -> Example:
-    return {"prompt": prompt, "answer": answer, "content": content}
+def _plain(prompt: Any, answer: Any, content: Any) -> Example:
+    return {"prompt": str(prompt), "answer": str(answer), "content": str(content)}
 
 
-def _worded(prompts: list[Any], answer: str, content: str) -> Example:
+def _worded(prompts: list[Any], answer: Any, content: Any) -> Example:
     first, *others = [str(prompt).strip() for prompt in prompts]
     return {**_plain(first, answer, content), "paraphrases": others}
-
-
-def _prompt_answer(row: Mapping[str, Any]) -> Example:
-    """Reads the user's data: prompt, answer, and paraphrases if any."""
-    prompts = [row["prompt"], *(row.get("paraphrases") or [])]
-    return _worded(prompts, str(row["answer"]), str(row.get("content") or row["prompt"]))
-
-
-def _question_answer(row: Mapping[str, Any]) -> Example:
-    """GSM8K: calculator annotations are removed; the solution ends with its number."""
-    answer = re.sub(r"<<.*?>>", "", str(row["answer"]))
-    return _plain(f"Question: {row['question']}\nAnswer:", answer, str(row["question"]))
-
-
-def _query_response(row: Mapping[str, Any]) -> Example:
-    """MetaMath."""
-    return _plain(f"Question: {row['query']}\nAnswer:", str(row["response"]), str(row["query"]))
 
 
 def _rewrite(row: Mapping[str, Any]) -> Example:
     """CounterFact: the true object is the answer, not the edit."""
     rewrite = row["requested_rewrite"]
     prompt = rewrite["prompt"].replace("{}", rewrite["subject"])
-    return _worded([prompt, *row["paraphrase_prompts"]], str(rewrite["target_true"]["str"]), prompt)
+    return _worded([prompt, *row["paraphrase_prompts"]], rewrite["target_true"]["str"], prompt)
 
 
-def _relation(row: Mapping[str, Any]) -> Example:
-    """ZsRE: a question, its rephrasing, and the first of its answers."""
-    return _worded([row["src"], row["rephrase"]], str(row["answers"][0]), str(row["src"]))
+def _prompt_answer(row: Mapping[str, Any]) -> Example:
+    """The user's data: prompt, answer, and paraphrases if any."""
+    prompts = [row["prompt"], *(row.get("paraphrases") or [])]
+    return _worded(prompts, row["answer"], row.get("content") or row["prompt"])
 
 
-def _labelled(row: Mapping[str, Any], labels: list[str] | None) -> Example:
-    """Emotion, IMDB: the label's name is the answer."""
-    label = row["label"]
-    answer = labels[label] if labels and isinstance(label, int) else str(label)
-    return _plain(f"{str(row['text']).strip()}\nLabel:", answer, str(row["text"]))
+def _asked(row: Mapping[str, Any], question: str, answer: str) -> Example:
+    """MetaMath, and GSM8K without its calculator's annotations."""
+    solution = re.sub(r"<<.*?>>", "", str(row[answer]))
+    return _plain(f"Question: {row[question]}\nAnswer:", solution, row[question])
 
 
 _READERS: tuple[tuple[set[str], RowReader], ...] = (
     ({"requested_rewrite", "paraphrase_prompts"}, _rewrite),
-    ({"src", "rephrase", "answers"}, _relation),
+    (
+        {"src", "rephrase", "answers"},  # zsRE
+        lambda row: _worded([row["src"], row["rephrase"]], row["answers"][0], row["src"]),
+    ),
     ({"prompt", "answer"}, _prompt_answer),
-    ({"query", "response"}, _query_response),
-    ({"question", "answer"}, _question_answer),
+    ({"query", "response"}, lambda row: _asked(row, "query", "response")),
+    ({"question", "answer"}, lambda row: _asked(row, "question", "answer")),
+    (
+        {"text", "label"},
+        lambda row: _plain(f"{str(row['text']).strip()}\nLabel:", row["label"], row["text"]),
+    ),
 )
 """Known columns, the most specific first."""

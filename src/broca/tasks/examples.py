@@ -2,58 +2,41 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
+import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
+
+from lm_eval.api.task import ConfigurableTask
 
 from broca.errors import BadInput, TaskUnusable
-
-MetricFunction = Callable[[str, Any], float]
-"""A function of the model's output and the right answer, or of the output and the whole example if
-its second parameter is called `document`. Higher is better, and 1 is right."""
-
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
-
-_OTHER_FILES = (
-    (
-        b"version https://git-lfs",
-        "a pointer of git-lfs, not the data: run `git lfs pull` in its repository",
-    ),
-    (b"\x1f\x8b", "compressed with gzip: unpack it"),
-    (b"BZh", "compressed with bzip2: unpack it"),
-    (b"\xfd7zXZ", "compressed with xz: unpack it"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it"),
-    (b"PK\x03\x04", "a zip archive or an Excel table: unpack it, or save the table as CSV"),
-    (b"PAR1", "a Parquet file: read it with pandas and give `Task.from_examples` the DataFrame"),
-    (b"<", "HTML or XML, perhaps a page in place of the download: fetch the data themselves"),
-)
-"""First bytes of files that hold no text of examples, and what these files are."""
+from broca.tasks.example_files import read_rows
+from broca.tasks.metrics import MetricFunction, listed_mean
+from broca.tasks.tokenizer import RequestTokenizer
 
 ANSWER_METRICS = ("exact_match", "exact", "contains", "first-word")
 """Metrics of generated answers: the whole output, the answer within it, or its first word."""
-
-
-def names_file(name: str) -> bool:
-    """Whether the name of a task is the path of a file.
-
-    Suffixes of examples are enough; a file of another suffix is read if it exists, so that the
-    refusal says what it is.
-    """
-    suffix = Path(name).suffix.lower()
-    return suffix in _SUFFIXES or bool(suffix and os.path.isfile(os.path.expanduser(name)))
-
 
 TaskKind = Literal["generate_until", "multiple_choice", "loglikelihood"]
 """lm-eval's output types of examples."""
 
 _KINDS: dict[str, TaskKind] = {"answer": "generate_until", "choices": "multiple_choice"}
+
+_METRICS: dict[TaskKind, tuple[str, ...]] = {
+    "generate_until": ANSWER_METRICS,
+    "loglikelihood": ("acc",),
+    "multiple_choice": ("acc", "acc_norm"),
+}
+
+_SLACK = 8
+"""Number of tokens by which a generation may exceed the longest answer."""
+
+_BEFORE_WORDS = "\"'`*_([{<“‘«"
+_AFTER_WORDS = "\"'`*_)]}>”’».,;:!?。、，！？"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +52,7 @@ class Task:
 
     Attributes:
         name: Name in results; without examples the name of a task of the catalog or the path of a
-            JSON-lines file.
+            file of examples.
         metric: Name of the metric, or a function; see `MetricFunction`.
         until: Strings that end a generation, besides the end of the sequence.
         max_new_tokens: Maximum number of tokens of a generation; by default those of the longest
@@ -108,11 +91,8 @@ class Task:
             raise BadInput("`until` must be a string or several, none of them empty")
         if self.max_new_tokens is not None and self.max_new_tokens < 1:
             raise BadInput(f"`max_new_tokens` must be at least 1, not {self.max_new_tokens}")
-        if not self.examples and not names_file(self.name) and (until or self.max_new_tokens):
-            raise BadInput(
-                f"`until` and `max_new_tokens` are for examples: task '{self.name}' defines "
-                "the end of a generation itself"
-            )
+        if not self.examples and (until or self.max_new_tokens):
+            raise BadInput("`until` and `max_new_tokens` are for examples: use `from_examples`")
 
     @classmethod
     def from_examples(
@@ -144,20 +124,20 @@ class Task:
                 names its line or its place in the list.
             TaskUnusable: There are no examples.
         """
+        if callable(records := getattr(examples, "to_dict", None)) and hasattr(examples, "iloc"):
+            examples = records("records")  # a DataFrame of pandas
+        elif callable(records := getattr(examples, "to_dicts", None)):
+            examples = records()  # a DataFrame of polars
         if isinstance(examples, str | os.PathLike):
             name = name or str(examples)
             placed = read_rows(Path(examples).expanduser())
-        elif callable(records := getattr(examples, "to_dict", None)) and hasattr(examples, "iloc"):
-            placed = _numbered(records("records"))  # a DataFrame of pandas
-        elif callable(records := getattr(examples, "to_dicts", None)):
-            placed = _numbered(records())  # a DataFrame of polars
         elif isinstance(examples, Mapping) or not isinstance(examples, Iterable):
             raise BadInput(
                 "`examples` must be a list of pairs or dictionaries, one split of a data set or "
                 f"the path of a JSON-lines file, not {type(examples).__name__}"
             )
         else:
-            placed = _numbered(examples)
+            placed = ((f"example {number}", content) for number, content in enumerate(examples))
         name, checked, kind = name or "examples", [], ""
         for place, content in placed:
             example, asks = _example(content, place)
@@ -168,11 +148,9 @@ class Task:
         if not checked:
             raise TaskUnusable(f"task '{name}' has no examples")
         return cls(
-            name, metric, tuple(until) if not isinstance(until, str) else until, max_new_tokens,
+            name, metric, until if isinstance(until, str) else tuple(until), max_new_tokens,
             capability, tuple(checked), _KINDS[kind],
         )  # fmt: skip
-
-    from_file = from_examples
 
     def by_wording(self) -> Task:
         """Returns the task with an example for every paraphrase.
@@ -194,116 +172,6 @@ def _worded(example: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**shared, "prompt": str(prompt), "content": content, "wording": f"wording {number}"}
 
 
-def _numbered(examples: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    return ((f"example {number}", content) for number, content in enumerate(examples))
-
-
-def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """Returns the rows of a file with their places: JSON lines, a JSON array, or a table.
-
-    Raises:
-        BadInput: The file cannot be read, or is something else; the message says what it is.
-    """
-    text = _text_of(path)
-    if path.suffix.lower() in (".csv", ".tsv"):
-        yield from _table(path, text)
-        return
-    array = text.lstrip().startswith("[")
-    if array or path.suffix.lower() == ".json":
-        try:
-            content = json.loads(text)
-        except ValueError as error:
-            if array:
-                raise BadInput(f"'{path}' is not a JSON array: {error}; correct it") from error
-        else:
-            entries = content if isinstance(content, list) else [content]
-            yield from ((f"entry {n} of '{path}'", entry) for n, entry in enumerate(entries))
-            return
-    yield from _lines(path, text)
-
-
-def _table(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """Returns the rows of a table; the line of names says what is between its columns."""
-    names = text.lstrip("\r\n").partition("\n")[0]
-    rows = csv.DictReader(
-        io.StringIO(text, newline=""), strict=True, delimiter=max(",;\t", key=names.count)
-    )
-    try:
-        for row in rows:
-            place = f"line {rows.line_num} of '{path}'"
-            if None in row or None in row.values():
-                raise BadInput(f"{place} has another number of fields than the line of names")
-            yield place, _cells(row, place)
-    except csv.Error as error:
-        raise BadInput(f"line {rows.line_num} of '{path}' is not CSV: {error}") from error
-
-
-def _cells(row: dict[str, Any], place: str) -> dict[str, Any]:
-    """Reads the choices of a row, a JSON array, and a label that is an index."""
-    for key in ("choices", "label"):
-        if key in row and not row[key].strip():
-            row[key] = None
-    if row.get("choices") is None:
-        return row
-    try:
-        row["choices"] = json.loads(row["choices"])
-    except ValueError as error:
-        raise BadInput(
-            f'{place}: `choices` must be a JSON array, such as ["a", "b"]: {error}'
-        ) from error
-    label = (row.get("label") or "").strip()
-    if not label.isdecimal():
-        return row
-    texts = [str(choice).strip() for choice in row["choices"]]
-    if label in texts and texts[int(label) : int(label) + 1] != [label]:
-        raise BadInput(
-            f"{place}: `label` {label} is the index of one choice and the text of another: give "
-            'JSON lines, where "label": 1 is an index and "label": "1" a text'
-        )
-    return {**row, "label": int(label)}
-
-
-def _text_of(path: Path) -> str:
-    """Reads a file as UTF-8, UTF-16 or UTF-32, whichever its first bytes are.
-
-    Raises:
-        BadInput: It cannot be read, or is something else; the message says what it is.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(
-            f"task file '{path}' cannot be read: {error.strerror}; check the path"
-        ) from error
-    first = content[:200].lstrip()
-    for beginning, kind in _OTHER_FILES:
-        if first.startswith(beginning):
-            raise BadInput(f"task file '{path}' is {kind}")
-    try:
-        return content.decode(json.detect_encoding(content))
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"task file '{path}' is not UTF-8 text (byte {error.start} is "
-            f"{content[error.start]:#04x}): save it as UTF-8 (from Latin-1: `iconv -f latin1 -t "
-            "utf-8`)"
-        ) from error
-
-
-def _lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """Returns the objects of JSON lines with their places; blank lines are left out."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        place = f"line {number} of '{path}'"
-        try:
-            content = json.loads(line)
-        except ValueError as error:
-            raise BadInput(f"{place} is not JSON: {error}; correct it") from error
-        if not isinstance(content, dict):
-            raise BadInput(f'{place} is not a JSON object: write {{"prompt": ..., "answer": ...}}')
-        yield place, content
-
-
 def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
     """Checks an example, and returns it with the field that determines its kind.
 
@@ -316,50 +184,32 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
         content = dict(zip(("prompt", "answer"), content, strict=True))
     if not isinstance(content, Mapping):
         raise BadInput(f"{place} is neither a pair of prompt and answer nor a dictionary")
-    # a DataFrame has NaN for nothing
-    example = {
-        key: value
-        for key, value in content.items()
-        if not (_is_number(value) and math.isnan(value))
-    }
-    for key, value in example.items():
-        try:
-            json.dumps(value, ensure_ascii=False, default=str).encode()
-        except UnicodeEncodeError as error:
+    example = {}
+    for key, value in content.items():
+        value = _of_python(value)
+        if not (isinstance(value, float) and math.isnan(value)):  # a DataFrame's for nothing
+            example[key] = value
+    asks = "answer" if example.get("choices") is None else "choices"
+    for key in ("prompt", asks):
+        if example.get(key) is None:
+            has = ", ".join(str(name) for name, value in example.items() if value is not None)
             raise BadInput(
-                f"{place}: `{key}` holds half of a pair of surrogates, which is no text: correct it"
-            ) from error
-    example["prompt"] = _text(example, "prompt", place)
-    if example.get("choices") is None:
-        answer = example.get("answer")
+                f"{place} has no `{key}` (it has {has[:200]}): an example has "
+                "`prompt` and `answer`, or `prompt`, `choices` and `label`"
+            )
+    example["prompt"] = _text(example["prompt"], "prompt", place)
+    if asks == "answer":
+        answer = example["answer"]
         # an empty answer is right if the model ends the sequence
         empty = isinstance(answer, str) and not answer.strip()
-        example["answer"] = "" if empty else _text(example, "answer", place)
-        return example, "answer"
-    choices = _of_python(example["choices"])
+        example["answer"] = "" if empty else _text(answer, "answer", place)
+        return example, asks
+    choices = example["choices"]
     if not isinstance(choices, list | tuple) or len(choices) < 2:
         raise BadInput(f"{place}: `choices` must be a list of two or more texts")
-    example["choices"] = [_text({"choices": choice}, "choices", place) for choice in choices]
-    example["label"] = _label(example, place)
-    return example, "choices"
-
-
-def _text(example: Mapping[str, Any], key: str, place: str) -> str:
-    """Returns a field as text; numbers are converted."""
-    value = example.get(key)
-    if _is_number(value):
-        value = str(value)
-    if value is None:
-        has = ", ".join(str(name) for name, given in example.items() if given is not None)
-        raise BadInput(
-            f"{place} has no `{key}` (it has {has[:200]}): an example has "
-            "`prompt` and `answer`, or `prompt`, `choices` and `label`"
-        )
-    if not isinstance(value, str):
-        raise BadInput(f"{place}: `{key}` must be text, not {type(value).__name__}")
-    if not value.strip():
-        raise BadInput(f"{place} has an empty `{key}`: correct or remove it")
-    return str(value)
+    example["choices"] = [_text(choice, "choices", place) for choice in choices]
+    example["label"] = _label(example.get("label"), example["choices"], place)
+    return example, asks
 
 
 def _of_python(value: Any) -> Any:
@@ -367,17 +217,21 @@ def _of_python(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _is_number(value: Any) -> TypeGuard[int]:
-    """Whether a value is a number of Python or NumPy, not a truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _text(value: Any, key: str, place: str) -> str:
+    """Returns a text, or a number as text."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise BadInput(f"{place}: `{key}` must be text, not {type(value).__name__}")
+    if not value.strip():
+        raise BadInput(f"{place} has an empty `{key}`: correct or remove it")
+    return str(value)
 
 
-def _label(example: Mapping[str, Any], place: str) -> int:
+def _label(label: Any, choices: Sequence[str], place: str) -> int:
     """Returns the index of the right choice, from an index or a choice's text."""
-    label, choices = _of_python(example.get("label")), example["choices"]
-    indices = list(range(len(choices)))
-    if _is_number(label) and label in indices:
-        return indices.index(label)
+    if not isinstance(label, bool) and label in range(len(choices)):
+        return int(label)
     stripped = [choice.strip() for choice in choices]
     if isinstance(label, str) and label.strip() in stripped:
         return choices.index(label) if label in choices else stripped.index(label.strip())
@@ -385,3 +239,94 @@ def _label(example: Mapping[str, Any], place: str) -> int:
         f"{place}: `label` must be the index of a choice, from 0 to {len(choices) - 1}, or its "
         f"text, not {label!r}"
     )
+
+
+class DocumentList(list[dict[str, Any]]):
+    """Documents with the columns that lm-eval expects; the values are unchanged."""
+
+    def __init__(self, documents: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+        super().__init__(documents)
+        self.features = dict.fromkeys(columns)
+
+
+def harness_task(task: Task, tokenizer: RequestTokenizer, *, chat: bool = False) -> Any:
+    """Returns an lm-eval task whose documents are a task's examples.
+
+    Args:
+        task: A task with examples.
+        tokenizer: Tokenizer of the model, which measures the longest answer.
+        chat: Whether prompts are written in a chat template. Answers and choices are then a turn
+            of their own and stripped; only solved examples keep the space before them.
+    """
+    examples, space = task.examples, ""
+    asks = ("choices", "label") if task.kind == "multiple_choice" else ("answer",)
+    if chat:
+        first = (examples[0].get("choices") or [examples[0]["answer"]])[0]
+        space = first[: len(first) - len(first.lstrip())]
+        examples = tuple(_stripped(example) for example in examples)
+    documents = DocumentList(examples, ("prompt", *asks))
+    config: dict[str, Any] = {
+        "task": task.name,
+        "custom_dataset": lambda **_: {"test": documents},
+        "test_split": "test",
+        "fewshot_split": "test",
+        "output_type": task.kind,
+        "doc_to_text": "prompt",
+        "doc_to_target": asks[-1],
+        "target_delimiter": space,
+        "metric_list": [listed_mean(name) for name in _METRICS[task.kind]],
+        "metadata": {"capability": task.capability or task.name},
+    }
+    if task.kind == "multiple_choice":
+        config["doc_to_choice"] = "choices"
+    if task.kind == "generate_until":
+        longest = task.max_new_tokens or _SLACK + max(
+            len(tokenizer.encode(example["answer"], special=False)) for example in task.examples
+        )
+        config["generation_kwargs"] = {
+            "until": list(task.until), "max_gen_toks": longest, "do_sample": False,
+        }  # fmt: skip
+        config["process_results"] = matches
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    return ConfigurableTask(config=config)
+
+
+def _stripped(example: dict[str, Any]) -> dict[str, Any]:
+    """Returns an example with its answer or choices stripped."""
+    if example.get("choices") is not None:
+        return {**example, "choices": [choice.strip() for choice in example["choices"]]}
+    return {**example, "answer": example["answer"].strip()}
+
+
+def matches(document: dict[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Compares an output with the answer, by every metric of `ANSWER_METRICS`.
+
+    An empty answer is compared as a whole by all of them.
+    """
+    output, answer = results[0].strip(), document["answer"].strip()
+    whole = within = begins = output == answer
+    if answer:
+        within = _contains(output, answer)
+        words = [_bare(word) for word in answer.split()]
+        begins = [_bare(word) for word in output.split()[: len(words)]] == words
+    values = map(float, (whole, whole, within, begins))
+    return dict(zip(ANSWER_METRICS, values, strict=True))
+
+
+def _contains(output: str, answer: str) -> bool:
+    """Whether an answer stands in an output, in any case, and not within a word or a number."""
+    begin = r"(?<!\w)" if _spaced(answer[0]) else ""
+    if answer[0].isdigit():
+        begin = r"(?<![\w.,-])"
+    end = r"(?!\w)(?![.,]\d)" if _spaced(answer[-1]) else ""
+    return re.search(f"{begin}{re.escape(answer)}{end}", output, re.IGNORECASE) is not None
+
+
+def _spaced(letter: str) -> bool:
+    """Whether a letter is of a script that writes spaces between words."""
+    return letter.isalnum() and ord(letter) < 0x2E80
+
+
+def _bare(word: str) -> str:
+    """Returns a word in any case as one, without the marks of a sentence; signs of numbers stay."""
+    return (word.lstrip(_BEFORE_WORDS).rstrip(_AFTER_WORDS) or word).casefold()

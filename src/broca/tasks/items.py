@@ -1,17 +1,24 @@
-"""Items, their requests in tokens, and their split by seed into `locate`, `confirm`, `report`."""
+"""Items with their requests and margins, and their split into `locate`, `confirm`, `report`."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.special import expit
 
 from broca.errors import BadInput
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 RequestKind = Literal["loglikelihood", "generate_until"]
+
+STRETCH = 8
+"""Number of average tokens whose joint probability represents a longer answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +34,6 @@ class Request:
         max_new_tokens: Maximum number of tokens of a generation.
         cut: Number of tokens that were removed from the left of the prompt to fit the model's
             context.
-        merged: Whether the continuation begins with the last token of the prompt, because it has
-            none of its own.
         settings: Settings of a generation other than stop strings and length, as JSON: those of
             transformers that change the most likely token, such as `repetition_penalty`.
     """
@@ -39,7 +44,6 @@ class Request:
     stop: tuple[str, ...] = ()
     max_new_tokens: int = 0
     cut: int = 0
-    merged: bool = False
     settings: str = ""
 
     @property
@@ -78,6 +82,77 @@ Output = LogLikelihood | Generation
 
 
 @dataclass(frozen=True)
+class Margin:
+    """The requests of the margin of an item, a continuous response; higher is better.
+
+    For multiple choice the margin is log p(gold) - log sum of p over the other choices; for a
+    single answer it is the mean log-probability of its tokens under teacher forcing. The accuracy
+    can change while the margin does not (a generation that goes wrong after a good start), and the
+    margin can change while the accuracy does not (a choice that stays first with less confidence);
+    verification therefore uses the metric.
+
+    A margin is unbounded, so that a row with a very negative margin outweighs a hundred others. The
+    probability is a bounded function of it: of the right choices among all choices, or of the whole
+    answer. It lies between 0 and 1 like the accuracy, so that tasks can be compared and averaged.
+    An answer of more than `STRETCH` tokens counts as that many average tokens, because its
+    probability would otherwise be near 0 on the intact model.
+
+    Attributes:
+        requests: The log-likelihood requests.
+        gold: Position of the right request, or of several; None for a single answer under teacher
+            forcing, whose value is the sum over one or several requests.
+    """
+
+    requests: tuple[Request, ...]
+    gold: int | tuple[int, ...] | None
+
+    def gold_alone(self) -> Margin | None:
+        """Returns the margin of the first right answer only; None if it has several requests."""
+        if self.gold is None:
+            return self if len(self.requests) == 1 else None
+        right, _ = self._sides
+        return Margin((self.requests[right[0]],), None)
+
+    def of(self, totals: Tensor) -> Tensor:
+        """Returns the margin from the requests' log-likelihoods `(requests,)`, differentiable."""
+        if self.gold is None:
+            return totals.sum() / self._tokens
+        right, wrong = self._sides
+        return totals[right].logsumexp(0) - totals[wrong].logsumexp(0)
+
+    def of_answers(self, answers: Sequence[LogLikelihood]) -> float:
+        """Returns the margin from the engine's answers to the requests."""
+        totals = np.array([answer.value for answer in answers])
+        if self.gold is None:
+            return float(totals.sum() / self._tokens)
+        right, wrong = self._sides
+        return float(np.logaddexp.reduce(totals[right]) - np.logaddexp.reduce(totals[wrong]))
+
+    def probability(self, margin: float) -> float:
+        """Returns the probability of a margin, between 0 and 1."""
+        if self.gold is None:
+            return float(np.exp(min(self._tokens, STRETCH) * margin))
+        return float(expit(margin))
+
+    def slope(self, margin: float) -> float:
+        """Returns the derivative of the probability with respect to the margin."""
+        probability = self.probability(margin)
+        if self.gold is None:
+            return min(self._tokens, STRETCH) * probability
+        return probability * (1 - probability)
+
+    @property
+    def _tokens(self) -> int:
+        return sum(len(request.continuation) for request in self.requests)
+
+    @property
+    def _sides(self) -> tuple[list[int], list[int]]:
+        """Positions of the right requests and of the wrong ones."""
+        right = [self.gold] if isinstance(self.gold, int) else list(self.gold or ())
+        return right, [index for index in range(len(self.requests)) if index not in right]
+
+
+@dataclass(frozen=True)
 class Item:
     """A benchmark question.
 
@@ -97,8 +172,8 @@ class Item:
     requests: tuple[Request, ...]
 
 
-_SHARES = {"locate": 0.25, "confirm": 0.25, "report": 0.5}
 _FEWEST = 8
+"""Fewest items of a task that can be split."""
 
 
 @dataclass(frozen=True)
@@ -161,15 +236,11 @@ def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int)
     for part in parts:
         rng = np.random.default_rng([seed, zlib.crc32(part.name.encode())])
         order = rng.permutation(np.asarray(part.located or part.scored, dtype=np.intp)).tolist()
-        if part.located:
-            first, second = len(order) // 2, len(order)
-            report += part.scored
-        else:
-            first = int(len(order) * _SHARES["locate"])
-            second = first + int(len(order) * _SHARES["confirm"])
-            report += order[second:]
+        first = len(order) // (2 if part.located else 4)
+        second = len(order) if part.located else 2 * first
         locate += order[:first]
         confirm += order[first:second]
+        report += part.scored if part.located else order[second:]
     if len(parts) > 1:
         rng = np.random.default_rng([seed, zlib.crc32(task.encode())])
         locate, confirm = rng.permutation(locate).tolist(), rng.permutation(confirm).tolist()

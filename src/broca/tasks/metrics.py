@@ -1,17 +1,24 @@
 """Chooses the metric of a task or group, and computes its value for each item.
 
 A metric is named as in lm-eval's results: `acc_norm`, or with the filter of the answers,
-`exact_match,flexible-extract`.
+`exact_match,flexible-extract`. It may also be a function of the caller.
 """
 
-from __future__ import annotations
-
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lm_eval.api.group import Group
+from lm_eval.api.metrics import bits_per_byte, mean, perplexity, weighted_perplexity
+from lm_eval.config.group import AggMetricConfig
+
 from broca.errors import TaskUnusable, nearest
+
+MetricFunction = Callable[[str, Any], float]
+"""A function of the model's output and the right answer, or of the output and the whole example if
+its second parameter is called `document`. Higher is better, and 1 is right."""
 
 _PREFERRED_METRIC = "acc_norm"
 _PREFERRED_FILTER = "flexible-extract"
@@ -24,21 +31,91 @@ class Metric:
     Attributes:
         name: Key in the dictionary that the task's `process_results` returns.
         filter: The filter of the answers.
-        aggregate: The task's own aggregation over items.
+        aggregation: The task's own aggregation over items.
         higher_is_better: Whether a higher value is better.
-        stated: Whether the task lists it; otherwise its function returns it.
+        stated: Whether the caller named it; otherwise the task's function may return another.
     """
 
     name: str
     filter: str
-    aggregate: Callable[[list[Any]], float]
+    aggregation: Callable[[list[Any]], float]
     higher_is_better: bool
     stated: bool = True
 
     @property
     def full_name(self) -> str:
         """Name and filter; a filter `none` is left out."""
-        return self.name if self.filter == "none" else f"{self.name},{self.filter}"
+        return _full_name(self.name, self.filter)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether items are weighted by their words or bytes."""
+        return self.aggregation in (bits_per_byte, weighted_perplexity)
+
+    def raw(self, values: dict[str, Any], item: str) -> Any:
+        """Returns the task's value for an item.
+
+        Args:
+            values: The dictionary that `process_results` returned.
+            item: Name of the item in messages.
+
+        Raises:
+            TaskUnusable: The task returned no such metric.
+        """
+        if self.name in values:
+            return values[self.name]
+        if not self.stated and values:  # a function such as pass_at_k returns `pass@1`
+            return next(iter(values.values()))
+        raise TaskUnusable(
+            f"{item} got no '{self.name}' from its task: it returned "
+            f"{', '.join(values) or 'nothing'}"
+        )
+
+    def number(self, raw: Any, item: str) -> float:
+        """Returns the number of an item, in the direction of the metric, from the task's value.
+
+        Perplexities are aggregated from log-likelihoods: an item's number is its negative
+        log-likelihood, per word or byte if the task counts them.
+
+        Raises:
+            TaskUnusable: The metric is not a finite number for a single item.
+        """
+        if self.aggregation is perplexity:
+            return -float(raw)
+        if self.weighted:
+            total, weight = raw
+            return -float(total) / float(weight)
+        try:
+            number = float(raw)
+        except (TypeError, ValueError, OverflowError):
+            raise TaskUnusable(
+                f"metric '{self.name}' of {item} is not a number for a single item (it is "
+                f"{type(raw).__name__}): choose another metric of the task"
+            ) from None
+        if not math.isfinite(number):
+            raise TaskUnusable(
+                f"metric '{self.name}' of {item} is {'NaN' if math.isnan(number) else number}: "
+                "it must be a finite number for every output; return 0 for one that is wrong"
+            )
+        return number
+
+    def aggregate(self, numbers: Sequence[float], weights: Sequence[float]) -> float:
+        """Returns the task's score from the numbers of its items, by the task's own aggregation.
+
+        Args:
+            numbers: The number of every item.
+            weights: Words or bytes of every item, if the metric counts them.
+        """
+        values: list[Any] = list(numbers)
+        if self.aggregation is perplexity:
+            values = [-number for number in numbers]
+        elif self.weighted:
+            values = [(-n * weight, weight) for n, weight in zip(numbers, weights, strict=True)]
+        return float(self.aggregation(values))
+
+
+def _full_name(name: str, filter_name: str) -> str:
+    return name if filter_name == "none" else f"{name},{filter_name}"
 
 
 def metric_names(task: Any) -> list[str]:
@@ -64,11 +141,8 @@ def listed_metrics(task: Any) -> list[Any]:
 
 def full_metric_names(task: Any) -> tuple[str, ...]:
     """Returns the names that `choose_metric` accepts: every metric with every filter."""
-    return tuple(
-        name if filter_name == "none" else f"{name},{filter_name}"
-        for name in metric_names(task)
-        for filter_name in filter_names(task)
-    )
+    filters = filter_names(task)
+    return tuple(_full_name(name, chosen) for name in metric_names(task) for chosen in filters)
 
 
 def choose_metric(task: Any, metric: str | None) -> Metric:
@@ -85,11 +159,8 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
     Raises:
         TaskUnusable: The task has no such metric or no such filter.
     """
-    from lm_eval.api.metrics import mean
-
     names, filters = metric_names(task), filter_names(task)
-    name, _, filter_name = (metric or "").partition(",")
-    name, filter_name = name.strip(), filter_name.strip()
+    name, filter_name = _split(metric)
     if not name:
         if not names:
             raise TaskUnusable(f"task '{task.task_name}' has no metric: give it a metric_list")
@@ -116,83 +187,10 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
     )
 
 
-def raw_value(metric: Metric, values: dict[str, Any], item: str) -> Any:
-    """Returns the task's value of a metric for an item.
-
-    Args:
-        metric: The metric.
-        values: The dictionary that `process_results` returned.
-        item: Name of the item in messages.
-
-    Raises:
-        TaskUnusable: The task returned no such metric.
-    """
-    if metric.name in values:
-        return values[metric.name]
-    if not metric.stated and values:  # a function such as pass_at_k returns `pass@1`
-        return next(iter(values.values()))
-    raise TaskUnusable(
-        f"{item} got no '{metric.name}' from its task: it returned {', '.join(values) or 'nothing'}"
-    )
-
-
-def number_of(metric: Metric, raw: Any, item: str) -> float:
-    """Returns the number of an item, in the direction of the metric, from the task's value.
-
-    Perplexities are aggregated from log-likelihoods: an item's number is its negative
-    log-likelihood, per word or byte if the task counts them.
-
-    Raises:
-        TaskUnusable: The metric is not a number for a single item.
-    """
-    if _is_perplexity(metric):
-        return -float(raw)
-    if is_weighted(metric):
-        total, weight = raw
-        return -float(total) / float(weight)
-    try:
-        number = float(raw)
-        if not math.isfinite(number):
-            raise TaskUnusable(
-                f"metric '{metric.name}' of {item} is {'NaN' if math.isnan(number) else number}: "
-                "it must be a finite number for every output; "
-                "return 0 for one that is wrong"
-            )
-        return number
-    except (TypeError, ValueError, OverflowError):
-        raise TaskUnusable(
-            f"metric '{metric.name}' of {item} is not a number for a single item (it is "
-            f"{type(raw).__name__}): choose another metric of the task"
-        ) from None
-
-
-def aggregate(metric: Metric, numbers: Sequence[float], weights: Sequence[float] | None) -> float:
-    """Returns the task's score from the numbers of its items, by the task's own aggregation.
-
-    Args:
-        metric: The metric.
-        numbers: The number of every item, from `number_of`.
-        weights: Words or bytes of every item, if the metric counts them.
-    """
-    if _is_perplexity(metric):
-        return float(metric.aggregate([-number for number in numbers]))
-    if weights is not None:
-        pairs = zip(numbers, weights, strict=True)
-        return float(metric.aggregate([(-number * weight, weight) for number, weight in pairs]))
-    return float(metric.aggregate(list(numbers)))
-
-
-def _is_perplexity(metric: Metric) -> bool:
-    from lm_eval.api.metrics import perplexity
-
-    return metric.aggregate is perplexity
-
-
-def is_weighted(metric: Metric) -> bool:
-    """Whether items are weighted by their words or bytes."""
-    from lm_eval.api.metrics import bits_per_byte, weighted_perplexity
-
-    return metric.aggregate in (bits_per_byte, weighted_perplexity)
+def _split(metric: str | None) -> tuple[str, str]:
+    """Returns the name and the filter of `NAME` or `NAME,FILTER`; what is missing is empty."""
+    name, _, filter_name = (metric or "").partition(",")
+    return name.strip(), filter_name.strip()
 
 
 def scored_group(
@@ -200,43 +198,38 @@ def scored_group(
 ) -> tuple[Any, str]:
     """Returns the lm-eval group whose `aggregate` scores some tasks, and the metric of all of them.
 
-    A tag, or a group without an aggregation, is scored by the mean over its items (lm-eval reports
-    no number for these).
+    A tag, or a group that does not aggregate the metric, is scored by the mean over its items
+    (lm-eval reports no number for these).
 
     Args:
         name: Name of the group.
         group: The lm-eval group; None for a tag.
         tasks: Its tasks.
-        metric: `NAME` or `NAME,FILTER`; by default the first that the group aggregates.
+        metric: `NAME` or `NAME,FILTER`; by default the first that the group aggregates, or the
+            default of the first task, or else the first that all tasks have.
 
     Raises:
-        TaskUnusable: The group does not aggregate this metric.
+        TaskUnusable: The first task has no such metric, or the tasks have none in common.
     """
-    from lm_eval.api.group import Group
-    from lm_eval.config.group import AggMetricConfig
-
     stated = list(group.aggregate_metric_list or []) if group is not None else []
-    metric_name, _, filter_name = (metric or "").partition(",")
-    if stated:
-        aggregated = [config.metric for config in stated]
-        metric_name = metric_name or aggregated[0]
-        if metric_name not in aggregated:
+    metric_name, filter_name = _split(metric)
+    if not metric_name and stated:
+        metric_name = stated[0].metric
+    if not metric_name:
+        several = [metric_names(task) for task in tasks]
+        first = [choose_metric(tasks[0], None).name, *several[0]]
+        common = [chosen for chosen in first if all(chosen in names for names in several)]
+        if not common:
             raise TaskUnusable(
-                f"group '{name}' has no metric '{metric_name}'{nearest(metric_name, aggregated)}: "
-                f"choose one of {', '.join(aggregated)}"
+                f"the tasks of '{name}' have no metric in common: name one of them instead "
+                f"({', '.join(task.task_name for task in tasks[:5])})"
             )
-        used = stated[aggregated.index(metric_name)]
-        if used.filter_list and not filter_name:
-            filter_name = used.filter_list[0]
-        if used.filter_list and filter_name not in used.filter_list:
-            raise TaskUnusable(
-                f"group '{name}' aggregates '{metric_name}' after {', '.join(used.filter_list)}, "
-                f"not after '{filter_name}': choose one of them"
-            )
-    else:
-        metric_name = metric_name or _common_metric(name, tasks)
-        used = AggMetricConfig(metric=metric_name)
-    chosen = choose_metric(tasks[0], f"{metric_name},{filter_name}" if filter_name else metric_name)
+        metric_name = common[0]
+    unstated = AggMetricConfig(metric=metric_name)
+    used = next((config for config in stated if config.metric == metric_name), unstated)
+    if not filter_name and used.filter_list:
+        filter_name = used.filter_list[0]
+    chosen = choose_metric(tasks[0], f"{metric_name},{filter_name}")
     if group is None:
         group = Group(name)
         for task in tasks:
@@ -245,13 +238,57 @@ def scored_group(
     return group, f"{chosen.name},{chosen.filter}"
 
 
-def _common_metric(name: str, tasks: Sequence[Any]) -> str:
-    """Returns the default metric of the first task if all have it, else the first common metric."""
-    first = [choose_metric(tasks[0], None).name, *metric_names(tasks[0])]
-    common = [metric for metric in first if all(metric in metric_names(task) for task in tasks)]
-    if not common:
+def listed_mean(name: str) -> dict[str, Any]:
+    """Returns the entry of a task's `metric_list` for a metric that is averaged over items."""
+    return {"metric": name, "aggregation": "mean", "higher_is_better": True}
+
+
+def score_with(task: Any, function: MetricFunction) -> None:
+    """Makes a function the only metric of a harness task, and marks the task as rescored.
+
+    The function gets the whole generation, or the text of the likeliest choice, without the task's
+    filters.
+
+    Args:
+        task: A loaded harness task; it is changed.
+        function: The metric.
+
+    Raises:
+        TaskUnusable: The task has no text output that a function could score.
+    """
+    kind = task.OUTPUT_TYPE
+    several_inputs: int = getattr(task, "multiple_input", 0)
+    if kind not in ("generate_until", "multiple_choice") or several_inputs:
         raise TaskUnusable(
-            f"the tasks of '{name}' have no metric in common: name one of them instead "
-            f"({', '.join(task.task_name for task in tasks[:5])})"
+            f"`metric`: task '{task.task_name}' requests {kind}, which gives a function no text "
+            "to score; name one of its own metrics"
         )
-    return common[0]
+    name = str(getattr(function, "__name__", "metric")).strip("<>")
+    try:
+        takes_document = list(inspect.signature(function).parameters)[1:2] == ["document"]
+    except (TypeError, ValueError):  # some functions that are written in C have no signature
+        takes_document = False
+
+    def scored(document: Any, results: Sequence[Any]) -> dict[str, Any]:
+        output, answer = results[0], task.doc_to_target(document)
+        if kind == "multiple_choice":
+            choices = task.doc_to_choice(document)
+            output = choices[max(range(len(choices)), key=lambda index: results[index][0])]
+            answer = choices[answer] if isinstance(answer, int) else answer
+        try:
+            return {name: function(output, document if takes_document else answer)}
+        except Exception as error:  # a caller's function may raise anything
+            raise TaskUnusable(
+                f"`metric` '{name}' of task '{task.task_name}' failed on output {output!r:.60}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    config = task._config
+    config.process_results = scored
+    config.metric_list = [listed_mean(name)]
+    config.filter_list = None
+    config.metadata = {**(config.metadata or {}), "rescored": True}
+    task.process_results = scored
+    task.aggregation = lambda: {name: mean}
+    task.higher_is_better = lambda: {name: True}
+    task._filters = []

@@ -4,44 +4,35 @@ lm-eval has fourteen thousand task files; parsing all of them takes ten seconds 
 of lm-eval, only those files are parsed that state it.
 """
 
-from __future__ import annotations
-
 import os
 import re
-from collections import defaultdict
+from collections import UserDict, defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import lm_eval.tasks
+from lm_eval.tasks._index import TaskIndex
+from lm_eval.tasks._yaml_loader import load_yaml
+
 from broca.errors import first_line
 
-_STATED = re.compile(
-    r"""^[ \t{]*(?:-[ \t]+)?["']?(?:task|group|tag)["']?[ \t]*:([ \t].*)$"""
-    r"""|^[ \t]*-[ \t]+["']?([^\s"'#]+)["']?[ \t]*(?:\#.*)?$""",
-    re.MULTILINE,
-)
+_KEY = r"""^[ \t{]*(?:-[ \t]+)?["']?(?:task|group|tag)["']?[ \t]*:"""
+_MEMBER = r"^[ \t]*-[ \t]+"
+_NAME = re.compile(rf"""{_KEY}[ \t]*["']?([\w.:/+@()-]+)""", re.MULTILINE)
 _INCLUDED = re.compile(r"^include:[ \t]*[\"']?([^\s\"'#]+)", re.MULTILINE)
-_WORD = re.compile(r"[\w.:/+@()-]+")
 
 
-BrokenFile = tuple[set[str], str]
-"""What a file that cannot be read probably defines, and the error with its place."""
-
-
-def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenFile]]:
+def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], dict[str, str]]:
     """Reads what files define, by lm-eval's rules: of two definitions, the first counts.
 
     Returns:
         lm-eval's entries of tasks, groups and tags by name, for `TaskManager.task_index`, and the
-        files that cannot be read, which lm-eval skips silently.
+        texts of the files that cannot be read, which lm-eval skips silently, with the error.
     """
-    from lm_eval.tasks._index import TaskIndex
-    from lm_eval.tasks._yaml_loader import load_yaml
-
     entries: dict[str, Any] = {}
-    broken: list[BrokenFile] = []
+    broken: dict[str, str] = {}
     for path in sorted(paths, key=Path.as_posix):
         if not {"__pycache__", ".ipynb_checkpoints"}.isdisjoint(path.parts):
             continue
@@ -52,68 +43,65 @@ def read_task_files(paths: Iterable[Path]) -> tuple[dict[str, Any], list[BrokenF
                 TaskIndex.process_cfg(content, path, entries)
         except Exception as error:  # noqa: BLE001  # a file may hold anything
             mark = getattr(error, "problem_mark", None)
-            fault = getattr(error, "problem", None) or first_line(error)
-            if mark is not None:
-                fault = f"line {mark.line + 1}, column {mark.column + 1}: {fault}"
+            place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+            fault = f"{place}{getattr(error, 'problem', None) or first_line(error)}"
         if fault:
-            message = f"task file '{path}' cannot be read: {fault}; correct it"
-            broken.append((_names_in(path)[0], message))
+            broken[_text(path)] = f"task file '{path}' cannot be read: {fault}; correct it"
     return entries, broken
 
 
 def _misnamed(content: dict[str, Any]) -> str:
     """Returns the error in the names of a file; empty if there is none."""
-    key = "group" if "group" in content else "task"
-    if key in content and not (isinstance(content[key], str) and content[key].strip()):
-        return f"its '{key}' is {content[key]!r}, where a name in quotes is needed"
-    tags = content.get("tag")
-    for tag in tags if isinstance(tags, list) else [tags]:
-        if tag and not isinstance(tag, str):
-            return f"its 'tag' is {tag!r}, where a name in quotes is needed"
+    key, tags = "group" if "group" in content else "task", content.get("tag") or []
+    names = [(key, content[key])] if key in content else []
+    names += [("tag", tag) for tag in (tags if isinstance(tags, list) else [tags]) if tag]
+    for key, name in names:
+        if not isinstance(name, str) or not name.strip():
+            return f"its '{key}' is {name!r}, where a name in quotes is needed"
     return ""
 
 
-def _names_in(path: str | Path) -> tuple[set[str], list[str]]:
-    """Returns what a file's text may define or list, and the files that it includes."""
+def may_define(text: str, name: str) -> bool:
+    """Whether the text of a file names a task, group or tag so, or lists this name."""
+    if name not in text:
+        return False
+    stated = rf"""(?:{_KEY}.*|{_MEMBER}["']?)(?<![\w-]){re.escape(name)}(?![\w-])"""
+    return re.search(stated, text, re.MULTILINE) is not None
+
+
+def _text(path: str | Path) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return set(), []  # a folder, or not readable
-    stated = " ".join(f"{names} {member}" for names, member in _STATED.findall(text))
-    return set(_WORD.findall(stated)), _INCLUDED.findall(text)
+        return ""  # a folder, or not readable
 
 
 @cache
-def _harness_files() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Returns the files of lm-eval that state a name, and those that include a file."""
-    spec = find_spec("lm_eval")  # without importing it
-    assert spec is not None, "lm-eval is a dependency"
-    assert spec.submodule_search_locations, "lm-eval is a package"
-    stating: dict[str, list[str]] = defaultdict(list)
+def _harness_files() -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Returns the texts of lm-eval's task files, and the files that include each of them."""
+    texts: dict[str, str] = {}
     including: dict[str, list[str]] = defaultdict(list)
-    for folder, _, names in os.walk(os.path.join(spec.submodule_search_locations[0], "tasks")):
+    for folder, _, names in os.walk(Path(lm_eval.tasks.__file__).parent):
         for name in names:
             if name.endswith(("yaml", "yml")) or "." not in name:
-                path = f"{folder}{os.sep}{name}"
-                words, includes = _names_in(path)
-                for word in words:
-                    stating[word].append(path)
-                for included in includes:
+                path = os.path.join(folder, name)
+                texts[path] = _text(path)
+                for included in _INCLUDED.findall(texts[path]):
                     including[os.path.normpath(os.path.join(folder, included))].append(path)
-    return dict(stating), dict(including)
+    return texts, dict(including)
 
 
 def harness_names() -> list[str]:
     """Returns what may be a name in lm-eval, to propose one for a name that is not."""
-    return list(_harness_files()[0])
+    return [name for text in _harness_files()[0].values() for name in _NAME.findall(text)]
 
 
 @cache
 def harness_entry(name: str) -> Any:
     """Returns lm-eval's entry of one of its own names; None if it has no such name."""
-    stating, including = _harness_files()
-    waiting, found = list(stating.get(name, ())), set[str]()
+    texts, including = _harness_files()
+    waiting = [path for path, text in texts.items() if may_define(text, name)]
+    found = set[str]()
     while waiting:
         path = waiting.pop()
         if path not in found:
@@ -123,28 +111,23 @@ def harness_entry(name: str) -> Any:
     return entries.get(name)
 
 
-def with_members(name: str, entry_of: Callable[[str], Any]) -> dict[str, Any]:
-    """Returns the entries of a name and of all that it stands for; none for unknown names."""
-    entries, names = dict[str, Any](), [name]
-    for stated in names:  # and its members, as they are found
-        entry = entry_of(stated)
-        if entry is not None:
-            entries[stated] = entry
-            names += [member for member in members_of(entry) if member not in names]
-    return entries
+class TaskEntries(UserDict[str, Any]):
+    """lm-eval's entries by name, which are looked up when lm-eval asks for them.
 
+    Args:
+        find: Returns the entry of a name; None if it has none.
+    """
 
-def members_of(entry: Any) -> list[str]:
-    """Returns the names in the `task` list of a group, or the tasks of a tag; none for a task."""
-    if entry.kind.name == "TAG":
-        return sorted(entry.tags)
-    waiting, names = [entry.cfg["task"]] if entry.kind.name == "GROUP" else [], list[str]()
-    while waiting:
-        member = waiting.pop()
-        if isinstance(member, list):
-            waiting += member
-        elif isinstance(member, dict):
-            waiting += [member.get("task"), member.get("group")]
-        elif isinstance(member, str):
-            names.append(member)
-    return names
+    def __init__(self, find: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a name has an entry."""
+        return self._find(str(name)) is not None
+
+    def __getitem__(self, name: str) -> Any:
+        """Returns the entry of a name."""
+        if (entry := self._find(name)) is None:
+            raise KeyError(name)
+        return entry

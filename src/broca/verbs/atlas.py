@@ -1,7 +1,5 @@
 """`atlas`: the effect of every component on every task, from one joint run."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

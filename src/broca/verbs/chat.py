@@ -1,7 +1,5 @@
 """`chat`: a conversation with a model, intact and without some components."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,8 +24,6 @@ COMMANDS = {
     "off": "NAMES: ablate these too, such as L0H5 or L0H5+L1H2; without names those of the start",
     "on": "NAMES: leave these intact again; without names all of them",
     "scale": "X: the factor of the ablated components' outputs",
-    "both": "answer intact and ablated",
-    "one": "answer ablated alone",
     "reset": "forget what was said",
     "help": "list the commands",
     "quit": "end",
@@ -101,7 +97,6 @@ class _Conversation:
         self._scale = options.scale
         variables = options.chat_template_kwargs
         self._template = TaskOptions(chat_template=True, chat_template_kwargs=variables)
-        self._voices: tuple[str, ...] = (INTACT, ABLATED)
 
     def state(self) -> str:
         """Describes the ablated components."""
@@ -123,10 +118,6 @@ class _Conversation:
             return "\n".join(f"/{word} {text}" for word, text in COMMANDS.items())
         if name == "reset":
             self.exchanges.clear()
-        elif name == "both":
-            self._voices = (INTACT, ABLATED)
-        elif name == "one":
-            self._voices = (ABLATED,)
         elif name == "scale":
             try:
                 scale = float(argument)
@@ -150,7 +141,7 @@ class _Conversation:
     def answer(self, prompt: str, write: Callable[[str, str], None]) -> None:
         """Answers a prompt in every voice, piece by piece."""
         answers = {}
-        for voice in self._voices:
+        for voice in (INTACT, ABLATED):
             write(voice, "")  # its turn, even if the answer is empty
             tokens = self._tokens(prompt, voice)
             with self._model.ablated(self._components if voice == ABLATED else (), self._scale):

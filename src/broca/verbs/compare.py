@@ -1,7 +1,5 @@
 """`compare`: the differences between models, or runs, on the same masks and items."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from broca.comparisons import Collection, seed_of, selections_of, subjects_of, tasks_of

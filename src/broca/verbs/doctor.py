@@ -1,31 +1,20 @@
 """`doctor`: what broca can use on this machine, what is missing, and the command that fixes it."""
 
-from __future__ import annotations
-
-import os
 import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from broca.errors import BadInput, first_line
 from broca.results.checks import CheckState, Diagnosis, MachineCheck
-
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
 
 CORE = ("numpy", "torch", "transformers", "datasets", "lm_eval")
 """Modules that every run imports."""
 
 DEVELOPMENT = {"dev", "docs"}
 """Extras that a user does not need."""
-
-TIGHT_BYTES = 2**30
-"""Free memory or disk below which a check warns."""
 
 _GIB = 2**30
 
@@ -38,21 +27,12 @@ def doctor() -> Diagnosis:
     Returns:
         Every check, with the command that fixes what is missing.
     """
-    checks = [_python(), *map(_module, CORE)]
+    versions = f"Python {platform.python_version()}, broca {version('broca')}"
+    checks = [MachineCheck("versions", "ok", versions), *map(_module, CORE)]
     if all(check.state != "broken" for check in checks):
-        checks += _looked(
-            ("gates", _gates),
-            ("devices", _devices),
-            ("isolation for code tasks", _isolation),
-        )
-    checks += [*_extras(), _memory(), *_disks()]
-    return Diagnosis(checks=tuple(checks))
-
-
-def _python() -> MachineCheck:
-    return MachineCheck(
-        "versions", "ok", f"Python {platform.python_version()}, broca {version('broca')}"
-    )
+        looks = {"gates": _gates, "devices": _devices, "isolation for code tasks": _isolation}
+        checks += [_looked(name, look) for name, look in looks.items()]
+    return Diagnosis(checks=(*checks, *_extras()))
 
 
 def _module(name: str) -> MachineCheck:
@@ -68,15 +48,14 @@ def _module(name: str) -> MachineCheck:
         return MachineCheck(package, "broken", f"cannot be imported: {first_line(error)}", mend)
 
 
-def _looked(*looks: tuple[str, Callable[[], MachineCheck]]) -> Iterator[MachineCheck]:
-    """Runs checks that may raise any exception on an unknown machine."""
-    for name, look in looks:
-        try:
-            yield look()
-        except Exception as error:  # noqa: BLE001  # the check reports it
-            state: CheckState = "broken" if name == "gates" else "missing"
-            mend = f"{sys.executable} -m pip install -I broca torch transformers"
-            yield MachineCheck(name, state, first_line(error), mend)
+def _looked(name: str, look: Callable[[], MachineCheck]) -> MachineCheck:
+    """Runs a check that may raise any exception on an unknown machine."""
+    try:
+        return look()
+    except Exception as error:  # noqa: BLE001  # the check reports it
+        state: CheckState = "broken" if name == "gates" else "missing"
+        mend = f"{sys.executable} -m pip install -I broca torch transformers"
+        return MachineCheck(name, state, first_line(error), mend)
 
 
 def _gates() -> MachineCheck:
@@ -123,53 +102,20 @@ def _extras() -> Iterator[MachineCheck]:
     """Checks every extra of the package except those for its developers."""
     from packaging.requirements import Requirement
 
-    requirements = [Requirement(text) for text in requires("broca") or ()]
-    core = {requirement.name for requirement in requirements if _applies(requirement, "")}
+    def packages(extra: str) -> list[str]:
+        """Returns what an installation with an extra, or with none, requires here."""
+        return [
+            need.name
+            for need in map(Requirement, requires("broca") or ())
+            if need.marker is None or need.marker.evaluate({"extra": extra})
+        ]
+
     for extra in metadata("broca").get_all("Provides-Extra") or ():
-        if extra not in DEVELOPMENT:
-            # a package may be named twice, with a higher bound for newer versions of Python
-            packages = dict.fromkeys(
-                requirement.name for requirement in requirements if _applies(requirement, extra)
-            )
-            yield from (_extra(extra, package) for package in packages if package not in core)
-
-
-def _applies(requirement: Requirement, extra: str) -> bool:
-    """Whether an installation with one extra, or with none (""), has this requirement here."""
-    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
-
-
-def _extra(extra: str, package: str) -> MachineCheck:
-    try:
-        return MachineCheck(extra, "ok", f"{package} {version(package)}")
-    except PackageNotFoundError:
-        remedy = f"{sys.executable} -m pip install 'broca[{extra}]'"
-        return MachineCheck(extra, "missing", f"{package} is not installed", remedy)
-
-
-def _memory() -> MachineCheck:
-    """Checks the memory that is available without swapping."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        kib = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-        free = kib * 1024
-    except (OSError, StopIteration):
-        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    remedy = "" if free >= TIGHT_BYTES else "close other programs, or use a smaller model"
-    return MachineCheck("free memory", "ok", f"{free / _GIB:.1f} GiB", remedy)
-
-
-def _disks() -> Iterator[MachineCheck]:
-    """Checks the disk space for out folders and for models of the hub."""
-    places = {"free disk here": Path.cwd()}
-    try:
-        from huggingface_hub import constants
-
-        places["free disk of the hub's cache"] = Path(constants.HF_HUB_CACHE)
-    except ImportError:  # reported already: transformers cannot be imported without it
-        pass
-    for name, place in places.items():
-        folder = next(path for path in (place, *place.parents) if path.exists())
-        free = shutil.disk_usage(folder).free
-        remedy = "" if free >= TIGHT_BYTES else "free space, or use another disk (HF_HOME, `out`)"
-        yield MachineCheck(name, "ok", f"{free / _GIB:.1f} GiB in {place}", remedy)
+        for package in dict.fromkeys(packages(extra)) if extra not in DEVELOPMENT else ():
+            if package in packages(""):
+                continue
+            try:
+                yield MachineCheck(extra, "ok", f"{package} {version(package)}")
+            except PackageNotFoundError:
+                remedy = f"{sys.executable} -m pip install 'broca[{extra}]'"
+                yield MachineCheck(extra, "missing", f"{package} is not installed", remedy)

@@ -1,7 +1,5 @@
 """`explore`: a live page that ablates components of a model and answers questions."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 
@@ -84,7 +82,6 @@ def explore(options: ExploreOptions) -> LivePage:
         run_options=replace(run_options, on_progress=None),
         verify=verify,
         export=export,
-        exports=options.exports,
     )
     try:
         server = Server(

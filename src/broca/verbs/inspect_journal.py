@@ -1,7 +1,5 @@
 """`inspect_journal`: what a journal holds, without a change to it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

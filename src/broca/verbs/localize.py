@@ -1,7 +1,5 @@
 """`localize`: finds the components that a task needs, and proves them on held-out items."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +13,7 @@ from broca.runs.session import ablation_of, open_run
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.verification import QUICK, plain_verification
-from broca.verification.effects import ablate_alone
-from broca.verification.interactions import pairwise, require_count
+from broca.verification.effects import ablate_alone, pairwise, require_count
 
 
 @verb(LocalizeOptions)
@@ -42,7 +39,6 @@ def localize(options: LocalizeOptions) -> Localization:
         started = time.perf_counter()
         run = search.searching_run(opened, options, method, seed=seed)
         tasks, stages = run.tasks, run.stages
-        search.require_search(method, budget, run.model, tasks)
         rows = search.search_rows(run.model, tasks, method, budget)
         proof = search.proof_rows(tasks.trial(), QUICK, members=budget.k) if options.verify else 0
         stages.expect(options.seeds * rows + proof + 2 * len(tasks.bank))
@@ -60,7 +56,7 @@ def localize(options: LocalizeOptions) -> Localization:
         universal = ranking.universal if selected else ()
         if universal:
             stages.enter("ablating alone what the others need too")
-        shared = ablate_alone(
+        shared_effects, of_most = ablate_alone(
             universal, components, tasks.trial(), run.measure, baseline, seed=seed
         )
         stages.enter("measuring pairs")
@@ -96,8 +92,8 @@ def localize(options: LocalizeOptions) -> Localization:
             else {
                 components.names[column]: float(ranking.others[column]) for column in ranking.order
             },
-            shared_effects=shared.effects,
-            universal=shared.universal,
+            shared_effects=shared_effects,
+            universal=of_most,
             selected=selected,
             abstained=not selected,
             reason=ranking.reason,

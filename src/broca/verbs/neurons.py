@@ -1,19 +1,15 @@
 """The verbs of `broca.neurons`: which feed-forward neurons carry what a data set has in common."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 
 from broca.errors import BadInput
 from broca.neurons.experiments import crossed, enhanced, erased, moved
-from broca.neurons.items import example_tasks
-from broca.neurons.methods import choose_neurons, require_neuron_method, require_some
-from broca.neurons.neuron_run import experiment, neuron_set, open_neurons
+from broca.neurons.items import examples_by_wording, read_pairs, shipped_pairs, task_of
+from broca.neurons.methods import EMPTY, choose_neurons, require_neuron_method
+from broca.neurons.neuron_run import open_neurons
 from broca.neurons.overlaps import decoupled, overlapped, reworded
-from broca.neurons.paraphrases import examples_by_wording, read_pairs, shipped_pairs, task_of
-from broca.neurons.selection import EMPTY
 from broca.options import (
     CrossOptions,
     DecoupleOptions,
@@ -36,7 +32,7 @@ from broca.results.neurons import (
     Overlaps,
     Reliability,
 )
-from broca.runs.task_sets import listed
+from broca.runs.task_sets import Part, listed
 
 UNRELATED = 20
 """Number of items of each task of another capability, which should not change."""
@@ -49,13 +45,11 @@ def locate(options: LocateOptions) -> NeuronSet:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    method, by_method = options.method, options.method_options
+    method = options.method
     others = options.others if require_neuron_method(method).compares else ()
-    with open_neurons(options, [options.task, others]) as opened:
-        name, contrast = opened.names(options.task, others)
-        run = opened.on("locate", {"locate": (name, *contrast)})
-        choice = choose_neurons(run, name, method=method, options=by_method, contrast=contrast)
-        return neuron_set(run, name, choice)
+    with open_neurons("locate", options, options.task, others, {"locate": True}) as run:
+        choice = choose_neurons(run, run.names[0], method)
+        return run.selection(run.names[0], method, choice)
 
 
 @verb(EraseOptions)
@@ -65,27 +59,23 @@ def erase(options: EraseOptions) -> NeuronExperiment[tuple[Erased, ...]]:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    compared, by_method = listed(options.methods), options.method_options
-    records = [require_neuron_method(name) for name in compared or [str(options.methods)]]
-    with open_neurons(options, [options.task, options.others], methods=compared) as opened:
-        name, others = opened.names(options.task, options.others)
-        contrast = others if any(record.compares for record in records) else ()
-        run = opened.on("erase", {"locate": (name, *contrast), "report": (name, *others)})
-        equal, sets, notes = run, {}, []
-        for method in compared:
-            choice = choose_neurons(
-                equal, name, method=method, options=by_method, contrast=contrast
-            )
-            if method == compared[0]:
-                size = len(require_some(choice, name).columns)
-                equal = replace(run, rule=replace(run.rule, count=size))
-            if len(choice.columns):
-                sets[method] = choice.columns
-            else:
-                notes.append(f"{method} selected no neuron")
-        result = erased(run, sets, (name, *others), options.draw_options, factor=options.factor)
-        neurons = {method: [*run.neurons.names(columns)] for method, columns in sets.items()}
-        return experiment(run, result, notes=notes, neurons=neurons)
+    methods = listed(options.methods)
+    compares = [require_neuron_method(name).compares for name in methods or [""]]
+    parts: dict[Part, bool] = {"locate": any(compares), "report": True}
+    with open_neurons(
+        "erase", options, options.task, options.others, parts, methods=methods
+    ) as run:
+        name, sets, equal = run.names[0], {}, run
+        for method in methods:
+            choice = choose_neurons(equal, name, method, required=method == methods[0])
+            if equal is run:
+                equal = replace(run, rule=replace(run.rule, count=len(choice.columns)))
+            sets[method] = choice.columns
+        notes = [f"{method} selected no neuron" for method in sets if not len(sets[method])]
+        sets = {method: columns for method, columns in sets.items() if len(columns)}
+        result = erased(run, sets, options.draw_options, factor=options.factor)
+        neurons = {method: run.neurons.names(columns) for method, columns in sets.items()}
+        return run.experiment(result, notes=notes, neurons=neurons)
 
 
 @verb(EnhanceOptions)
@@ -96,19 +86,15 @@ def enhance(options: EnhanceOptions) -> NeuronExperiment[tuple[Arm, ...]]:
         BrocaError: Bad input, in one line that says what to do.
     """
     compares = require_neuron_method(options.method).compares
-    with open_neurons(options, [options.task, options.others]) as opened:
-        name, others = opened.names(options.task, options.others)
-        contrast = others if compares else ()
-        run = opened.on(
-            "enhance",
-            {"locate": (name, *contrast), "confirm": (name,), "report": (name, *others)},
-        )
-        choice = choose_neurons(run, name, method=options.method, contrast=contrast)
+    parts: dict[Part, bool] = {"locate": compares, "confirm": False, "report": True}
+    with open_neurons("enhance", options, options.task, options.others, parts) as run:
+        name = run.names[0]
+        located = choose_neurons(run, name, options.method, required=True).columns
         result = enhanced(
-            run, require_some(choice, name).columns, name, (name, *others),
-            options.draw_options, options=options.training_options, without=options.without,
+            run, located, name, options.draw_options, options.training_options,
+            without=options.without,
         )  # fmt: skip
-        return experiment(run, result)
+        return run.experiment(result)
 
 
 @verb(CrossOptions)
@@ -118,24 +104,17 @@ def cross(options: CrossOptions) -> NeuronExperiment[tuple[Crossed, ...]]:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    method = options.method
-    require_neuron_method(method)
-    with open_neurons(options, [options.tasks]) as opened:
-        _, names = opened.names("", options.tasks)
-        if len(names) < 2:
+    require_neuron_method(options.method)
+    parts: dict[Part, bool] = {"locate": True, "confirm": True, "report": True}
+    with open_neurons("cross", options, "", options.tasks, parts) as run:
+        if len(run.names) < 2:
             raise BadInput("there is nothing to cross: name two data sets or more in `tasks`")
-        run = opened.on("cross", {"locate": names, "confirm": names, "report": names})
-        sets = {}
-        for name in names:
-            contrast = [other for other in names if other != name]
-            sets[name] = choose_neurons(run, name, method=method, contrast=contrast).columns
-        result = crossed(
-            run, sets, options.draw_options, action=options.action,
-            options=options.training_options,
-        )  # fmt: skip
+        sets = {name: choose_neurons(run, name, options.method).columns for name in run.names}
+        training = options.training_options if options.action == "tune" else None
+        result = crossed(run, sets, options.draw_options, training)
         empty = [name for name, columns in sets.items() if not len(columns)]
         notes = [f"no neuron stands out on {name}: left out" for name in empty]
-        return experiment(run, result, notes=notes)
+        return run.experiment(result, notes=notes)
 
 
 @verb(OverlapOptions)
@@ -145,12 +124,8 @@ def overlap(options: OverlapOptions) -> NeuronExperiment[Overlaps]:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    with open_neurons(options, [options.tasks]) as opened:
-        _, names = opened.names("", options.tasks)
-        if not names:
-            raise BadInput("there is no data set to compare: name some in `tasks`")
-        run = opened.on("overlap", {"locate": names})
-        return experiment(run, overlapped(run, names))
+    with open_neurons("overlap", options, "", options.tasks, {"locate": True}) as run:
+        return run.experiment(overlapped(run))
 
 
 @verb(ReliabilityOptions)
@@ -165,13 +140,13 @@ def reliability(options: ReliabilityOptions) -> NeuronExperiment[Reliability]:
         factors = [float(part) for part in (given.split(",") if isinstance(given, str) else given)]
     except ValueError:
         raise BadInput(f"`factors` '{given}' are not numbers joined by commas") from None
-    named = [options.task, options.others]
-    with open_neurons(options, named, factors=factors) as opened:
-        name, others = opened.names(options.task, options.others)
-        run = opened.on("reliability", {"locate": (name, *others)})
+    with open_neurons(
+        "reliability", options, options.task, options.others, {"locate": True}, factors=factors
+    ) as run:
+        name, *others = run.names
         unrelated = np.concatenate([EMPTY, *(run.places(other)[:UNRELATED] for other in others)])
         result = moved(run, name, options.draw_options, unrelated=unrelated, factors=factors)
-        return experiment(run, result)
+        return run.experiment(result)
 
 
 @verb(DecoupleOptions)
@@ -181,11 +156,12 @@ def decouple(options: DecoupleOptions) -> NeuronExperiment[tuple[Decoupled, ...]
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    pairs = options.pairs
-    chosen = read_pairs(pairs) if pairs else shipped_pairs(count=options.items, seed=options.seed)
-    with open_neurons(options, pairs=str(pairs or "shipped")) as opened:
-        run = opened.on("decouple", example_tasks(opened.run.model, task_of(chosen)))
-        return experiment(run, decoupled(run, chosen))
+    given = options.pairs
+    pairs = read_pairs(given) if given else shipped_pairs(count=options.items, seed=options.seed)
+    with open_neurons(
+        "decouple", options, examples=task_of(pairs), pairs=given or "shipped"
+    ) as run:
+        return run.experiment(decoupled(run, pairs))
 
 
 @verb(FidelityOptions)
@@ -195,11 +171,9 @@ def fidelity(options: FidelityOptions) -> NeuronExperiment[Fidelity]:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    data = options.data_options
     examples = examples_by_wording(
-        options.task, contents=options.contents, wordings=options.wordings, seed=data.seed
-    )
-    with open_neurons(options, task=examples.name) as opened:
-        tasks = example_tasks(opened.run.model, examples, answer_tokens=data.answer_tokens)
-        run = opened.on("fidelity", tasks)
-        return experiment(run, reworded(run, examples.name))
+        options.task, contents=options.contents, wordings=options.wordings,
+        seed=options.data_options.seed,
+    )  # fmt: skip
+    with open_neurons("fidelity", options, examples=examples) as run:
+        return run.experiment(reworded(run, examples.name))

@@ -1,7 +1,5 @@
 """`report` and `view`: the page of a result, its figures, and an index of many results."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,9 +8,8 @@ from pathlib import Path
 from broca.errors import BadInput
 from broca.results.base import Result
 from broca.results.files import check_out_folder, write_beside
-from broca.results.index import entry_of, render_index
-from broca.results.pages.figure import Format, Width
-from broca.results.reading import KINDS, read
+from broca.results.pages.charts import Format, Width
+from broca.results.reading import KINDS, entry_of, read, render_index
 
 
 def report(

@@ -1,7 +1,5 @@
 """`plan`: the cost of each method on this machine, from a few timed rows."""
 
-from __future__ import annotations
-
 import platform
 from dataclasses import asdict
 
@@ -73,10 +71,9 @@ def _cost(method: Method, problem: Problem, tokens: float, speeds: dict[str, flo
     """Returns the cost of a method: the given budget, or the rows that it usually measures."""
     response = method.response if "probability" in speeds else "accuracy"
     try:
-        method.require(problem)
+        rows = method.most_rows(problem)
     except BadInput as error:
         return MethodCost(method.name, 0, 0, 0.0, "accuracy", str(error))
-    rows = problem.rows or method.usual_rows(problem)
     # a margin takes as long as its probability
     kind = "accuracy" if response == "accuracy" else "probability"
     return MethodCost(method.name, rows, round(rows * tokens), rows * tokens / speeds[kind], kind)

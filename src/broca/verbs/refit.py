@@ -1,7 +1,5 @@
 """`refit`: computes a new ranking from the rows that a run measured, without a model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +10,7 @@ from broca.recovery import recovery_name
 from broca.results.localization import Refit, ranked
 from broca.runs.replay import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
-from broca.searches.regression import rank_by_regression
+from broca.searches.compressed import rank_by_regression
 from broca.store import Journal, find_run
 
 

@@ -1,12 +1,12 @@
 """`rerun`: repeats a finished run, from its journal or from scratch, and compares."""
 
-from __future__ import annotations
-
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from broca.components import Component, ComponentSet
+from broca.errors import BadInput
 from broca.options import RerunOptions, verb
 from broca.results.files import plain
 from broca.results.localization import Localization, RankedComponent, ranked
@@ -24,7 +24,7 @@ def rerun(options: RerunOptions) -> Repetition:
     """Repeats the search of a finished run and compares the result with the run's.
 
     Returns:
-        The grade: `identical`, `equal within the tolerance`, `same selection` or `different`.
+        The grade: `identical`, `equal within the tolerance` or `different`; and the differences.
 
     Raises:
         BrocaError: The folder or its journal lacks a file or a row, or `journal` is the run's.
@@ -34,20 +34,21 @@ def rerun(options: RerunOptions) -> Repetition:
     if options.from_scratch:
         from broca.verbs.localize import localize  # imports torch, which the journal does not need
 
+        journal = options.journal_options.journal
+        path = getattr(journal, "path", journal)  # a workspace has a path, or none in memory
+        if path is not None and Path(path).absolute() == run_folder.journal.absolute():
+            raise BadInput(f"`journal` '{path}' holds the rows of this run: name another file")
         again = run_folder.options
         run_options = again.run_options
         day = before.task_options.get("chat_template_date")
-        executor = with_recorded(options.executor_options, run_options.executor_options)
-        with run_folder.scratch(options.journal_options) as scratch:
-            run_options = replace(
-                run_options,
-                task_options=replace(run_options.task_options, chat_template_date=day),
-                executor_options=executor,
-                journal_options=scratch,
-                on_progress=options.on_progress,
-            )
-            after = localize(settings=replace(again, run_options=run_options))
-        return compare_results(before, after)
+        run_options = replace(
+            run_options,
+            task_options=replace(run_options.task_options, chat_template_date=day),
+            executor_options=with_recorded(options.executor_options, run_options.executor_options),
+            journal_options=options.journal_options,
+            on_progress=options.on_progress,
+        )
+        return compare_results(before, localize(settings=replace(again, run_options=run_options)))
     with Journal(run_folder.journal, read_only=True) as journal:
         run = find_run(journal, run_folder.record.digests.get("run"))
         ranking = ranking_from_journal(journal, run)
@@ -80,7 +81,7 @@ def compare_rankings(
     if moved:
         details.append(f"{moved} of {len(ranking)} places of the ranking changed")
     close = gap <= TOLERANCE.get(before.model.dtype, 1e-2)
-    return Repetition("equal within the tolerance" if close else "same selection", tuple(details))
+    return Repetition("equal within the tolerance" if close else "different", tuple(details))
 
 
 def compare_results(before: Localization, after: Localization) -> Repetition:
@@ -98,6 +99,5 @@ def compare_results(before: Localization, after: Localization) -> Repetition:
     if before.model.fingerprint != after.model.fingerprint:
         gaps.insert(0, "the weights of the model changed")
     if gaps:
-        grade = "different" if ranking.grade == "different" else "same selection"
-        return Repetition(grade, (*ranking.details, *gaps))
+        return Repetition("different", (*ranking.details, *gaps))
     return ranking

@@ -1,7 +1,5 @@
 """`scan`: what can be ablated in a model, and whether its gates hold."""
 
-from __future__ import annotations
-
 from broca.models import self_test, sharing_checks
 from broca.options import ScanOptions, verb
 from broca.results.checks import Scan

@@ -1,7 +1,5 @@
 """`stress`: tests the role of a set of heads by four kinds of evidence."""
 
-from __future__ import annotations
-
 from broca.engine.ablation import ABLATIONS
 from broca.models import GatedModel
 from broca.options import StressOptions, verb
@@ -11,7 +9,6 @@ from broca.runs.folder import options_of_run
 from broca.runs.run import model_info
 from broca.runs.session import model_and_heads, named_heads, open_run, require_names
 from broca.runs.task_sets import TaskSet
-from broca.stress_tests.families import load_family
 from broca.stress_tests.properties import (
     decodability,
     judge,
@@ -21,7 +18,7 @@ from broca.stress_tests.properties import (
     self_patch,
     transfer,
 )
-from broca.stress_tests.subject import StressSubject
+from broca.stress_tests.subject import StressSubject, load_family
 
 
 @verb(StressOptions)
@@ -45,7 +42,7 @@ def stress(options: StressOptions) -> StressTest:
     model, heads = model_and_heads(target, heads)
     with open_run(model, run_options) as opened:
         gated, stages = opened.model, opened.stages
-        subject = StressSubject.of(
+        subject = StressSubject(
             gated, named_heads(gated, heads), families,
             pairs=options.pairs, sets=options.sets, seed=options.seed,
         )  # fmt: skip

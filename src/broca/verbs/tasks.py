@@ -1,14 +1,11 @@
 """`list_tasks` and `describe_task`: which tasks there are, and how one is prompted and scored."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from broca.models import GatedModel, load_tokenizer
 from broca.options import DescribeTaskOptions, verb
 from broca.results.tasks import TaskDescription, TaskList
-from broca.tasks import Catalog, RequestTokenizer
-from broca.tasks.paper import PAPER_GROUPS, PAPER_TASKS
+from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, RequestTokenizer
 
 
 def list_tasks(*, include_path: str | Path | None = None) -> TaskList:

@@ -1,9 +1,7 @@
 """`verify`: tests on held-out items whether a task needs some components and other tasks do not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from broca.engine.ablation import ablations_of
@@ -14,7 +12,6 @@ from broca.options import (
     LocalizeOptions,
     SearchOptions,
     VerifyOptions,
-    VerifyRun,
     verb,
 )
 from broca.results.localization import Localization
@@ -32,21 +29,6 @@ LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What is claimed: the options of the call, completed by those of the run.
-
-    Attributes:
-        options: The model is `target`; task, heads and seed are known.
-        run_options: How the model and the tasks are loaded, ablated and measured.
-        fingerprint: Digest of the weights for which the claim was made; None if any.
-    """
-
-    options: VerifyOptions
-    run_options: VerifyRun
-    fingerprint: str | None = None
-
-
 @verb(VerifyOptions)
 def verify(options: VerifyOptions) -> Verification:
     """Tests the claim that a task needs a set of components and other tasks do not.
@@ -57,20 +39,20 @@ def verify(options: VerifyOptions) -> Verification:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    claim = claim_of(options)
-    options, seed = claim.options, claim.options.seed or 0
+    options, fingerprint = claim_of(options)
+    run_options, seed = options.run_options, options.seed or 0
     scope = replace(options.scope or Scope(controls=options.controls), seed=seed)
     require_names(options.heads)
-    ablation = ablation_of(claim.run_options.ablation_options, seed)
+    ablation = ablation_of(run_options.ablation_options, seed)
     with open_run(
-        options.target, claim.run_options, task=options.task,
+        options.target, run_options, task=options.task,
         others=[options.others, options.same_skill],
     ) as opened:  # fmt: skip
         gated, stages = opened.model, opened.stages
-        if claim.fingerprint not in (None, gated.fingerprint):
+        if fingerprint not in (None, gated.fingerprint):
             raise BadInput(
                 f"the weights of '{gated.name}' are not those of the run (fingerprint "
-                f"{gated.fingerprint}, not {claim.fingerprint}): name the run's in `model`"
+                f"{gated.fingerprint}, not {fingerprint}): name the run's in `model`"
             )
         names = named_heads(gated, options.heads)
         tasks = opened.claimed(
@@ -100,7 +82,7 @@ def verify(options: VerifyOptions) -> Verification:
         crossings = crossings_of(tasks.task, names, verification.roles("same_skill"))
         for other in crossed:
             before, report = stages.done, stages.within_verb(f"localizing {other}")
-            within = replace(claim.run_options.within(opened.workspace), on_progress=report)
+            within = replace(run_options.within(opened.workspace), on_progress=report)
             found = localize(
                 settings=LocalizeOptions(
                     gated, task=other, others=[], seed=seed, verify=False,
@@ -122,15 +104,19 @@ def verify(options: VerifyOptions) -> Verification:
         )  # fmt: skip
 
 
-def claim_of(options: VerifyOptions) -> Claim:
-    """Returns the claim that a call makes; what it leaves out comes from the run.
+def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, str | None]:
+    """Completes the options of a call by those of the run whose claim they verify.
+
+    Returns:
+        The options, in which the model is `target`, and task, heads, seed and ablation are known;
+        and the fingerprint of the weights for which the claim was made, None if any.
 
     Raises:
         BadInput: The task is missing, or the run or the neurons selected nothing.
     """
-    target, heads, run_options = options.target, options.heads, options.run_options
+    target, run_options = options.target, options.run_options
     options = replace(options, same_skill=_tasks(options.same_skill))
-    if heads is not None or options.neurons is not None:
+    if options.heads is not None or options.neurons is not None:
         if isinstance(target, Localization):
             raise BadInput(
                 "the run names the components that it selected: leave out `heads` and `neurons`, "
@@ -138,9 +124,7 @@ def claim_of(options: VerifyOptions) -> Claim:
             )
         if options.task is None:
             raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
-        if options.neurons is not None:
-            heads, run_options = _with_neurons(heads, options.neurons, run_options)
-        return Claim(replace(options, heads=heads), _ablated(run_options, options.ablation))
+        return _ablated(options if options.neurons is None else _with_neurons(options)), None
     if isinstance(target, GatedModel):
         raise BadInput("nothing to verify: give the out folder of a run, or name `heads`")
     found = target if isinstance(target, Localization) else Localization.read(target)
@@ -150,64 +134,52 @@ def claim_of(options: VerifyOptions) -> Claim:
             f"the run{place} selected nothing: there is nothing to verify; name some in `heads`"
         )
     settings = {**found.task_options, **run_options.task_options.to_dict()}
+    recorded = AblationOptions(ablation=found.ablation.kind, scale=found.ablation.scale)
     run_options = replace(
         run_options,
         task_options=type(run_options.task_options)(**settings),
-        ablation_options=with_recorded(
-            run_options.ablation_options,
-            AblationOptions(ablation=found.ablation.kind, scale=found.ablation.scale),
-        ),
+        ablation_options=with_recorded(run_options.ablation_options, recorded),
     )
     if not isinstance(target, Localization):
         run_options = options_of_run(target, run_options)
-    loading = replace(run_options.model_options, components=found.components)
-    same_skill = found.same_skill if options.task is None else ()
-    claimed = replace(
-        options,
-        target=options.model or found.model.name,
-        task=options.task or found.task,
-        heads=found.selected,
-        order=options.order or _order(found),
-        others=list(found.others) if options.others == "auto" else options.others,
-        same_skill=[*same_skill, *options.same_skill],
-        seed=found.search.seed if options.seed is None else options.seed,
-    )
-    return Claim(
-        claimed,
-        _ablated(replace(run_options, model_options=loading), options.ablation),
-        found.model.fingerprint,
-    )
+    claimed = {
+        "target": options.model or found.model.name,
+        "task": options.task or found.task,
+        "heads": found.selected,
+        "components": found.components,
+        "order": options.order or _order(found),
+        "others": list(found.others) if options.others == "auto" else options.others,
+        "same_skill": [*(found.same_skill if options.task is None else ()), *options.same_skill],
+        "seed": found.search.seed if options.seed is None else options.seed,
+        "run_options": run_options,
+    }
+    return _ablated(VerifyOptions.of(claimed, options)), found.model.fingerprint
 
 
-def _ablated(run_options: VerifyRun, ablation: str | None) -> VerifyRun:
-    """Returns the options with the kind of ablation, if it is given."""
-    if ablation is None:
-        return run_options
-    given = replace(run_options.ablation_options, ablation=ablation)
-    return replace(run_options, ablation_options=given)
+def _ablated(options: VerifyOptions) -> VerifyOptions:
+    """Returns the options with the kind of ablation of the call, if it is given."""
+    if options.ablation is None:
+        return options
+    ablation = replace(options.run_options.ablation_options, ablation=options.ablation)
+    return replace(options, run_options=replace(options.run_options, ablation_options=ablation))
 
 
-def _with_neurons(
-    heads: str | Sequence[str] | None,
-    neurons: str | Path | NeuronSet,
-    run_options: VerifyRun,
-) -> tuple[str, VerifyRun]:
-    """Returns heads and neurons as one list of names, and options with the kinds of both."""
+def _with_neurons(options: VerifyOptions) -> VerifyOptions:
+    """Returns the options with heads and neurons as one list of names, and the kinds of both."""
+    heads, neurons = options.heads, options.neurons
+    names = str(neurons)
     if isinstance(neurons, NeuronSet) or Path(neurons).exists():
         selection = neurons if isinstance(neurons, NeuronSet) else NeuronSet.read(neurons)
         names = "+".join(neuron.name for neuron in selection.selected)
         if not names:
             place = "" if isinstance(neurons, NeuronSet) else f" '{neurons}'"
             raise BadInput(f"`neurons`{place} selected no neuron: there is nothing to verify")
-    else:
-        names = str(neurons)
-    kinds = run_options.model_options.components.split("+") if heads is not None else []
+    kinds = []
+    if heads is not None:
+        names = f"{heads if isinstance(heads, str) else '+'.join(heads)}+{names}"
+        kinds = options.run_options.model_options.components.split("+")
     components = "+".join([*(kind for kind in kinds if kind != "neurons"), "neurons"])
-    models = replace(run_options.model_options, components=components)
-    options = replace(run_options, model_options=models)
-    if heads is None:
-        return names, options
-    return f"{heads if isinstance(heads, str) else '+'.join(heads)}+{names}", options
+    return VerifyOptions.of({"heads": names, "components": components}, options)
 
 
 def _order(run: Localization) -> list[str]:

@@ -1,11 +1,13 @@
 """Verification of a selection, on items that the search did not use."""
 
 from broca.results.verification import TaskDrop
-from broca.verification.examiner import QUICK, Examiner, Scope, crossings_of, plain_verification
+from broca.verification.evidence import QUICK, Evidence, Scope
+from broca.verification.examiner import Examiner, crossings_of, plain_verification
 from broca.verification.trial import Trial, roles
 
 __all__ = [
     "QUICK",
+    "Evidence",
     "Examiner",
     "Scope",
     "TaskDrop",

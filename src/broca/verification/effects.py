@@ -1,21 +1,19 @@
-"""Effects of components on tasks, and the universal components, which most tasks need."""
-
-from __future__ import annotations
+"""Effects of single components on tasks, universal components, and interactions of pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from broca import designs
 from broca.components import ComponentSet
-from broca.measurement import Execute
+from broca.errors import BadInput
+from broca.measurement import Bools, Execute, Floats, Ints, Plan
 from broca.recovery.joint import highest, interval
-from broca.verification.statistics import bootstrap_drops
+from broca.results.localization import Interaction
+from broca.verification.evidence import Evidence, Scope
 from broca.verification.trial import Trial
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 LEAST = 0.05
 """Smallest effect that counts, in the response."""
@@ -29,6 +27,9 @@ of the capability that it hurts most."""
 
 EXPLAINED = 0.01
 """Minimum share of the variance of a task's held-out rows that valid effects explain."""
+
+MOST_PAIRED = 20
+"""Maximum number of components whose pairs are measured; 20 have 190 pairs."""
 
 _ITEMS = 60
 """Maximum number of report items of each task on which components are ablated alone."""
@@ -46,7 +47,6 @@ class EffectMatrix:
         usable: Whether the intact model can do each task; other tasks can show no damage,
             `(tasks,)`.
         capabilities: Capability that each task measures.
-        least: Smallest effect that counts.
         explained: Share of each task's variance on held-out masks that the effects explain,
             `(tasks,)`; None if components were ablated one by one, without a regression.
     """
@@ -55,7 +55,6 @@ class EffectMatrix:
     resampled: Floats
     usable: Bools
     capabilities: tuple[str, ...]
-    least: float
     explained: Floats | None = None
 
     @property
@@ -71,7 +70,7 @@ class EffectMatrix:
         """Whether each ablation significantly costs each task, without correction."""
         _, high = interval(self.effects, self.resampled)
         shown = (self.usable & self.fits)[:, None]
-        hurts: Bools = (high < 0) & (self.effects <= -self.least) & shown
+        hurts: Bools = (high < 0) & (self.effects <= -LEAST) & shown
         return hurts
 
     @property
@@ -98,7 +97,7 @@ def universal(matrix: EffectMatrix) -> list[int]:
     pooled = np.stack([matrix.effects[tasks].mean(axis=0) for tasks in rows])
     resampled = np.stack([matrix.resampled[:, tasks].mean(axis=1) for tasks in rows], axis=1)
     _, high = interval(pooled, resampled)
-    reached = (high < 0) & (pooled <= -matrix.least)
+    reached = (high < 0) & (pooled <= -LEAST)
     most = -pooled.min(axis=0)
     others = (-pooled.sum(axis=0) - most) / (len(names) - 1)
     everywhere = (
@@ -110,21 +109,6 @@ def universal(matrix: EffectMatrix) -> list[int]:
     return [int(column) for column in order if everywhere[column]]
 
 
-@dataclass(frozen=True)
-class Shared:
-    """Components that several tasks need.
-
-    Attributes:
-        effects: Change of every task's score when each component is ablated alone, in the order of
-            the components.
-        universal: Components that most tasks need to about the same degree, as in an atlas, worst
-            first.
-    """
-
-    effects: dict[str, dict[str, float]]
-    universal: tuple[str, ...]
-
-
 def ablate_alone(
     columns: Sequence[int],
     components: ComponentSet,
@@ -133,7 +117,7 @@ def ablate_alone(
     before: Mapping[str, float],
     *,
     seed: int,
-) -> Shared:
+) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
     """Ablates components one by one and scores every task on some of its report items.
 
     Args:
@@ -143,40 +127,114 @@ def ablate_alone(
         execute: Measures a plan; higher responses are better.
         before: Score of every task on the intact model; tasks at chance can show no damage.
         seed: Seed of the resamples.
+
+    Returns:
+        The change of every task's score without each component, and the components that most tasks
+        need to about the same degree, worst first.
     """
     if not columns:
-        return Shared({}, ())
-    masks = np.zeros((1 + len(columns), len(components)), dtype=bool)
-    masks[np.arange(1, len(masks)), list(columns)] = True
+        return {}, ()
+    masks = designs.of_sets([(), *([column] for column in columns)], len(components))
     measured = trial.responses(execute, masks, trial.at_most(_ITEMS))
-    effects = np.empty((len(measured), len(columns)))
-    resampled = np.empty((_RESAMPLES, *effects.shape))
-    for row, (name, responses) in enumerate(measured.items()):
-        intact, *ablated = responses
-        for column, values in enumerate(ablated):
-            # 0.0 - x, not -x: no loss is 0, not -0
-            effects[row, column] = 0.0 - trial.loss(name, intact, values)
-            resampled[:, row, column] = -bootstrap_drops(
-                intact,
-                values,
-                resamples=_RESAMPLES,
-                seed=[seed, row],
-                aggregate=trial.aggregation(name, intact),
-            )
+    evidence = Evidence(trial, Scope(resamples=_RESAMPLES, seed=seed), measured)
+    losses, draws = zip(
+        *(evidence.resampled(trial.names, row) for row in range(1, len(masks))), strict=True
+    )
     benchmarks = [trial.benchmarks[name] for name in measured]
     usable = [
         not benchmark.at_chance(before[name], items=len(trial.places[name]))
         for name, benchmark in zip(measured, benchmarks, strict=True)
     ]
     matrix = EffectMatrix(
-        effects, resampled, np.array(usable),
-        tuple(benchmark.capability for benchmark in benchmarks), LEAST,
-    )  # fmt: skip
-    names = [components.names[column] for column in columns]
-    return Shared(
-        {
-            name: dict(zip(measured, effects[:, column].tolist(), strict=True))
-            for column, name in enumerate(names)
-        },
-        tuple(names[column] for column in universal(matrix)),
+        0.0 - np.transpose(losses),  # 0.0 - x, not -x: no loss is 0, not -0
+        np.ascontiguousarray(-np.transpose(draws)),
+        np.array(usable),
+        tuple(benchmark.capability for benchmark in benchmarks),
     )
+    names = [components.names[column] for column in columns]
+    by_component = {
+        name: dict(zip(measured, matrix.effects[:, column].tolist(), strict=True))
+        for column, name in enumerate(names)
+    }
+    return by_component, tuple(names[column] for column in universal(matrix))
+
+
+def require_count(count: int, components: int) -> None:
+    """Refuses a number of components that has no pairs or too many.
+
+    Args:
+        count: Number of leading components; 0 for none.
+        components: Number of components of the model.
+
+    Raises:
+        BadInput: The number is 1, negative, more than `MOST_PAIRED` or more than the model has.
+    """
+    most = min(MOST_PAIRED, components)
+    if count and not 2 <= count <= most:
+        raise BadInput(
+            f"`interactions` {count} names no pairs: use 0 for none, or 2 to {most} leading "
+            "components"
+        )
+
+
+def pairwise(
+    names: Sequence[str],
+    columns: Sequence[int],
+    items: Ints,
+    execute: Execute,
+) -> tuple[Interaction, ...]:
+    """Measures the interactions of all pairs of some components.
+
+    Every item is measured intact, without each component, and without each pair:
+    (1 + n + n (n - 1) / 2) x items rows for n components.
+
+    Args:
+        names: Names of all components, by column.
+        columns: The components whose pairs are measured.
+        items: Positions of the items, preferably items that were not used to select the components.
+        execute: Measures a plan.
+
+    Returns:
+        The pairs, the strongest interaction first.
+    """
+    if not len(columns):
+        return ()
+    pairs = list(combinations(range(len(columns)), 2))
+    sets = [(), *((column,) for column in columns), *combinations(columns, 2)]
+    masks = designs.of_sets(sets, len(names))
+    responses = execute(Plan.crossed(masks, items)).responses.reshape(len(masks), -1)
+    changes = responses[1:] - responses[0]  # (masks - 1, items)
+    alone, together = changes[: len(columns)], changes[len(columns) :]
+    span = float(responses.max() - responses.min())
+    interactions = []
+    for (first, second), joint in zip(pairs, together, strict=True):
+        beyond = joint - alone[first] - alone[second]
+        interactions.append(
+            Interaction(
+                first=names[columns[first]],
+                second=names[columns[second]],
+                first_effect=float(alone[first].mean()),
+                second_effect=float(alone[second].mean()),
+                joint_effect=float(joint.mean()),
+                interaction=float(beyond.mean()),
+                ci=_interval(beyond, span),
+            )
+        )
+    return tuple(sorted(interactions, key=lambda pair: -abs(pair.interaction)))
+
+
+def _interval(values: Floats, span: float) -> tuple[float, float]:
+    """Returns the 90 % interval of a mean by Student's t.
+
+    Args:
+        values: A value for each item.
+        span: The range of responses. A pseudo-item that deviates by it gives the interval of equal
+            values a width.
+    """
+    from scipy.stats import t
+
+    count = len(values)
+    spread = np.sqrt((values.var() * count + span**2) / (count + 1))
+    half = float(t.ppf(0.95, count) * spread / np.sqrt(count))
+    mean = float(values.mean())
+    return mean - half, mean + half

@@ -1,7 +1,5 @@
 """Measures the evidence for a claim on a set of components."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -9,9 +7,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from broca import designs
 from broca.components import ComponentSet
 from broca.engine import Ablation
-from broca.measurement import Execute, Plan
+from broca.measurement import Execute, Floats, Ints, Plan
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.verification import (
     AblationCheck,
@@ -28,15 +27,8 @@ from broca.results.verification import (
 )
 from broca.tasks import Item, Output
 from broca.verification import failures as failing
-from broca.verification.controls import CONTROLS, layer_matched, norm_matched, standing
-from broca.verification.statistics import (
-    Values,
-    bootstrap_drops,
-    bootstrap_interval,
-    holm,
-    interval_of,
-    paired_test,
-)
+from broca.verification.evidence import Evidence, Scope
+from broca.verification.statistics import holm, layer_matched, norm_matched, standing
 from broca.verification.trial import Places, Trial
 from broca.verification.verdict import judge
 
@@ -46,48 +38,8 @@ Answer = Callable[[Plan], list[tuple[Output, ...]]]
 Sets = Sequence[Sequence[int]]
 """Columns of sets of components."""
 
-Pair = tuple[tuple[Values, Values], tuple[Values, Values]]
-"""Responses to the task's items before and after a member is ablated: alone, and last of its set,
-which shows redundant heads."""
-
 FLAT = 0.05
 """A curve is flat from the k beyond which no further head significantly costs more than this."""
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The size of a verification.
-
-    Attributes:
-        controls: Number of random sets of each kind. If at most one of them reaches the real set,
-            they become `2 * controls - 1`; of 39 sets, one may reach it at the level of 5 %.
-        control_items: Number of items of the task for each random set, and of all others together;
-            None for all report items.
-        member_items: Number of items of the task for each member's contribution; None for all.
-            Drops of other tasks without a member are measured on `control_items`.
-        curve: Largest k of the curve; 0 for no curve.
-        failure_items: Number of items of each task whose outputs are examined; 0 for none.
-        samples: Number of outputs that are shown side by side.
-        changes: Number of changed outputs that are shown for each member.
-        level: Level of tests and intervals.
-        resamples: Number of bootstrap resamples.
-        seed: Seed of controls and resampling.
-    """
-
-    controls: int = CONTROLS
-    control_items: int | None = None
-    member_items: int | None = None
-    curve: int = 10
-    failure_items: int = 100
-    samples: int = 10
-    changes: int = 3
-    level: float = 0.05
-    resamples: int = 2000
-    seed: int = 0
-
-
-QUICK = Scope(control_items=100, member_items=200, curve=0, failure_items=40)
-"""The size of the verification at the end of a localization."""
 
 
 def plain_verification(
@@ -163,170 +115,64 @@ class Examiner:
         columns = self.components.columns(heads)
         scope, trial = self.scope, self.trial
         report("verifying: the drops")
-        measured = self._responses([[], columns], trial.places)
-        before, after = (
-            {name: trial.score(name, rows[row]) for name, rows in measured.items()}
-            for row in range(2)
-        )
+        found = self._evidence([[], columns], trial.places)
+        before, after = found.scores(0), found.scores(1)
         plain = plain_verification(self.model, heads, self.ablation, trial, before, after)
-        drops = self._tested(plain.drops, measured)
-        off_target, specific = self._contrast(measured)
-        subset = trial.smaller(scope.control_items or len(trial.places[trial.task]))
-        on_subset = self._picked(measured, subset)
+        claimed, *rest = (found.tested(name) for name in trial.names)
+        # the claim is one hypothesis; the other tasks are a family of their own
+        corrected = zip(rest, holm([drop.p or 0.0 for drop in rest]), strict=True)
+        off_target, specific = found.contrast()
+        subset = trial.smaller(scope.control_items)
         report("verifying: random sets")
-        controls = self._controls(columns, subset, on_subset)
+        controls = self._controls(columns, subset, found)
         report("verifying: each member")
-        task_items = trial.at_most(scope.member_items or len(trial.places[trial.task]))
-        places = {trial.task: task_items[trial.task]}
-        single = [[column] for column in columns]
-        others = [_without(columns, column) for column in columns]
-        alone, restored = np.split(self._responses([*single, *others], places)[trial.task], 2)
-        on_items = self._picked(measured, places)[trial.task]
-        pairs = [
-            ((on_items[0], of_member), (without_member, on_items[1]))
-            for of_member, without_member in zip(alone, restored, strict=True)
-        ]
-        elsewhere = self._elsewhere(single, subset, on_subset)
+        members = self._members(columns, subset, found)
         report("verifying: the outputs")
-        failures, samples = self.outputs(columns, measured)
-        members = self._members(columns, places[trial.task], pairs, elsewhere)
+        failures, samples = self.outputs(columns, found)
         curve = None
         if scope.curve:
             report("verifying: k from 0 on")
             curve = self._curve(self.components.columns(order or heads), subset)
-        return replace(
+        evidence = replace(
             plain,
-            drops=drops,
+            drops=(claimed, *(replace(drop, p_holm=p) for drop, p in corrected)),
             off_target_ci=_ends(off_target),
             specific_ci=_ends(specific),
             level=scope.level,
             controls=controls,
             members=members,
             curve=curve,
-            ablations=tuple(
-                self._ablation(kind, execute, columns, subset)
-                for kind, execute in self.kinds.items()
-            ),
+            ablations=tuple(self._ablation(kind, columns, subset) for kind in self.kinds),
             failures=failures,
             samples=samples,
-            verdict=judge(
-                drops, off_target, specific, controls, members, failures,
-                heads=heads, level=scope.level,
-            ),
-        )  # fmt: skip
+        )
+        return replace(evidence, verdict=judge(evidence))
 
     def drops_of(self, heads: Sequence[str], names: Sequence[str]) -> tuple[TaskDrop, ...]:
         """Measures the drops of some tasks without a set, with uncorrected p-values."""
-        trial = self.trial
-        places = {name: trial.places[name] for name in names}
-        measured = self._responses([[], self.components.columns(heads)], places)
-        drops: list[TaskDrop] = []
-        for name, rows in measured.items():
-            before, after = (trial.score(name, values) for values in rows)
-            drops += self._tested([trial.drop(name, before, after)], measured)
-        return tuple(drops)
-
-    def _masks(self, sets: Sets) -> NDArray[np.bool_]:
-        """Returns masks that ablate sets of columns, `(sets, components)`."""
-        masks = np.zeros((len(sets), len(self.components)), dtype=bool)
-        for mask, columns in zip(masks, sets, strict=True):
-            mask[list(columns)] = True
-        return masks
+        places = {name: self.trial.places[name] for name in names}
+        found = self._evidence([[], self.components.columns(heads)], places)
+        return tuple(found.tested(name) for name in names)
 
     def _responses(
         self, sets: Sets, places: Places, execute: Execute | None = None
-    ) -> dict[str, Values]:
+    ) -> dict[str, Floats]:
         """Measures the responses without sets of columns, `(sets, items)` by task."""
-        return self.trial.responses(execute or self.execute, self._masks(sets), places)
+        masks = designs.of_sets(sets, len(self.components))
+        return self.trial.responses(execute or self.execute, masks, places)
 
-    def _picked(self, measured: Mapping[str, Values], subset: Places) -> dict[str, Values]:
-        """Returns the responses to a subset of the report items, `(masks, items)` by task."""
-        return {
-            name: measured[name].take(np.searchsorted(self.trial.places[name], places), axis=1)
-            for name, places in subset.items()
-        }
-
-    def _interval(self, name: str, before: Values, after: Values) -> Interval:
-        return bootstrap_interval(
-            before,
-            after,
-            level=self.scope.level,
-            resamples=self.scope.resamples,
-            seed=self.scope.seed,
-            aggregate=self.trial.aggregation(name, before),
-        )
-
-    def _tested(
-        self, drops: Sequence[TaskDrop], measured: Mapping[str, Values]
-    ) -> tuple[TaskDrop, ...]:
-        """Returns drops with intervals and tests; the first is the claim."""
-        tests = [paired_test(*measured[drop.task], seed=self.scope.seed) for drop in drops]
-        p_values = [p for _, p in tests]
-        # the claim is one hypothesis; the other tasks are a family of their own
-        adjusted = [p_values[0], *holm(p_values[1:])]
-        tested = []
-        for drop, (test, p), p_holm in zip(drops, tests, adjusted, strict=True):
-            interval = self._interval(drop.task, *measured[drop.task])
-            tested.append(
-                replace(
-                    drop, drop=interval.value, ci=_ends(interval), test=test, p=p, p_holm=p_holm
-                )
-            )
-        return tuple(tested)
-
-    def _resampled(
-        self, names: Sequence[str], measured: Mapping[str, Values]
-    ) -> tuple[Values, Values]:
-        """Returns the drop of every task, `(tasks,)`, and on resampled items.
-
-        Each task is resampled by itself.
-        """
-        losses = [self.trial.loss(name, *measured[name]) for name in names]
-        draws = [
-            bootstrap_drops(
-                *measured[name],
-                resamples=self.scope.resamples,
-                seed=[self.scope.seed, number],
-                aggregate=self.trial.aggregation(name, measured[name][0]),
-            )
-            for number, name in enumerate(names)
-        ]
-        return np.array(losses), np.array(draws)
-
-    def _contrast(self, measured: Mapping[str, Values]) -> tuple[Interval | None, Interval | None]:
-        """Returns the off-target drop and the specific drop from intact and ablated responses."""
-        if not self.trial.others:
-            return None, None
-        losses, draws = self._resampled((self.trial.task, *self.trial.others), measured)
-        off_target, off_target_draws = float(losses[1:].mean()), draws[1:].mean(axis=0)
-        specific = float(losses[0]) - off_target
-        return (
-            interval_of(off_target, off_target_draws, level=self.scope.level),
-            interval_of(specific, draws[0] - off_target_draws, level=self.scope.level),
-        )
+    def _evidence(self, sets: Sets, places: Places, execute: Execute | None = None) -> Evidence:
+        """Measures the evidence without sets of columns, of which the first is empty."""
+        return Evidence(self.trial, self.scope, self._responses(sets, places, execute))
 
     def _controls(
-        self, columns: Sequence[int], subset: Places, on_subset: Mapping[str, Values]
+        self, columns: Sequence[int], subset: Places, found: Evidence
     ) -> tuple[Controls, ...]:
         """Compares the set with random sets on a subset of the items."""
         scope, trial = self.scope, self.trial
         if not scope.controls or not columns:
             return ()
         places = {name: subset[name] for name in (trial.task, *trial.others)}
-
-        def losses(after: Mapping[str, Values]) -> Values:
-            """Returns the losses of the task and of the others on average, `(2, sets)`."""
-            by_task = [
-                [trial.loss(name, on_subset[name][0], row) for row in after[name]]
-                for name in places
-            ]
-            others = np.mean(by_task[1:], axis=0) if trial.others else np.zeros(len(by_task[0]))
-            return np.array([by_task[0], others])
-
-        def without(sets: NDArray[np.intp]) -> Values:
-            return losses(self._responses(sets.tolist(), places))
-
-        (drop,), (mean,) = losses({name: on_subset[name][1:] for name in places})
         most = 2 * scope.controls - 1
         drawn = {"layers": layer_matched(self.components, columns, count=most, seed=scope.seed)}
         if self.norms is not None:
@@ -338,64 +184,60 @@ class Examiner:
         for kind, sets in drawn.items():
             if len(sets) == 0:  # a set that leaves no component to draw, such as a whole layer
                 continue
-            lost, off_target = without(sets[: scope.controls])
+            first, more = sets[: scope.controls].tolist(), sets[scope.controls :].tolist()
+            joined = found.on(places).joined(self._responses(first, places))
+            rank = min(standing(lost[0], lost[1:]).rank for lost in joined.figures())
             # more random sets than one reach the real set: further sets cannot make it significant
-            last = scope.level * (len(sets) + 1)
-            ranks = standing(drop, lost).rank, standing(drop - mean, lost - off_target).rank
-            if min(ranks) <= last and len(sets) > scope.controls:
-                more = without(sets[scope.controls :])
-                lost, off_target = np.append(lost, more[0]), np.append(off_target, more[1])
-            specifics = lost - off_target if trial.others else None
+            if more and rank <= scope.level * (len(sets) + 1):
+                joined = joined.joined(self._responses(more, places))
+            figures = joined.figures()
+            drop, *specific = (standing(lost[0], lost[1:]) for lost in figures)
             controls.append(
                 Controls(
                     kind=kind,
                     items=len(places[trial.task]),
                     other_items=sum(len(places[name]) for name in trial.others),
-                    drop=standing(drop, lost),
-                    specific=None if specifics is None else standing(drop - mean, specifics),
+                    drop=drop,
+                    specific=specific[0] if specific else None,
                     sets=tuple(
                         ControlSet(
                             tuple(self.components.names[column] for column in members),
-                            float(lost[number]),
-                            None if specifics is None else float(specifics[number]),
+                            float(lost[0]),
+                            float(lost[1]) if trial.others else None,
                         )
-                        for number, members in enumerate(sets[: len(lost)])
+                        for members, lost in zip(sets, figures.T[1:], strict=False)
                     ),
                 )
             )
         return tuple(controls)
 
-    def _elsewhere(
-        self, single: Sets, subset: Places, on_subset: Mapping[str, Values]
-    ) -> list[dict[str, Interval]]:
-        """Returns the drops of the other tasks without each single component."""
-        places = {name: subset[name] for name in self.trial.names if name != self.trial.task}
-        alone = self._responses(single, places) if places else {}
-        return [
-            {
-                name: self._interval(name, on_subset[name][0], rows[number])
-                for name, rows in alone.items()
-            }
-            for number in range(len(single))
-        ]
-
     def _members(
-        self,
-        columns: Sequence[int],
-        places: NDArray[np.intp],
-        pairs: Sequence[Pair],
-        elsewhere: Sequence[dict[str, Interval]],
+        self, columns: Sequence[int], subset: Places, found: Evidence
     ) -> tuple[Member, ...]:
-        """Returns the contribution of each member, with some outputs that it changes."""
-        scope = self.scope
-        p_values = [
-            min(paired_test(*values, seed=scope.seed)[1] for values in pair) for pair in pairs
-        ]
-        adjusted = holm([min(1.0, 2 * p) for p in p_values])
+        """Measures the contribution of each member, with some outputs that it changes.
+
+        A member is ablated alone, and last of its set, which shows redundant heads.
+        """
+        scope, task, count = self.scope, self.trial.task, len(columns)
+        places = {task: self.trial.at_most(scope.member_items)[task]}
+        single = [[column] for column in columns]
+        rest = [[other for other in columns if other != column] for column in columns]
+        own = found.on(places).joined(self._responses([*single, *rest], places))
+        p_values = holm(
+            [
+                min(1.0, 2 * min(own.test(task, 2 + n)[1], own.test(task, before=2 + count + n)[1]))
+                for n in range(count)
+            ]
+        )
+        others = {name: subset[name] for name in self.trial.names if name != task}
+        elsewhere = found.on(others)
+        if others:
+            elsewhere = elsewhere.joined(self._responses(single, others))
         members = []
-        for column, pair, p, drops in zip(columns, pairs, adjusted, elsewhere, strict=True):
-            alone, restored = (self._interval(self.trial.task, *values) for values in pair)
-            changes, state = self._changes(columns, column, places, pair)
+        for number, (column, p) in enumerate(zip(columns, p_values, strict=True), start=2):
+            alone, restored = own.drop(task, number), own.drop(task, before=number + count)
+            rows = own.responses[task][[0, 1, number, number + count]]
+            changes, state = self._changes(column, rest[number - 2], places[task], rows)
             members.append(
                 Member(
                     head=self.components.names[column],
@@ -405,29 +247,32 @@ class Examiner:
                     needed=p <= scope.level and max(alone.value, restored.value) > 0,
                     changes=changes,
                     other_members=state,
-                    elsewhere=drops,
+                    elsewhere={name: elsewhere.drop(name, number) for name in others},
                 )
             )
         return tuple(members)
 
     def _changes(
-        self,
-        columns: Sequence[int],
-        column: int,
-        places: NDArray[np.intp],
-        pair: Pair,
+        self, column: int, rest: list[int], places: Ints, rows: Floats
     ) -> tuple[tuple[Sample, ...], Literal["intact", "ablated"]]:
         """Returns outputs whose score a member changes, and the state of the others in them.
 
         A member that changes none alone is shown with the rest of the set ablated.
+
+        Args:
+            column: The member.
+            rest: The other members.
+            places: The items.
+            rows: Responses of the intact model, without the set, without the member and without
+                the rest, `(4, items)`.
         """
         scope = self.scope
         if not (scope.failure_items and scope.changes):
             return (), "intact"
-        (intact, alone), (restored, ablated) = pair
+        intact, ablated, alone, restored = rows
         others, change = [], alone - intact
         if not change.any():
-            others, change = _without(columns, column), ablated - restored
+            others, change = rest, ablated - restored
         # items whose outputs are known cost no rows; the largest losses come first
         examined = np.isin(places, self.trial.at_most(scope.failure_items)[self.trial.task])
         order = np.lexsort((change, ~examined))
@@ -438,32 +283,32 @@ class Examiner:
         return samples, "ablated" if others else "intact"
 
     def _answers(
-        self, sets: Sets, places: NDArray[np.intp]
+        self, sets: Sets, places: Ints
     ) -> tuple[list[Item], failing.ItemOutputs, failing.ItemOutputs]:
         """Returns items and the answers to them without each of two sets."""
-        answers = self.answer(Plan.crossed(self._masks(sets), places))
+        answers = self.answer(Plan.crossed(designs.of_sets(sets, len(self.components)), places))
         items = [self.trial.items[position] for position in places]
         return items, answers[: len(places)], answers[len(places) :]
 
     def outputs(
-        self, columns: Sequence[int], measured: Mapping[str, Values]
+        self, columns: Sequence[int], found: Evidence
     ) -> tuple[tuple[TaskFailures, ...], tuple[Sample, ...]]:
         """Returns failure modes of every task's outputs, and some outputs of the task side by side.
 
         Args:
             columns: The set.
-            measured: Responses of every task to its report items, intact and ablated.
+            found: The evidence on all report items, intact and without the set.
         """
         trial, failures = self.trial, []
         samples: tuple[Sample, ...] = ()
         if not self.scope.failure_items:
             return (), ()
         examined = trial.at_most(self.scope.failure_items)
-        scores = self._picked(measured, examined)
+        scores, intact = found.on(examined).responses, found.scores(0)
         for name, places in examined.items():
-            benchmark, intact = trial.benchmarks[name], measured[name][0]
+            benchmark = trial.benchmarks[name]
             items, before, after = self._answers([[], columns], places)
-            can_fail = not benchmark.at_chance(trial.score(name, intact), items=len(intact))
+            can_fail = not benchmark.at_chance(intact[name], items=len(trial.places[name]))
             failures.append(
                 failing.failures(
                     name, items, before, after, scores[name],
@@ -476,50 +321,36 @@ class Examiner:
         return tuple(failures), samples
 
     def _curve(self, columns: Sequence[int], subset: Places) -> Curve:
+        """Measures the first k components for every k, and finds the k where the curve is flat."""
         trial = self.trial
-        largest = min(self.scope.curve, len(columns))
-        measured = self._responses([columns[:k] for k in range(largest + 1)], subset)
-        points = []
-        for k in range(largest + 1):
-            at_k = {name: rows[[0, k]] for name, rows in measured.items()}
-            points.append(
-                CurvePoint(
-                    k=k,
-                    head=self.components.names[columns[k - 1]] if k else None,
-                    drop=self._interval(trial.task, *at_k[trial.task]),
-                    same_skill=self._mean_drop(at_k, trial.same_skill),
-                    others=self._mean_drop(at_k, trial.others),
-                )
+        sizes = range(min(self.scope.curve, len(columns)) + 1)
+        found = self._evidence([columns[:k] for k in sizes], subset)
+
+        def costs(before: int, after: int) -> bool:
+            drop = found.drop(trial.task, after, before=before)
+            return drop.value >= FLAT and drop.low > 0
+
+        points = tuple(
+            CurvePoint(
+                k=k,
+                head=self.components.names[columns[k - 1]] if k else None,
+                drop=found.drop(trial.task, k),
+                same_skill=found.mean_drop(trial.same_skill, k),
+                others=found.mean_drop(trial.others, k),
             )
-        return Curve(tuple(points), self._flat_at(measured[trial.task]))
+            for k in sizes
+        )
+        flat = next(k for k in sizes if not any(costs(k, later) for later in sizes[k + 1 :]))
+        return Curve(points, flat)
 
-    def _mean_drop(self, measured: Mapping[str, Values], names: Sequence[str]) -> Interval | None:
-        if not names:
-            return None
-        if len(names) == 1:
-            return self._interval(names[0], *measured[names[0]])
-        losses, draws = self._resampled(names, measured)
-        return interval_of(float(losses.mean()), draws.mean(axis=0), level=self.scope.level)
-
-    def _flat_at(self, rows: Values) -> int:
-        """Returns the first k beyond which no larger k significantly costs `FLAT` more."""
-        for k in range(len(rows)):
-            later = [self._interval(self.trial.task, rows[k], row) for row in rows[k + 1 :]]
-            if not any(drop.value >= FLAT and drop.low > 0 for drop in later):
-                return k
-        return len(rows) - 1
-
-    def _ablation(
-        self, kind: str, execute: Execute, columns: Sequence[int], subset: Places
-    ) -> AblationCheck:
-        trial = self.trial
-        places = {name: subset[name] for name in (trial.task, *trial.others)}
-        measured = self._responses([[], columns], places, execute)
-        drop = self._interval(trial.task, *measured[trial.task])
-        _, specific = self._contrast(measured)
-        _, p = paired_test(*measured[trial.task], seed=self.scope.seed)
+    def _ablation(self, kind: str, columns: Sequence[int], subset: Places) -> AblationCheck:
+        """Measures the claim under another kind of ablation."""
+        task = self.trial.task
+        places = {name: subset[name] for name in (task, *self.trial.others)}
+        found = self._evidence([[], columns], places, self.kinds[kind])
+        drop, (_, specific) = found.drop(task), found.contrast()
         survives = drop.low > 0 and (specific is None or specific.low > 0)
-        return AblationCheck(kind, drop, specific, p, survives)
+        return AblationCheck(kind, drop, specific, found.test(task)[1], survives)
 
 
 def crossings_of(found_on: str, heads: Sequence[str], drops: Iterable[TaskDrop]) -> list[Crossing]:
@@ -529,10 +360,6 @@ def crossings_of(found_on: str, heads: Sequence[str], drops: Iterable[TaskDrop])
         for drop in drops
         if drop.interval is not None and drop.p is not None
     ]
-
-
-def _without(columns: Sequence[int], column: int) -> list[int]:
-    return [other for other in columns if other != column]
 
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:

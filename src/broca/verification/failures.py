@@ -1,14 +1,12 @@
 """Degenerate outputs, by which a broken model differs from a model that lacks a skill."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from broca.measurement import Floats
 from broca.results.verification import Sample, TaskFailures
 from broca.tasks import Generation, Item, LogLikelihood, Output
 
@@ -57,13 +55,17 @@ def answer_text(outputs: tuple[Output, ...]) -> str:
     return f"choice {int(np.argmax(_log_likelihoods(outputs)))}"
 
 
-def modes_of(
+def failures(
+    task: str,
     items: Sequence[Item],
     before: ItemOutputs,
     after: ItemOutputs,
-    right: NDArray[np.bool_] | None = None,
-) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
-    """Returns the failure modes of every item's output, intact and with a set ablated.
+    scores: Floats,
+    *,
+    chance: float = 0.0,
+    can_fail: bool = True,
+) -> TaskFailures:
+    """Counts the failure modes of a task's outputs, and the loss of score that they explain.
 
     - `repetition`: see `repeats`.
     - `constant`: the most common output, if it occurs on at least half of the items and on a
@@ -74,52 +76,6 @@ def modes_of(
       probability they have in the intact model, and less than 1/e of it for each of their tokens.
 
     Args:
-        items: The items.
-        before: The intact model's answers.
-        after: The answers with the set ablated.
-        right: Whether the ablated model's answer is right, `(items,)`; None stands for no right
-            answer.
-
-    Returns:
-        For each mode, a boolean for each item, before and after.
-    """
-    right = np.zeros(len(items), dtype=bool) if right is None else right
-    modes = []
-    for answers in (before, after):
-        texts = [_generated(outputs) for outputs in answers]
-        modes.append(dict.fromkeys(MODES, np.zeros(len(items), dtype=bool)))
-        modes[-1]["repetition"] = np.array([text is not None and repeats(text) for text in texts])
-        modes[-1]["empty"] = np.array([text is not None and not text.strip() for text in texts])
-    intact, ablated = modes
-    ablated["empty"] &= ~right
-    identities = [
-        [_identity(item, outputs) for item, outputs in zip(items, answers, strict=True)]
-        for answers in (before, after)
-    ]
-    counted = [Counter(text for text in answers if text is not None) for answers in identities]
-    total = sum(counted[0].values())
-    if total > _FEWEST_CONSTANT and counted[1]:
-        usual = counted[0].most_common(1)[0][1] / total
-        answer, times = counted[1].most_common(1)[0]
-        if times / total >= max(_CONSTANT, usual + _CONSTANT_EXCESS):
-            ablated["constant"] = np.array([text == answer for text in identities[1]]) & ~right
-    ablated["collapse"] = np.array(list(map(_collapsed, items, before, after)), dtype=bool)
-    return intact, ablated
-
-
-def failures(
-    task: str,
-    items: Sequence[Item],
-    before: ItemOutputs,
-    after: ItemOutputs,
-    scores: NDArray[np.float64],
-    *,
-    chance: float = 0.0,
-    can_fail: bool = True,
-) -> TaskFailures:
-    """Counts the failure modes of a task's outputs, and the loss of score that they explain.
-
-    Args:
         task: Name of the task.
         items: The examined items.
         before: The intact model's answers.
@@ -128,7 +84,22 @@ def failures(
         chance: The response of guessing.
         can_fail: Whether the intact model is above chance; otherwise no loss is explained.
     """
-    intact, ablated = modes_of(items, before, after, scores[1] >= _RIGHT)
+    wrong = scores[1] < _RIGHT
+    intact, ablated = (dict.fromkeys(MODES, np.zeros(len(items), dtype=bool)) for _ in range(2))
+    for modes, answers in ((intact, before), (ablated, after)):
+        texts = [_generated(outputs) for outputs in answers]
+        modes["repetition"] = np.array([text is not None and repeats(text) for text in texts])
+        modes["empty"] = np.array([text is not None and not text.strip() for text in texts])
+    ablated["empty"] &= wrong
+    usual, given = (list(map(_identity, items, answers)) for answers in (before, after))
+    counted = [Counter(text for text in texts if text is not None) for texts in (usual, given)]
+    total = sum(counted[0].values())
+    if total > _FEWEST_CONSTANT and counted[1]:
+        share = counted[0].most_common(1)[0][1] / total
+        answer, times = counted[1].most_common(1)[0]
+        if times / total >= max(_CONSTANT, share + _CONSTANT_EXCESS):
+            ablated["constant"] = np.array([text == answer for text in given]) & wrong
+    ablated["collapse"] = np.array(list(map(_collapsed, items, before, after)), dtype=bool)
     new = np.any([*ablated.values()], axis=0) & ~np.any([*intact.values()], axis=0)
     skill = float(np.mean(scores[0])) - chance
     lost = float(np.mean((scores[0] - scores[1]) * new))

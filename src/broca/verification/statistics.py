@@ -1,27 +1,39 @@
-"""Paired statistics of drops: intervals, tests, correction over tasks, and power.
+"""Statistics of drops: intervals, tests, power, and random sets with which a set is compared.
 
-All functions compare the same items before and after an ablation. Values are per-item scores;
+Intervals and tests compare the same items before and after an ablation. Values are per-item scores;
 higher is better, so that a drop is positive.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.components import ComponentSet
+from broca.measurement import Floats, Ints
 from broca.results.base import Interval
+from broca.results.verification import Standing
 
-Values = NDArray[np.float64]
-Aggregate = Callable[[Values, NDArray[np.intp]], float]
+Values = Floats
+Aggregate = Callable[[Values, Ints], float]
 """Returns a task's score from responses and the positions of their items among the measured
 items."""
 
 _EXACT_FLIPS = 12
 """Maximum number of changed items for which the permutation test enumerates all signs."""
+
+CONTROLS = 20
+"""Initial number of random sets of each kind: the smallest with which the best rank has p <
+0.05."""
+
+_NEIGHBOURS = 10
+"""Number of components of nearest norm among which a replacement is drawn."""
+
+_PATIENCE = 200
+"""Number of consecutive draws without a new set after which fewer sets are accepted."""
 
 
 def is_binary(*values: Values) -> bool:
@@ -83,15 +95,16 @@ def bootstrap_interval(
     score = aggregate or (lambda values, _: float(np.mean(values)))
     every = np.arange(len(before))
     value = score(before, every) - score(after, every)
-    low, high = np.quantile(drops, [level / 2, 1 - level / 2])
-    if np.ptp(before - after) == 0:
-        binary = is_binary(before, after)
-        span = 1.0 if binary else float(np.ptp(np.concatenate([before, after])))
-        reach = (1 - (level / 2) ** (1 / len(before))) * span
-        low, high = value - reach, value + reach
-        if binary:
-            low, high = max(low, -1.0), min(high, 1.0)
-    return Interval(float(value), float(min(low, value)), float(max(high, value)))
+    interval = interval_of(float(value), drops, level=level)
+    if np.ptp(before - after) != 0:
+        return interval
+    binary = is_binary(before, after)
+    span = 1.0 if binary else float(np.ptp(np.concatenate([before, after])))
+    reach = (1 - (level / 2) ** (1 / len(before))) * span
+    low, high = value - reach, value + reach
+    if binary:
+        low, high = max(low, -1.0), min(high, 1.0)
+    return Interval(float(value), float(low), float(high))
 
 
 def interval_of(value: float, draws: Values, *, level: float = 0.05) -> Interval:
@@ -165,15 +178,10 @@ def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) 
         gained: Share of items that change from wrong to right; a share of `drop + gained` changes
             from right to wrong.
         level: Level of the two-sided test.
-
-    Raises:
-        ValueError: The shares add up to more than one.
     """
     from scipy import stats  # takes a second to import, and is needed at the end of a run
 
     lost = drop + gained
-    if min(gained, drop) < 0 or lost + gained > 1:
-        raise ValueError(f"drop {drop} and gained {gained} are not shares of the items")
     changed = lost + gained
     if changed == 0:
         return 0.0
@@ -197,14 +205,9 @@ def items_needed(
 
     The power of an exact test decreases a little at some larger numbers; from the returned number
     on, it does not fall below the target within the next fifth of items.
-
-    Raises:
-        ValueError: `drop` is not positive.
     """
     from scipy import stats  # takes a second to import, and is needed at the end of a run
 
-    if drop <= 0:
-        raise ValueError(f"a drop of {drop} cannot be detected with any number of items")
     variance = drop + 2 * gained
     normal = stats.norm.ppf(1 - level / 2) + stats.norm.ppf(target)
     start = max(4, math.ceil(0.5 * float(normal) ** 2 * variance / drop**2))
@@ -214,3 +217,126 @@ def items_needed(
             last_short = number
         number += 1
     return last_short + 1
+
+
+def layer_matched(
+    components: ComponentSet, columns: Sequence[int], *, count: int = CONTROLS, seed: int = 0
+) -> Ints:
+    """Draws random sets with as many members from each layer as the real set.
+
+    Members of the real set are excluded. If its layers have too few other components for that many
+    sets, components of the nearest layers are used.
+
+    Args:
+        components: All components.
+        columns: The real set.
+        count: Number of sets.
+        seed: Seed of the draws.
+
+    Returns:
+        Columns of every set, `(sets, size)`; fewer sets, or none, if no more exist.
+    """
+    chosen = set(columns)
+    counts = Counter((components[column].layer, components[column].kind) for column in columns)
+    depth = max(component.layer for component in components) + 1
+    for reach in range(depth):
+        pools = [
+            (
+                number,
+                [
+                    column
+                    for column, component in enumerate(components)
+                    if component.kind == kind
+                    and abs(component.layer - layer) <= reach
+                    and column not in chosen
+                ],
+            )
+            for (layer, kind), number in sorted(counts.items())
+        ]
+        if math.prod(math.comb(len(pool), number) for number, pool in pools) >= 2 * count:
+            break
+
+    def draw(rng: np.random.Generator) -> list[int] | None:
+        drawn: list[int] = []
+        for number, pool in pools:
+            candidates = [column for column in pool if column not in drawn]
+            if len(candidates) < number:
+                return None
+            drawn += [int(column) for column in rng.choice(candidates, number, replace=False)]
+        return drawn
+
+    return _distinct(draw, count, len(columns), [seed, 1])
+
+
+def norm_matched(
+    norms: NDArray[np.floating],
+    columns: Sequence[int],
+    *,
+    kinds: Sequence[str] = (),
+    count: int = CONTROLS,
+    seed: int = 0,
+) -> Ints:
+    """Draws random sets whose members have nearly the same output norms as those of the real set.
+
+    The replacement of a member is drawn among the ten heads of any layer that have the nearest
+    norms and are neither in the real set nor yet in the random set; among more heads if ten do not
+    give enough sets.
+
+    Args:
+        norms: Mean output norm of every component, `(components,)`.
+        columns: The real set.
+        kinds: Kind of every component if kinds differ: a head is replaced by a head only.
+        count: Number of sets.
+        seed: Seed of the draws.
+
+    Returns:
+        Columns of every set, `(sets, size)`; fewer sets, or none, if no more exist.
+    """
+    kind = np.array(kinds or [""] * len(norms))
+    free = np.setdiff1d(np.arange(len(norms)), np.asarray(columns, dtype=np.intp))
+    near = _NEIGHBOURS
+    while near < len(free) and math.comb(near, len(columns)) < 2 * count:
+        near += 1
+
+    def draw(rng: np.random.Generator) -> list[int] | None:
+        drawn: list[int] = []
+        for column in columns:
+            candidates = free[~np.isin(free, drawn) & (kind[free] == kind[column])]
+            if len(candidates) == 0:
+                return None
+            distances = np.abs(norms[candidates] - norms[column])
+            nearest = candidates[np.argsort(distances, kind="stable")]
+            drawn.append(int(rng.choice(nearest[:near])))
+        return drawn
+
+    return _distinct(draw, count, len(columns), [seed, 2])
+
+
+def _distinct(
+    draw: Callable[[np.random.Generator], list[int] | None],
+    count: int,
+    size: int,
+    seed: Sequence[int],
+) -> Ints:
+    """Draws until there are enough distinct sets, or no new one comes."""
+    rng = np.random.default_rng(seed)
+    sets: dict[tuple[int, ...], None] = {}
+    failures = 0
+    while len(sets) < count and failures < _PATIENCE:
+        columns = draw(rng)
+        known = len(sets)
+        if columns is not None:
+            sets[tuple(sorted(columns))] = None
+        failures = 0 if len(sets) > known else failures + 1
+    return np.array(list(sets), dtype=np.intp).reshape(len(sets), size)
+
+
+def standing(value: float, others: Floats) -> Standing:
+    """Returns the rank of a value among the values of random sets; larger is more.
+
+    Ties count against the real set, so that `p` is never too small.
+    """
+    rank = 1 + int(np.sum(others >= value - 1e-12))
+    spread = float(np.std(others, ddof=1)) if len(others) > 1 else 0.0
+    effect = (value - float(np.mean(others))) / spread if spread > 1e-12 else None
+    return Standing(float(value), rank, rank / (len(others) + 1), effect)

@@ -1,19 +1,16 @@
 """Per-item scores of several tasks under masks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broca.measurement import Execute, Plan
+from broca.measurement import Bools, Execute, Ints, Plan
 from broca.results.verification import Role, TaskDrop
 from broca.tasks import Benchmark, Item
 from broca.verification.statistics import Aggregate, Values
 
-Places = Mapping[str, NDArray[np.intp]]
+Places = Mapping[str, Ints]
 """Positions of items in the bank, by task."""
 
 _FEWEST = 5
@@ -60,24 +57,27 @@ class Trial:
             chance=benchmark.chance if benchmark.higher_is_better else None,
         )
 
-    def smaller(self, items: int) -> Places:
+    def smaller(self, items: int | None) -> Places:
         """Returns `items` items of the task, of each of its skill, and of all others together.
 
         They are evenly spaced over the report items, so that the same call gives the same items.
+        None stands for the number of the task's report items.
         """
+        items = items or len(self.places[self.task])
         share = max(_FEWEST, items // max(1, len(self.others)))
         return {
             name: _spread(self.places[name], share if name in self.others else items)
             for name in self.names
         }
 
-    def at_most(self, items: int) -> Places:
-        """Returns at most this many items of every task, evenly spaced over its report items."""
+    def at_most(self, items: int | None) -> Places:
+        """Returns at most this many items of every task, evenly spaced over its report items.
+
+        None stands for all items.
+        """
         return {name: _spread(self.places[name], items) for name in self.names}
 
-    def responses(
-        self, execute: Execute, masks: NDArray[np.bool_], places: Places
-    ) -> dict[str, Values]:
+    def responses(self, execute: Execute, masks: Bools, places: Places) -> dict[str, Values]:
         """Measures the responses of every task in `places`, `(masks, items)`; higher is better."""
         positions = np.concatenate(list(places.values())).astype(np.intp)
         measured = execute(Plan.crossed(masks, positions)).responses
@@ -100,7 +100,7 @@ class Trial:
             return None
         return lambda responses, drawn: sign * self._score(name, responses, drawn, len(values))
 
-    def _score(self, name: str, values: Values, drawn: NDArray[np.intp], count: int) -> float:
+    def _score(self, name: str, values: Values, drawn: Ints, count: int) -> float:
         """Returns a score from responses to some of `count` items, spaced over the report items."""
         benchmark = self.benchmarks[name]
         scores = values if benchmark.higher_is_better else -values
@@ -110,14 +110,11 @@ class Trial:
         )
 
 
-def _spread(positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+def _spread(positions: Ints, count: int | None) -> Ints:
     positions = np.asarray(positions, dtype=np.intp)
-    if count >= len(positions):
+    if count is None or count >= len(positions):
         return positions
-    chosen: NDArray[np.intp] = positions[
-        np.linspace(0, len(positions) - 1, count).round().astype(int)
-    ]
-    return chosen
+    return positions.take(np.linspace(0, len(positions) - 1, count).round().astype(int))
 
 
 def roles(

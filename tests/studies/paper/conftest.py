@@ -1,4 +1,4 @@
-"""All tables and figures on a model of random weights, and a study of `planted`."""
+"""All tables and figures on a model of random weights."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from studies.paper.own_answers import TASKS, local_data, own_labels
 
 from broca import reproduce
 from broca.models import GatedModel
-from broca.options import ReproduceOptions
-from broca.runs.session import open_run
-from broca.studies.paper.study import Study
 from broca.tasks import Catalog
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -27,25 +24,8 @@ def random_model():
 
 
 @pytest.fixture(scope="session")
-def journal(tmp_path_factory):
-    """The path of the journal for the searches' rows."""
-    return tmp_path_factory.mktemp("paper") / "journal.sqlite"
-
-
-@pytest.fixture(scope="session")
-def everything(random_model, journal):
+def everything(random_model):
     """The reproductions of all tables and figures on the paper's tasks, by name."""
     with local_data(own_labels(random_model, Catalog())):
-        shown = reproduce("all", random_model, tasks=(*TASKS, "gsm8k"), journal=journal, **SMALL)
+        shown = reproduce("all", random_model, tasks=(*TASKS, "gsm8k"), **SMALL)
         return {reproduction.name: reproduction for reproduction in shown}
-
-
-@pytest.fixture(scope="module")
-def study(planted):
-    """A study of four tasks of three capabilities, one multiple choice; no row is measured."""
-    tasks = ["addition", "addition_words", "capitals", "mc_biology"]
-    options = ReproduceOptions.of(
-        {"name": "all", "model": planted, "tasks": tasks, "limit": 16, "rows": 400, "items": 10}
-    )
-    with open_run(planted, options.run_options) as opened:
-        yield Study(opened, options)

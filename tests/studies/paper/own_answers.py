@@ -4,77 +4,59 @@ The intact model is then always right, so that ablations cost it something. Prom
 those of lm-eval.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
+from unittest.mock import patch
 
 import datasets
 import numpy as np
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from datasets import ClassLabel, Dataset, DatasetDict
 from harness_tasks import answers
-from paper_data import STRING, STRINGS, WORDS
+from paper_data import WORDS
 
-from broca.tasks import Catalog, RequestTokenizer
+from broca.tasks import RequestTokenizer
 
 ROWS = 32
 TASKS = ("boolq", "wmdp_bio", "wmdp_chem")
-_NAMES = {"wmdp-bio": "wmdp_bio", "wmdp-chem": "wmdp_chem"}
-_WMDP = Features({"answer": Value("int64"), "question": STRING, "choices": STRINGS})
-_BOOLQ = Features(
-    {
-        "question": STRING, "passage": STRING, "idx": Value("int32"),
-        "label": ClassLabel(names=["False", "True"]),
-    }
-)  # fmt: skip
-
-Labels = dict[str, list[int]]
-"""The right choice of every document, task by task."""
+WRONG = [{"question": WORDS[n % 10], "answer": "#### 7"} for n in range(ROWS)]
+"""Documents of gsm8k, which the model answers wrongly."""
 
 
-def _question(task: str, row: int) -> str:
-    rng = np.random.default_rng([row, len(task), ord(task[-1])])
-    return " ".join(rng.choice(WORDS, 3))
+def documents(task, labels):
+    """Returns the documents of a task with these labels."""
+    rows = []
+    for row, label in enumerate(labels):
+        rng = np.random.default_rng([row, len(task), ord(task[-1])])
+        question = " ".join(rng.choice(WORDS, 3))
+        if task == "boolq":
+            rows.append(
+                {"question": f"is it {question}", "passage": "", "idx": row, "label": label}
+            )
+        else:
+            choices = WORDS[row % 6 : row % 6 + 4]
+            rows.append({"question": question, "choices": choices, "answer": label})
+    return Dataset.from_list(rows)
 
 
-def _rows(task: str, labels: list[int]) -> Dataset:
-    if task == "boolq":
-        rows = [
-            {"question": f"is it {_question(task, n)}", "passage": "", "idx": n, "label": label}
-            for n, label in enumerate(labels)
-        ]
-        return Dataset.from_list(rows, features=_BOOLQ)
-    rows = [
-        {"question": _question(task, n), "choices": list(WORDS[n % 6 : n % 6 + 4]), "answer": label}
-        for n, label in enumerate(labels)
-    ]
-    return Dataset.from_list(rows, features=_WMDP)
-
-
-@contextmanager
-def local_data(labels: Labels) -> Iterator[None]:
-    """Within the context, `datasets.load_dataset` returns these labels; gsm8k's are wrong."""
+def local_data(labels):
+    """Within the context, `datasets.load_dataset` returns these labels, task by task."""
     genuine = datasets.load_dataset
+    classes = ClassLabel(names=["False", "True"])
 
     def load_dataset(path, name=None, **options):
         if path == "openai/gsm8k":
-            rows = [{"question": WORDS[n % 10], "answer": "#### 7"} for n in range(ROWS)]
-            return DatasetDict(train=Dataset.from_list(rows), test=Dataset.from_list(rows))
-        if path == "aps/super_glue":
-            data = _rows("boolq", labels["boolq"])
-            return DatasetDict(train=data, validation=data)
-        if path == "cais/wmdp":
-            return DatasetDict(test=_rows(_NAMES[name], labels[_NAMES[name]]))
-        return genuine(path, name, **options)
+            data = Dataset.from_list(WRONG)
+        elif path == "aps/super_glue":
+            data = documents("boolq", labels["boolq"]).cast_column("label", classes)
+        elif path == "cais/wmdp":
+            task = name.replace("-", "_")
+            data = documents(task, labels[task])
+        else:
+            return genuine(path, name, **options)
+        return DatasetDict(train=data, validation=data, test=data)
 
-    datasets.load_dataset = load_dataset
-    try:
-        yield
-    finally:
-        datasets.load_dataset = genuine
+    return patch.object(datasets, "load_dataset", load_dataset)
 
 
-def own_labels(model, catalog: Catalog) -> Labels:
+def own_labels(model, catalog):
     """Returns the intact model's choice for every question."""
     labels = {name: [0] * ROWS for name in TASKS}
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)

@@ -1,6 +1,4 @@
-"""The shared parts of the tables: tasks, skills, the general score, lists of heads."""
-
-from dataclasses import replace
+"""Which tasks and heads a study has."""
 
 import pytest
 
@@ -8,50 +6,6 @@ from broca.errors import TaskUnusable
 from broca.options import ReproduceOptions
 from broca.runs.session import open_run
 from broca.studies.paper.study import PAPER, Study
-
-
-def test_skills_come_from_the_metadata(study):
-    """Tasks of one capability are neither controls of each other nor in the general score."""
-    assert study.same_skill("addition") == ("addition_words",)
-    assert "addition_words" not in study.general("addition")
-    assert study.general("capitals")[:2] == ("addition", "addition_words")
-    assert study.skill("gsm8k") == study.skill("arithmetic") == "math"
-
-
-def test_general_is_the_papers_where_it_is_measured(study):
-    """The general score uses boolq and mmlu, without mmlu for knowledge tasks."""
-    study.tasks = ("gsm8k", "arithmetic", "boolq", "mmlu", "wmdp_bio", "capitals")
-    try:
-        assert study.general("gsm8k") == ("boolq", "mmlu")
-        assert study.general("wmdp_bio") == ("boolq",)
-        assert study.knowledge == ("mmlu", "wmdp_bio")
-    finally:
-        study.tasks = tuple(study.options.tasks)
-
-
-def test_no_row_is_measured_twice(study):
-    """Scoring the same heads on the same tasks a second time measures no rows."""
-    first = study.scores("addition", ["L0H1"])
-    measured = study.run.finish()
-    assert measured[0] > 0
-    assert study.scores("addition", ["L0H1"]) == first
-    assert study.run.finish() == measured
-
-
-def test_universal_heads_are_left_out_and_the_list_filled_up(study, monkeypatch):
-    """The list replaces a universal head by the next head, unless `keep_universal` keeps it."""
-    monkeypatch.setitem(study.__dict__, "universal", ())
-    worst = study.list_of("addition").heads[0]
-    study._lists.clear()
-    monkeypatch.setitem(study.__dict__, "universal", (worst,))
-    listed = study.list_of("addition")
-    assert listed.universal == (worst,)
-    assert worst not in listed.heads + listed.order
-    assert len(listed.heads) == 5
-    study._lists.clear()
-    monkeypatch.setattr(study, "options", replace(study.options, keep_universal=True))
-    assert study.list_of("addition").heads[0] == worst
-    study._lists.clear()
 
 
 def test_what_one_skill_needs_is_not_universal(planted):
@@ -83,3 +37,26 @@ def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch)
             Study(opened, options)
     assert requested[1] == PAPER
     assert set(PAPER) - set(requested[0]) == {"mbpp", "humaneval_instruct"}
+
+
+def test_universal_heads_are_left_out_and_the_list_filled_up(planted):
+    """The list replaces a universal head by the next head, unless `keep_universal` keeps it."""
+
+    def heads(universal, keep=False):
+        tasks = ["addition", "addition_words", "capitals", "mc_biology"]
+        given = {"model": planted, "tasks": tasks, "limit": 16, "rows": 400, "items": 10}
+        options = ReproduceOptions.of({"name": "all", **given, "keep_universal": keep})
+        with open_run(planted, options.run_options) as opened:
+            study = Study(opened, options)
+            vars(study)["universal"] = universal
+            assert (study.same_skill("addition"), study.skill("gsm8k")) == (
+                ("addition_words",), "math",
+            )  # fmt: skip
+            return study.list_of("addition").heads
+
+    first, *others = heads(())
+    filled = heads((first,))
+    assert first not in filled
+    assert len(filled) == 5
+    assert set(others) <= set(filled)
+    assert heads((first,), keep=True)[0] == first

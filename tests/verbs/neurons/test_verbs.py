@@ -1,6 +1,8 @@
 """Every neuron verb on a shipped model: it repeats from its journal, and refuses bad input."""
 
 import json
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,23 +12,24 @@ from verbs.neurons.small_runs import FEW, arguments_of
 import broca
 from broca import neurons
 from broca.errors import BadInput
-from broca.neurons.paraphrases import capitals
+from broca.models.usage import fingerprint
+from broca.neurons.items import capitals
 from broca.results.files import encode
 from broca.runs.workspace import Workspace
 
 
-def repeated(model, verb, folder, **changes):
+def repeated(model, verb, folder):
     """Calls a verb twice on one journal, checks that it repeats, and that its file is read again.
 
     The result is shown as text, as HTML and as a table.
     """
-    arguments, journal = {**arguments_of(verb), **changes}, folder / "j.sqlite"
-    first = getattr(neurons, verb)(model, **arguments, journal=journal)
-    before = totals(journal)
+    folder.mkdir(exist_ok=True)
+    call = partial(getattr(neurons, verb), model, **arguments_of(verb), journal=folder / "j.sqlite")
+    first = call()
+    before = totals(folder / "j.sqlite")
     assert before["rows"] + before["vectors"] > 0
-    again = getattr(neurons, verb)(model, **arguments, journal=journal)
-    assert encode(again) == encode(first)
-    assert totals(journal) == before
+    assert encode(call()) == encode(first)
+    assert totals(folder / "j.sqlite") == before
     file = first.save(folder)[0]
     assert file.name == ("neurons.json" if verb == "locate" else f"{verb}.json")
     assert json.loads(file.read_text())["settings"]["steps"] == 4
@@ -68,8 +71,6 @@ def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
 
 def test_every_arm_is_trained_and_measured(small, tmp_path):
     """Three trained sets stand beside the untrained model; their weights lie beside the journal."""
-    from broca.models.fingerprint import fingerprint
-
     before = fingerprint(small.model)
     arms = {line.arm: line for line in repeated(small, "enhance", tmp_path).result}
     assert fingerprint(small.model) == before
@@ -80,32 +81,21 @@ def test_every_arm_is_trained_and_measured(small, tmp_path):
     assert all(0 <= line.score.value <= 1 for line in arms.values())
 
 
-def test_every_pair_of_data_sets_is_measured(small, tmp_path):
-    """Every data set is measured with neurons located on each; a second call repeats."""
-    lines = repeated(small, "cross", tmp_path).result
+def test_sets_are_compared_by_their_overlap(small, tmp_path):
+    """`cross` has every pair of data sets; shares lie between 0 and 1 for every relation."""
     names = ("sorting", "capitals")
-    assert {(line.located_on, line.measured_on) for line in lines} == {
-        (located_on, measured_on) for located_on in names for measured_on in names
-    }
-
-
-@pytest.mark.parametrize("verb", ["decouple", "fidelity"])
-def test_sets_are_compared_by_their_overlap(small, tmp_path, verb):
-    """Shares lie between 0 and 1 for every relation; a second call repeats."""
-    result = repeated(small, verb, tmp_path).result
-    lines = result if verb == "decouple" else result.agreements
-    assert len(lines) >= 2
-    for line in lines:
-        assert 0 <= line.iou.value <= line.of_larger.value <= 1
-        assert 0 <= line.random_of_larger <= 1
-
-
-def test_halves_of_one_data_set_are_compared_with_others(small, tmp_path):
-    """Both relations have means between 0 and 1; a second call repeats."""
-    result = repeated(small, "overlap", tmp_path).result
-    assert len(result.summary) >= 2
-    for measures in result.summary.values():
-        assert all(0 <= value <= 1 for value in measures.values())
+    lines = repeated(small, "cross", tmp_path / "cross").result
+    assert {(line.located_on, line.measured_on) for line in lines} == set(product(names, names))
+    overlap = repeated(small, "overlap", tmp_path / "overlap").result
+    assert len(overlap.summary) >= 2
+    assert all(0 <= value <= 1 for means in overlap.summary.values() for value in means.values())
+    decoupled = repeated(small, "decouple", tmp_path / "decouple").result
+    fidelity = repeated(small, "fidelity", tmp_path / "fidelity").result
+    for lines in (decoupled, fidelity.agreements):
+        assert len(lines) >= 2
+        for line in lines:
+            assert 0 <= line.iou.value <= line.of_larger.value <= 1
+            assert 0 <= line.random_of_larger <= 1
 
 
 def test_examples_with_paraphrases_are_compared(small, tmp_path):
@@ -129,7 +119,7 @@ def test_examples_with_paraphrases_are_compared(small, tmp_path):
 
 
 def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
-    """Default factors are 0 and 2; the excess is located minus random; a second call repeats."""
+    """Default factors are 0 and 2; the excess is located minus random."""
     result = repeated(small, "reliability", tmp_path).result
     assert [line.factor for line in result.moved] == [0.0, 2.0]
     for line in result.moved:
@@ -142,17 +132,22 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
     [
         ("locate", {"task": "capitals", "scope": "head"}, "`scope`"),
         ("locate", {"task": "capitals", "method": "cln"}, "did you mean 'cnl'"),
+        ("locate", {"task": "capitals", "method": "random"}, "`count`"),
+        ("locate", {"task": "capitals", "method": "activation", "others": ""}, "`others`"),
         ("locate", {"task": "data:none", "fields": "x"}, "`fields`"),
         ("cross", {"tasks": "capitals"}, "two data sets"),
         ("cross", {"action": "freeze"}, "`action`"),
-        ("decouple", {"pairs": "nowhere.jsonl"}, "`pairs`"),
+        ("decouple", {"pairs": "nowhere.jsonl"}, "'nowhere.jsonl' cannot be read"),
         ("enhance", {"task": "capitals", "lr": 0}, "`lr`"),
         ("enhance", {"task": "capitals", "without": "x"}, "`without`"),
         ("erase", {"task": "capitals", "methods": "x"}, "`method` 'x'"),
         ("erase", {"task": "capitals", "matching": "x"}, "`matching`"),
-        ("fidelity", {"task": "sorting"}, "no paraphrases"),
+        ("fidelity", {"task": "sorting"}, "no paraphrases: use capitals"),
+        ("fidelity", {"task": "capitals", "contents": 1}, "two contents"),
         ("overlap", {"tasks": ""}, "`tasks`"),
         ("reliability", {"task": "capitals", "factors": "a"}, "`factors`"),
+        ("reliability", {"task": "capitals", "factors": "1", **FEW, "count": 4}, "other than 1"),
+        ("reliability", {"task": "capitals", "factors": [float("nan")], **FEW, "count": 4}, "nan"),
         ("reliability", {"task": "capitals", "draws": 0}, "`draws`"),
     ],
 )
@@ -169,16 +164,8 @@ def test_verbs_share_scores_within_a_workspace(small):
     with Workspace() as workspace:
         neurons.locate(small, **arguments_of("locate"), journal=workspace)
         located = totals(workspace.journal)["vectors"]
-        neurons.erase(
-            small,
-            "sorting",
-            others="",
-            report_items=4,
-            draws=1,
-            sigma=3.0,
-            journal=workspace,
-            **FEW,
-        )
+        few = {**FEW, "report_items": 4, "draws": 1, "sigma": 3.0}
+        neurons.erase(small, "sorting", others="", journal=workspace, **few)
         after = totals(workspace.journal)["vectors"]
     assert located == after == 6
 

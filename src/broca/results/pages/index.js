@@ -15,7 +15,7 @@
     const list = make("dl");
     const line = (name, text) => list.append(make("dt", name), make("dd", text || "none"));
     for (const run of [first, second]) {
-      line(run.name, `${run.model}, ${run.task}: ${run.verdict}`);
+      line(run.name, `${run.model}, ${run.task}: ${run.finding}`);
     }
     line("in both sets", common.join(", "));
     for (const [run, peer] of [[first, second], [second, first]]) {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broca.results.pages.figure import Figure
-from broca.results.pages.grid import ComponentGrid, group_of
+from broca.results.pages.charts import Figure
+from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import Column, Table, component, fixed, p_value
 
 if TYPE_CHECKING:
@@ -16,16 +16,12 @@ _SIGNED = fixed(3, sign=True)
 
 def component_grid(result: Localization | Refit) -> Figure:
     """Draws the effect of every component; selected ones have a frame, universal ones a dot."""
-    model = getattr(result, "model", None)
     grid = ComponentGrid(
         {line.name: line.effect for line in result.ranking},
         f"estimated effect of ablating it on {result.response} in {result.task}",
-        layers=model.layers if model else None,
-        group=group_of(model) if model else None,
+        model=getattr(result, "model", None),
         selected=result.selected,
         universal=getattr(result, "universal", ()),
-        text=f"{len(result.ranking)} components by layer; selected: "
-        f"{', '.join(result.selected) or 'none'}",
     )
     caption = "Each cell is a component of the model: layers from top to bottom."
     return Figure("components", caption, grid)
@@ -54,7 +50,6 @@ def ranking_table(result: Localization | Refit) -> Table:
 
 def localization_tables(result: Localization) -> dict[str, Table]:
     """Returns the tables of a localization by name, those of its verification excepted."""
-    columns = ("first alone", "second alone", "together", "interaction", "90 % low", "90 % high")
     tables = (
         ranking_table(result),
         Table(
@@ -78,16 +73,15 @@ def localization_tables(result: Localization) -> dict[str, Table]:
                 for name, times in result.times_selected.items()
             ),
         ),
-        Table(
+        Table.of(
             "pairs", "Pairs of components: changes of the score on confirm items",
-            (component(name="pair"), *(Column(name, show=_SIGNED) for name in columns)),
-            tuple(
-                (
-                    f"{pair.first}, {pair.second}", pair.first_effect, pair.second_effect,
-                    pair.joint_effect, pair.interaction, *pair.ci,
-                )
-                for pair in result.interactions
-            ),
+            result.interactions,
+            component(lambda pair: f"{pair.first}, {pair.second}", "pair"),
+            Column("first alone", "first_effect", _SIGNED),
+            Column("second alone", "second_effect", _SIGNED),
+            Column("together", "joint_effect", _SIGNED), Column("interaction", show=_SIGNED),
+            Column("90 % low", lambda pair: pair.ci[0], _SIGNED),
+            Column("90 % high", lambda pair: pair.ci[1], _SIGNED),
         ),
     )  # fmt: skip
     return {table.name: table for table in tables}

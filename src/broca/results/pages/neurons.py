@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from broca.results.pages.charts import Bars, Matrix
-from broca.results.pages.figure import Figure
+from broca.results.base import tables_of
+from broca.results.files import plain
+from broca.results.pages.charts import Figure, IntervalChart, Matrix, Series
 from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import Column, Table, component, fixed
-from broca.results.tabular import tables_of
 
 if TYPE_CHECKING:
     from broca.results.neurons import ComparedHalves, NeuronExperiment, NeuronSet, Overlaps
@@ -28,13 +28,10 @@ _CAPTIONS = {
 
 def neuron_grid(neuron_set: NeuronSet) -> Figure:
     """Draws the selected neurons within their layers, with the scores as colours."""
-    model = neuron_set.model
     grid = ComponentGrid(
         {neuron.name: -neuron.score for neuron in neuron_set.selected},
         f"score of {neuron_set.method}, shown as a loss",
-        layers=model.layers,
-        text=f"{len(neuron_set.selected)} neurons by layer",
-        neurons=model.neurons // model.layers if model.neurons and model.layers else None,
+        model=neuron_set.model,
     )
     caption = "Each stroke is a selected neuron at its position within its layer."
     return Figure("components", caption, grid)
@@ -43,7 +40,8 @@ def neuron_grid(neuron_set: NeuronSet) -> Figure:
 def neurons_by_layer(neuron_set: NeuronSet) -> Figure:
     """Draws the number of selected neurons in every layer."""
     rows = tuple(f"layer {name}" for name in neuron_set.by_layer)
-    chart = Bars(rows, tuple(float(n) for n in neuron_set.by_layer.values()), "selected neurons")
+    counts = Series("", "series1", tuple(enumerate(neuron_set.by_layer.values())))
+    chart = IntervalChart(rows, (counts,), "selected neurons")
     return Figure("layers", "Number of selected neurons in every layer.", chart)
 
 
@@ -60,8 +58,8 @@ def experiment_tables(experiment: NeuronExperiment[Any]) -> list[Table]:
     """Returns the tables of an experiment: its records, and each list of records in them."""
     result = experiment.result
     if experiment.verb == "overlap":
-        return [*overlap_summary(result), *tables_from(result.pairs, "Pairs of halves")]
-    records = result if isinstance(result, tuple) else (result,)
+        return [*overlap_summary(result), *tables_from(plain(result.pairs), "Pairs of halves")]
+    records = plain(result if isinstance(result, tuple) else [result])
     tables = tables_from(records, _CAPTIONS[experiment.verb])
     if experiment.verb != "cross":
         return tables
@@ -86,7 +84,9 @@ def overlap_summary(overlaps: Overlaps) -> list[Table]:
     return tables_from(records, "Overlap of halves of data sets, mean over pairs", "summary")
 
 
-def tables_from(records: Sequence[Any], caption: str, name: str = "result") -> list[Table]:
+def tables_from(
+    records: Sequence[dict[str, Any]], caption: str, name: str = "result"
+) -> list[Table]:
     """Returns records as a table, and each list of records within them as another."""
     return [
         Table.of_lines(
@@ -110,7 +110,6 @@ def overlap_figure(overlaps: Overlaps) -> Figure:
             tuple("" if share is None else f"{share:.2f}" for share in row) for row in shares
         ),
         meanings=("", "in common"),
-        text=f"Overlap of the neurons of {len(names)} tasks",
     )
     caption = "Diagonal: two halves of a data set; elsewhere: halves of two sets, mean over pairs."
     return Figure("overlap", caption, chart)

@@ -3,51 +3,35 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
   // ---- CSV
-  const splitLine = (line) => {
-    const cells = [];
-    const part = /("(?:[^"]|"")*"|[^,]*)(,|$)/y;
-    for (let match; (match = part.exec(line)); ) {
-      cells.push(match[1].startsWith('"') ? match[1].slice(1, -1).replaceAll('""', '"') : match[1]);
-      if (match[2] === "") break;
-    }
-    return cells;
-  };
-  const decoded = (text) =>
-    text.replace(/\\u003c/g, "<").replace(/\\u0026/g, "&");
   const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const plain = (text) =>
     /^[−+-]?[\d,]*\.?\d+(e[−+-]?\d+)?$/.test(text) ? text.replace(/−/g, "-").replace(/,/g, "") : text;
+  const ends = (text) => text.match(/^(\S+) \[(\S+), (\S+)\]$/)?.slice(1); // of an interval
   const amount = (text) => {
     const match = text.replace(/−/g, "-").replace(/,(?=\d{3})/g, "").match(/^[+-]?\d*\.?\d+(e-?\d+)?/);
     return match ? Number(match[0]) : NaN;
   };
 
-  // ---- tables: rows are arrays of {text, values}; the page holds the first ones as elements
+  // ---- tables: rows are arrays of texts; the page holds the first ones as elements
   const tables = all("[data-table]").map((box) => {
     const body = box.querySelector("tbody");
     const heads = all("thead th", box);
     const rows = all("tr", body).map((line) => ({
-      line,
-      cells: [...line.children].map((cell) => ({
-        text: cell.textContent, values: cell.dataset.v ?? quoted(plain(cell.textContent)),
-      })),
+      line, cells: [...line.children].map((cell) => cell.textContent),
     }));
     const shown = rows.length;
-    const more = box.querySelector('script[type="text/csv"]');
-    if (more) {
-      for (const line of decoded(more.textContent).split("\n")) {
-        rows.push({ line: null, cells: splitLine(line)
-          .map((text) => text.replace(/^([+-]?)\.(?=\d)/, (_, sign) => `${sign}0.`))
-          .map((text) => ({ text: text.replace(/^-(?=\d)/, "−"), values: quoted(plain(text)) })) });
-      }
+    const more = box.querySelector("[data-rows]");
+    for (const line of more ? more.textContent.split("\n") : []) { // numbers are short, as in -.5
+      rows.push({ line: null, cells: line.split("\t").map((text) => text
+        .replace(/^([+-]?)\.(?=\d)/, (_, sign) => `${sign}0.`).replace(/(^|[ [])-(?=\d)/g, "$1−")) });
     }
     return { box, body, heads, rows, shown, most: shown, word: "", by: null, up: true };
   });
 
   const madeLine = (table, row) => {
     const line = make("tr");
-    row.cells.forEach((cell, place) => {
-      const element = make(place ? "td" : "th", cell.text);
+    row.cells.forEach((text, place) => {
+      const element = make(place ? "td" : "th", text);
       if (!place) element.scope = "row";
       element.className = table.heads[place].className;
       line.append(element);
@@ -58,12 +42,11 @@
   const draw = (table) => {
     const words = table.word.toLowerCase().split(/\s+/).filter(Boolean);
     let matches = table.rows.filter((row) =>
-      words.every((word) => row.cells.some((cell) => cell.text.toLowerCase().includes(word))));
+      words.every((word) => row.cells.some((text) => text.toLowerCase().includes(word))));
     if (table.by !== null) {
       const key = (row) => {
-        const cell = row.cells[table.by];
-        const number = amount(cell.values || cell.text);
-        return Number.isNaN(number) || /^[A-Za-z]/.test(cell.text) ? cell.text : number;
+        const number = amount(row.cells[table.by]);
+        return Number.isNaN(number) ? row.cells[table.by] : number;
       };
       const sign = table.up ? 1 : -1;
       matches = matches.map((row) => [key(row), row]).sort(([a], [b]) => {
@@ -102,9 +85,14 @@
     const csv = make("button", "CSV", { type: "button" });
     csv.setAttribute("aria-label", `Download as CSV: ${caption}`);
     csv.addEventListener("click", () => {
-      const lines = table.rows.map((row) => row.cells.map((cell) => cell.values).join(","));
-      const head = table.heads.map((head) => head.dataset.csv).join(",");
-      save(`${name}.csv`, "text/csv", `${[head, ...lines].join("\n")}\n`);
+      const wide = table.heads.map((_, n) => table.rows.some((row) => ends(row.cells[n])));
+      const heads = table.heads.map((head) => head.textContent);
+      const lines = [heads, ...table.rows.map((row) => row.cells)].map((line, number) =>
+        line.flatMap((text, n) => {
+          if (!wide[n]) return [text];
+          return number ? ends(text) ?? [text, "", ""] : [text, `${text} low`, `${text} high`];
+        }).map((text) => quoted(plain(text))).join(","));
+      save(`${name}.csv`, "text/csv", `${lines.join("\n")}\n`);
     });
     bar.append(csv);
     table.box.append(bar);
@@ -183,12 +171,12 @@
     const parts = [make("h2", name)];
     for (const table of tables.filter((table) => table.box.dataset.by !== undefined)) {
       const column = Number(table.box.dataset.by);
-      const rows = table.rows.filter((row) => row.cells[column].text.split(/[\s,+]+/).includes(name));
+      const rows = table.rows.filter((row) => row.cells[column].split(/[\s,+]+/).includes(name));
       if (!rows.length) continue;
       parts.push(make("h3", table.box.querySelector("caption").textContent));
       const list = make("dl");
       for (const row of rows) {
-        const texts = row.cells.map((cell, number) => [table.heads[number].textContent, cell.text])
+        const texts = row.cells.map((text, number) => [table.heads[number].textContent, text])
           .filter(([, text], number) => text && (number !== column || text !== name));
         if (rows.length === 1) {
           for (const [head, text] of texts) list.append(make("dt", head), make("dd", text));
@@ -226,13 +214,13 @@
         const step = letter < 0 ? `n${-letter}` : letter ? `p${letter}` : "";
         cell.setAttribute("class", `${step}${name === current ? " here" : ""}`);
       }
-      for (const mark of all("[data-marks], [data-group=frames]", picture)) mark.remove();
+      for (const mark of all("[data-frame]", picture)) mark.remove();
       for (const name of view.framed) {
         const [y, x] = places.get(name);
         const size = getComputedStyle(cells.get(name));
         const frame = document.createElementNS(picture.namespaceURI, "rect");
         const set = { x: x - 1, y: y - 1, width: parseFloat(size.width) + 2,
-          height: parseFloat(size.height) + 2, class: "s-ink", "stroke-width": 2, "data-marks": "" };
+          height: parseFloat(size.height) + 2, class: "s-ink", "stroke-width": 2, "data-frame": name };
         for (const [key, value] of Object.entries(set)) frame.setAttribute(key, value);
         picture.append(frame);
       }

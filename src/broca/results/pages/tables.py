@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from broca.results.tabular import Interval, Lines
-
-_LEADING_ZERO = re.compile(r"^([+-]?)0\.(?=\d+$)")
+from broca.results.base import Interval, Lines
 
 SHOWN = 40
 """Number of rows that a page shows at once; its script has the others."""
+
+_LEADING_ZERO = re.compile(r"(?m)((?:^|\t)[+-]?)0\.")
 
 
 def shown(value: Any) -> str:
@@ -63,19 +61,6 @@ def component(value: str | Callable[[Any], Any] = "head", name: str = "component
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A cell of the page.
-
-    Attributes:
-        text: The visible text; empty if the value is unknown.
-        values: Values for CSV files and sorting, if they differ from the text.
-    """
-
-    text: str
-    values: str
-
-
-@dataclass(frozen=True)
 class Table:
     """A table.
 
@@ -114,7 +99,8 @@ class Table:
 
     @classmethod
     def of_lines(cls, name: str, caption: str, lines: Lines) -> Table:
-        """Makes a table of rows of values by column."""
+        """Makes a table of rows of values by column; an interval is one value."""
+        lines = [_with_intervals(line) for line in lines]
         names = list(dict.fromkeys(column for line in lines for column in line))
         columns = tuple(Column(column.replace("_", " ")) for column in names)
         return cls(name, caption, columns, tuple(tuple(map(line.get, names)) for line in lines))
@@ -128,13 +114,8 @@ class Table:
         rows = tuple(tuple(row[number] for number in numbers) for row in self.rows[:most])
         return replace(self, columns=tuple(self.columns[n] for n in numbers), rows=rows)
 
-    @property
-    def by(self) -> int | None:
-        """Number of the shown column that names components; None if there is none."""
-        return next((n for n, column in enumerate(self.columns) if column.components), None)
-
     @cached_property
-    def known_columns(self) -> tuple[int, ...]:
+    def _known(self) -> tuple[int, ...]:
         """Numbers of the columns with known values; the first is always shown."""
         return tuple(
             number
@@ -143,74 +124,46 @@ class Table:
         )
 
     @cached_property
-    def _intervals(self) -> frozenset[int]:
-        """Numbers of the columns that contain intervals."""
-        return frozenset(
-            number
-            for number in range(len(self.columns))
-            if any(isinstance(row[number], Interval) for row in self.rows)
-        )
-
-    def is_words(self, number: int) -> bool:
-        """Whether a column is aligned to the left, because it has words."""
-        column = self.columns[number]
-        return column.components or any(isinstance(row[number], str | bool) for row in self.rows)
-
-    def text(self, row: Sequence[Any], number: int) -> str:
-        """Returns a cell's text; empty if its value is unknown."""
-        return "" if row[number] is None else self.columns[number].show(row[number])
-
-    @property
-    def headings(self) -> list[tuple[Column, bool, str]]:
-        """Returns the columns with known values: whether they have words, and their CSV names."""
+    def headings(self) -> list[tuple[Column, bool]]:
+        """Returns the columns with known values, and whether words align them to the left."""
         return [
-            (self.columns[number], self.is_words(number), _line(self._csv_names(number)))
-            for number in self.known_columns
+            (column, column.components or any(isinstance(row[n], str | bool) for row in self.rows))
+            for n, column in ((n, self.columns[n]) for n in self._known)
         ]
 
     @property
-    def lines(self) -> list[list[Cell]]:
-        """Returns the rows that the page shows without its script."""
-        return [self._cells(row) for row in self.rows[:SHOWN]]
+    def by(self) -> int | None:
+        """Number of the shown column that names components; None if there is none."""
+        return next((n for n, (column, _) in enumerate(self.headings) if column.components), None)
 
-    @property
-    def hidden_rows(self) -> int:
-        """Number of rows that the page shows only with its script."""
-        return max(0, len(self.rows) - SHOWN)
+    @cached_property
+    def lines(self) -> list[list[str]]:
+        """Returns the texts of the rows in these columns; unknown values are empty."""
+        return [
+            ["" if row[n] is None else self.columns[n].show(row[n]) for n in self._known]
+            for row in self.rows
+        ]
 
     @property
     def hidden(self) -> str:
-        """Returns these rows as CSV with short numbers, such as `-.5`, which the script formats."""
-        return "\n".join(
-            _line([_LEADING_ZERO.sub(r"\1.", self.text(row, n).replace("−", "-"))
-                   for n in self.known_columns])
-            for row in self.rows[SHOWN:]
-        )  # fmt: skip
+        """Returns the rows that a page shows only with its script: lines of cells, with tabs.
 
-    def _cells(self, row: Sequence[Any]) -> list[Cell]:
-        cells = []
-        for number in self.known_columns:
-            text = self.text(row, number)
-            exact = "" if self.hidden_rows else _line(self._csv_values(number, row[number]))
-            cells.append(Cell(text, "" if exact == text else exact))
-        return cells
-
-    def _csv_names(self, number: int) -> list[str]:
-        name = self.columns[number].name
-        return [name, f"{name} low", f"{name} high"] if number in self._intervals else [name]
-
-    def _csv_values(self, number: int, value: Any) -> list[str]:
-        if isinstance(value, Interval):
-            return [str(value.value), str(value.low), str(value.high)]
-        text = "" if value is None else str(value)
-        return [text, "", ""] if number in self._intervals else [text]
+        Numbers are short, such as `-.5`: a large model has ten thousand rows.
+        """
+        lines = ("\t".join(" ".join(cell.split()) for cell in line) for line in self.lines[SHOWN:])
+        return _LEADING_ZERO.sub(r"\1.", "\n".join(lines).replace("−", "-"))
 
 
-def _line(values: Sequence[str]) -> str:
-    """Returns a line of CSV."""
-    file = io.StringIO()
-    csv.writer(file, lineterminator="").writerow(values)
-    return file.getvalue()
+def _with_intervals(line: dict[str, Any]) -> dict[str, Any]:
+    """Returns a row whose columns `x.value`, `x.low` and `x.high` are one column."""
+    joined = {}
+    for name, value in line.items():
+        stem, _, end = name.rpartition(".")
+        if f"{stem}.low" not in line:
+            joined[name] = value
+        elif end == "value":
+            joined[stem] = Interval(value, line[f"{stem}.low"], line[f"{stem}.high"])
+    return joined
 
 
 def fixed(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from broca.results.pages import tables
-from broca.results.pages.colours import style_sheet
+from broca.results.pages.drawing import FONT, LIGHT, step_colour, style_sheet
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -59,8 +59,10 @@ def _environment(package: str) -> Environment:
     )
     environment.filters |= {
         "points": tables.points, "count": tables.shown, "interval": tables.interval,
-        "p": tables.p_value, "stated": _stated, "as_data": _as_data,
+        "p": tables.p_value, "stated": _stated, "number": lambda value: f"{round(value, 1):g}",
     }  # fmt: skip
+    environment.globals |= {"light": LIGHT, "font": FONT, "step_colour": step_colour}
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 
 
@@ -71,8 +73,3 @@ def _stated(settings: Mapping[str, Any]) -> list[str]:
         for name, value in settings.items()
         if value is not None and value not in ("", [], (), {})
     ]
-
-
-def _as_data(text: str) -> Markup:
-    """Escapes text within a script element of data, so that it cannot end the element."""
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c"))

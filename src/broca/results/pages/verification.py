@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from broca.results.pages.charts import IntervalChart, Line, LineChart, Point, Series
-from broca.results.pages.figure import Figure
-from broca.results.pages.grid import grid_of_set
+from broca.results.pages.charts import Figure, IntervalChart, LineChart, Series
+from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import (
     Column,
     Table,
@@ -16,7 +16,6 @@ from broca.results.pages.tables import (
     percent,
     points,
 )
-from broca.results.tabular import Interval
 
 if TYPE_CHECKING:
     from broca.results.verification import Curve, Standing, TaskFailures, Verification
@@ -111,46 +110,31 @@ def verification_figures(verification: Verification) -> dict[str, Figure]:
 
 def task_table(verification: Verification) -> Table:
     """Returns the table of scores and, for a nonempty set, drops of every task."""
-    ablated = bool(verification.heads)
-    rows: list[tuple[Any, ...]] = []
-    for line in verification.drops:
-        after = verification.after[line.task] if ablated else None
-        lost: Interval | float | None = (line.interval or line.drop) if ablated else None
-        rows.append((
-            line.task, line.role.replace("_", " "), line.metric, line.items, line.chance or None,
-            verification.baseline[line.task], after, lost, line.below_chance or None, line.p,
-            line.p_holm,
-        ))  # fmt: skip
-    if ablated and verification.off_target_drop is not None:
-        worst = verification.worst
-        assert worst is not None
-        for name, lost in (
-            ("mean of the others", verification.off_target or verification.off_target_drop),
-            (f"largest of the others: {worst.task}", worst.interval or worst.drop),
-            (
-                f"specific to {verification.task}",
-                verification.specific or verification.specific_drop,
-            ),
-        ):
-            rows.append((name, *(None,) * 6, lost, None, None, None))
-    strong = {
-        n for n, row in enumerate(rows) if row[1] == "task" or row[0].startswith("specific to ")
-    }
-    return Table(
-        "tasks",
-        "Scores on report items" + (", and drops" if ablated else ""),
-        (
-            Column("task"), Column("role"), Column("metric"), Column("items"),
-            Column("chance", show=fixed(3), note="Score of guessing"),
-            Column("intact", show=fixed(3)), Column("ablated", show=fixed(3)),
-            Column("points lost", show=points),
-            Column("below chance", show=points,
-                   note="Points lost to an inverted preference, not to skill"),
-            Column("p", show=p_value), Column("p (Holm)", show=p_value),
-        ),
-        tuple(rows),
-        frozenset(strong),
+    table = Table.of(
+        "tasks", "Scores on report items" + (", and drops" if verification.heads else ""),
+        verification.drops,
+        Column("task"), Column("role", lambda line: line.role.replace("_", " ")),
+        Column("metric"), Column("items"),
+        Column("chance", lambda line: line.chance or None, fixed(3), "Score of guessing"),
+        Column("intact", "before", fixed(3)), Column("ablated", "after", fixed(3)),
+        Column("points lost", lambda line: line.interval or line.drop, points),
+        Column("below chance", lambda line: line.below_chance or None, points,
+               "Points lost to an inverted preference, not to skill"),
+        Column("p", show=p_value), Column("p (Holm)", "p_holm", p_value),
+        strong=lambda line: line.role == "task",
     )  # fmt: skip
+    if not verification.heads:
+        return table.pick("task|role|metric|items|chance|intact")
+    if (worst := verification.worst) is None:
+        return table
+    summary = (
+        ("mean of the others", verification.off_target or verification.off_target_drop),
+        (f"largest of the others: {worst.task}", worst.interval or worst.drop),
+        (f"specific to {verification.task}", verification.specific or verification.specific_drop),
+    )
+    rows = tuple((name, *(None,) * 6, lost, None, None, None) for name, lost in summary)
+    strong = table.strong | {len(table.rows) + 2}
+    return replace(table, rows=table.rows + rows, strong=strong)
 
 
 def failure_table(verification: Verification) -> Table:
@@ -188,27 +172,26 @@ def curve_table(curve: Curve) -> Table:
 
 def member_grid(verification: Verification) -> Figure:
     """Draws the verified set within the model, with the single drops of members as colours."""
-    grid = grid_of_set(
-        verification.model, verification.heads,
-        effects={line.head: -line.alone.value for line in verification.members},
-        unit=f"change of the score of {verification.task} when it is ablated alone",
+    grid = ComponentGrid(
+        dict.fromkeys(verification.heads)
+        | {line.head: -line.alone.value for line in verification.members},
+        f"change of the score of {verification.task} when it is ablated alone",
+        verification.model, selected=verification.heads, framed="in the set",
     )  # fmt: skip
     return Figure("components", "The verified set within the model.", grid)
 
 
 def before_after(verification: Verification) -> Figure:
     """Draws the scores of every task, intact and, for a nonempty set, with the set ablated."""
-    names = tuple(line.task for line in verification.drops)
-
-    def points_of(scores: dict[str, float]) -> tuple[tuple[int, Point], ...]:
-        return tuple((row, Point(scores[name])) for row, name in enumerate(names))
-
-    series = [Series("intact", "intact", points_of(verification.baseline), "ring", 7.0)]
+    drops = verification.drops
+    series = [
+        Series("intact", "intact", tuple(enumerate(line.before for line in drops)), "ring", 7)
+    ]
     if verification.heads:
-        series.append(Series("with the set ablated", "harm", points_of(verification.after)))
+        after = tuple(enumerate(line.after for line in drops))
+        series.append(Series("with the set ablated", "harm", after))
     chart = IntervalChart(
-        names, tuple(series), "score", joined=True, bold=(verification.task,),
-        text=f"Scores of {len(names)} tasks on report items",
+        tuple(line.task for line in drops), tuple(series), "score", joined=True,
     )  # fmt: skip
     return Figure("scores", "Scores on report items, which the search did not use.", chart)
 
@@ -216,15 +199,13 @@ def before_after(verification: Verification) -> Figure:
 def control_figure(verification: Verification) -> Figure:
     """Draws the drops of the random sets, and of the real set on the same items."""
     kinds = verification.controls
-    random_sets = tuple(
-        (row, Point(100 * drawn.drop)) for row, kind in enumerate(kinds) for drawn in kind.sets
-    )
-    real = tuple((row, Point(100 * kind.drop.value)) for row, kind in enumerate(kinds))
+    random_sets = [(row, 100 * drawn.drop) for row, kind in enumerate(kinds) for drawn in kind.sets]
+    real = [(row, 100 * kind.drop.value) for row, kind in enumerate(kinds)]
     chart = IntervalChart(
         tuple(f"matched by {kind.kind}" for kind in kinds),
         (
-            Series("random sets of the same size", "intact", random_sets, "ring", 4.0),
-            Series("the real set", "harm", real, "diamond", 6.0),
+            Series("random sets of the same size", "intact", tuple(random_sets), "ring", 4.0),
+            Series("the real set", "harm", tuple(real), "D", 6.0),
         ),
         "points lost on the task",
     )
@@ -238,13 +219,13 @@ def curve_figure(curve: Curve) -> Figure:
         ("the task", "harm", "drop"), ("its skill", "series1", "same_skill"),
         ("the others", "intact", "others"),
     )):  # fmt: skip
-        drops = [(point.k, getattr(point, field)) for point in curve.points]
-        drops = [(k, drop) for k, drop in drops if drop]
+        drops = [
+            (point.k, 100 * drop if point.k else 0.0)  # no component is ablated at k = 0
+            for point in curve.points
+            if (drop := getattr(point, field))
+        ]
         if drops:
-            values = tuple(
-                Point.of(drop, scale=100) if k else Point(0.0) for k, drop in drops
-            )  # no component is ablated at k = 0
-            lines.append(Line(name, tuple(float(k) for k, _ in drops), values, role, number))
+            lines.append(Series.line(number, name, drops, role))
     chart = LineChart(tuple(lines), "components ablated", "points lost", mark=float(curve.flat_at))
     caption = (
         f"Beyond k = {curve.flat_at}, no further component significantly costs more than 5 points."

@@ -1,20 +1,15 @@
 """The posterior of the worth of any set of components, given the rows so far."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broca.searches.pilot import Bools, Floats
+from broca.measurement import Bools, Floats, Ints
 from broca.searches.pooled.measurer import ItemUse, Losses
-from broca.searches.pooled.posterior import Evidence, Posterior
-
-Columns = NDArray[np.intp]
+from broca.searches.pooled.posterior import Posterior, RowSums
 
 _ENOUGH = 3
 """Minimum number of rows of a set whose mean loss contributes to the spread of deviations."""
@@ -33,11 +28,11 @@ class Features:
             masks and large masks, which lose less than the sum of their effects.
     """
 
-    columns: Columns
-    short: Columns
+    columns: Ints
+    short: Ints
 
     @cached_property
-    def pairs(self) -> tuple[Columns, Columns]:
+    def pairs(self) -> tuple[Ints, Ints]:
         """First and second members of the pairs, as positions in the short list."""
         first, second = np.triu_indices(len(self.short), 1)
         return first, second
@@ -54,7 +49,7 @@ class Features:
         ).astype(float)
 
     @property
-    def kinds(self) -> Columns:
+    def kinds(self) -> Ints:
         """The kind of each coefficient: effect 0, interaction 1, mean interaction 2."""
         return np.repeat(np.arange(3), [len(self.columns), len(self.pairs[0]), 1])
 
@@ -153,7 +148,7 @@ class Beliefs:
         self.losses, self.components, self.k = losses, components, k
         self.cost, self.weight, self.rng = cost, weight, rng
         self.deviations = Deviations()
-        self._summed: dict[tuple[str, ItemUse], Evidence] = {}
+        self._summed: dict[tuple[str, ItemUse], RowSums] = {}
 
     def describe(self, features: Features) -> None:
         """Fits the model with these features to all rows so far.
@@ -168,7 +163,8 @@ class Beliefs:
 
     def fit(self) -> None:
         """Fits the model to all rows so far."""
-        self.posterior.fit(self._evidence("task"), self._evidence("others"), self.rng)
+        task, others = (self._sums(target, "items", "confirm") for target in ("task", "others"))
+        self.posterior.fit(task, others, self.rng)
         decisive = self.losses.get(("task", "confirm"))
         if decisive is not None:
             self.deviations = Deviations.of(
@@ -182,24 +178,17 @@ class Beliefs:
         """Draws of the coefficients of the worth: the task's minus the others' weighted loss."""
         return self.posterior.task - self.weight * self.posterior.others
 
-    def _evidence(
-        self, target: str, parts: tuple[ItemUse, ...] = ("items", "confirm")
-    ) -> list[Evidence]:
-        """Returns the evidence of a target's rows, for each part of the items that has rows."""
-        evidence = []
-        for part in parts:
-            rows, summed = self.losses.get((target, part)), self._summed.get((target, part))
-            if rows is None:
-                continue
+    def _sums(self, target: str, *parts: ItemUse) -> list[RowSums]:
+        """Returns the sums of a target's rows, for each part of the items that has rows."""
+        found = [(target, part) for part in parts if (target, part) in self.losses]
+        for key in found:
+            rows, summed = self.losses[key], self._summed.get(key)
             if summed is None or summed.rows != len(rows.losses):
-                described = self.features.of(rows.masks)
-                mains = len(self.features.columns)
-                summed = Evidence.of(described, rows.losses, rows.items, mains)
-                self._summed[target, part] = summed
-            evidence.append(summed)
-        return evidence
+                described, mains = self.features.of(rows.masks), len(self.features.columns)
+                self._summed[key] = RowSums.of(described, rows.losses, rows.items, mains)
+        return [self._summed[key] for key in found]
 
-    def alone(self, columns: Columns) -> Bools:
+    def alone(self, columns: Ints) -> Bools:
         """Returns the sets of one component each, `(columns, components)`."""
         return np.asarray(columns[:, None] == np.arange(self.components))
 
@@ -213,10 +202,10 @@ class Beliefs:
         described = self.features.of(self.alone(self.features.columns))
         drawn = []
         for target in ("task", "others"):
-            evidence = self._evidence(target, ("items",))
-            if evidence:
+            rows = self._sums(target, "items")
+            if rows:
                 posterior = Posterior(self.features.kinds)
-                posterior.fit(evidence, [], self.rng)
+                posterior.fit(rows, [], self.rng)
                 drawn.append(posterior.task @ described.T)
         return np.vstack([drawn[0], *(drawn[0] - self.weight * others for others in drawn[1:])])
 
@@ -252,7 +241,7 @@ class Beliefs:
         Errors decrease with the root of the rows, so that rows are divided in proportion to the
         standard errors; the ratio is at least a tenth and at most one.
         """
-        if not self._evidence("others"):
+        if ("others", "items") not in self.losses:
             return 0.0
         best = self.features.of(self.best(self.beyond.mean(axis=0), self._start())[None])
         draws = (self.posterior.task, self.posterior.others)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from broca import designs
-from broca.measurement import Plan, Response
-from broca.searches.pilot import Bools, Floats
+from broca.measurement import Bools, Floats, Ints, Plan, Response
 from broca.searches.problem import OtherTask, Problem, Search
 
-Items = NDArray[np.intp]
 ItemUse = Literal["items", "confirm"]
 """Items for the search, or items for its decisions."""
 
@@ -30,7 +28,7 @@ class Losses:
 
     masks: Bools
     losses: Floats
-    items: Items
+    items: Ints
 
     def joined(self, later: Losses) -> Losses:
         """Returns these rows and later ones."""
@@ -54,7 +52,7 @@ class SetDrops:
 
     task: Floats
     specific: Floats
-    items: Items
+    items: Ints
 
     def harmful(self, least: float) -> Bools:
         """Whether each set does specific harm of at least `least`, `(sets,)`."""
@@ -124,6 +122,8 @@ class LossMeasurer:
         losses: The measured rows, of `task` or of `others`, on each part of the items. The rows of
             a part have the same noise: those of `items` measure `response`, those of `confirm` the
             tasks' own metrics.
+        intact: The intact model's responses to items of each part that was measured, by position
+            in the bank; NaN for items that were not measured.
         rng: Generator of all random draws.
         response: Response of the screen; None for the task's own metric.
     """
@@ -134,17 +134,15 @@ class LossMeasurer:
         self.losses: dict[tuple[str, ItemUse], Losses] = {}
         self.rng = np.random.default_rng([problem.seed, 0xF0C5])
         self.response: Response | None = "probability" if problem.continuous else None
-        self._intact: dict[str, dict[int, float]] = {}
+        self.intact: dict[ItemUse, Floats] = {}
         self._levels: dict[str, _Level] = {}
         self._queues: dict[tuple[str, str], list[int]] = {}
-        self._turn = 0
+        names = [other.name for other in problem.others]
+        self._turns = itertools.cycle([*names[1:], *names[:1]])
         tasks = (OtherTask("", problem.items, problem.confirm), *problem.others)
         self._pools = {
             "items": {task.name: task.items for task in tasks},
-            # if no items were set aside, those of the search are used
-            "confirm": {
-                task.name: task.confirm if len(task.confirm) else task.items for task in tasks
-            },
+            "confirm": {task.name: task.confirm_or_items for task in tasks},
         }
 
     @property
@@ -156,11 +154,6 @@ class LossMeasurer:
     def intact_level(self) -> float:
         """Mean intact response of the task."""
         return self._levels[""].mean
-
-    @property
-    def knows_confirm(self) -> bool:
-        """Whether the intact model was measured on `confirm` items."""
-        return "confirm" in self._intact
 
     def measure_intact(self, part: ItemUse, rows: int) -> Search[None]:
         """Measures the intact model on items of each task, as many of the task as of all others.
@@ -179,18 +172,11 @@ class LossMeasurer:
             pools[name] = self.rng.permutation(items)[: max(4, rows // (2 * shares))]
         self._pools["items" if part == "items" else "confirmed"] = pools
         items = np.concatenate(list(pools.values()))
-        none = designs.intact(self.problem.components)
-        responses = yield from self._ask(none, np.zeros(len(items), dtype=np.intp), items, part)
-        self._intact[part] = dict(zip(items.tolist(), responses.tolist(), strict=True))
+        plan = Plan.crossed(designs.intact(self.problem.components), items)
+        self.intact[part] = intact = np.full(items.max() + 1, np.nan)
+        intact[items] = yield from self._ask(plan, part)
         if part == "items":
-            self._levels = {
-                name: _Level(np.array([self._intact[part][item] for item in pool.tolist()]))
-                for name, pool in pools.items()
-            }
-
-    def drops(self, masks: Bools) -> Search[Floats]:
-        """Measures the loss of the task for every mask on one item, `(masks,)`."""
-        return self.each_on_one(masks, 0, "items")
+            self._levels = {name: _Level(intact[pool]) for name, pool in pools.items()}
 
     def each_on_one(self, masks: Bools, others: int, part: ItemUse) -> Search[Floats]:
         """Measures every mask on an item of the task, and the first masks on one of another task.
@@ -203,11 +189,11 @@ class LossMeasurer:
         Returns:
             Drops `(masks + others,)`, first those of the task.
         """
-        names = [""] * len(masks) + [self._next_other() for _ in range(others)]
+        names = [""] * len(masks) + [next(self._turns) for _ in range(others)]
         index = np.concatenate([np.arange(len(masks)), np.arange(others)])
         items = self._next_items(names, "items" if part == "items" else "confirmed")
-        responses = yield from self._ask(masks, index, items, part)
-        expected = np.array([self._intact[part][item] for item in items.tolist()])
+        responses = yield from self._ask(Plan(masks, index, items), part)
+        expected = self.intact[part][items]
         if part == "items":
             tasks = np.array(names)
             for name in dict.fromkeys(names):
@@ -224,11 +210,10 @@ class LossMeasurer:
         """Measures the drops of masks on the same fresh items, in the task's own metric."""
         names = [""] * items
         if self.problem.others:
-            names += [self._next_other() for _ in range(items)]
+            names += [next(self._turns) for _ in range(items)]
         drawn = self._next_items(names, "confirm")
         every = np.vstack([designs.intact(masks.shape[1]), masks])
-        index = np.repeat(np.arange(len(every)), len(drawn))
-        responses = yield from self._ask(every, index, np.tile(drawn, len(every)), "confirm")
+        responses = yield from self._ask(Plan.crossed(every, drawn), "confirm")
         table = responses.reshape(len(every), -1)
         lost = table[0] - table[1:]
         task, others = lost[:, :items], lost[:, items:]
@@ -240,17 +225,16 @@ class LossMeasurer:
             self._add("others", "confirm", rows, others.ravel(), met)
         return SetDrops(task, specific, drawn[:items])
 
-    def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Items) -> None:
+    def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Ints) -> None:
         new, before = Losses(masks, losses, items), self.losses.get((target, part))
         self.losses[target, part] = new if before is None else before.joined(new)
 
-    def _ask(self, masks: Bools, index: Items, items: Items, part: ItemUse) -> Search[Floats]:
-        response: Response | None = self.response if part == "items" else "accuracy"
-        plan = Plan(masks, index, items, response=response)
+    def _ask(self, plan: Plan, part: ItemUse) -> Search[Floats]:
         self.rows += len(plan)
-        return (yield plan).responses
+        response = self.response if part == "items" else "accuracy"
+        return (yield replace(plan, response=response)).responses
 
-    def _next_items(self, names: list[str], pool: str) -> Items:
+    def _next_items(self, names: list[str], pool: str) -> Ints:
         """Returns the next item of each named task; all items of a task are equally frequent."""
         items = []
         for name in names:
@@ -259,9 +243,3 @@ class LossMeasurer:
                 queue += self.rng.permutation(self._pools[pool][name]).tolist()
             items.append(queue.pop())
         return np.array(items, dtype=np.intp)
-
-    def _next_other(self) -> str:
-        """Returns the next of the other tasks, in turn."""
-        names = [other.name for other in self.problem.others]
-        self._turn += 1
-        return names[self._turn % len(names)]

@@ -1,14 +1,11 @@
 """Sparse Bayesian linear regression: draws which coefficients are nonzero, and their values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broca.searches.pilot import Floats
+from broca.measurement import Floats, Ints
 
 _CHAINS = 32
 """Number of parallel chains."""
@@ -27,7 +24,7 @@ _PRIOR = np.array([2.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RowSums:
     """The sufficient statistics of rows with equal noise.
 
     Attributes:
@@ -46,7 +43,7 @@ class Evidence:
     design_effect: float
 
     @classmethod
-    def of(cls, described: Floats, responses: Floats, items: NDArray[np.intp], mains: int) -> Self:
+    def of(cls, described: Floats, responses: Floats, items: Ints, mains: int) -> Self:
         """Computes the statistics of rows.
 
         Args:
@@ -98,24 +95,20 @@ class Posterior:
     Attributes:
         task: Draws of the coefficients of the task's loss, `(draws, coefficients)`.
         others: Draws of those of the others' mean loss; 0 without other tasks.
+        noise: The noise of the task's rows.
     """
 
-    def __init__(self, kinds: NDArray[np.intp]) -> None:
+    def __init__(self, kinds: Ints) -> None:
         self._beyond, self._shared = _Chains(kinds), _Chains(kinds)
-        self._task_noise, self._others_noise = _Noise(), _Noise()
+        self.noise, self._others_noise = _Noise(), _Noise()
         self.task = self.others = np.zeros((0, len(kinds)))
 
-    @property
-    def noise(self) -> Floats:
-        """Standard deviation of a row of the task in each group, `(groups,)`."""
-        return self._task_noise.deviations
-
-    def fit(self, task: list[Evidence], others: list[Evidence], rng: np.random.Generator) -> None:
+    def fit(self, task: list[RowSums], others: list[RowSums], rng: np.random.Generator) -> None:
         """Draws coefficients given the evidence, starting at the last draws.
 
         Args:
-            task: Evidence of each group of rows of the task.
-            others: Evidence of each group of rows of the others; empty without other tasks.
+            task: Sums of each group of rows of the task.
+            others: Sums of each group of rows of the others; empty without other tasks.
             rng: Generator of the draws.
         """
         import scipy.linalg.blas  # noqa: F401  # only libraries that are loaded are limited
@@ -126,7 +119,7 @@ class Posterior:
         kept_task, kept_others = [], []
         with threadpool_limits(limits=1, user_api="blas"):  # faster for small matrices
             for sweep in range(warming + _KEPT):
-                gram, moments = self._task_noise.weigh(task)
+                gram, moments = self.noise.weigh(task)
                 if others:
                     others_gram, others_moments = self._others_noise.weigh(others)
                     remainder = (moments + others_moments)[:, None] - gram @ beyond.last
@@ -134,7 +127,7 @@ class Posterior:
                 beyond.sweep(gram, moments[:, None] - gram @ shared.last, rng)
                 losses = beyond.last + shared.last
                 if sweep < warming:
-                    self._task_noise.estimate(task, losses)
+                    self.noise.estimate(task, losses)
                     self._others_noise.estimate(others, shared.last)
                 else:
                     kept_task.append(losses.T)
@@ -144,12 +137,16 @@ class Posterior:
 
 
 class _Noise:
-    """The noise of each group of rows."""
+    """The noise of each group of rows.
+
+    Attributes:
+        deviations: Standard deviation of a row of each group, `(groups,)`.
+    """
 
     def __init__(self) -> None:
         self.deviations = np.zeros(0)
 
-    def weigh(self, evidence: list[Evidence]) -> tuple[Floats, Floats]:
+    def weigh(self, evidence: list[RowSums]) -> tuple[Floats, Floats]:
         """Sums the evidence of all groups, weighted by precision: products and moments."""
         if len(self.deviations) != len(evidence):
             spread = np.array([group.squares / group.rows for group in evidence])
@@ -159,7 +156,7 @@ class _Noise:
         gram = np.tensordot(weights, np.array([group.gram for group in evidence]), 1)
         return gram, weights @ np.array([group.moments for group in evidence])
 
-    def estimate(self, evidence: list[Evidence], coefficients: Floats) -> None:
+    def estimate(self, evidence: list[RowSums], coefficients: Floats) -> None:
         """Estimates the noise from the residuals of the chains, `(coefficients, chains)`."""
         variances = [
             np.mean([group.residual(chain) for chain in coefficients.T]) / group.rows
@@ -179,7 +176,7 @@ class _Chains:
             chains.
     """
 
-    def __init__(self, kinds: NDArray[np.intp]) -> None:
+    def __init__(self, kinds: Ints) -> None:
         self._kinds = kinds
         self.last = np.zeros((len(kinds), _CHAINS))
         number = int(kinds.max()) + 1
@@ -220,7 +217,7 @@ class _Chains:
         self.last = last
         self._draw_weights(part, rng)
 
-    def _draw_weights(self, part: NDArray[np.intp], rng: np.random.Generator) -> None:
+    def _draw_weights(self, part: Ints, rng: np.random.Generator) -> None:
         """Draws, for each kind, the frequency of no effect and of each width."""
         for kind in range(self._weights.shape[1]):
             parts = part[self._kinds == kind]

@@ -19,8 +19,6 @@ The answer is one of three: found, nothing of `least` or more, not enough rows t
 given budget, the search continues in the third case.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -28,11 +26,12 @@ from statistics import NormalDist
 import numpy as np
 
 from broca.errors import BadInput
+from broca.measurement import Bools, Floats
 from broca.recovery import make_recovery
 from broca.recovery.uncertainty import additivity
 from broca.results.localization import AnswerInfo
 from broca.searches.method import Method
-from broca.searches.pilot import MOST_MASKS, Bools, Floats, growing_size, pilot, random_masks
+from broca.searches.pilot import MOST_MASKS, growing_size, pilot, spread_masks
 from broca.searches.pooled.beliefs import Beliefs, Features
 from broca.searches.pooled.measurer import Losses, LossMeasurer, SetDrops
 from broca.searches.problem import Problem, Ranking, Search
@@ -129,17 +128,11 @@ class Outcome:
             return ""
         if self.answer.says == "nothing":
             return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {best}"
-        needed = f"; more than {_FAR} times as many would"
-        if self.answer.rows_needed is not None:
-            needed = f"; about {self.answer.rows_needed:,} rows would"
-        elif self.answer.bound is None:
-            needed = ""
         if self.answer.bound is None:
-            best += (
-                f", but large masks cost up to {self.joint:.2f} more than their components alone, "
-                "so that a set may cost nothing in part"
-            )
-        return f"not enough rows to tell: {best}{needed}"
+            best += f", but large masks cost up to {self.joint:.2f} more than their parts"
+        if self.answer.rows_needed is not None:
+            best += f"; about {self.answer.rows_needed:,} rows would do"
+        return f"not enough rows to tell: {best}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,19 +162,19 @@ class Pooled:
         if self.contrast < 0:
             raise BadInput(f"pooled's contrast must be 0 or more, not {self.contrast}")
 
-    def require(self, problem: Problem) -> int:
-        """Returns the budget in rows."""
-        tasks = 1 + len(problem.others)
-        fewest = _FEWEST_ROWS * (2 if problem.others else 1)
-        return problem.budget(_ROWS_PER_TASK * tasks, fewest=fewest, method="pooled")
+    def most_rows(self, problem: Problem) -> int:
+        """Returns the budget in rows, or four times the rows of a search without a budget."""
+        usual = _GOING_ON * _ROWS_PER_TASK * (1 + len(problem.others))
+        return problem.budget(usual, fewest=_FEWEST_ROWS * (2 if problem.others else 1))
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Screens, proposes sets, decides on the answer, and ranks."""
-        budget = self.require(problem)
+        most = self.most_rows(problem)
+        budget = most // _GOING_ON if problem.rows is None else most
         measurer = LossMeasurer(problem, budget, self.contrast)
         yield from measurer.measure_intact("items", budget // 20)
         _, lost = yield from pilot(
-            measurer.drops,
+            lambda masks: measurer.each_on_one(masks, 0, "items"),
             problem.components,
             masks=min(MOST_MASKS, max(1, budget // 100)),
             rng=measurer.rng,
@@ -190,7 +183,6 @@ class Pooled:
         measurer.losses.clear()  # masks of any size give little evidence about small sets
         search = _Search(self, measurer, growing_size(lost, measurer.intact_level))
         outcome = yield from search.spend(measurer.rows_left)
-        most = _GOING_ON * budget if problem.rows is None else budget
         while outcome.answer.says == "not enough rows":
             rows = min(measurer.rows, most - measurer.rows)
             if rows < budget // _LEFT:
@@ -230,7 +222,7 @@ class _Search:
     def spend(self, rows: int) -> Search[Outcome]:
         """Spends rows on a screen, on rounds and on the decision."""
         measurer, before = self._measurer, self._measurer.rows
-        if not measurer.knows_confirm:
+        if "confirm" not in measurer.intact:
             yield from measurer.measure_intact("confirm", rows // 20)
         rows -= measurer.rows - before
         yield from self._screen(int(_SCREEN * rows))
@@ -241,12 +233,11 @@ class _Search:
         """Measures random masks, a new mask for every row of the task, and makes the short list."""
         measurer, problem = self._measurer, self._measurer.problem
         number = int(rows / (1 + _SHARED)) if problem.others else rows
-        factors = np.exp(measurer.rng.uniform(-_SPREAD, _SPREAD, number))
-        sizes = np.clip(np.round(self._size * factors), 1, problem.components).astype(int)
-        masks = random_masks(sizes, problem.components, measurer.rng)
+        components, rng = problem.components, measurer.rng
+        masks = spread_masks(self._size, number, components, rng, spread=_SPREAD)
         shared = round(_SHARED * number) if problem.others else 0
         yield from measurer.each_on_one(masks, shared, "items")
-        beliefs, components, screened = self._beliefs, problem.components, self._screened
+        beliefs, screened = self._beliefs, self._screened
         columns = np.arange(components)
         if components > _COLUMNS:
             centered = screened.masks - screened.masks.mean(axis=0)
@@ -286,7 +277,7 @@ class _Search:
         measurer, beliefs = self._measurer, self._beliefs
         rounds = min(_NUMBER, max(1, rows // _ROUND))
         for _ in range(rounds):
-            share = beliefs.doubt_of_others() if measurer.problem.others else 0.0
+            share = beliefs.doubt_of_others()
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
             empty = ~sets.any(axis=1)  # an empty set gives no evidence
@@ -517,5 +508,4 @@ METHOD = Method(
     measures="random groups, then sets that may be the best, all rows in one regression",
     answers="which set this task needs and the others do not, many weak heads or few strong ones",
     rows="800 for each task measured, at most 3,200",
-    usual_rows=lambda problem: _GOING_ON * _ROWS_PER_TASK * (1 + len(problem.others)),
 )  # fmt: skip

@@ -9,7 +9,7 @@ NAMES = {
     "table7": "universal heads, task by task",
     "table8": "heads that several knowledge tasks share, task by task",
     "table9": "the head lists",
-    "figure1": "every task under each skill's heads, as a radar",
+    "figure1": "every task under each skill's heads",
     "figure2": "the first k heads, k from 0 to 10: the task, its skill, the others",
     "figure3": "the shared knowledge heads on knowledge and on the rest",
     "figure4": "each knowledge task's own heads on every knowledge task",

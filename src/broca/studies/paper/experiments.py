@@ -4,8 +4,6 @@ Published figures have their own columns. They are None for other models and tas
 leaves these columns out of the row, and adds the model.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -92,8 +90,7 @@ def universal_by_skill(study: Study) -> Iterator[Row]:
 
 def universal_by_task(study: Study) -> Iterator[Row]:
     """Table 7: every task's score without each universal head, the intact model first."""
-    for head in ("", *_universal(study)):
-        yield {"head": head or "none", **_scores(study, head, study.tasks, "mean")}
+    yield from _by_task(study, _universal(study), {"mean": study.tasks})
 
 
 def _universal(study: Study) -> tuple[str, ...]:
@@ -102,22 +99,24 @@ def _universal(study: Study) -> tuple[str, ...]:
     return study.universal
 
 
-def _scores(study: Study, head: str, tasks: Sequence[str], total: str) -> Row:
-    """Returns scores without a head, a column for each task and their mean."""
-    drops = study.drops([head] if head else [], tasks)
-    scores = {task: drops[task].after for task in tasks}
-    return {**scores, total: mean(scores.values())} if tasks else {}
+def _by_task(
+    study: Study, heads: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> Iterator[Row]:
+    """Yields scores without each head, a column for each task, and for the mean of each group."""
+    for head in ("", *heads):
+        row: Row = {"head": head or "none"}
+        for total, tasks in groups.items():
+            drops = study.drops([head] if head else [], tasks)
+            scores = {task: drop.after for task, drop in drops.items()}
+            row |= {**scores, total: mean(scores.values())} if scores else {}
+        yield row
 
 
 def shared_knowledge(study: Study) -> Iterator[Row]:
     """Table 8: every task's score without each head that knowledge tasks share."""
     others = [task for task in study.tasks if task not in study.knowledge]
-    for head in ("", *_shared_heads(study)):
-        yield {
-            "head": head or "none",
-            **_scores(study, head, study.knowledge, "knowledge_mean"),
-            **_scores(study, head, others, "other_mean"),
-        }
+    groups = {"knowledge_mean": study.knowledge, "other_mean": others}
+    yield from _by_task(study, _shared_heads(study), groups)
 
 
 def _shared_heads(study: Study) -> tuple[str, ...]:
@@ -183,37 +182,35 @@ def radar(study: Study) -> Iterator[Row]:
 
 def shared_bars(study: Study) -> Iterator[Row]:
     """Figure 3: the heads that knowledge tasks share, on each of them and on the other tasks."""
-    for head in ("", *_shared_heads(study)):
-        yield from _bars(study, head, (head,) if head else ())
+    yield from _bars(study, {head: (head,) for head in _shared_heads(study)})
 
 
 def own_bars(study: Study) -> Iterator[Row]:
     """Figure 4: each knowledge task's own heads, on each of them and on the other tasks."""
-    for task in ("", *_knowledge(study)):
-        yield from _bars(study, task, study.list_of(task).heads if task else ())
+    yield from _bars(study, {task: study.list_of(task).heads for task in _knowledge(study)})
 
 
-def _bars(study: Study, name: str, heads: Sequence[str]) -> Iterator[Row]:
-    """Yields scores of the knowledge tasks and of the general tasks without some heads.
+def _bars(study: Study, lists: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+    """Yields scores of the knowledge tasks and of the general tasks, intact and without each list.
 
     Args:
         study: The study.
-        name: Name of the heads in the published figures; empty for the intact model.
-        heads: The heads.
+        lists: Heads by their name in the published figures.
     """
     general = study.general(study.knowledge[0])
-    drops = study.drops(heads, [*study.knowledge, *general])
-    measured = {task: [drops[task]] for task in study.knowledge}
+    measured: dict[str, Sequence[str]] = {task: [task] for task in study.knowledge}
     if general:
-        measured["general"] = [drops[task] for task in general]
-    for task, of_task in measured.items():
-        published_as = "general_without_mmlu" if task == "general" else task
-        yield {
-            "heads": name or "none", "measured_on": task,
-            "intact": sum(drop.before for drop in of_task) / len(of_task),
-            "ablated": sum(drop.after for drop in of_task) / len(of_task),
-            "published": study.published.knowledge(name, published_as),
-        }  # fmt: skip
+        measured["general"] = general
+    for name, heads in {"": (), **lists}.items():
+        drops = study.drops(heads, [*study.knowledge, *general])
+        for group, tasks in measured.items():
+            published_as = "general_without_mmlu" if group == "general" else group
+            yield {
+                "heads": name or "none", "measured_on": group,
+                "intact": mean(drops[task].before for task in tasks),
+                "ablated": mean(drops[task].after for task in tasks),
+                "published": study.published.knowledge(name, published_as),
+            }  # fmt: skip
 
 
 def groups(study: Study) -> Iterator[Row]:

@@ -1,7 +1,5 @@
 """Reproductions as files: JSON and CSV of each, and an HTML page of all with their figures."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Sequence
@@ -9,24 +7,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from broca.results.base import Interval
 from broca.results.files import encode, write_beside
-from broca.results.pages import (
-    SERIES,
-    SHAPES,
+from broca.results.pages.charts import (
     Chart,
-    Column,
     Figure,
     IntervalChart,
-    Line,
     LineChart,
     Matrix,
     Panels,
-    Point,
     Series,
-    Table,
-    filled,
+    Value,
 )
-from broca.results.reproduction import Reproduction
+from broca.results.pages.drawing import SERIES
+from broca.results.pages.tables import Column, Table
+from broca.results.pages.template import filled
+from broca.results.runs import Reproduction
 from broca.studies.paper import ALL, NAMES
 from broca.studies.paper.study import Row
 
@@ -120,13 +116,13 @@ def draw(reproduction: Reproduction) -> list[Figure]:
     return figures
 
 
-def _values(rows: _Rows, column: str, scale: float = 1.0) -> tuple[tuple[int, Point], ...]:
+def _values(rows: _Rows, column: str, scale: float = 1.0) -> tuple[tuple[int, float], ...]:
     """Returns the points of a column by the number of their row."""
-    return tuple((n, Point(scale * row[column])) for n, row in enumerate(rows) if column in row)
+    return tuple((n, scale * row[column]) for n, row in enumerate(rows) if column in row)
 
 
-def _drop(row: Row) -> Point:
-    return Point(100 * row["drop"], 100 * row["drop_low"], 100 * row["drop_high"])
+def _drop(row: Row) -> Interval:
+    return 100 * Interval(row["drop"], row["drop_low"], row["drop_high"])
 
 
 def _unique(rows: _Rows, column: str) -> list[str]:
@@ -144,11 +140,11 @@ def _drops(rows: _Rows, *, label: str) -> Chart:
 def _cost(rows: _Rows) -> Chart:
     """Draws the specific drop against the rows of the search, by method."""
 
-    def point(row: Row) -> Point:
-        return Point(100 * (row["drop"] - row.get("general_drop", 0.0)))
+    def specific(row: Row) -> float:
+        return float(100 * (row["drop"] - row.get("general_drop", 0.0)))
 
     searched = [row for row in rows if row["rows"] > 0]
-    lines = _lines(searched, "method", "rows", point, joined=False)
+    lines = _lines(searched, "method", "rows", specific, joined=False)
     return LineChart(lines, "rows of the search", "points lost beyond the others", logarithmic=True)
 
 
@@ -160,15 +156,16 @@ def _by_size(rows: _Rows) -> Chart:
 
 
 def _lines(
-    rows: _Rows, by: str, across: str, point: Callable[[Row], Point], *, joined: bool = True
-) -> tuple[Line, ...]:
+    rows: _Rows, by: str, across: str, value: Callable[[Row], Value], *, joined: bool = True
+) -> tuple[Series, ...]:
     """Returns a line for each value of a column, its points at those of another."""
-    lines = []
-    for number, name in enumerate(_unique(rows, by)):
-        chosen = [row for row in rows if row[by] == name]
-        x, points = tuple(float(row[across]) for row in chosen), tuple(map(point, chosen))
-        lines.append(Line(name, x, points, SERIES[number % len(SERIES)], number, joined=joined))
-    return tuple(lines)
+    return tuple(
+        Series.line(
+            number, name, [(float(row[across]), value(row)) for row in rows if row[by] == name],
+            joined=joined,
+        )
+        for number, name in enumerate(_unique(rows, by))
+    )  # fmt: skip
 
 
 def _by_k(rows: _Rows) -> Chart:
@@ -181,16 +178,15 @@ def _by_k(rows: _Rows) -> Chart:
             ("same_skill_drop", "series1", "its skill"),
             ("general_drop", "intact", "the others"),
         )):  # fmt: skip
-            chosen = [row for row in rows if row["task"] == task and column in row]
-            points = tuple(  # nothing is ablated at k = 0, and nothing can be lost
-                _drop(row) if column == "drop" and row["k"] else Point(100 * row[column])
-                for row in chosen
-            )
-            if chosen:
-                across = tuple(float(row["k"]) for row in chosen)
-                lines.append(Line(label, across, points, role, number))
+            points = [  # nothing is ablated at k = 0, and nothing can be lost
+                (row["k"], _drop(row) if column == "drop" and row["k"] else 100 * row[column])
+                for row in rows
+                if row["task"] == task and column in row
+            ]
+            if points:
+                lines.append(Series.line(number, label, points, role))
         charts.append(LineChart(tuple(lines), "heads ablated", "points lost", height=220))
-    return Panels(tuple(tasks), tuple(charts), f"Points lost on {len(tasks)} tasks by k")
+    return Panels(tuple(tasks), tuple(charts))
 
 
 def _by_head(rows: _Rows) -> Chart:
@@ -213,35 +209,17 @@ def _by_head(rows: _Rows) -> Chart:
     )
 
 
-def _radar(rows: _Rows) -> Chart:
-    """Draws a panel for each list of heads: scores of every task, intact and without the list."""
-    lists = [name for name in _unique(rows, "heads_of") if name != "none"]
-    charts = []
-    for name in lists:
-        chosen = [row for row in rows if row["heads_of"] == name]
-        series = (
-            Series("intact", "intact", _values(chosen, "intact"), SHAPES[5]),
-            Series("ablated", "harm", _values(chosen, "ablated"), SHAPES[0]),
-        )
-        tasks = tuple(_unique(chosen, "measured_on"))
-        charts.append(IntervalChart(tasks, series, "score", joined=True, bold=(name,)))
-    titles = tuple(f"without heads of {name}" for name in lists)
-    return Panels(titles, tuple(charts), f"Scores without the heads of {len(lists)} tasks")
-
-
-def _scores(rows: _Rows, *, label: str) -> Chart:
-    """Draws each task's score, intact and without each list of heads."""
+def _scores(rows: _Rows, *, by: str, label: str) -> Chart:
+    """Draws each task's score, intact and without each list of heads; a column names the list."""
     tasks, series = _unique(rows, "measured_on"), []
-    for number, heads in enumerate(_unique(rows, "heads")):
-        points = tuple(
-            (tasks.index(row["measured_on"]), Point(row["ablated"]))
-            for row in rows
-            if row["heads"] == heads
-        )
-        intact = heads == "none"
-        role = "intact" if intact else SERIES[(number - 1) % len(SERIES)]
-        shape = SHAPES[5] if intact else SHAPES[number % 5]
-        series.append(Series("intact" if intact else label.format(heads), role, points, shape))
+    for number, heads in enumerate(_unique(rows, by)):
+        own = [row for row in rows if row[by] == heads]
+        points = tuple((tasks.index(row["measured_on"]), row["ablated"]) for row in own)
+        if heads == "none":
+            series.append(Series("intact", "intact", points, "ring"))
+        else:
+            role, shape = SERIES[(number - 1) % len(SERIES)], "osD^x"[number % 5]
+            series.append(Series(label.format(heads), role, points, shape))
     return IntervalChart(tuple(tasks), tuple(series), "score")
 
 
@@ -250,7 +228,7 @@ def _pairs(rows: _Rows) -> Chart:
     several = len(_unique(rows, "source")) > 1
     labels = (f"{row['skill']} ({row['source']})" if several else row["skill"] for row in rows)
     series = (
-        Series("pairs in one group", "harm", _values(rows, "pairs_in_one_group"), "diamond"),
+        Series("pairs in one group", "harm", _values(rows, "pairs_in_one_group"), "D"),
         Series("expected", "intact", _values(rows, "expected"), "ring"),
     )
     return IntervalChart(tuple(map(str, labels)), series, "pairs of heads", joined=True)
@@ -271,13 +249,16 @@ _DRAWINGS: dict[str, tuple[Callable[[_Rows], Chart], str]] = {
     "table6": _FIRST,
     "table7": _HEADS,
     "table8": _HEADS,
-    "figure1": (_radar, "scores, intact and without each list of heads"),
+    "figure1": (
+        partial(_scores, by="heads_of", label="without heads of {}"),
+        "scores, intact and without each list of heads",
+    ),
     "figure2": _FIRST,
     "figure3": (
-        partial(_scores, label="without {}"), "scores, intact and without each head",
+        partial(_scores, by="heads", label="without {}"), "scores, intact and without each head",
     ),
     "figure4": (
-        partial(_scores, label="without heads of {}"),
+        partial(_scores, by="heads", label="without heads of {}"),
         "scores, intact and without each task's heads",
     ),
     "gqa": (_pairs, "pairs of heads that share a key/value head"),

@@ -1,15 +1,14 @@
 """`reproduce`: tables and figures of the paper on some models, in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from broca import searches
-from broca.errors import BadInput, UnknownName, nearest
-from broca.options import ReproduceOptions, verb
-from broca.results.reproduction import Reproduction
+from broca.errors import BadInput, UnknownName, require_known
+from broca.options import ReproduceOptions, flat, verb
+from broca.results.runs import Reproduction
 from broca.runs.progress import Stages
 from broca.runs.session import open_run, open_workspace
+from broca.runs.task_sets import listed
 from broca.studies.paper import ALL, NAMES
 from broca.studies.paper.experiments import EXPERIMENTS
 from broca.studies.paper.study import Row, Study
@@ -34,7 +33,7 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
     searches.require_method(options.method)
     if requested == ("scale",) and len(options.model) < 2:
         raise BadInput("scale compares models: name two or more, such as reference-small reference")
-    run_options, budget = options.run_options, options.search_options
+    run_options = options.run_options
     stages = Stages(run_options.on_progress)
     rows: dict[str, list[Row]] = {name: [] for name in requested}
     notes: dict[str, list[str]] = {name: [] for name in requested}
@@ -63,16 +62,10 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
         notes["scale"].append("one model shows no dependence on size: name several")
     tasks, source = options.tasks, run_options.source_options
     settings = {
+        **flat(options.decisive(without=("name", "model", "tasks", "run_options"))),
         "tasks": tasks if isinstance(tasks, str) else [getattr(t, "name", t) for t in tasks],
         "include_path": source.include_path,
-        "method": options.method,
-        "rows": budget.rows,
-        "items": budget.items,
-        "limit": options.limit,
-        "k": budget.k,
-        "keep_universal": options.keep_universal,
         "allow_code": source.allow_code,
-        "seed": options.seed,
     }
     return tuple(
         Reproduction(
@@ -95,12 +88,6 @@ def _requested_names(names: str | Sequence[str]) -> tuple[str, ...]:
     """
     if names == ALL:
         return tuple(NAMES)
-    words = names.split(",") if isinstance(names, str) else names
-    requested = tuple(dict.fromkeys(word.strip() for word in words))
-    for name in requested:
-        if name not in NAMES:
-            raise UnknownName(
-                f"'{name}' cannot be reproduced{nearest(name, [*NAMES, ALL])}; known are "
-                f"{', '.join(NAMES)} and {ALL}"
-            )
-    return requested
+    for name in (requested := listed(names) or [""]):
+        require_known("`name`", name, (*NAMES, ALL), error=UnknownName)
+    return tuple(dict.fromkeys(requested))

@@ -1,7 +1,5 @@
 """A model with its tasks, the head lists so far and the scores without them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,11 +10,10 @@ import numpy as np
 from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS
 from broca.options import ReproduceOptions, RunOptions
-from broca.published import model_like
+from broca.published import PublishedFigures
 from broca.runs.run import Run
 from broca.runs.task_sets import claim_tasks, load_tasks, other_tasks
 from broca.searches import FEWEST_ROWS, METHODS
-from broca.studies.paper.published_figures import PublishedFigures
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS
 from broca.verbs.atlas import atlas
 from broca.verbs.localize import localize
@@ -70,8 +67,8 @@ class Study:
         self.model, self.options, self._opened = opened.model, options, opened
         self.notes: list[str] = []
         structure = self.model.structure
-        self.published = PublishedFigures(
-            model_like(layers=structure.layers, heads=self.model.heads, name=self.model.name)
+        self.published = PublishedFigures.of(
+            layers=structure.layers, heads=self.model.heads, name=self.model.name
         )
         self._lists: dict[tuple[str, str], HeadList] = {}
         names = self._names()

@@ -1,0 +1,393 @@
+"""The files of a model: a shipped folder, a local one or a repository of the Hugging Face hub.
+
+The name of a PEFT adapter means its base model with the adapter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import huggingface_hub
+from torch import nn
+from transformers import AutoConfig, AutoTokenizer
+from transformers.utils import find_adapter_config_file
+
+from broca.errors import BadInput, MissingExtra, UnknownName, UnsupportedModel, first_line, nearest
+from broca.models.structure import text_config
+from broca.options import OFFLINE, ModelOptions
+
+SHIPPED_MODELS = ("reference", "reference-small", "planted")
+"""Names of the models that are part of the package."""
+
+_ADAPTER = "adapter_config.json"
+
+_SHARED = ("vblora_vector_bank", "prompt_encoder", ".tinylora_v.", ".unilora_theta_d.")
+"""Tensors that PEFT saves once and has in every layer, or does not save."""
+
+_SECONDS = 5.0
+"""How long the hub may take to be reached."""
+
+
+@cache
+def reachable() -> bool:
+    """Whether a connection to the hub can be opened; True behind a proxy, where this is unknown."""
+    if getproxies():
+        return True
+    address = urlsplit(huggingface_hub.constants.ENDPOINT)
+    try:
+        with socket.create_connection(
+            (address.hostname or "", address.port or 443), timeout=_SECONDS
+        ):
+            return True
+    except OSError:
+        return False
+
+
+def go_offline() -> None:
+    """Forbids all network calls of this process; files in the local cache can still be used."""
+    os.environ.update(OFFLINE)
+    _keep_off_hub()
+
+
+def skip_retries_if_unreachable() -> None:
+    """Sets the hub libraries to offline mode if there is no network; the cache works."""
+    if not huggingface_hub.constants.HF_HUB_OFFLINE and not reachable():
+        _keep_off_hub()
+
+
+def _keep_off_hub() -> None:
+    """Sets the libraries to offline mode that have already read their variables."""
+    huggingface_hub.constants.HF_HUB_OFFLINE = True
+    if "datasets" in sys.modules:
+        sys.modules["datasets"].config.HF_HUB_OFFLINE = True
+
+
+def shipped_model_folder(name: str) -> Path:
+    """Returns the folder of a model that is part of the package."""
+    return Path(str(files("broca") / "reference_models" / name))
+
+
+def location_of(name: str) -> str:
+    """Returns the source from which transformers loads a model: an absolute folder, or the hub id.
+
+    A folder with an adapter stands for its base model with the adapter, as in transformers.
+
+    Raises:
+        UnknownName: The folder does not exist.
+        BadInput: The folder contains no model.
+    """
+    path = Path(name).expanduser()
+    source = path if path.is_dir() and adapter_in(path) else _source(name)
+    return str(source.absolute() if isinstance(source, Path) else source)
+
+
+@dataclass(frozen=True)
+class AdapterFiles:
+    """The place of an adapter and its base model.
+
+    Attributes:
+        place: Folder, or id on the hub.
+        base: Name of the base model: shipped, a folder, or a hub id.
+        base_revision: Commit of the base on the hub, if the adapter states one.
+        method: PEFT's name of the method, such as `LORA`.
+    """
+
+    place: str
+    base: str
+    base_revision: str | None
+    method: str
+
+
+def adapter_in(folder: Path) -> AdapterFiles | None:
+    """Returns the adapter in a folder; None if there is none, or a whole model.
+
+    Raises:
+        BadInput: The configuration cannot be read or names no base model.
+    """
+    file = folder / _ADAPTER
+    if not file.is_file() or (folder / "config.json").is_file():
+        return None
+    return _read(file, str(folder))
+
+
+def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
+    """Returns the adapter that a name means, of a folder or on the hub; None if it means none."""
+    path = Path(name).expanduser()
+    if name in SHIPPED_MODELS or path.is_file():
+        return None
+    if path.is_dir() or not _may_be_on_hub(name):
+        return adapter_in(path)
+    skip_retries_if_unreachable()
+    try:
+        file = find_adapter_config_file(name, revision=revision, local_files_only=offline)
+    except (OSError, ValueError):
+        return None
+    return None if file is None else _read(Path(file), name)
+
+
+def _adapters(name: str, *, revision: str | None, offline: bool) -> tuple[AdapterFiles, ...]:
+    """Returns the PEFT adapters that a name means, each of the model with those before it.
+
+    Raises:
+        BadInput: An adapter is its own base.
+    """
+    adapters: list[AdapterFiles] = []
+    while adapter := _adapter(name, revision=revision, offline=offline):
+        if adapter.base in (name, *(outer.base for outer in adapters)):
+            raise BadInput(
+                f"adapter '{name}' names itself as its base model: write the name or folder of its "
+                f"base into {_ADAPTER}"
+            )
+        adapters.insert(0, adapter)
+        name, revision = adapter.base, adapter.base_revision
+    return tuple(adapters)
+
+
+def _read(file: Path, place: str) -> AdapterFiles:
+    """Reads the configuration of an adapter.
+
+    Raises:
+        BadInput: It cannot be read, or names no base model.
+    """
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        base, method = content["base_model_name_or_path"].strip(), str(content["peft_type"])
+        revision = content.get("revision")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(
+            f"adapter '{place}': no method and base model can be read from its {_ADAPTER} "
+            f"({type(error).__name__}: {error}); give a folder that PEFT's save_pretrained wrote"
+        ) from error
+    if not Path(base).expanduser().is_dir() and (file.parent / base).is_dir():
+        base = str(file.parent / base)  # relative to the adapter
+    return AdapterFiles(place, base, None if revision is None else str(revision), method)
+
+
+def with_adapter(
+    base: nn.Module, adapter: AdapterFiles, *, merge: bool, **where: Any
+) -> tuple[nn.Module, str]:
+    """Puts an adapter on its base model.
+
+    Args:
+        base: The base model of transformers; it is changed.
+        adapter: The adapter.
+        merge: Whether to merge its weights into the base; otherwise its modules run beside them.
+        where: Passed to PEFT: `revision`, `local_files_only`.
+
+    Returns:
+        The transformers model, and the description of the adapter for results.
+
+    Raises:
+        MissingExtra: PEFT is not installed.
+        UnsupportedModel: It adds tokens to the prompt, or the requested merge is impossible.
+        BadInput: Its weights cannot be loaded.
+    """
+    try:
+        import peft
+    except ImportError as error:
+        raise MissingExtra(
+            f"adapter '{adapter.place}' needs PEFT: pip install 'broca[export]'"
+        ) from error
+    try:
+        adapted = peft.PeftModel.from_pretrained(base, adapter.place, **where)
+        # reads them again: `from_pretrained` only warns of what is missing
+        report = peft.set_peft_model_state_dict(
+            adapted, peft.load_peft_weights(adapter.place, device="cpu", **where)
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
+        raise BadInput(
+            f"adapter '{adapter.place}' could not be put on '{adapter.base}': {first_line(error)}; "
+            "check that this is the base that it was trained on"
+        ) from error
+    inner = unwrapped(adapted)
+    missing = [
+        key
+        for key in report.missing_keys
+        if ".default" in key and not any(shared in key for shared in _SHARED)
+    ]
+    for fault, keys in (("lacks", missing), ("has no place for", report.unexpected_keys)):
+        if keys:
+            raise BadInput(
+                f"adapter '{adapter.place}' on '{adapter.base}' {fault} {len(keys)} tensors "
+                f"({', '.join(keys[:2])}): check that all its files are there and that this is the "
+                "base that it was trained on"
+            )
+    described = f"{adapter.method} adapter {adapter.place} on {adapter.base}"
+    if not merge:
+        return inner, f"{described}, not merged"
+    try:
+        merged: nn.Module = adapted.merge_and_unload()
+    except (NotImplementedError, ValueError, RuntimeError, AttributeError) as error:
+        raise UnsupportedModel(
+            f"adapter '{adapter.place}' cannot be merged into its base: {first_line(error)}; "
+            "switch `merge_adapter` off"
+        ) from error
+    return merged, f"{described}, merged"
+
+
+def unwrapped(model: Any) -> Any:
+    """Returns the transformers model that torch.compile or a `PeftModel` wraps, with its adapter.
+
+    Raises:
+        UnsupportedModel: The adapter adds tokens to the prompt, which requires the wrapper.
+    """
+    model = getattr(model, "_orig_mod", model)
+    inner = getattr(model, "get_base_model", None)
+    if inner is None or not hasattr(model, "peft_config"):
+        return model
+    for name, config in model.peft_config.items():
+        if getattr(config, "is_prompt_learning", False):
+            raise UnsupportedModel(
+                f"adapter '{name}' ({config.peft_type.value}) puts learned tokens before the "
+                "prompt: broca takes adapters that change weights, such as LoRA and IA3"
+            )
+    return inner()
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The files that a model's name means.
+
+    Attributes:
+        name: Name of the base model.
+        source: Its folder, or its id on the hub.
+        adapters: The adapters, each of the model with those before it.
+        options: Passed to transformers for the base: its `revision` on the hub, among others.
+        config: Configuration of the base.
+    """
+
+    name: str
+    source: Path | str
+    adapters: tuple[AdapterFiles, ...]
+    options: dict[str, Any]
+    config: Any
+
+    @classmethod
+    def find(cls, name: str, options: ModelOptions, *, offline: bool = False) -> Checkpoint:
+        """Finds the files of a model and reads its configuration; see `load`.
+
+        Raises:
+            UnknownName: The model does not exist.
+            BadInput: The folder contains no loadable model, or `revision` is of a folder.
+        """
+        adapters = _adapters(name, revision=options.revision, offline=offline)
+        base, revision = name, options.revision
+        if adapters:
+            base, revision = adapters[0].base, adapters[0].base_revision
+        source = _source(base)
+        local = isinstance(source, Path)
+        if local and revision is not None and not adapters:
+            raise BadInput(
+                f"`revision` is for models on the hub: '{name}' is a folder, which has only one"
+            )
+        passed: dict[str, Any] = {
+            "trust_remote_code": options.trust_remote_code, "local_files_only": offline or local,
+        }  # fmt: skip
+        if revision is not None and not local:
+            passed["revision"] = revision
+        return cls(base, source, adapters, passed, _config(base, source, passed))
+
+    @property
+    def remote_code(self) -> bool:
+        """Whether the model's class comes from its own Python files instead of transformers."""
+        own = type(self.config).__module__.startswith("transformers_modules")
+        return bool(self.options["trust_remote_code"]) and own
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of the base on the hub; None for a folder."""
+        if isinstance(self.source, Path):
+            return None
+        file = huggingface_hub.try_to_load_from_cache(
+            self.name, "config.json", revision=self.options.get("revision")
+        )
+        return Path(file).parent.name if isinstance(file, str) else None
+
+    def tokenizer(self) -> Any:
+        """Loads the tokenizer in the folder of the last adapter that has one, else the base's."""
+        for adapter in reversed(self.adapters):
+            if Path(adapter.place, "tokenizer_config.json").is_file():
+                return AutoTokenizer.from_pretrained(
+                    adapter.place, **{**self.options, "local_files_only": True}
+                )
+        return AutoTokenizer.from_pretrained(str(self.source), **self.options)
+
+
+def load_tokenizer(name: str) -> tuple[Any, int]:
+    """Loads only a model's tokenizer; returns it, and the model's maximum number of input tokens.
+
+    Raises:
+        UnknownName: The model does not exist.
+        BadInput: The folder contains no tokenizer.
+    """
+    from lm_eval.models.utils import resolve_max_length
+
+    checkpoint = Checkpoint.find(name, ModelOptions())
+    try:
+        tokenizer = checkpoint.tokenizer()
+    except (OSError, ValueError, KeyError) as error:
+        raise BadInput(
+            f"the tokenizer of model '{name}' could not be loaded: {first_line(error)}"
+        ) from error
+    return tokenizer, int(resolve_max_length(text_config(checkpoint.config), tokenizer))
+
+
+def _source(name: str) -> Path | str:
+    """Returns the local folder that `name` means, or the hub id."""
+    if name in SHIPPED_MODELS:
+        return shipped_model_folder(name)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if (path / _ADAPTER).is_file():
+            raise BadInput(
+                f"folder '{name}' holds a model and an adapter ({_ADAPTER}), which transformers "
+                "would put on the model: move one of them to a folder of its own"
+            )
+        return path
+    if path.exists():
+        raise BadInput(f"'{name}' is a file, not a model: give the folder that holds config.json")
+    if not _may_be_on_hub(name):
+        siblings = path.parent.iterdir() if path.parent.is_dir() else ()
+        folders = [str(folder) for folder in siblings if (folder / "config.json").is_file()]
+        raise UnknownName(
+            f"model folder '{name}' does not exist{nearest(str(path), folders)}; check the path"
+        )
+    return name
+
+
+def _may_be_on_hub(name: str) -> bool:
+    """Whether a name has the form of a hub id, not of a path."""
+    local = name.startswith((".", "/", "~")) or name.count("/") > 1 or os.sep * 2 in name
+    return bool(name.strip()) and not local
+
+
+def _config(name: str, source: Path | str, options: dict[str, Any]) -> Any:
+    if not options["local_files_only"]:
+        skip_retries_if_unreachable()
+    try:
+        return AutoConfig.from_pretrained(str(source), **options)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        if "trust_remote_code" in str(error):
+            raise BadInput(
+                f"model '{name}' comes with Python files of its own, which are not run by default: "
+                "read them, then set `trust_remote_code`"
+            ) from error
+        if isinstance(source, Path):
+            raise BadInput(
+                f"model '{name}': its configuration cannot be read: {first_line(error)}"
+            ) from error
+        raise UnknownName(
+            f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}: it is not shipped "
+            f"({', '.join(SHIPPED_MODELS)}), not a local folder, and could not be read from the "
+            f"hub: {first_line(error)}"
+        ) from error

@@ -1,0 +1,228 @@
+"""A model in use: frozen, in evaluation mode and not compiled; the digest of what it answers by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from threading import RLock
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+
+class Usage:
+    """Counts the users of a model, from any thread, and restores its state after the last one.
+
+    A model has one, which all its wrappers and copies around the same weights share: the weights
+    are frozen once and restored when the last user is done. `Usage.of` returns it.
+
+    Args:
+        model: The transformers model.
+    """
+
+    _of_models: ClassVar[WeakValueDictionary[int, Usage]] = WeakValueDictionary()
+
+    def __init__(self, model: nn.Module, *, belongs_to_caller: bool = False) -> None:
+        self._model = model  # the reference keeps the model's id valid
+        self._belongs_to_caller = belongs_to_caller
+        self._lock = RLock()
+        self._users = 0
+        self._restored = ExitStack()
+        self._fingerprint = ""
+        self.ablated: list[str] = []
+        """Names of the components that `GatedModel.ablated` ablates now."""
+
+    @classmethod
+    def of(cls, model: nn.Module, *, belongs_to_caller: bool) -> Usage:
+        """Returns the usage of a model, a new one at its first wrapper.
+
+        Args:
+            model: The transformers model.
+            belongs_to_caller: Whether the caller may change its weights between two uses.
+        """
+        usage = cls._of_models.setdefault(id(model), cls(model))
+        if belongs_to_caller and not usage._belongs_to_caller:
+            usage._belongs_to_caller, usage._fingerprint = True, ""
+        return usage
+
+    def __reduce__(self) -> Any:
+        return partial(Usage, belongs_to_caller=self._belongs_to_caller), (self._model,)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A context in which the model is in evaluation mode and its weights are frozen."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._freeze()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._restored.close()
+                    if self._belongs_to_caller:
+                        self._fingerprint = ""
+
+    def _freeze(self) -> None:
+        def change(owner: Any, name: str, value: Any) -> None:
+            self._restored.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, value)
+
+        for module in self._model.modules():
+            if module.training:
+                # the attribute, not eval(): a module's own eval() may change its weights (merged
+                # adapters)
+                change(module, "training", False)
+            if module._compiled_call_impl is not None:
+                # a compiled forward pass would skip later hooks
+                change(module, "_compiled_call_impl", None)
+        for weight in self._model.parameters():
+            if weight.requires_grad:
+                change(weight, "requires_grad", False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Returns the digest of the weights, computed again in each use of a caller's model."""
+        with self._lock:
+            digest = self._fingerprint or fingerprint(self._model)
+            if self._users or not self._belongs_to_caller:
+                self._fingerprint = digest
+            return digest
+
+
+def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
+    """Returns a digest of every weight: name, shape, type and bytes.
+
+    Tied weights are read once, and offloaded weights from their storage. Digests of tensors are
+    computed in threads (hashing releases the interpreter's lock) and combined in the order of the
+    names.
+
+    Args:
+        model: The model.
+        dtype: Number format in which the weights are digested; by default the model's own.
+
+    Returns:
+        32 hexadecimal digits.
+    """
+    addresses: set[int] = set()
+    waiting = _offloaded(model)
+    tensors: list[tuple[str, Callable[[], Tensor]]] = []
+    named = sorted(model.state_dict().items())
+    for name, tensor in (
+        part for pair in named if isinstance(pair[1], Tensor) for part in _parts(*pair)
+    ):
+        if tensor.is_meta and name in waiting:
+            tensors.append((name, waiting[name]))
+            continue
+        if tensor.numel() and tensor.data_ptr() in addresses:
+            continue
+        addresses.add(tensor.data_ptr())
+        tensors.append((name, tensor.detach))
+    with ThreadPoolExecutor() as pool:
+        digests = list(pool.map(lambda pair: _digest(pair[0], pair[1](), dtype), tensors))
+    return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
+
+
+_NOT_OF_ANSWERS = frozenset(
+    {
+        "_name_or_path", "name_or_path", "_commit_hash", "transformers_version",
+        "_from_model_config", "use_cache", "dtype", "torch_dtype",
+    }
+)  # fmt: skip
+"""Settings that say where a model is from, or that its weights show."""
+
+
+def settings_of(model: Any, tokenizer: Any) -> str:
+    """Returns all that determines a model's answers besides its weights, as JSON.
+
+    It holds the model's class, its configuration, its settings for generation, the implementations
+    of attention and of experts, the active adapters, and the tokenizer with its chat template.
+
+    Args:
+        model: A model of transformers.
+        tokenizer: Its tokenizer, or None.
+    """
+    config, generation = model.config, getattr(model, "generation_config", None)
+    parts = (getattr(config, name, None) for name in getattr(config, "sub_configs", ()))
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    words = None if tokenizer is None or fast is not None else tokenizer.get_vocab()
+    if fast is not None:
+        words = json.loads(fast.to_str())
+        del words["padding"], words["truncation"]  # of its last call
+    settings = {
+        "class": type(model).__qualname__,
+        "config": config.to_dict(),
+        "generation": None if generation is None else generation.to_dict(),
+        "implementations": [
+            [getattr(part, f"_{kind}_implementation", None) for kind in ("attn", "experts")]
+            for part in (config, *parts)
+        ],
+        "adapters": [
+            [name, *(getattr(module, key, None) for key in _OF_ADAPTERS)]
+            for name, module in model.named_modules()
+            if hasattr(module, "active_adapters") and hasattr(module, "disable_adapters")
+        ],
+        "tokens": words,
+        "tokenizer": None
+        if tokenizer is None
+        else {
+            "special": tokenizer.special_tokens_map,
+            "chat_template": getattr(tokenizer, "chat_template", None),
+            "adds": [getattr(tokenizer, f"add_{end}_token", None) for end in ("bos", "eos")],
+        },
+    }
+    return json.dumps(_plain(settings), sort_keys=True)
+
+
+_OF_ADAPTERS = ("active_adapters", "disable_adapters", "merged_adapters", "scaling")
+"""What PEFT says of the adapters of a layer."""
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value of JSON, without what determines no answer; keys and sets in order."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items() if key not in _NOT_OF_ANSWERS}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(str(item) for item in value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _offloaded(model: nn.Module) -> dict[str, Callable[[], Tensor]]:
+    """Returns readers of the weights that accelerate keeps in CPU memory or on disk."""
+    readers: dict[str, Callable[[], Tensor]] = {}
+    for path, module in model.named_modules():
+        weights: Any = getattr(getattr(module, "_hf_hook", None), "weights_map", None)
+        if weights is None:
+            continue
+        for name in (*module._parameters, *module._buffers):
+            readers[f"{path}.{name}" if path else name] = partial(weights.__getitem__, name)
+    return readers
+
+
+def _parts(name: str, tensor: Any) -> Iterator[tuple[str, Tensor]]:
+    """Returns a tensor with its name; of packed weights, their parts."""
+    if not is_traceable_wrapper_subclass(tensor):
+        yield name, tensor
+        return
+    for part in sorted(tensor.__tensor_flatten__()[0]):
+        yield from _parts(f"{name}.{part}", getattr(tensor, part))
+
+
+def _digest(name: str, tensor: Tensor, dtype: torch.dtype | None) -> bytes:
+    if dtype is not None and tensor.is_floating_point():
+        tensor = tensor.to(dtype)
+    state = hashlib.blake2b(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+    content = tensor.detach().contiguous().cpu().flatten().view(torch.uint8)
+    state.update(content.numpy().data)
+    return state.digest()

@@ -1,0 +1,165 @@
+"""The evidence for a claim: responses without several sets, and the statistics of their drops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from broca.measurement import Floats
+from broca.results.base import Interval
+from broca.results.verification import TaskDrop
+from broca.verification.statistics import (
+    CONTROLS,
+    bootstrap_drops,
+    bootstrap_interval,
+    interval_of,
+    paired_test,
+)
+from broca.verification.trial import Places, Trial
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The size of a verification.
+
+    Attributes:
+        controls: Number of random sets of each kind. If at most one of them reaches the real set,
+            they become `2 * controls - 1`; of 39 sets, one may reach it at the level of 5 %.
+        control_items: Number of items of the task for each random set, and of all others together;
+            None for all report items.
+        member_items: Number of items of the task for each member's contribution; None for all.
+            Drops of other tasks without a member are measured on `control_items`.
+        curve: Largest k of the curve; 0 for no curve.
+        failure_items: Number of items of each task whose outputs are examined; 0 for none.
+        samples: Number of outputs that are shown side by side.
+        changes: Number of changed outputs that are shown for each member.
+        level: Level of tests and intervals.
+        resamples: Number of bootstrap resamples.
+        seed: Seed of controls and resampling.
+    """
+
+    controls: int = CONTROLS
+    control_items: int | None = None
+    member_items: int | None = None
+    curve: int = 10
+    failure_items: int = 100
+    samples: int = 10
+    changes: int = 3
+    level: float = 0.05
+    resamples: int = 2000
+    seed: int = 0
+
+
+QUICK = Scope(control_items=100, member_items=200, curve=0, failure_items=40)
+"""The size of the verification at the end of a localization."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Responses of tasks without several sets.
+
+    A drop is that of one row of a task's responses beyond another, by default of the second row
+    beyond the first, which is the intact model's.
+
+    Attributes:
+        trial: The tasks and their items.
+        scope: Level, resamples and seed of the statistics.
+        responses: Responses by task, `(sets, items)`.
+    """
+
+    trial: Trial
+    scope: Scope
+    responses: Mapping[str, Floats]
+
+    def on(self, places: Places) -> Evidence:
+        """Returns the evidence on some of the report items."""
+        picked = {
+            name: self.responses[name].take(np.searchsorted(self.trial.places[name], some), axis=1)
+            for name, some in places.items()
+        }
+        return replace(self, responses=picked)
+
+    def joined(self, responses: Mapping[str, Floats]) -> Evidence:
+        """Returns the evidence of some tasks, with the responses without further sets."""
+        rows = {name: np.vstack([self.responses[name], more]) for name, more in responses.items()}
+        return replace(self, responses=rows)
+
+    def scores(self, row: int) -> dict[str, float]:
+        """Returns the score of every task without a set."""
+        return {name: self.trial.score(name, rows[row]) for name, rows in self.responses.items()}
+
+    def loss(self, name: str, after: int = 1) -> float:
+        """Returns the drop of a task from the intact model."""
+        rows = self.responses[name]
+        return self.trial.loss(name, rows[0], rows[after])
+
+    def drop(self, name: str, after: int = 1, *, before: int = 0) -> Interval:
+        """Returns the drop of a task with its interval."""
+        rows, scope = self.responses[name], self.scope
+        return bootstrap_interval(
+            rows[before],
+            rows[after],
+            level=scope.level,
+            resamples=scope.resamples,
+            seed=scope.seed,
+            aggregate=self.trial.aggregation(name, rows[before]),
+        )
+
+    def test(self, name: str, after: int = 1, *, before: int = 0) -> tuple[str, float]:
+        """Returns the test of the drop of a task, and its two-sided p-value."""
+        rows = self.responses[name]
+        return paired_test(rows[before], rows[after], seed=self.scope.seed)
+
+    def tested(self, name: str) -> TaskDrop:
+        """Returns the drop of a task with its interval and its uncorrected test."""
+        before, after = self.responses[name][:2]
+        drop = self.trial.drop(name, *(self.trial.score(name, rows) for rows in (before, after)))
+        interval, (test, p) = self.drop(name), self.test(name)
+        ends = interval.low, interval.high
+        return replace(drop, drop=interval.value, ci=ends, test=test, p=p, p_holm=p)
+
+    def mean_drop(self, names: Sequence[str], after: int = 1) -> Interval | None:
+        """Returns the mean drop of some tasks; None without tasks."""
+        if len(names) < 2:
+            return self.drop(names[0], after) if names else None
+        losses, draws = self.resampled(names, after)
+        return interval_of(float(losses.mean()), draws.mean(axis=0), level=self.scope.level)
+
+    def contrast(self) -> tuple[Interval | None, Interval | None]:
+        """Returns the off-target drop and the specific drop; None without other tasks."""
+        if not self.trial.others:
+            return None, None
+        losses, draws = self.resampled((self.trial.task, *self.trial.others), 1)
+        off_target, off_target_draws = float(losses[1:].mean()), draws[1:].mean(axis=0)
+        specific = float(losses[0]) - off_target
+        return (
+            interval_of(off_target, off_target_draws, level=self.scope.level),
+            interval_of(specific, draws[0] - off_target_draws, level=self.scope.level),
+        )
+
+    def figures(self) -> Floats:
+        """Returns the drop and the specific drop without every set, `(2, sets - 1)`.
+
+        Without other tasks there is only the drop, `(1, sets - 1)`.
+        """
+        sets = range(1, len(self.responses[self.trial.task]))
+        names = (self.trial.task, *self.trial.others)
+        task, *others = np.array([[self.loss(name, row) for row in sets] for name in names])
+        return np.array([task, task - np.mean(others, axis=0)] if others else [task])
+
+    def resampled(self, names: Sequence[str], after: int) -> tuple[Floats, Floats]:
+        """Returns the drop of every task, `(tasks,)`, and on resampled items, each by itself."""
+        losses = [self.loss(name, after) for name in names]
+        draws = [
+            bootstrap_drops(
+                self.responses[name][0],
+                self.responses[name][after],
+                resamples=self.scope.resamples,
+                seed=[self.scope.seed, number],
+                aggregate=self.trial.aggregation(name, self.responses[name][0]),
+            )
+            for number, name in enumerate(names)
+        ]
+        return np.array(losses), np.array(draws)

@@ -1,0 +1,45 @@
+"""`broca chat` over standard input and output, and the page of `broca explore`."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from urllib.request import urlopen
+
+from cli.running import printed
+
+
+def test_a_conversation_has_both_voices(monkeypatch):
+    """Every answer begins with its voice on a line of its own."""
+    lines = ("2 + 2 =", "/scale 0.5", "/wrong", "2 + 2 =")
+    chat = ("chat", "reference-small", "--heads", "L0H1", "--max-new-tokens", 4)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+    text = printed(*chat).splitlines()
+    assert text[0] == "L0H1 ablated; /help lists the commands, /quit ends"
+    voices = [line.split("]")[0] for line in text if line.startswith("[")]
+    assert voices == ["[intact", "[ablated"] * 2
+    assert "L0H1 scaled by 0.5" in text
+    assert any(line.startswith("/wrong is unknown") for line in text)
+
+
+def test_a_page_is_served_until_ctrl_c():
+    """The printed address serves the page, and Ctrl+C ends the command with exit code 0."""
+    command = [sys.executable, "-m", "broca", "explore", "reference-small", "--port", "0",
+               "--token", "secret", "--plain"]  # fmt: skip
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("live page: http://127.0.0.1:")
+            with urlopen(line.split(": ", 1)[1].strip(), timeout=60) as reply:
+                assert b"reference-small" in reply.read()
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        except BaseException:
+            process.kill()  # otherwise the context manager waits until the process ends
+            raise
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors

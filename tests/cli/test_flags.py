@@ -1,0 +1,194 @@
+"""Options become flags: positions, lists, switches, help and refusals."""
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any
+
+import pytest
+from cli.running import names, printed
+from cyclopts import CycloptsError
+
+from broca.cli.commands import flags_of, make_app
+from broca.cli.help import SHIPPED
+from broca.cli.wording import duration, in_flags
+from broca.engine.ablation import ABLATIONS
+from broca.errors import BadInput
+from broca.executors.hosts import executors
+from broca.integrations.tracking import TRACKERS
+from broca.models.gates import KINDS
+from broca.options import AblationOptions, Options, SearchOptions
+from broca.options.base import ON
+from broca.options.verbs import POSITION, WORDS
+from broca.searches import METHODS
+from broca.studies.paper import NAMES
+
+
+@dataclass(frozen=True)
+class DrawOptions(Options):
+    """What and how to draw."""
+
+    name: Annotated[Any, POSITION]
+    """What to draw, with `color`."""
+
+    _: KW_ONLY
+
+    color: str = "red"
+    """Its colour."""
+
+    filled: Annotated[bool, ON] = True
+    """Fill it."""
+
+    plain: bool = False
+    """Without shades."""
+
+    option: list[str] = field(default_factory=list)
+    """Anything, {methods}."""
+
+    search_options: SearchOptions = field(default_factory=SearchOptions)
+    ablation_options: AblationOptions = field(default_factory=AblationOptions)
+
+
+@dataclass(frozen=True)
+class JoinOptions(Options):
+    """What to join."""
+
+    words: Annotated[list[Any], WORDS]
+    """The words."""
+
+    _: KW_ONLY
+
+    seed: int = 0
+    """Of the order."""
+
+
+calls = []
+
+
+def draw(options: DrawOptions) -> None:
+    """Draw something."""
+    calls.append(options)
+
+
+def join(options: JoinOptions) -> None:
+    """Join words."""
+    calls.append(options)
+
+
+@pytest.fixture
+def app():
+    """An app of both commands."""
+    calls.clear()
+    return make_app("pencil", "Draws.", {"draw": draw, "join": join})
+
+
+def run(app, *words):
+    """Runs a command line and raises its errors."""
+    function, bound, _ = app.parse_args(list(words), exit_on_error=False, print_error=False)
+    function(*bound.args, **bound.kwargs)
+
+
+def test_a_command_gets_its_groups(app):
+    """Given fields replace defaults; of a repeated flag that is no list the last value counts."""
+    run(app, "draw", "house", "--k", "7", "--color", "blue", "--no-filled", "--scale", "-0.5")
+    run(app, "draw", "--plain", "--option", "a=1", "tree", "--option", "b")
+    run(app, "draw", "bush", "--k", "7", "--k=8", "--color", "", "--color", "--k")
+    assert calls == [
+        DrawOptions(
+            "house", color="blue", filled=False, search_options=SearchOptions(k=7),
+            ablation_options=AblationOptions(scale=-0.5),
+        ),
+        DrawOptions("tree", plain=True, option=["a=1", "b"]),
+        DrawOptions("bush", color="--k", search_options=SearchOptions(k=8)),
+    ]  # fmt: skip
+
+
+def test_a_list_takes_all_words(app):
+    """A positional list takes every word; flags may stand between them."""
+    run(app, "join", "a", "b", "--seed", "3", "c")
+    assert calls == [JoinOptions(["a", "b", "c"], seed=3)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("draw",), ("draw", "house", "barn"), ("draw", "house", "--no-plain"),
+        ("draw", "house", "--k"), ("draw", "house", "--k", "1.5"),
+        ("draw", "house", "--scale", "much"), ("draw", "house", "--options", "a"), ("join",),
+    ],
+)  # fmt: skip
+def test_words_that_fit_nothing_are_refused(app, words):
+    """Positions are required, whole numbers are not rounded, Python's keywords are no flags."""
+    with pytest.raises(CycloptsError):
+        run(app, *words)
+    assert not calls
+
+
+def test_what_an_option_class_refuses_is_refused(app):
+    """The message names the option; `flags_of` gives its flag."""
+    with pytest.raises(BadInput, match="`k` must be at least 1"):
+        run(app, "draw", "house", "--k", "0")
+    flags = flags_of(draw)
+    assert (flags["k"], flags["name"]) == ("--k", "NAME")
+    assert not calls
+
+
+def test_help_shows_what_matters_first(app, capsys, monkeypatch):
+    """The help has the command's own flags, then the groups; it names flags."""
+    monkeypatch.setenv("COLUMNS", "100")
+    run(app, "draw", "-h")
+    text = capsys.readouterr().out
+    order = [
+        "Draw something.", "What to draw, with --color.", "--color STR", "[default: red]",
+        "--no-filled", "Search: How the search works", "--method", "--response",
+        "Ablation: What", "--scale FLOAT",
+    ]  # fmt: skip
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert "│" not in text
+    run(app, "--help")
+    text = capsys.readouterr().out
+    assert text.index("draw") < text.index("join")
+
+
+def test_defaults_are_right_where_pydantic_is_imported(app):
+    """Once pydantic is imported, cyclopts validates defaults; a default of None is valid."""
+    pytest.importorskip("pydantic")
+    run(app, "draw", "circle")
+    assert calls[0].search_options.rows is None
+
+
+def test_help_names_the_records_that_exist():
+    """Names that `--help` shows without loading torch are those of the records."""
+    assert {
+        "components": tuple(KINDS),
+        "ablations": tuple(ABLATIONS),
+        "executors": tuple(executors()),
+        "trackers": tuple(TRACKERS),
+    } == SHIPPED
+    for command, listed in (("localize", METHODS), ("reproduce", NAMES)):
+        unwrapped = "".join(printed(command, "--help").split())  # a line may end after a hyphen
+        assert all(name in unwrapped for name in listed)
+
+
+@pytest.mark.parametrize("command", names())
+def test_every_command_has_help(command):
+    """The help of a command gives exit code 0 and names the command."""
+    assert command in printed(*command.split(), "--help")
+
+
+def test_parameters_become_flags():
+    """Parameters of the command in backticks become flags; all other words stay."""
+    flags = {"rows": "--rows", "include_path": "--include-path"}
+    text = "`rows` 12 is too few; set `include_path`; rows, `broca tasks` and `versions` stay"
+    assert in_flags(text, flags) == (
+        "--rows 12 is too few; set --include-path; rows, `broca tasks` and `versions` stay"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.44, "0.4 s"), (12.3, "12 s"), (59.6, "1 min 0 s"), (200, "3 min 20 s"),
+     (7500, "2 h 5 min")],
+)  # fmt: skip
+def test_durations_have_at_most_two_units(seconds, text):
+    """A duration has at most two units, and a decimal only below ten seconds."""
+    assert duration(seconds) == text

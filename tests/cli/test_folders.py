@@ -1,0 +1,194 @@
+"""Out folders: records, finished runs, continued runs, Ctrl+C and refusals."""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import date, datetime
+
+import pytest
+from cli.running import SMALL, assert_refused, broca
+from journals import totals
+from transformers.utils import chat_template_utils
+
+from broca.models import shipped_model_folder
+from broca.store import Journal
+
+ARGUMENTS = ("--task", "sorting", "--others", "", "--rows", 300, "--items", 12, "--no-verify")
+
+
+def test_reproduce_json_says_what_ran(finished):
+    """The record has the command, its settings, versions, digests and the machine."""
+    record = json.loads((finished / "reproduce.json").read_text())
+    assert shlex.split(record["command"])[:3] == ["broca", "localize", "reference-small"]
+    assert record["options"]["seed"] == 0
+    assert {"python", "broca", "torch", "lm-eval", "sqlite"} <= set(record["versions"])
+    assert {"run", "weights", "tokenizer", "tasks", "items", "dtype"} == set(record["digests"])
+    assert record["machine"]["cores"] == os.cpu_count()
+
+
+def test_a_finished_run_has_nothing_to_do(finished):
+    """A finished run is reported without importing torch, and its files do not change."""
+    files = ("result.json", "report.html", "reproduce.json")
+    before = [(finished / name).read_bytes() for name in files]
+    code = (
+        "import sys\nfrom broca.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n"
+        "    heavy = {'torch', 'transformers', 'lm_eval', 'datasets'} & set(sys.modules)\n"
+        "    sys.exit(f'imported: {heavy}' if heavy else end.code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, SMALL), "--out", str(finished)],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        f"finished; nothing to do: {finished} holds the result; --fresh measures it again\n"
+    )
+    assert f"report: {finished / 'report.html'}" in "".join(done.stdout.splitlines())
+    assert [(finished / name).read_bytes() for name in files] == before
+
+
+def test_a_run_of_a_changed_file_is_checked_in_full(finished):
+    """A changed file time leads to a full check from the journal, with an equal result."""
+    record = json.loads((finished / "finished.json").read_text())
+    stamps = record["localize"]["stamps"]
+    weights = next(name for name in stamps if name.endswith(".safetensors"))
+    stamps[weights][1] -= 1
+    (finished / "finished.json").write_text(json.dumps(record))
+    before = json.loads((finished / "result.json").read_text())
+    done = broca(*SMALL, "--out", finished, "--json")
+    assert "going on with the run" in done.stderr
+    assert (finished / "result.json").read_text() == done.stdout
+    again = json.loads(done.stdout)
+    assert again["cost"].pop("wall_s") < before["cost"].pop("wall_s")
+    assert again == before
+    assert broca(*SMALL, "--out", finished).stderr.startswith("finished; nothing to do")
+
+
+def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):
+    """Ctrl+C gives exit code 130, and the printed command continues and finishes the run."""
+    out = tmp_path / "out"
+    arguments = [
+        "localize", "reference-small", "--task", "sorting", "--others", "", "--items", "50",
+        "--no-verify", "--out", str(out),
+    ]  # fmt: skip
+    code = "from broca.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+    )
+    journal = out / "journal.sqlite"
+    for _ in range(600):
+        time.sleep(0.1)
+        if "batches" in _tables(journal) and _rows(journal) > 0:
+            break
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    measured = _rows(journal)
+    assert measured > 0
+    last = errors.splitlines()[-1]
+    assert last.startswith("broca: interrupted; what was measured is kept in")
+    going_on = shlex.split(last.split("goes on: ")[1])
+    assert going_on == ["broca", *arguments]
+    done = broca(*going_on[1:])
+    assert done.returncode == 0, done.stderr
+    assert "going on with the run" in done.stderr
+    assert _rows(journal) > measured
+
+
+def _tables(path):
+    if not path.exists():
+        return set()
+    try:
+        with Journal(path, read_only=True) as journal:
+            return {name for (name,) in journal.query("SELECT name FROM sqlite_master")}
+    except Exception:  # noqa: BLE001  # the file is being created
+        return set()
+
+
+def _rows(path):
+    return totals(path)["rows"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_read_only_out_folders_are_refused(tmp_path):
+    """An out folder without write permission is refused."""
+    tmp_path.chmod(0o500)
+    done = broca("localize", "reference", *ARGUMENTS, "--out", tmp_path)
+    tmp_path.chmod(0o700)
+    assert_refused(done, "cannot be written")
+
+
+@pytest.fixture
+def dated_model(tmp_path):
+    """A model whose chat template begins prompts with the day of the month."""
+    folder = shutil.copytree(shipped_model_folder("reference-small"), tmp_path / "dated")
+    (folder / "chat_template.jinja").write_text(
+        "{{ strftime_now('%d') }} {% for message in messages %}{{ message['content'] }}{% endfor %}"
+    )
+    return folder
+
+
+@pytest.fixture
+def on_day(monkeypatch):
+    """A function that changes the date, of broca and of transformers."""
+
+    def change(day):
+        class Today(date):
+            @classmethod
+            def today(cls):
+                return cls.fromisoformat(day)
+
+        class Now(datetime):
+            @classmethod
+            def now(cls, tz=None):
+                return cls.fromisoformat(day)
+
+        monkeypatch.setattr("broca.runs.session.date", Today, raising=False)
+        monkeypatch.setattr(chat_template_utils, "datetime", Now)
+
+    return change
+
+
+def first_words(out):
+    """Returns the words with which the prompts of a run begin."""
+    with Journal(out / "journal.sqlite", read_only=True) as journal:
+        return {item.prompt.split()[0] for item in journal.lines("items")}
+
+
+def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path):
+    """A run that goes on, or is repeated, on another day asks what it asked; a new run does not."""
+    command = (
+        "localize", dated_model, "--task", "capitals", "--others", "brackets", "--rows", 700,
+        "--items", 6, "--no-verify", "--chat-template",
+    )  # fmt: skip
+    out = tmp_path / "out"
+    on_day("2026-03-01")
+    assert broca(*command, "--out", out).returncode == 0
+    assert first_words(out) == {"01"}
+    result = (out / "result.json").read_text()
+    (out / "result.json").unlink()
+    on_day("2026-03-02")
+    resumed = broca(*command, "--out", out)
+    assert resumed.returncode == 0, resumed.stderr
+    assert first_words(out) == {"01"}
+    before, now = json.loads(result), json.loads((out / "result.json").read_text())
+    assert [before.pop("cost"), now.pop("cost")]
+    assert before == now
+    again = broca("rerun", out, "--from-scratch")
+    assert (again.returncode, again.stdout) == (0, "identical\n"), again.stderr
+    assert broca(*command, "--out", tmp_path / "new").returncode == 0
+    assert first_words(tmp_path / "new") == {"02"}
+    on_day("2026-03-03")
+    chosen = broca(*command, "--chat-template-date", "2026-03-02", "--out", tmp_path / "chosen")
+    assert chosen.returncode == 0, chosen.stderr
+    assert first_words(tmp_path / "chosen") == {"02"}

@@ -1,0 +1,148 @@
+"""Commands that measure nothing: their lines, and the same as JSON."""
+
+import json
+
+import pytest
+from cli.running import assert_refused, broca, printed
+from journals import filled, observed
+from results.samples import make_result
+
+import broca as library
+from broca.results.checks import Diagnosis, MachineCheck
+from broca.searches import METHODS
+from broca.store import Journal
+
+
+def test_tasks_are_listed_with_what_they_need():
+    """Shipped tasks have a line; those of the paper have metrics and, for code, `--allow-code`."""
+    lines = printed("tasks").splitlines()
+    assert {
+        "addition",
+        "gsm8k (lm-eval's, math: exact_match,flexible-extract)",
+        "mbpp (lm-eval's, code: pass_at_1, executes code)",
+        "rhyme (for chat models)",
+        "general (group of the paper: hellaswag, boolq, arc_challenge, mmlu)",
+    } <= set(lines)
+    data = json.loads(printed("tasks", "--json"))
+    assert (data["kind"], data["shipped"][0]) == ("task list", "addition")
+    assert data["groups"]["general"] == ["hellaswag", "boolq", "arc_challenge", "mmlu"]
+
+
+def test_tasks_of_a_folder_are_listed(tmp_path):
+    """Tasks and groups of `--include-path` are listed."""
+    (tmp_path / "one.yaml").write_text("task: one\ndataset_path: json\ntag: marked\n")
+    (tmp_path / "all.yaml").write_text("group: all\ntask: [one]\n")
+    lines = printed("tasks", "--include-path", tmp_path).splitlines()
+    listed = {"one (of the folder)", "all (group of the folder)", "marked (group of the folder)"}
+    assert listed <= set(lines)
+
+
+def test_a_task_is_shown_as_it_is_asked():
+    """`broca tasks NAME` shows items, metrics and the first prompt under the given options."""
+    asked = ("mc_biology", "--num-fewshot", 1, "--limit", 12, "--locate-split", "train")
+    shown = json.loads(printed("tasks", *asked, "--json"))
+    assert (shown["metrics"], shown["chance"]) == (["acc"], 0.25)
+    assert shown["first_prompt"].count("choose") == 2
+    assert shown["items"] == 12 + 1000 - 10
+    assert_refused(broca("tasks", "additoin"), "did you mean 'addition'")
+
+
+def test_published_lists_have_a_line_each():
+    """A line has the name and the heads of a list, and notes come last; `--model` chooses."""
+    lines, lists = printed("published").splitlines(), library.published_lists()
+    assert [line.split() for line in lines[: len(lists)]] == [
+        [heads.name, *heads.heads] for heads in lists
+    ]
+    assert all(line.startswith("note: ") for line in lines[len(lists) :])
+    shown = json.loads(printed("published", "--model", "llama-3.1-8b", "--json"))
+    assert [(line["name"], tuple(line["heads"])) for line in shown] == [
+        (heads.name, heads.heads) for heads in library.published_lists("llama-3.1-8b")
+    ]
+
+
+def test_a_scan_lists_components_and_the_self_test():
+    """The text and the JSON agree on the number of components and on the self-test."""
+    text = printed("scan", "reference")
+    assert "96 heads in 6 layers, 16 query heads on 4 KV heads" in text
+    assert text.count("self-test ok") == 4
+    data = json.loads(printed("scan", "reference", "--json"))
+    assert (data["kind"], len(data["components"])) == ("scan", 96)
+
+
+def test_a_plan_has_a_line_for_each_method():
+    """A method has its rows or the reason why it cannot run; a last line states the timing."""
+    few = ("--others", "capitals", "--items", 8, "--sample", 4, "--rows", 300)
+    text = printed("plan", "reference-small", "--task", "sorting", *few)
+    assert "search for sorting in reference-small: 48 components" in text
+    for method in METHODS:
+        assert any(method in line.split() for line in text.splitlines()), method
+    assert "too few" in text
+    assert "from 8 timed rows" in text
+
+
+def test_the_doctor_has_a_line_for_each_check_and_remedy(monkeypatch):
+    """A missing optional feature is no error; a broken check is exit code 1 and a line."""
+    checks = [
+        MachineCheck("torch", "ok", "2.13.0"),
+        MachineCheck("isolation", "missing", "kernel", "apt install bubblewrap"),
+    ]
+    monkeypatch.setattr(library, "doctor", lambda: Diagnosis(checks=tuple(checks)), raising=False)
+    done = broca("doctor", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "broca can run here; features marked -- are optional.",
+        "ok  torch      2.13.0",
+        "--  isolation  kernel",
+        "               -> apt install bubblewrap",
+    ]
+    data = json.loads(printed("doctor", "--json"))
+    assert (data["kind"], data["checks"][1]["remedy"]) == ("diagnosis", "apt install bubblewrap")
+    checks.append(MachineCheck("gates", "broken", "no weights", "pip install broca"))
+    done = broca("doctor")
+    assert done.returncode == 1
+    assert "ok  torch" in done.stdout
+    assert "can run here;" not in done.stdout
+    assert "broca: broca cannot run here (gates): follow the advice after ->" in done.stderr
+
+
+@pytest.fixture
+def journal(tmp_path):
+    """A journal with a finished run."""
+    with Journal(tmp_path / "j.sqlite") as journal:
+        run, *_ = filled(journal)
+        observed(journal, run)
+        journal.finish_run(run)
+    return tmp_path / "j.sqlite"
+
+
+def test_the_contents_of_a_journal_are_shown(journal, tmp_path):
+    """The text and the JSON have the numbers of rows and of vectors by kind, and the runs."""
+    shown = printed("journal", journal)
+    assert "12 rows" in shown
+    assert "attribution: 5 vectors" in shown
+    assert "run 1: no task by verify: 17 rows measured, 12 tokens, finished" in shown
+    content = json.loads(printed("journal", journal, "--json"))
+    assert content["vectors"] == {"attribution": 5}
+    assert_refused(broca("journal", tmp_path / "none.sqlite"), "does not exist")
+
+
+def test_the_rows_of_a_journal_are_exported(journal, tmp_path):
+    """`--export` writes a line for each row, to a .csv file alone."""
+    table = tmp_path / "rows.csv"
+    written = json.loads(printed("journal", journal, "--export", table, "--json"))
+    assert written == {"rows": 12, "file": str(table)}
+    assert len(table.read_text().splitlines()) == 1 + 12
+    refused = broca("journal", journal, "--export", tmp_path / "rows.txt")
+    assert_refused(refused, "must end in .csv")
+
+
+def test_figures_and_an_index_are_written(tmp_path):
+    """`broca report` prints the files of the figures, `broca view` that of the index."""
+    make_result().save(tmp_path / "run")
+    figures = ("--figures", tmp_path / "f", "--format", "svg", "--width", "column")
+    files = printed("report", tmp_path / "run", *figures).split()
+    assert files == [str(tmp_path / "f" / f"{name}.svg") for name in ("components", "scores")]
+    assert (tmp_path / "f" / "scores.svg").is_file()
+    index = printed("view", tmp_path, "--out", tmp_path).strip()
+    assert index == f"index: {tmp_path / 'broca-index.html'}"
+    assert (tmp_path / "broca-index.html").is_file()

@@ -1,0 +1,213 @@
+"""What is refused ends in one line and exit code 2; any other words, in a known exit code."""
+
+import json
+import shlex
+import subprocess
+import sys
+
+import pytest
+import torch
+from cli.running import assert_refused, broca, names
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from broca.errors import BadInput, UnknownName
+from broca.integrations.lm_eval import BrocaLM
+from broca.testing import tiny_llama, tiny_tokenizer
+
+ADDITION = "localize reference --task addition"
+REFUSED = [
+    ("localize ./nowhere --task addition", "folder './nowhere' does not exist"),
+    ("localize reference --task additoin", "did you mean 'addition'"),
+    ("localize reference --task calls --others '' --rows 50", "--rows 50 is too few"),
+    ("localize reference --task mbpp --others ''", r"off by default.*--allow-code.*docs/sandbox"),
+    (f"{ADDITION} --k 0", "--k must be at least 1"),
+    (f"{ADDITION} --others addition", "not a control of itself"),
+    (f"{ADDITION} --others sortin", "did you mean 'sorting'"),
+    (f"{ADDITION} --method gredy", "did you mean 'greedy'"),
+    (f"{ADDITION} --option masks", "NAME=VALUE"),
+    (f"{ADDITION} --method cs-fresh --option sparsty=1", "did you mean 'sparsity'"),
+    (f"{ADDITION} --metric acc", "no metric 'acc'"),
+    (f"{ADDITION} --num-fewshot 1001", "--num-fewshot 1001 is mo"),
+    (f"{ADDITION} --locate-split dev", "no split 'dev'"),
+    (f"{ADDITION} --chat-template", "has no chat template"),
+    (f"{ADDITION} --reference x", "use own, gold or FILE.py"),
+    (f"{ADDITION} --include-path ./nope", "is not a folder"),
+    (f"{ADDITION} --out /dev/null/x", "cannot be written"),
+    (f"{ADDITION} --dtype int3", "dtype 'int3' is unknown"),
+    (f"{ADDITION} --ablation ones", "--ablation 'ones' is unknown"),
+    (f"{ADDITION} --scale 1", "--scale 1 ablates nothing"),
+    (f"{ADDITION} --components hats", "did you mean 'heads'"),
+    (f"{ADDITION} --components experts", "no experts were found"),
+    (f"{ADDITION} --log wandbb", "--log 'wandbb' is unknown; did you mean 'wandb'"),
+    ("neurons locate reference --task capitals --scope head", "--scope"),
+    ("neurons locate reference --task data:none --fields x", "--fields"),
+    ("neurons erase reference --task capitals --methods x", "'x' is unknown"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), REFUSED)
+def test_bad_input_is_one_line_and_exit_code_2(command, message, tmp_path, monkeypatch):
+    """The line names flags, stdout stays empty, and nothing is written."""
+    monkeypatch.delenv("HF_ALLOW_CODE_EVAL", raising=False)
+    for name in [name for name in sys.modules if name.startswith("lm_eval.tasks.mbpp")]:
+        monkeypatch.delitem(sys.modules, name)  # as in a new process
+    out = [] if "--out" in command else ["--out", tmp_path]
+    assert_refused(broca(*shlex.split(command), *out), message)
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_task_that_the_model_cannot_do_is_refused(tmp_path):
+    """A task on which the intact model scores 0 is refused."""
+    data = [{"q": f"qqqqqq {n} ?", "a": f"zz{n}zz"} for n in range(16)]
+    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(item) for item in data))
+    (tmp_path / "impossible.yaml").write_text(
+        f"""
+task: impossible
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {tmp_path / "data.jsonl"}}}}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{{{q}}}}"
+doc_to_target: "{{{{a}}}}"
+generation_kwargs: {{until: ["\\n"], max_gen_toks: 4}}
+metric_list: [{{metric: exact_match}}]
+"""
+    )
+    done = broca(
+        "localize", "reference", "--task", "impossible", "--include-path", tmp_path,
+        "--others", "", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert_refused(done, "scores 0.000 on 'impossible'.*nothing to localize")
+
+
+WEIGHTS = {
+    "localize": "MODEL --task addition --out out",
+    "scan": "MODEL",
+    "explore": "MODEL --port 0",
+    "verify": "MODEL --heads L0H0 --task addition --out out",
+    "stress": "MODEL --heads L0H0 --out out",
+    "atlas": "MODEL --out out",
+    "plan": "MODEL --task addition",
+    "compare": "MODEL reference-small --tasks addition --out out",
+    "export": "MODEL --heads L0H0 --to out",
+    "chat": "MODEL --heads L0H0",
+    "reproduce": "table3 MODEL --out out",
+    **{
+        f"neurons {verb}": "MODEL --task addition --out out"
+        for verb in ("locate", "fidelity", "reliability", "erase", "enhance")
+    },
+    "neurons decouple": "MODEL --out out",
+    "neurons overlap": "MODEL --tasks addition,sorting --out out",
+    "neurons cross": "MODEL --tasks addition,sorting --out out",
+}
+"""Commands that load weights, with the arguments that they need."""
+
+NO_WEIGHTS = {
+    "tasks", "journal", "rerun", "refit", "lm-eval", "published", "report", "view", "doctor",
+}  # fmt: skip
+"""Commands that load no weights, only shipped ones, or the model of a run (`rerun`)."""
+
+
+def words(command, model):
+    """Returns the words of a command that loads a model."""
+    return f"{command} {WEIGHTS[command].replace('MODEL', str(model))}".split()
+
+
+@pytest.fixture(scope="module")
+def pickled(tmp_path_factory):
+    """The folder of a model whose weights are pickled."""
+    folder = tmp_path_factory.mktemp("pickled") / "model"
+    tiny_llama().save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    torch.save(tiny_llama().state_dict(), folder / "pytorch_model.bin")
+    return folder
+
+
+def test_every_command_is_known_here():
+    """Every command is in `WEIGHTS` or in `NO_WEIGHTS`."""
+    assert set(names()) == set(WEIGHTS) | NO_WEIGHTS
+
+
+@pytest.mark.parametrize("command", WEIGHTS)
+def test_pickled_weights_are_refused(command, pickled, monkeypatch, tmp_path):
+    """Pickled weights are refused in one line that names `--allow-pickle`."""
+    monkeypatch.chdir(tmp_path)
+    done = broca(*words(command, pickled))
+    assert_refused(done, "no file named model.safetensors.*--allow-pickle")
+
+
+def test_lm_eval_takes_it_among_the_model_arguments(pickled):
+    """lm-eval's model arguments have `allow_pickle`; without it, pickled weights are refused."""
+    with pytest.raises(BadInput, match="`allow_pickle`"):
+        BrocaLM(pretrained=str(pickled))
+    assert BrocaLM(pretrained=str(pickled), allow_pickle=True).max_length
+
+
+@pytest.mark.long
+def test_offline_makes_no_network_call(tmp_path):
+    """With `--offline`, a shipped model is scanned, and every verb refuses an unknown model.
+
+    Every function that opens a connection raises an error. The hub libraries are imported after
+    the flag is read for the first command, and before for all others.
+    """
+    code = (
+        "import os, socket, sys\n"
+        "def refuse(*a, **k): raise SystemError('a network call')\n"
+        "socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse\n"
+        "from broca.cli import main\n"
+        "for line in sys.stdin.read().splitlines():\n"
+        "    hub = sys.modules.get('huggingface_hub.constants')\n"
+        "    if hub: hub.HF_HUB_OFFLINE = False\n"
+        "    for name in ('HF_HUB_OFFLINE', 'HF_DATASETS_OFFLINE', 'TRANSFORMERS_OFFLINE'):\n"
+        "        os.environ.pop(name, None)\n"
+        "    sys.argv = ['broca', '--offline', *line.split()]\n"
+        "    try: main()\n"
+        "    except SystemExit as end: print('exit', end.code)\n"
+    )
+    lines = ["scan reference-small"]
+    lines += [" ".join(words(command, "no/such-model")) for command in WEIGHTS]
+    lines.append("neurons locate reference --task data:no/such-set --out out")
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="\n".join(lines), capture_output=True, text=True,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert "a network call" not in done.stderr
+    assert "48 components" in done.stdout
+    codes = [line for line in done.stdout.splitlines() if line.startswith("exit")]
+    assert codes == ["exit 0"] + ["exit 2"] * (len(lines) - 1), done.stderr
+
+
+ANY = st.sampled_from([
+    "localize", "journal", "rerun", "tasks", "scan", "reference", "addition", "--task", "--k",
+    "--rows", "--items", "--seed", "--out", "--others", "--method", "--option", "--scale",
+    "--keep-outputs", "--fresh", "--journal", "--export", "--json", "--from-scratch",
+    "--offline", "--token-budget", "--response", "--limit", "--include-path", "x=1", "=", "-1",
+    "0", "3", "nan", "1e999", "", "..", "/dev/null", "result.json", "\udcff",
+]) | st.text(max_size=6).filter(lambda text: "\0" not in text)  # fmt: skip
+
+
+@pytest.fixture
+def no_models(monkeypatch, tmp_path):
+    """Makes every model unknown, so that commands end before a model is loaded."""
+
+    def unknown(*_, **__):
+        raise UnknownName("no models here")
+
+    monkeypatch.setattr("broca.runs.session.load", unknown)
+    monkeypatch.setattr("broca.models.load", unknown)
+    monkeypatch.chdir(tmp_path)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    verb=st.sampled_from(["localize", "journal", "rerun", "scan", "localize reference --task a"]),
+    words=st.lists(ANY, max_size=6),
+)
+def test_any_words_end_in_a_known_exit_code(no_models, verb, words):
+    """Any words raise only `SystemExit`, with a documented exit code."""
+    assert broca(*verb.split(), *words).returncode in (0, 1, 2, 130)

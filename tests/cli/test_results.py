@@ -1,0 +1,130 @@
+"""Commands that measure print a result, keep it in their folder, and are not run twice."""
+
+import csv
+import io
+import json
+import re
+import shlex
+
+import pytest
+from cli.running import broca, printed
+from verbs.neurons.small_runs import RUNS
+
+from broca.results.localization import Localization
+from broca.results.reading import read
+
+COMMANDS = {
+    "verify": (
+        "reference-small --heads L0H9+L0H5 --neurons L2N17 --task sorting --others capitals "
+        "--limit 16 --controls 3",
+        "verification.json", ["specific", "report: ", "verification.html"],
+    ),
+    "atlas": (
+        "planted --tasks rhyming,capitals --rows 400 --items 20", "atlas.json",
+        ["facts", "universal", "key/value groups", "localize", "report: ", "atlas.html"],
+    ),
+    "stress": (
+        "reference-small --heads L0H1+L1H2 --pairs 16", "stress.json",
+        ["noise", "positive control", "report: ", "stress.html"],
+    ),
+    "compare": (
+        "reference-small reference-small --tasks capitals --rows 120 --items 12 --limit 20 "
+        "--heads L0H1+L1H2", "comparison.json",
+        ["No components changed from", "Scores, with drops in points", "given",
+         "nothing", "report: ", "comparison.html"],
+    ),
+    **{
+        f"neurons {verb}": (
+            " ".join(
+                ["reference-small --steps 4", *([] if verb == "fidelity" else ["--items 6"]),
+                 *(f"--{name.replace('_', '-')} {value}" for name, value in options.items())]
+            ),
+            "neurons.json" if verb == "locate" else f"{verb}.json", ["written: "],
+        )
+        for verb, options in RUNS.items()
+    },
+}  # fmt: skip
+"""Small calls of the commands, with the file of the result and words of what is printed."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_writes_its_result_and_has_nothing_to_do_again(name, tmp_path):
+    """A second run measures nothing: it prints the same text, or the file with `--json`."""
+    arguments, file, said = COMMANDS[name]
+    command = [*name.split(), *arguments.split(), "--out", tmp_path]
+    first = broca(*command, "--plain")
+    assert first.returncode == 0, first.stderr
+    assert all(words in first.stdout for words in (*said, str(tmp_path)))
+    assert len(first.stderr.splitlines()) > 2
+    again, as_json = broca(*command), broca(*command, "--json")
+    assert again.stdout == first.stdout
+    assert as_json.stdout == (tmp_path / file).read_text()
+    assert all(done.stderr.startswith("finished; nothing to do") for done in (again, as_json))
+    assert read(tmp_path / file)
+
+
+def test_only_the_result_is_on_stdout(finished_command):
+    """Stdout is result.json, byte for byte; progress is on stderr."""
+    done, out = finished_command
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (out / "result.json").read_text()
+    assert "searching" in done.stderr
+    assert len(Localization.read(out).ranking) == 48
+
+
+def test_options_of_a_method_are_read_as_what_they_are(tmp_path):
+    """Numbers, booleans and words are options of the method."""
+    words = (
+        "localize reference-small --task capitals --others '' --items 6 --limit 40 --no-verify "
+        "--method cs-stratified --option contrast=false --option resamples=9 "
+        "--option recovery=lasso"
+    )
+    printed(*shlex.split(words), "--out", tmp_path)
+    given = json.loads((tmp_path / "reproduce.json").read_text())["options"]["search_options"]
+    assert given["options"] == {"contrast": False, "resamples": 9, "recovery": "lasso"}
+
+
+def test_other_components_and_ablations_are_searched(tmp_path):
+    """MLP blocks and KV groups are searched under mean ablation by margin."""
+    data = json.loads(printed(
+        "localize", "reference-small", "--task", "capitals", "--others", "sorting",
+        "--method", "one-shot", "--limit", 40, "--components", "mlp+kv-groups", "--ablation",
+        "mean", "--response", "margin", "--k", 2, "--items", 10, "--out", tmp_path, "--json",
+    ))  # fmt: skip
+    assert data["components"] == "mlp+kv-groups"
+    assert data["ablation"] == {"kind": "mean", "scale": 0.0}
+    assert data["response"] == "margin"
+    assert {re.sub(r"\d+", "", line["name"]) for line in data["ranking"]} == {"LM", "LG"}
+    assert len(data["ranking"]) == 4 + 12
+
+
+def test_neurons_are_located_on_ones_own_examples(tmp_path):
+    """JSON lines of prompt and answer are located on like tasks."""
+    path = tmp_path / "own.jsonl"
+    rows = [{"prompt": f"compute 1{n} + 2{n} =", "answer": str(30 + 2 * n)} for n in range(9)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    command = ("neurons", "locate", "reference", "--task", f"data:{path}", "--count", 3)
+    printed(*command, "--out", tmp_path)
+    data = json.loads((tmp_path / "neurons.json").read_text())
+    assert (data["items"], len(data["selected"])) == (2, 3)
+    assert data["model"]["neurons"] == 1536
+
+
+def test_a_study_prints_csv_and_is_repeated_from_the_journal(tmp_path):
+    """A study writes its files and journal; a second call prints the same rows as JSON."""
+    few = (
+        "planted", "--tasks", "rhyming", "--rows", 400, "--items", 10, "--limit", 8, "--plain",
+        "--out",
+    )  # fmt: skip
+    done = broca("reproduce", "table9", *few, tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["task"] for row in rows] == ["rhyming"]
+    assert "cs-stratified on rhyming" in done.stderr
+    assert "table9-planted.html" in done.stderr
+    names = {f"table9-planted.{end}" for end in ("json", "csv", "html")} | {"journal.sqlite"}
+    assert names <= {path.name for path in tmp_path.iterdir()}
+    again = json.loads(printed("reproduce", "table9", *few, tmp_path, "--json"))
+    assert [row["heads"] for row in again["rows"]] == [row["heads"] for row in rows]
+    several = printed("reproduce", "table9,table5", *few, tmp_path, "--json")
+    assert [data["name"] for data in json.loads(several)] == ["table9", "table5"]

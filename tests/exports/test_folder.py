@@ -1,0 +1,56 @@
+"""The card of an export names it, how it is loaded and what it is based on."""
+
+from dataclasses import replace
+
+import pytest
+import yaml
+from results.samples import make_export
+
+from broca.exports.folder import card
+from broca.results.export import BaseModel
+
+HUB = BaseModel("org/base", "0123abc", "bfloat16")
+SHIPPED = BaseModel("reference", None, "float32")
+
+
+@pytest.mark.parametrize(
+    ("changes", "metadata"),
+    [
+        ({}, {"library_name": "peft"}),
+        ({"form": "weights"}, {"library_name": "transformers"}),
+        ({"form": "heads"}, {"library_name": "broca"}),
+        ({"base": HUB}, {"base_model": "org/base", "base_model_relation": "adapter"}),
+        ({"base": BaseModel(None, None, "float32")}, {"base_model": None}),
+        ({"base": SHIPPED}, {"base_model": None}),
+    ],
+)
+def test_the_hub_reads_how_an_export_is_loaded_and_its_base(changes, metadata):
+    """The metadata of a card follow form and base."""
+    fields = yaml.safe_load(card(make_export(**changes)).split("---\n", 2)[1])
+    assert {name: fields.get(name) for name in metadata} == metadata
+
+
+def test_recipe_verdict_numbers_and_checks_are_there():
+    """The card holds recipe, verdict, numbers and checks; without results it omits them."""
+    export = make_export()
+    text = card(export)
+    for part in (
+        export.model.fingerprint, "L1H2+L0H0", "zero, factor 0",
+        export.command, export.broca, export.held_out.verdict.text, "32 prompts", "0.2500",
+    ):  # fmt: skip
+        assert part in text, part
+    plain = card(replace(export, held_out=None, reloaded=None, scored=None))
+    assert "held-out" not in plain
+    assert "Checked" not in plain
+    assert "# toy with L1H2, L0H0 at 0.5" in card(make_export(scale=0.5))
+
+
+def test_a_folder_is_called_by_its_name(tmp_path):
+    """A base in a folder is named by the folder alone, without its path."""
+    place = tmp_path / "base"
+    place.mkdir()
+    export = make_export(base=BaseModel(str(place), None, "float32"))
+    text = card(replace(export, command=f"broca.export({str(place)!r}, 'FOLDER')"))
+    assert "broca.export('base', 'FOLDER')" in text
+    assert "# base without L1H2" in text
+    assert str(tmp_path) not in text

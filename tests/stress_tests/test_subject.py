@@ -1,0 +1,124 @@
+"""Families of prompts, pairs of a source and a target, and the subject drawn from them."""
+
+import json
+
+import pytest
+
+from broca.errors import BadInput
+from broca.models import GatedModel
+from broca.stress_tests.subject import (
+    SHIPPED,
+    Family,
+    FamilyItem,
+    StressSubject,
+    choose_pairs,
+    load_family,
+    tokenized,
+)
+from broca.testing import tiny_llama, tiny_tokenizer
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_families_are_complete(name):
+    """Every item answers every operation; the neutral word differs from the operations' words."""
+    family = load_family(name)
+    assert len(family.items) >= 48
+    assert all(set(item.answers) == set(family.operations) for item in family.items)
+    assert family.neutral not in family.operations.values()
+    operand = family.items[0].operand
+    assert operand in family.prompt(None, operand)
+    assert family.neutral in family.prompt(None, operand)
+
+
+ITEMS = [{"operand": f"n{n}", "answers": {"up": f"u{n}", "down": f"d{n}"}} for n in range(16)]
+FILE = {
+    "family": "mine", "templates": ["{operation} {operand}:", "{operand} {operation}:"],
+    "operations": {"up": "raise", "down": "lower"}, "neutral": "see", "items": ITEMS,
+}  # fmt: skip
+
+
+def test_a_family_file_is_read(tmp_path):
+    """A file supplies the family's templates, words, items and answers."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(json.dumps(FILE))
+    family = load_family(file)
+    assert family.prompt("down", "n3", template=1) == "n3 lower:"
+    assert family.items[2] == FamilyItem("n2", {"up": "u2", "down": "d2"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"templates": ["{operation}"]}, "lacks {operation} or {operand}"),
+        ({"operations": {"up": "raise", "turn": "turn"}}, "'n0' has no answer of turn"),
+    ],
+)
+def test_invalid_families_are_refused(tmp_path, changed, message):
+    """A file without a word, an operand or an answer, or with too few items, is refused."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(json.dumps(FILE | changed))
+    with pytest.raises(BadInput, match=f"cannot be used.*{message}"):
+        load_family(file)
+
+
+def test_a_family_tests_the_tasks_that_it_names():
+    """`require_task` accepts the family's tasks; a family that names no tasks accepts none."""
+    load_family("letters").require_task("sorting")
+    with pytest.raises(BadInput, match="'addition', and family 'letters' about sorting and"):
+        load_family("letters").require_task("addition")
+    with pytest.raises(BadInput, match="family 'sums' about no task"):
+        load_family("sums").require_task("addition")
+
+
+@pytest.fixture(scope="module")
+def letters(planted):
+    """The shipped family `letters` in the planted model's tokens."""
+    return tokenized(load_family("letters"), planted.tokenizer, limit=40)
+
+
+def test_questions_are_every_operand_with_every_operation(letters, planted):
+    """Questions are ordered by operation; the right answer's first token precedes its foils."""
+    lengths = {len(prompt) for operand in letters.operands for prompt in operand.prompts.values()}
+    assert len(lengths) == 1
+    assert len(letters.questions) == len(letters.prompts) == len(letters.answers) == 80
+    assert [operation for _, operation in letters.questions[::40]] == ["reverse", "sort"]
+    text = planted.tokenizer.decode(letters.prompts[0])
+    assert text.startswith("reverse")
+    for (operand, operation), answers in zip(letters.questions, letters.answers, strict=True):
+        assert answers[0] == operand.answers[operation]
+        assert answers[0] not in answers[1:]
+    assert len({frozenset(answers) for answers in letters.answers}) == 1
+
+
+def test_pairs_have_four_different_answers(letters):
+    """A(v), B(v), A(u) and B(u) begin with different tokens; the seed decides the pairs."""
+    pairs = choose_pairs(letters, count=20, seed=0)
+    assert len(set(pairs)) == 20
+    for pair in pairs:
+        assert len({*pair.target.answers.values(), *pair.source.answers.values()}) == 4
+        assert pair.source_operation != pair.target_operation
+    assert choose_pairs(letters, count=20, seed=0) == pairs
+    assert choose_pairs(letters, count=20, seed=1) != pairs
+
+
+def test_families_that_make_no_pairs_are_refused(planted):
+    """Operation words of different token lengths leave no operand; equal answers have no foil."""
+
+    def family(**operations):
+        items = tuple(FamilyItem(f"{n}", dict.fromkeys(operations, "same")) for n in range(10, 30))
+        return Family("mine", ("{operation} {operand} =",), operations, "code", items)
+
+    with pytest.raises(BadInput, match="only 0 operands of family 'mine'"):
+        tokenized(family(a="sort", b="sort sort sort"), planted.tokenizer, limit=20)
+    equal = tokenized(family(a="sort", b="reverse"), planted.tokenizer, limit=20)
+    with pytest.raises(BadInput, match="there is no foil"):
+        _ = equal.answers
+    with pytest.raises(BadInput, match="gives 0 pairs with different answers"):
+        choose_pairs(equal, count=16, seed=0)
+
+
+def test_other_components_than_heads_are_refused():
+    """A model whose components are not heads is refused."""
+    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp")
+    with pytest.raises(BadInput, match="not of mlp"):
+        StressSubject(model, ("L0M",), (load_family("letters"),), pairs=16, sets=3, seed=0)

@@ -1,0 +1,108 @@
+"""Requests in tokens, chat templates and refusals."""
+
+from datetime import datetime
+
+import pytest
+from lm_eval.api.instance import Instance
+
+from broca.errors import BadInput, TaskUnusable
+from broca.tasks import RequestTokenizer, TaskOptions
+from broca.testing import tiny_tokenizer
+
+
+def test_what_does_not_fit_is_cut_from_the_left():
+    """Prompts are cut from the left to fit the context, with room for generated tokens."""
+    short = RequestTokenizer(tiny_tokenizer(), max_length=8)
+    request = short.loglikelihood("0123456789", "ab")
+    assert (len(request.context) + len(request.continuation), request.cut) == (9, 3)
+    assert tiny_tokenizer().decode(request.context) == "3456789"
+    (generation,) = short.requests(instance("generate_until", ("0123456789", {"max_gen_toks": 3})))
+    assert (tiny_tokenizer().decode(generation.context), generation.cut) == ("56789", 5)
+
+
+def instance(kind, arguments):
+    """Returns a request of lm-eval."""
+    return Instance(kind, {}, arguments, 0, metadata=("task", 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "message"),
+    [
+        ("generate_until", ("a", {"do_sample": True, "temperature": 1.0}), "samples its gen"),
+        ("generate_until", ("a", {"max_gen_toks": 1024}), "leaves no room for a prompt"),
+        ("multiple_choice_x", ("a",), "asks for 'multiple_choice_x'"),
+    ],
+)
+def test_requests_that_cannot_be_run_are_refused(tokenizer, kind, arguments, message):
+    """Sampling, too long generations and unknown kinds are refused with the task's name."""
+    with pytest.raises(TaskUnusable, match=message) as error:
+        tokenizer.requests(instance(kind, arguments))
+    assert "task 'task'" in str(error.value)
+
+
+def chatting(template, **settings):
+    """Returns a tokenizer of requests with a chat template."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = template
+    return RequestTokenizer(tokenizer, max_length=64, **settings)
+
+
+USER = {"role": "user", "content": "hi"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (
+            "{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+            "{{ m.content }}",
+            "<user>hi",
+        ),
+        (
+            "{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}"
+            "{% endfor %}",
+            "<system>be<user>hi",
+        ),
+        ("{{ m.content[0].text + '' }}", "<system>be<user>hi"),
+    ],
+    ids=["refuses system messages", "leaves texts out", "refuses texts"],
+)
+def test_templates_get_what_they_can_show(shown, said):
+    """A refused system message is left out; templates that show no text get a list of parts."""
+    tokenizer = chatting(f"{{% for m in messages %}}<{{{{ m.role }}}}>{shown}{{% endfor %}}")
+    assert tokenizer.chat([{"role": "system", "content": "be"}, USER]) == said
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ 'always the same' }}", "leaves out what the user says"),
+        ("{{ raise_exception('no such thing') }}", "no such thing; leave out `chat_template`"),
+        ("{{ messages[5].content.text }}", "refuses the prompt: "),
+        ("{{ messages[0].content }}{% if", "refuses the prompt: "),
+    ],
+)
+def test_templates_that_show_no_content_are_refused(template, message):
+    """A template that leaves out the prompt, or fails on it, is one line."""
+    with pytest.raises(BadInput, match=message) as error:
+        chatting(template).chat([USER])
+    assert "\n" not in str(error.value)
+
+
+def test_a_length_beyond_the_configuration_is_refused(tiny):
+    """A `max_length` of more than the model is configured for is refused."""
+    with pytest.raises(BadInput, match="`max_length` 257 is more than the 256 tokens"):
+        RequestTokenizer.of(tiny, TaskOptions(max_length=257))
+
+
+def test_a_chat_template_says_the_given_date():
+    """`strftime_now` formats the given day, and today without one; names tell them apart."""
+    template = (
+        "{% set form = '%d %b %Y, %H:%M' %}{{ strftime_now(form) }}|{{ messages[-1]['content'] }}"
+    )
+    days = ("2024-02-29", "2024-03-01", None)
+    pinned, later, today = (chatting(template, day=day) for day in days)
+    assert pinned.chat([USER]) == "29 Feb 2024, 00:00|hi"
+    assert later.chat([USER]) == "01 Mar 2024, 00:00|hi"
+    assert today.chat([USER]).startswith(datetime.now().strftime("%d %b %Y"))
+    assert len({pinned.name, later.name, today.name}) == 3
