@@ -1,7 +1,5 @@
 """Names and columns of components."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,11 +53,3 @@ def test_components_have_query_heads(name, heads):
     component = Component.parse(name)
     assert list(component.heads(8, 2)) == heads
     assert NAMINGS[component.kind].only_heads == (bool(heads) and name != "L1")
-
-
-def test_letters_are_distinct():
-    """No two kinds have the same letter, and the letter is no digit."""
-    letters = [naming.letter for naming in NAMINGS.values()]
-    assert len(set(letters)) == len(letters)
-    assert all(letter == "" or re.fullmatch("[A-Z]", letter) for letter in letters)
-    assert list(NAMINGS) == [naming.kind for naming in NAMINGS.values()]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from results.samples import make_result
 
 from broca.components import Component, ComponentSet
-from broca.errors import EXIT_CODES, BrocaError, all_errors, first_line, table
+from broca.errors import EXIT_CODES, BrocaError, all_errors, table
 from broca.results.files import decode, encode
 from broca.results.localization import Localization
 from broca.runs.folder import RunFolder
@@ -60,19 +60,6 @@ def test_a_changed_result_is_read_or_refused(data):
     with contextlib.suppress(BrocaError):
         result = decode(Localization, json.dumps(content))
         assert encode(decode(Localization, encode(result))) == encode(result)
-
-
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (ValueError(" no file.\nlook at the docs"), "no file"),
-        (OSError(2, "not there"), "[Errno 2] not there"),
-        (KeyError(), "KeyError"),
-    ],
-)
-def test_an_error_of_another_package_becomes_part_of_a_line(error, line):
-    """The first line of the message is kept without its full stop, else the error's class."""
-    assert first_line(error) == line
 
 
 @settings(max_examples=100, deadline=None)

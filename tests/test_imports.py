@@ -43,18 +43,6 @@ ORDER = (
 )
 """The packages and modules of broca; each imports only those before it."""
 
-OF_MODELS = {"torch", "transformers", "lm_eval"}
-HEAVY = {
-    "components": {*OF_MODELS, "sklearn"},
-    "measurement": {*OF_MODELS, "sklearn"},
-    "designs": {*OF_MODELS, "sklearn"},
-    "recovery": {*OF_MODELS, "sqlite3"},
-    "searches": {*OF_MODELS, "sqlite3"},
-    "results": {*OF_MODELS, "sklearn", "plotly"},
-    "atlases": {*OF_MODELS, "sqlite3"},
-    "store": {*OF_MODELS, "sklearn"},
-}
-
 
 def imports_of(file, *, of_types=True):
     """Yields the dotted names of all imports in a file, those within functions included.
@@ -134,15 +122,6 @@ def test_files_import_each_other_in_no_circle():
         }
         graph[name] = ((imported | by_name) & set(MODULES)) - {name}
     assert set(graphlib.TopologicalSorter(graph).static_order()) == set(MODULES)
-
-
-@pytest.mark.parametrize("package", HEAVY)
-def test_package_keeps_heavy_libraries_out(package):
-    """No file of a package imports a library that `HEAVY` names for it."""
-    assert files_of(package)
-    for file in files_of(package):
-        for name in imports_of(file):
-            assert name.split(".")[0] not in HEAVY[package], f"{file} imports {name}"
 
 
 def test_every_package_has_its_place():

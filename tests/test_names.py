@@ -25,27 +25,10 @@ def definitions(source):
                     yield name, text
 
 
-def meanings(modules):
-    """Returns the definitions of each name; `modules` are sources by path."""
-    by_name = defaultdict(set)
-    for path, source in modules.items():
-        for name, text in definitions(source):
-            by_name[name].add(text or path)
-    return by_name
-
-
 def test_a_name_has_one_meaning():
     """No class or alias has the name of another one."""
-    modules = {file: file.read_text(encoding="utf-8") for file in SOURCE.rglob("*.py")}
-    homonyms = {name for name, defined in meanings(modules).items() if len(defined) > 1}
-    assert not homonyms
-
-
-def test_homonyms_are_noticed():
-    """Two classes, a class and an alias, or two aliases differ; equal aliases do not."""
-    modules = {
-        "a": "class Pair: ...\nclass Table: ...\nRow = dict\nArray = list\nT = TypeVar('T')",
-        "b": "class Pair: ...\nTable = tuple\nRow = list\nArray = list\nT = TypeVar('T', str)",
-    }
-    homonyms = {name for name, defined in meanings(modules).items() if len(defined) > 1}
-    assert homonyms == {"Pair", "Table", "Row"}
+    meanings = defaultdict(set)
+    for file in SOURCE.rglob("*.py"):
+        for name, text in definitions(file.read_text(encoding="utf-8")):
+            meanings[name].add(text or file)
+    assert not {name for name, defined in meanings.items() if len(defined) > 1}

@@ -29,7 +29,7 @@ def scripts(monkeypatch):
     """Makes the modules in the folder of scripts importable by name."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     yield
-    for name in ("compat", "large_files", "release", "wheels"):
+    for name in ("compat", "large_files"):
         sys.modules.pop(name, None)
 
 
@@ -82,21 +82,6 @@ def test_every_imported_package_is_required():
     assert {DISTRIBUTIONS.get(name, name) for name in imported} <= required
 
 
-def test_lower_bounds_depend_on_the_python(scripts, tmp_path):
-    """The highest bound whose marker applies is taken; a missing lower bound is refused."""
-    from compat import lower_bounds
-
-    project = tmp_path / "pyproject.toml"
-    first, second = "numpy>=2.1; python_version >= '3.13'", "numpy>=1.26,<3"
-    for lines in ([first, second], [second, first]):
-        project.write_text(f"[project]\ndependencies = {json.dumps([*lines, 'rich>=13.9'])}\n")
-        assert lower_bounds(project, "3.9") == {"numpy": "1.26", "rich": "13.9"}
-        assert lower_bounds(project, "3.13") == {"numpy": "2.1", "rich": "13.9"}
-    project.write_text("[project]\ndependencies = ['numpy<3']\n")
-    with pytest.raises(ValueError, match="no lower bound"):
-        lower_bounds(project, "3.13")
-
-
 def test_the_changelog_has_the_version():
     """After what is unreleased comes the present version; the last one is 0.1.0."""
     text = (ROOT / "CHANGELOG.md").read_text().replace("## Unreleased\n", "", 1)
@@ -127,20 +112,3 @@ def test_the_dockerfile_is_whole(scripts):
     (extras,) = re.findall(r"\.\[([\w,]+)\]", text)
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
     assert [arguments for word, arguments in words if word == "USER"][-1] == "1000"
-
-
-def test_a_release_needs_a_dated_entry_and_a_clean_tree(scripts, monkeypatch, tmp_path):
-    """`require_ready` refuses an undated changelog entry and uncommitted changes."""
-    import release
-
-    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.3.0"\n')
-    (tmp_path / "CHANGELOG.md").write_text("## 0.3.0 (unreleased)\n")
-    monkeypatch.setattr(release, "ROOT", tmp_path)
-    with pytest.raises(RuntimeError, match="no dated entry"):
-        release.require_ready()
-    (tmp_path / "CHANGELOG.md").write_text("## 0.3.0 (2027-01-02)\n")
-    monkeypatch.setattr(release, "run", lambda *words: " M src/broca/errors.py\n")
-    with pytest.raises(RuntimeError, match="not committed"):
-        release.require_ready()
-    monkeypatch.setattr(release, "run", lambda *words: "")
-    assert release.require_ready() == "0.3.0"

@@ -36,8 +36,11 @@ def strings_of(file):
             yield str(node.value)
 
 
-def test_no_string_speaks_of_flags():
-    """No string of the library names a flag, because callers in Python have none."""
+def test_no_string_or_page_speaks_of_flags():
+    """No string of the library names a flag, because callers in Python have none.
+
+    A page names flags only within a whole command.
+    """
     for file in FILES:
         program = PROGRAMS.get(str(file.relative_to(SOURCE)))
         texts = [COMMAND.sub("", text) for text in strings_of(file)]
@@ -45,9 +48,5 @@ def test_no_string_speaks_of_flags():
             assert not [flag for text in texts for flag in FLAG.findall(text)], file
         else:
             assert any(program in text for text in texts)
-
-
-def test_no_page_speaks_of_flags():
-    """A page names flags only within a whole command."""
     for file in PAGES:
         assert not FLAG.findall(COMMAND.sub("", file.read_text())), file

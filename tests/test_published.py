@@ -33,15 +33,6 @@ def test_every_head_exists_in_its_model():
         assert len(set(entry.heads)) == (5 if entry.task != "universal" else len(entry.heads))
 
 
-def test_lists_of_one_model_are_found():
-    """The lists of a model are in order; a model without lists is refused."""
-    of_model = published_lists("llama-3.1-8b")
-    assert of_model == tuple(entry for entry in published_lists() if entry.model == "llama-3.1-8b")
-    assert 0 < len(of_model) < len(published_lists())
-    with pytest.raises(UnknownName, match=r"`model` 'llama-3.1' is unknown.*did you"):
-        published_lists("llama-3.1")
-
-
 def test_contradictions_are_corrected_and_noted():
     """The copied rows are removed, and the number of layers is the model's."""
     names = {entry.name for entry in published_lists()}

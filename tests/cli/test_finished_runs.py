@@ -43,13 +43,10 @@ def test_a_run_is_repeated(finished):
 
 
 def test_a_run_is_refitted(finished, tmp_path):
-    """The selection comes first, the table has the leading component, and the file is written."""
+    """The selection comes first, and the file is written."""
     refit = ("refit", finished, "--recovery", "ridge", "--k", 2, "--resamples", 5)
     text = printed(*refit, "--out", tmp_path)
     result = Refit.read(tmp_path / "refit.json")
-    assert f"ridge on {result.masks:,} masks of pooled" in text
-    leading = {result.ranking[0].name, f"{result.ranking[0].effect:+.4f}"}
-    assert any(leading <= set(line.split()) for line in text.splitlines())
     found = ", ".join(result.selected) or f"nothing selected: {result.reason}"
     assert text.startswith(f"sorting: {found}\n")
     assert f"written: {tmp_path / 'refit.json'}" in text

@@ -9,7 +9,7 @@ from cyclopts import CycloptsError
 
 from broca.cli.commands import flags_of, make_app
 from broca.cli.help import SHIPPED
-from broca.cli.wording import duration, in_flags
+from broca.cli.wording import in_flags
 from broca.engine.ablation import ABLATIONS
 from broca.errors import BadInput
 from broca.executors.hosts import executors
@@ -182,13 +182,3 @@ def test_parameters_become_flags():
     assert in_flags(text, flags) == (
         "--rows 12 is too few; set --include-path; rows, `broca tasks` and `versions` stay"
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.44, "0.4 s"), (12.3, "12 s"), (59.6, "1 min 0 s"), (200, "3 min 20 s"),
-     (7500, "2 h 5 min")],
-)  # fmt: skip
-def test_durations_have_at_most_two_units(seconds, text):
-    """A duration has at most two units, and a decimal only below ten seconds."""
-    assert duration(seconds) == text

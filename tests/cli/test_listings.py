@@ -117,6 +117,7 @@ def journal(tmp_path):
 
 def test_the_contents_of_a_journal_are_shown(journal, tmp_path):
     """The text and the JSON have the numbers of rows and of vectors by kind, and the runs."""
+    before = journal.read_bytes()
     shown = printed("journal", journal)
     assert "12 rows" in shown
     assert "attribution: 5 vectors" in shown
@@ -124,6 +125,7 @@ def test_the_contents_of_a_journal_are_shown(journal, tmp_path):
     content = json.loads(printed("journal", journal, "--json"))
     assert content["vectors"] == {"attribution": 5}
     assert_refused(broca("journal", tmp_path / "none.sqlite"), "does not exist")
+    assert journal.read_bytes() == before
 
 
 def test_the_rows_of_a_journal_are_exported(journal, tmp_path):

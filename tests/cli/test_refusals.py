@@ -1,6 +1,5 @@
 """What is refused ends in one line and exit code 2; any other words, in a known exit code."""
 
-import json
 import shlex
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import sys
 import pytest
 import torch
 from cli.running import assert_refused, broca, names
+from harness_tasks import write_task
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -59,21 +59,9 @@ def test_bad_input_is_one_line_and_exit_code_2(command, message, tmp_path, monke
 
 def test_task_that_the_model_cannot_do_is_refused(tmp_path):
     """A task on which the intact model scores 0 is refused."""
-    data = [{"q": f"qqqqqq {n} ?", "a": f"zz{n}zz"} for n in range(16)]
-    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(item) for item in data))
-    (tmp_path / "impossible.yaml").write_text(
-        f"""
-task: impossible
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {tmp_path / "data.jsonl"}}}}}
-test_split: test
-output_type: generate_until
-doc_to_text: "{{{{q}}}}"
-doc_to_target: "{{{{a}}}}"
-generation_kwargs: {{until: ["\\n"], max_gen_toks: 4}}
-metric_list: [{{metric: exact_match}}]
-"""
-    )
+    data = [{"question": f"qqqqqq {n} ?", "answer": f"zz{n}zz"} for n in range(16)]
+    settings = {"until": ["\n"], "max_gen_toks": 4}
+    write_task(tmp_path, "impossible", data, generation_kwargs=settings)
     done = broca(
         "localize", "reference", "--task", "impossible", "--include-path", tmp_path,
         "--others", "", "--out", tmp_path / "out",

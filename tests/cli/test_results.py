@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import shlex
 
 import pytest
 from cli.running import broca, printed
@@ -72,42 +71,22 @@ def test_only_the_result_is_on_stdout(finished_command):
     assert len(Localization.read(out).ranking) == 48
 
 
-def test_options_of_a_method_are_read_as_what_they_are(tmp_path):
-    """Numbers, booleans and words are options of the method."""
-    words = (
-        "localize reference-small --task capitals --others '' --items 6 --limit 40 --no-verify "
-        "--method cs-stratified --option contrast=false --option resamples=9 "
-        "--option recovery=lasso"
-    )
-    printed(*shlex.split(words), "--out", tmp_path)
-    given = json.loads((tmp_path / "reproduce.json").read_text())["options"]["search_options"]
-    assert given["options"] == {"contrast": False, "resamples": 9, "recovery": "lasso"}
-
-
 def test_other_components_and_ablations_are_searched(tmp_path):
-    """MLP blocks and KV groups are searched under mean ablation by margin."""
+    """MLP blocks and KV groups are searched under mean ablation by margin, as options say."""
     data = json.loads(printed(
         "localize", "reference-small", "--task", "capitals", "--others", "sorting",
-        "--method", "one-shot", "--limit", 40, "--components", "mlp+kv-groups", "--ablation",
-        "mean", "--response", "margin", "--k", 2, "--items", 10, "--out", tmp_path, "--json",
+        "--method", "cs-stratified", "--option", "contrast=false", "--option", "resamples=9",
+        "--option", "recovery=lasso", "--limit", 40, "--no-verify", "--components",
+        "mlp+kv-groups", "--ablation", "mean", "--response", "margin", "--k", 2, "--items", 10,
+        "--out", tmp_path, "--json",
     ))  # fmt: skip
     assert data["components"] == "mlp+kv-groups"
     assert data["ablation"] == {"kind": "mean", "scale": 0.0}
     assert data["response"] == "margin"
     assert {re.sub(r"\d+", "", line["name"]) for line in data["ranking"]} == {"LM", "LG"}
     assert len(data["ranking"]) == 4 + 12
-
-
-def test_neurons_are_located_on_ones_own_examples(tmp_path):
-    """JSON lines of prompt and answer are located on like tasks."""
-    path = tmp_path / "own.jsonl"
-    rows = [{"prompt": f"compute 1{n} + 2{n} =", "answer": str(30 + 2 * n)} for n in range(9)]
-    path.write_text("\n".join(map(json.dumps, rows)))
-    command = ("neurons", "locate", "reference", "--task", f"data:{path}", "--count", 3)
-    printed(*command, "--out", tmp_path)
-    data = json.loads((tmp_path / "neurons.json").read_text())
-    assert (data["items"], len(data["selected"])) == (2, 3)
-    assert data["model"]["neurons"] == 1536
+    given = json.loads((tmp_path / "reproduce.json").read_text())["options"]["search_options"]
+    assert given["options"] == {"contrast": False, "resamples": 9, "recovery": "lasso"}
 
 
 def test_a_study_prints_csv_and_is_repeated_from_the_journal(tmp_path):

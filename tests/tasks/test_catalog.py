@@ -3,8 +3,7 @@
 import pytest
 
 from broca.errors import BadInput, TaskUnusable, UnknownName
-from broca.tasks import Catalog, RequestTokenizer, Task, TaskOptions
-from broca.testing import tiny_tokenizer
+from broca.tasks import Catalog, Task, TaskOptions
 
 
 def test_a_group_of_a_folder_may_name_tasks_of_lm_eval(folder, tokenizer):
@@ -59,32 +58,9 @@ def test_own_tasks_are_known_by_their_names(folder, tokenizer):
         catalog.name_of(PAIRS)
 
 
-def test_own_examples_are_told_from_other_tasks():
-    """Tasks of examples and data sets are the user's own."""
-    catalog = Catalog()
-    for task in (Task.from_examples(PAIRS), "some/file.jsonl", Task("b.jsonl"), "data:gsm8k"):
-        assert catalog.is_own(task)
-        assert catalog.is_own(catalog.name_of(task))
-    assert not catalog.is_own("good")
-    assert not catalog.is_own(Task("addition", metric="exact_match"))
-
-
 def test_a_named_task_takes_its_own_metric(folder, tokenizer):
     """A task's metric is a name or a function; the caller's `metric` takes precedence."""
     catalog = Catalog(folder)
     task = Task("good", metric=lambda output, answer: 7.0)
     assert catalog.load(task, tokenizer).rescored
     assert not catalog.load(task, tokenizer, metric="exact_match").rescored
-
-
-def test_equal_tasks_are_built_once(folder, tokenizer):
-    """A catalog returns the same benchmark for equal options, metric and tokenizer."""
-    catalog = Catalog(folder)
-    benchmark = catalog.load("good", tokenizer)
-    assert catalog.load("good", tokenizer, options=TaskOptions()) is benchmark
-    for other, settings in [
-        (tokenizer, {"options": TaskOptions(limit=9)}),
-        (tokenizer, {"metric": "exact_match"}),
-        (RequestTokenizer(tiny_tokenizer(), max_length=1024), {}),
-    ]:
-        assert catalog.load("good", other, **settings) is not benchmark

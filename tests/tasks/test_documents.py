@@ -8,7 +8,7 @@ from transformers import GenerationConfig
 
 import broca
 from broca.errors import TaskUnusable
-from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
+from broca.tasks import Catalog, RequestTokenizer, TaskOptions
 from broca.testing import tiny_tokenizer
 
 QUESTIONS = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
@@ -56,14 +56,6 @@ def test_what_cannot_be_scored_is_left_out(tmp_path, documents, settings, max_le
     write_task(tmp_path, "some", lost * 9, **settings)
     with pytest.raises(TaskUnusable, match="no item of task 'some' can be scored"):
         Catalog(tmp_path).load("some", tokenizer)
-
-
-def test_saying_nothing_is_right_where_a_stop_string_ends_it(tmp_path, tokenizer):
-    """An empty target is right for an empty generation."""
-    write_task(tmp_path, "silent", QUESTIONS)
-    task = Catalog(tmp_path).load("silent", tokenizer)
-    assert len(task.items) == 9
-    assert [task.score(task.items[n], [Generation("", 0)]) for n in (5, 6)] == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("name", ["train", "test"])

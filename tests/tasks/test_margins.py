@@ -58,14 +58,6 @@ def test_slopes_and_gradients_are_derivatives(margin):
     assert torch.autograd.gradcheck(margin.of, (values,))
 
 
-def test_the_right_answer_alone():
-    """`gold_alone` keeps the first right choice; it is None for an answer of several requests."""
-    several = requests(1, 2, 3)
-    alone = Margin(several[2:], None)
-    assert Margin(several, (2, 0)).gold_alone() == alone.gold_alone() == alone
-    assert Margin(several, None).gold_alone() is None
-
-
 def test_the_function_is_read_from_its_file(tmp_path):
     """`FILE.py:FUNCTION` is loaded; a missing file or function is refused with the cause."""
     (tmp_path / "answers.py").write_text("def answer(document):\n    return document['a'] * 2\n")

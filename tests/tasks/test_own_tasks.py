@@ -1,5 +1,6 @@
 """Tasks of examples, which lm-eval asks and scores."""
 
+import numpy as np
 import pytest
 
 import broca
@@ -102,6 +103,8 @@ def test_a_function_scores_choices_and_a_task_of_a_file(kinds):
         (lambda output, answer: 1 / 0, "'lambda' .* failed on output 'x': ZeroDivisionError"),
         (lambda output, answer: None, "is not a number for a single item"),
         (lambda output, answer: float("nan"), "is NaN: it must be a finite number"),
+        (lambda output, answer: -np.inf, "is -inf"),
+        (lambda output, answer: 10**400, "is not a number"),
     ],
 )
 def test_a_function_that_fails_or_gives_no_number_is_named(function, message):

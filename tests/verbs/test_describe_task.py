@@ -1,9 +1,6 @@
 """The description of a task before it is run."""
 
-import pytest
-
 import broca
-from broca.errors import BrocaError
 
 
 def test_a_shipped_task_is_described(reference):
@@ -19,25 +16,9 @@ def test_a_shipped_task_is_described(reference):
     assert description.prompt_tokens > 4
 
 
-def test_options_change_how_it_is_asked():
-    """Choices are requests; a limit reduces the items, examples lengthen the prompt."""
-    choices = broca.describe_task("mc_biology")
-    assert choices.requests > choices.items
-    assert 0 < choices.chance < 1
-    few = broca.describe_task("addition", limit=12)
-    assert few.items == 12
-    assert broca.describe_task("addition", num_fewshot=2).prompt_tokens > few.prompt_tokens
-
-
 def test_own_examples_are_described():
     """A task of examples is described by its name and first prompt."""
     task = broca.Task.from_examples([("2 + 2 =", " 4"), ("1 + 2 =", " 3")] * 20, name="mine")
     description = broca.describe_task(task)
     assert description.name == "mine"
     assert description.first_prompt == "2 + 2 ="
-
-
-def test_a_metric_that_the_task_lacks_is_refused():
-    """An unknown metric is refused by name."""
-    with pytest.raises(BrocaError, match="bleu"):
-        broca.describe_task("addition", metric="bleu")

@@ -2,12 +2,10 @@
 
 from functools import partial
 
-import pytest
 from dying import killed_in_batch
 from journals import totals
 
 import broca
-from broca.errors import BadInput
 from broca.results.files import encode
 from broca.searches import METHODS
 from broca.store import Journal, read_runs
@@ -38,9 +36,3 @@ def test_a_plan_with_a_journal_is_repeated_as_it_was(small, tmp_path):
     assert broca.plan(small, "capitals", **{**arguments, "sample": 9}).timed_rows == 18
     with Journal(path, read_only=True) as journal:
         assert [run.finished is not None for run in read_runs(journal)] == [True, True]
-
-
-def test_bad_numbers_are_refused(reference):
-    """A sample of 0 rows is refused."""
-    with pytest.raises(BadInput, match="`sample` must be at least 1"):
-        broca.plan(reference, "mc_biology", sample=0)

@@ -3,18 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from verbs.run_folders import localize_into
+from results.samples import make_result
 
 from broca.verbs.rerun import compare_rankings, compare_results
-
-
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    """A small localization."""
-    return localize_into(
-        tmp_path_factory.mktemp("run"), model="reference-small", task="capitals",
-        method="cs-stratified", rows=200, items=8, verify=False, limit=40,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -26,8 +17,9 @@ def result(tmp_path_factory):
         (1e-3, "bfloat16", "equal within the tolerance"),
     ],
 )
-def test_effects_are_compared_with_the_largest(result, by, dtype, grade):
+def test_effects_are_compared_with_the_largest(by, dtype, grade):
     """Effects are compared relative to the largest, with the tolerance of the number format."""
+    result = make_result()
     result = replace(result, model=replace(result.model, dtype=dtype))
     first, *others = result.ranking
     largest = max(abs(component.effect) for component in result.ranking)
@@ -38,8 +30,9 @@ def test_effects_are_compared_with_the_largest(result, by, dtype, grade):
         assert "0.001 of the largest effect" in repetition.details[0]
 
 
-def test_another_selection_is_different(result):
+def test_another_selection_is_different():
     """Another selection is different whatever the effects, and the details name it."""
+    result = make_result()
     repetition = compare_rankings(result, result.ranking, ("L0H0",))
     assert repetition.grade == "different"
     assert "selected L0H0 instead of" in repetition.details[-1]
@@ -47,8 +40,9 @@ def test_another_selection_is_different(result):
     assert fewer.details == ("the components are not the same",)
 
 
-def test_changed_scores_and_weights_are_listed(result):
+def test_changed_scores_and_weights_are_listed():
     """A changed score of the intact model and a changed fingerprint are listed."""
+    result = make_result()
     assert compare_results(result, result).grade == "identical"
     task = result.task
     other = replace(

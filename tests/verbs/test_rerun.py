@@ -42,19 +42,8 @@ def test_the_journal_gives_the_same_ranking(finished):
     assert totals(RunFolder.read(finished).journal) == before
 
 
-def test_from_scratch_gives_the_same_result(finished):
-    """A run repeated from scratch is identical and reports its stages."""
-    stages = []
-    repetition = rerun(
-        finished, from_scratch=True, on_progress=lambda stage, progress: stages.append(stage)
-    )
-    assert repetition == Repetition("identical")
-    assert stages[:2] == ["looking up the task", "loading the model"]
-    assert "searching (cs-stratified)" in stages
-
-
-def test_a_repetition_is_kept_in_a_given_journal(finished, tmp_path):
-    """A given journal keeps the rows of a repetition; the run's own is refused."""
+def test_from_scratch_gives_the_same_result(finished, tmp_path):
+    """A run repeated from scratch is identical; its rows go to a journal, but not the run's own."""
     journal = tmp_path / "again.sqlite"
     assert rerun(finished, from_scratch=True, journal=journal) == Repetition("identical")
     assert totals(journal)["batches"] > 0

@@ -2,10 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
 import broca
-from broca.errors import BrocaError
 from broca.models import GatedModel
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -23,15 +20,6 @@ def test_a_shipped_model_is_described():
     assert scan.not_covered == scan.without_mlp_block == scan.norms_across_heads == ()
     assert scan.description.startswith("reference-small: 48 heads in 4 layers")
     assert stages[0] == "loading the model"
-
-
-def test_components_are_chosen():
-    """`components` selects the kinds, and an unknown kind is refused."""
-    scan = broca.scan("reference-small", components="heads+mlp")
-    assert (scan.kinds, len(scan.components)) == ("heads+mlp", 52)
-    assert scan.components[-1] == "L3M"
-    with pytest.raises(BrocaError, match="headz"):
-        broca.scan("reference-small", components="headz")
 
 
 def test_a_model_in_memory_is_left_as_it_was():

@@ -21,12 +21,4 @@ def test_each_verb_is_a_function_whenever_it_is_called(verb):
         importlib.import_module("broca.verbs.neurons")
         for module in pkgutil.iter_modules(neurons.__path__):
             importlib.import_module(f"broca.neurons.{module.name}")
-
-
-def test_no_module_of_the_package_has_the_name_of_a_verb():
-    """No module shares a verb's name, because its import would replace the function."""
-    names = {module.name for module in pkgutil.iter_modules(neurons.__path__)}
-    assert not names & set(neurons.__all__)
     assert dir(neurons) == sorted(neurons.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = neurons.nothing
