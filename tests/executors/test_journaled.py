@@ -216,19 +216,14 @@ def test_a_vector_of_the_caller_is_measured_once(tmp_path):
 
 def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
     """Two metrics share outputs, and no score of a caller's metric is stored."""
-    runners, even = [Counting(), Counting()], plan.item_index % 2 == 0
+    runners, scored = [Counting(), Counting()], []
     with Journal() as journal:
-        scored = [
-            executor(journal, runner, bank_of(of_caller=Numbers(rescored=True, bonus=bonus)))
-            .run(plan)
-            .responses
-            for runner, bonus in zip(runners, (0.0, 10.0), strict=True)
-        ]
-        kept = [
-            np.frombuffer(line.keys, "<i8") & 0xFFFFFFFF
-            for line in journal.lines("batches", "kind = 'rows'")
-        ]
-    assert (np.concatenate(kept) % 2 == 0).all()  # ids begin at 1: items of odd number
+        for runner, bonus in zip(runners, (0.0, 10.0), strict=True):
+            bank = bank_of(of_caller=Numbers(rescored=True, bonus=bonus))
+            scored.append(executor(journal, runner, bank).run(plan).responses)
+        kept = [line.keys for line in journal.lines("batches", "kind = 'rows'")]
+    assert (np.frombuffer(b"".join(kept), "<i8") % 2 == 0).all()  # ids begin at 1: odd numbers
+    even = plan.item_index % 2 == 0
     np.testing.assert_allclose(scored[1] - scored[0], 10.0 * even, atol=1e-12)
     np.testing.assert_array_equal(scored[0], Executor(Counting(), bank_of()).run(plan).responses)
     assert not runners[1].requested  # outputs are shared

@@ -200,10 +200,9 @@ def test_figures_of_a_verification_have_its_numbers():
     html = verification.page()
     assert html.index(f">{verification.verdict.label}</span>") < html.index("<svg")
     scores, controls, curve, members = verification.figures()
-    for series, expected in zip(
-        scores.chart.series, (verification.baseline, verification.after), strict=True
-    ):
-        assert {scores.chart.rows[row]: score for row, score in series.points} == expected
+    rows, series = scores.chart.rows, scores.chart.series
+    shown = [{rows[row]: score for row, score in line.points} for line in series]
+    assert shown == [verification.baseline, verification.after]
     drawn, real = controls.chart.series
     kinds = verification.controls
     assert len(drawn.points) == sum(len(kind.sets) for kind in kinds)

@@ -33,10 +33,9 @@ def test_what_is_of_other_heads_or_weights_does_not_count(result, stressed, tmp_
         replace(stressed, heads=("L0H0",)),
         replace(stressed, model=replace(stressed.model, fingerprint="0" * 16)),
     ):
-        unrelated.save(tmp_path)
-        assert report.read_text() == before
-        result.save(tmp_path)
-        assert report.read_text() == before
+        for saved in (unrelated, result):
+            saved.save(tmp_path)
+            assert report.read_text() == before
 
 
 def test_files_of_another_kind_are_refused(result, tmp_path):
