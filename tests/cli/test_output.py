@@ -8,23 +8,18 @@ from pathlib import Path
 
 import pytest
 from results.samples import (
-    make_atlas,
-    make_comparison,
-    make_experiment,
+    WITH_PAGES,
     make_export,
     make_neurons,
-    make_refit,
     make_result,
-    make_stress,
 )
-from simulated import toy_verification
 
 from broca.cli.output import console, print_table, show
 from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.engine import Progress
 from broca.results.base import Interval
 from broca.results.files import encode
-from broca.results.neurons import EXPERIMENTS, LocatedNeuron
+from broca.results.neurons import LocatedNeuron
 from broca.results.pages.tables import Column, Table, fixed, interval
 from broca.results.verification import Verdict
 
@@ -54,10 +49,7 @@ def test_no_color_takes_the_colours(monkeypatch, capsys, variable):
     assert green == (variable != "NO_COLOR")
 
 
-@pytest.mark.parametrize("make", [
-    make_result, toy_verification, make_atlas, make_stress, make_comparison, make_refit,
-    make_neurons, *(lambda verb=verb: make_experiment(verb) for verb in EXPERIMENTS), make_export,
-])  # fmt: skip
+@pytest.mark.parametrize("make", [*WITH_PAGES, make_export])
 def test_a_result_is_shown_as_json_or_in_words(capsys, make):
     """`show` prints the file as JSON, or lines and tables, then the path of the page."""
     result = make()

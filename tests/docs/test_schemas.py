@@ -5,23 +5,10 @@ import json
 import pytest
 from docs.scripts import DOCS, script
 from jsonschema import Draft202012Validator
-from results.samples import (
-    make_atlas,
-    make_contents,
-    make_description,
-    make_diagnosis,
-    make_experiment,
-    make_list,
-    make_neurons,
-    make_reproduction,
-    make_result,
-    make_scan,
-    make_stress,
-)
-from simulated import toy_verification
+from results import samples
 
 from broca.results.files import encode
-from broca.results.neurons import EXPERIMENTS, NeuronExperiment
+from broca.results.neurons import NeuronExperiment
 
 schemas = script("schemas")
 
@@ -39,14 +26,7 @@ def refused(data, kind):
     return [*Draft202012Validator(schemas.schema_of(kind)).iter_errors(data)]
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        make_result, make_atlas, make_stress, toy_verification, make_neurons, make_reproduction,
-        make_scan, make_list, make_description, make_diagnosis, make_contents,
-        *(lambda verb=verb: make_experiment(verb) for verb in EXPERIMENTS),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("make", [*samples.WITH_PAGES, *samples.OTHERS])
 def test_files_keep_to_their_schemas(make):
     """Files conform; files with a wrong type, a key more or, of experiments, a key less do not."""
     result = make()

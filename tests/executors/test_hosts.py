@@ -10,18 +10,9 @@ import pytest
 
 import broca
 from broca.errors import BadInput, MissingExtra
-from broca.executors.hosts import ExecutorKind, executors, open_host
+from broca.executors.hosts import ExecutorKind, open_host
 from broca.executors.process import tune_process
 from broca.options import ExecutorOptions
-
-
-@pytest.mark.parametrize(
-    "option", [{"workers": 2}, {"address": "auto"}, {"gpus_per_worker": 0.5}], ids=list
-)
-def test_an_option_of_another_executor_is_refused(option):
-    """An option that only another executor takes is refused before a model is loaded."""
-    with pytest.raises(BadInput, match=f"`{next(iter(option))}` needs `executor` ray"):
-        broca.localize("no-such-model", task="addition", **option)
 
 
 @dataclass(frozen=True)
@@ -31,8 +22,11 @@ class QueueOptions:
     jobs: int = 1
 
 
-def test_an_executor_of_another_package_takes_what_it_needs(monkeypatch):
-    """It is found by entry point, by name or by its settings, and takes the options it names."""
+def test_executors_are_found_and_take_what_they_need(monkeypatch):
+    """Another package's is found by entry point, by name or by its settings.
+
+    What an executor does not take, and a missing Ray, are refused before a model is loaded.
+    """
     kind = ExecutorKind(
         name="queue", help="In a queue.", open=lambda options: options, takes=("workers",),
         settings=QueueOptions,
@@ -48,21 +42,16 @@ def test_an_executor_of_another_package_takes_what_it_needs(monkeypatch):
         ExecutorOptions(executor=QueueOptions(jobs=2)),
     ):
         assert open_host(options) is options
-    with pytest.raises(BadInput, match="`address` needs `executor` ray"):
-        open_host(ExecutorOptions(executor="queue", address="auto"))
-    with pytest.raises(BadInput, match="`workers` needs `executor` ray or queue"):
-        open_host(ExecutorOptions(workers=3))
-    assert list(executors()) == ["local", "ray", "queue"]
-    for name in (3, "slurm"):
-        with pytest.raises(BadInput, match=f"'{name}' is unknown: use local or ray or queue"):
-            open_host(ExecutorOptions(executor=name))
-
-
-def test_missing_ray_names_the_command(monkeypatch):
-    """A missing Ray is refused with the command that installs it, before a model is loaded."""
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'broca\[ray\]'"):
-        broca.localize("no-such-model", task="addition", executor="ray")
+    for wrong, message in (
+        ({"executor": "queue", "address": "auto"}, "`address` needs `executor` ray"),
+        ({"workers": 3}, "`workers` needs `executor` ray or queue"),
+        ({"gpus_per_worker": 0.5}, "`gpus_per_worker` needs `executor` ray"),
+        ({"executor": "slurm"}, "'slurm' is unknown: use local or ray or queue"),
+        ({"executor": "ray"}, r"pip install 'broca\[ray\]'"),
+    ):
+        with pytest.raises((BadInput, MissingExtra), match=message):
+            broca.localize("no-such-model", task="addition", **wrong)
 
 
 @pytest.mark.parametrize(("torch_is_there", "kept"), [(False, "2000"), (True, None)])

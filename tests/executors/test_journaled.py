@@ -6,81 +6,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import torch
+from executors.counting import Counting, Numbers, bank_of
 from journals import totals
 
-from broca.engine import Answers, Engine
+from broca.engine import Engine
 from broca.errors import BadLogits, BadResponse
 from broca.executors.executor import Executor
 from broca.executors.journaled import JournaledExecutor, chunks
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.store import Condition, ItemRecord, Journal
-from broca.tasks import Item, Margin, Request
 from broca.tasks.items import LogLikelihood
 
 CONDITION = Condition("w", "t", "float32", "zero", 0.0, 0, "", "accuracy")
 NAMES = tuple(f"L0H{number}" for number in range(12))
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """A task whose scores and margins are the runner's numbers."""
-
-    name: str = "task"
-    higher_is_better: bool = True
-    rescored: bool = False
-    bonus: float = 0.0
-
-    def score(self, item, outputs):
-        """Returns the number plus a bonus."""
-        return outputs[0].value + self.bonus
-
-    def margin(self, item):
-        """Returns the margin of a single answer, which is its log-likelihood."""
-        return Margin(item.requests, None)
-
-
-class Counting:
-    """A runner that computes numbers from gates and item, and records what it is asked."""
-
-    concurrent = False
-
-    def __init__(self, breaks_after=None):
-        self.requested, self.breaks_after = [], breaks_after
-
-    def stream(self, jobs, *, rows):
-        """Answers the jobs."""
-        for number, job in enumerate(jobs):
-            if number == self.breaks_after:
-                raise RuntimeError("power cut")
-            if job.observations:
-                keys = [observation.key for observation in job.observations]
-                self.requested += keys
-                vectors = tuple(np.full(3, int(key), dtype=np.float32) for key in keys)
-                yield Answers(job.number, vectors=vectors)
-                continue
-            requests = [margin.requests for margin in job.margins] or job.requests
-            items = np.array([row[0].context[0] for row in requests])
-            gates = job.gates[job.gate_index]
-            self.requested += [
-                (mask.tobytes(), item) for mask, item in zip(gates == 0, items, strict=True)
-            ]
-            weights = np.linspace(-1, 1, gates.shape[1])
-            values = (1 - gates) @ weights + items / 7
-            if job.margins:
-                slopes = (weights * items[:, None]).astype(np.float32)
-                yield Answers(job.number, values=values, gradients=slopes)
-            else:
-                outputs = tuple((LogLikelihood(value, True),) for value in values.tolist())
-                yield Answers(job.number, outputs=outputs)
-
-
-def bank_of(task=None, *, of_caller=None):
-    """Returns 30 items, those of even number by the task `of_caller` if there is one."""
-    task = task or Numbers()
-    requests = [(Request("loglikelihood", (number,), (1,)),) for number in range(30)]
-    items = [Item("task", number, "", "", row) for number, row in enumerate(requests)]
-    return [(of_caller if of_caller and item.number % 2 == 0 else task, item) for item in items]
 
 
 def executor(journal, runner, bank=None, **options):
@@ -117,11 +56,11 @@ def test_answers_are_those_of_the_inner_executor(plan, gradients, response):
     direct, runner = Executor(Counting(), bank_of()).run(plan), Counting()
     with Journal() as journal:
         journaled = executor(journal, runner)
-        first, second = journaled.run(plan, role="search"), journaled.run(plan, role="search")
-    for measurement in (first, second):
-        np.testing.assert_array_equal(measurement.responses, direct.responses)
-        if gradients:
-            np.testing.assert_array_equal(measurement.gradients, direct.gradients)
+        for _ in range(2):
+            measurement = journaled.run(plan, role="search")
+            np.testing.assert_array_equal(measurement.responses, direct.responses)
+            if gradients:
+                np.testing.assert_array_equal(measurement.gradients, direct.gradients)
     assert len(runner.requested) == len(set(runner.requested)) < 300
     assert journaled.cost["search"] == 2 * plan.cost
 
@@ -153,10 +92,8 @@ def test_chunks_cover_a_plan_and_keep_masks_together():
     rng = np.random.default_rng(1)
     for _ in range(50):
         groups = rng.integers(1, 30, rng.integers(1, 20))
-        masks = np.eye(len(groups), dtype=bool)
-        plan = Plan(
-            masks, np.repeat(np.arange(len(groups)), groups), rng.integers(0, 9, sum(groups))
-        )
+        mask_index = np.repeat(np.arange(len(groups)), groups)
+        plan = Plan(np.eye(len(groups), dtype=bool), mask_index, rng.integers(0, 9, sum(groups)))
         lengths = rng.integers(1, 20, 9)
         parts = list(chunks(plan, lengths, 100))
         np.testing.assert_array_equal(np.concatenate(parts), np.arange(len(plan)))
@@ -167,7 +104,6 @@ def test_chunks_cover_a_plan_and_keep_masks_together():
             end = ends[plan.mask_index[rows[-1]]]
             mask_tokens = lengths[plan.item_index[rows[0] : end]].sum()
             assert rows[-1] + 1 == end or mask_tokens > 200, "a mask is divided"
-    assert list(chunks(Plan(masks, np.array([], int), np.array([], int)), lengths, 9)) == []
 
 
 def test_what_is_no_number_is_refused_and_not_kept(plan):
@@ -223,8 +159,7 @@ def test_kept_outputs_are_a_share_drawn_by_row():
             outputs.append(dict(zip(keys.tolist(), texts, strict=True)))
     assert outputs[0] == outputs[1]
     assert 120 < len(outputs[0]) < 240
-    for text in outputs[0].values():
-        assert LogLikelihood(**json.loads(text)[0]).greedy
+    assert all(LogLikelihood(**json.loads(text)[0]).greedy for text in outputs[0].values())
 
 
 def test_rows_of_another_scale_or_response_are_other_rows(plan):
@@ -232,10 +167,8 @@ def test_rows_of_another_scale_or_response_are_other_rows(plan):
     with Journal() as journal:
         journaled = executor(journal, Counting())
         different = len(np.unique(rows_of(plan), axis=0))
-        for count, changes in enumerate(
-            ({}, {"scale": 0.5}, {"response": "margin"}, {"response": "probability"}), 1
-        ):
-            journaled.run(replace(plan, **changes))
+        changed = {}, {"scale": 0.5}, {"response": "margin"}, {"response": "probability"}
+        for count, changes in enumerate(changed, 1):
             journaled.run(replace(plan, **changes))
             assert totals(journal)["rows"] == count * different
         journaled.run(replace(plan, scale=0.0, response="accuracy"))  # those of the run itself
@@ -272,15 +205,13 @@ def test_answers_and_observations_are_kept_and_asked_once(plan, tmp_path):
 def test_a_vector_of_the_caller_is_measured_once(tmp_path):
     """A vector of a kind and a key is measured once; it counts no row, and is kept for its run."""
     speeds = iter([np.array([3.5], dtype=np.float32), np.array([9.0], dtype=np.float32)])
-    with Journal(tmp_path / "j.sqlite") as journal:
-        journaled = executor(journal, Counting())
-        assert journaled.once("timing", "run", lambda: next(speeds)).tolist() == [3.5]
-    with Journal(tmp_path / "j.sqlite") as journal:
-        journaled = executor(journal, Counting())
-        assert journaled.once("timing", "run", lambda: next(speeds)).tolist() == [3.5]
-        assert journaled.once("timing", "other", lambda: next(speeds)).tolist() == [9.0]
-        assert journal.cost(1) == (0, 0)
-        assert totals(journal)["vectors"] == 2
+    for keys in ({"run": 3.5}, {"run": 3.5, "other": 9.0}):
+        with Journal(tmp_path / "j.sqlite") as journal:
+            journaled = executor(journal, Counting())
+            for key, speed in keys.items():
+                assert journaled.once("timing", key, lambda: next(speeds)).tolist() == [speed]
+            assert journal.cost(1) == (0, 0)
+            assert totals(journal)["vectors"] == len(keys)
 
 
 def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):

@@ -4,12 +4,14 @@ import os
 import pickle
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+import psutil
 import pytest
 import torch
+from clusters import ray_on
 from journals import totals
 
 import broca
@@ -27,14 +29,13 @@ from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
 from broca.measurement import Plan
 from broca.models import GatedModel
+from broca.neurons.tuning import ChangedPart, NeuronDelta
 from broca.options import ExecutorOptions
 from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace
 from broca.store import Journal
 from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
-
-ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
 pytestmark = pytest.mark.long
 
@@ -46,21 +47,9 @@ ASKED = {
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Ray on two cores for this file, with a second attempt for a busy machine."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    for last in (False, True):
-        try:
-            ray.init(
-                num_cpus=2, include_dashboard=False, log_to_driver=False,
-                object_store_memory=80 * 2**20,
-            )  # fmt: skip
-            break
-        except Exception as error:  # noqa: BLE001  # Ray raises plain Exceptions
-            ray.shutdown()
-            if last:
-                pytest.skip(f"Ray does not start on this machine: {error}")
-    yield
-    ray.shutdown()
+    """Ray on two cores for this file."""
+    with ray_on(cores=2):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +77,9 @@ def await_workers(pool, count):
             raise AssertionError("nothing was asked")
 
 
-def gone(process):
-    """Returns whether a process has ended."""
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except OSError:
-        return True
+def margins(runner, bank, plan):
+    """Returns the margins of a plan's rows."""
+    return Executor(runner, bank, response="margin").run(plan).responses
 
 
 @pytest.mark.parametrize("response", ["accuracy", "margin", "probability"])
@@ -117,13 +102,11 @@ def test_donors_and_changed_weights_reach_the_workers(pool, reference, bank, pla
     """Workers have the donors and weights of this process, each for its own jobs."""
     prompts = [item.requests[0].context for _, item in bank]
     donors = donor_activations(reference, prompts, Ablation("mean"))
-    plain, mean, changed = (
-        RunnerSpec(model=reference),
-        RunnerSpec(
-            model=reference, key="mean", donors=tuple(donors[point] for point in reference.points)
-        ),
-        RunnerSpec(model=reference, key="shifted", delta=shifted()),
-    )
+    plain = RunnerSpec(model=reference)
+    mean = replace(plain, key="mean", donors=tuple(donors[point] for point in reference.points))
+    row = reference.model.lm_head.weight.data[[8]] + 1
+    part = ChangedPart("lm_head.weight", 0, torch.tensor([8]), row)
+    changed = replace(plain, key="shifted", delta=NeuronDelta((part,)))
     seen = []
     for spec in (plain, mean, changed, plain):
         ablation = Ablation("mean" if spec.donors else "zero")
@@ -140,7 +123,6 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     """After a SIGKILL of a worker the results are the same, and another worker replaces it."""
     await_workers(pool, 2)
     victim = pool.workers[0].process
-    expected = Executor(Engine(reference), bank, response="margin").run(plan).responses
     parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
              for i in range(8)]  # fmt: skip
     responses = np.full(len(plan), np.nan)
@@ -152,7 +134,7 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
         assert np.isnan(responses[answers.number :: 8]).all()
         measured = executor.measurement(parts[answers.number], answers)
         responses[answers.number :: 8] = measured.responses
-    np.testing.assert_allclose(responses, expected, atol=1e-5)
+    np.testing.assert_allclose(responses, margins(Engine(reference), bank, plan), atol=1e-5)
     await_workers(pool, 2)
     assert victim not in [worker.process for worker in pool.workers]
 
@@ -165,17 +147,12 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     usual = pool.options
     pool.options = replace(usual, batch_limit=8.0)
     try:
-        responses = (
-            Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
-            .run(plan)
-            .responses
-        )
+        responses = margins(RayRunner(pool, RunnerSpec(model=reference)), bank, plan)
     finally:
         pool.options = usual
-        if not gone(victim):
+        with suppress(ProcessLookupError):
             os.kill(victim, signal.SIGCONT)
-    expected = Executor(Engine(reference), bank, response="margin").run(plan).responses
-    np.testing.assert_allclose(responses, expected, atol=1e-5)
+    np.testing.assert_allclose(responses, margins(Engine(reference), bank, plan), atol=1e-5)
     assert victim not in [worker.process for worker in pool.workers]
 
 
@@ -187,16 +164,10 @@ def test_a_batch_that_always_fails_ends_the_run(pool, reference, monkeypatch):
     bad = Request("loglikelihood", (5, -7, 7), (8,))  # no token, which nothing refuses before
     monkeypatch.setattr(ray_executor, "ATTEMPTS", 2)
     jobs = [Job(n, ones, zero, zero, ((request,),)) for n, request in enumerate((bad, good))]
-    finished = []
-
-    def answered():
-        for answers in RayRunner(pool, RunnerSpec(model=reference)).stream(jobs, rows=2):
-            finished.append(answers.number)
-
-    with pytest.raises(ExecutorFailed, match=r"1 rows was lost 2 times.*IndexError") as error:
-        answered()
-    assert finished == [1]
-    assert "\n" not in str(error.value)
+    stream = RayRunner(pool, RunnerSpec(model=reference)).stream(jobs, rows=2)
+    assert next(stream).number == 1
+    with pytest.raises(ExecutorFailed, match=r"1 rows was lost 2 times.*IndexError"):
+        next(stream)
 
 
 def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
@@ -206,8 +177,7 @@ def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
     path = tmp_path / "j.sqlite"
     remote = broca.localize(reference, **ASKED, executor="ray", workers=2, journal=path)
     assert remote.ranking == local.ranking
-    assert remote.cost.measured == local.cost.measured
-    assert remote.cost.tokens == local.cost.tokens
+    assert replace(remote.cost, wall_s=local.cost.wall_s) == local.cost
     again = broca.localize(reference, **ASKED, journal=path)
     assert again.ranking == local.ranking
     assert totals(path)["rows"] == local.cost.measured
@@ -224,7 +194,7 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
     def remembered(self):
         opened(self)
         await_workers(self, 2)
-        processes.extend(worker.process for worker in self.workers)
+        processes.extend(psutil.Process(worker.process) for worker in self.workers)
 
     monkeypatch.setattr(RayPool, "_open", remembered)
 
@@ -247,11 +217,8 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
     ):
         broca.localize(reference, **ASKED, journal=workspace)
     assert totals(path)["rows"] > 0
-    end = time.monotonic() + 30
-    while not all(gone(process) for process in processes):
-        assert time.monotonic() < end, "a worker is left"
-        time.sleep(0.1)
-    assert len(processes) == 2
+    ended, left = psutil.wait_procs(processes, timeout=30)
+    assert (len(ended), len(left)) == (2, 0)
 
 
 def test_other_weights_are_refused(cluster, pool, reference):
@@ -281,26 +248,6 @@ def test_workers_fill_the_cluster(reference, resources, options, expected):
     assert (count, gpus, loading.device, loading.device_map, recipe.threads) == expected
     with pytest.raises(BadInput, match="the cluster has room for"):
         workers_of(resources, replace(chosen, workers=65), Recipe("m", ""))
-
-
-def shifted():
-    """Returns a change of weights that shifts one row of the output head.
-
-    Its class is local, so that it is sent by value: workers have none of the tests' modules.
-    """
-
-    class Shifted:
-        digest = "shifted"
-
-        @contextmanager
-        def applied(self, model):
-            weight = model.model.lm_head.weight
-            before = weight.data.clone()
-            weight.data[8] += 1
-            yield
-            weight.data.copy_(before)
-
-    return Shifted()
 
 
 def test_errors_of_broca_come_back_from_a_worker_as_they_are():

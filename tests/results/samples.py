@@ -1,6 +1,7 @@
 """A small finished result of every kind."""
 
 from dataclasses import replace
+from functools import partial
 
 from simulated import SimulatedTask, toy_verification
 
@@ -48,7 +49,7 @@ RESULTS = {
         neurons.Crossed("erase", "adding", "sorting", "other capability", 4, HALF, 0.5, HALF),
     ),
 }  # fmt: skip
-"""A small result of every verb."""
+"""The result of every experiment."""
 
 
 def make_result(*, after=None, **changes):
@@ -318,3 +319,15 @@ def make_contents():
     return JournalContents(
         counts={"rows": 2000, "masks": 7}, vectors={}, conditions=(condition,), runs=runs
     )
+
+
+WITH_FIGURES = (
+    make_result, toy_verification, make_atlas, make_stress, make_neurons, make_refit,
+    make_comparison,
+)  # fmt: skip
+WITH_PAGES = (*WITH_FIGURES, *(partial(make_experiment, verb) for verb in RESULTS))
+OTHERS = (
+    make_estimate, make_export, make_reproduction, make_scan, make_list, make_description,
+    make_diagnosis, make_contents,
+)  # fmt: skip
+"""Functions that make results of the kinds without a figure and a page."""

@@ -37,10 +37,6 @@ MAKERS = {
     samples.make_diagnosis: (2, "name state description remedy"),
     samples.make_contents: (2, "run task method seed"),
 }
-WITH_FIGURE = (
-    samples.make_result, toy_verification, samples.make_atlas, samples.make_stress,
-    samples.make_neurons, samples.make_refit, samples.make_comparison,
-)  # fmt: skip
 
 
 def test_every_kind_is_tried_here_and_told_apart():
@@ -61,7 +57,7 @@ def test_text_table_and_picture_are_small(make):
     frame = result.to_frame()
     assert len(frame) == rows
     assert f"{' '.join(frame.columns)} ".startswith(f"{columns} ")
-    if make in WITH_FIGURE:
+    if make in samples.WITH_FIGURES:
         drawn = result.plot().svg()
         assert drawn.startswith("<svg")
         assert drawn.count("<rect") + drawn.count("<use") > 1
@@ -74,24 +70,27 @@ def test_text_table_and_picture_are_small(make):
     assert not re.search(r"<script|<img|<link|@import|\b(?:src|href)\s*=\s*[\"'](?!#)", html)
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("make", [*samples.WITH_PAGES, *samples.OTHERS])
 def test_what_is_saved_is_read_again(make, tmp_path):
-    """Every kind is read from its folder and from a file of any name; its pages are written."""
+    """Every kind is read from its folder and from a file of any name; its pages are written.
+
+    A folder with a localization and other results is read as the localization.
+    """
     result = make()
     first, *pages = result.save(tmp_path / "new")
     assert read(tmp_path / "new") == broca.read(str(first)) == type(result).read(first) == result
-    experiment_page = [f"{first.stem}.html"] if make is samples.make_experiment else []
-    assert [page.name for page in pages] == ([result.PAGE] if result.PAGE else experiment_page)
+    is_experiment = isinstance(result, NeuronExperiment)
+    written = [f"{first.stem}.html"] if is_experiment else [result.PAGE] * bool(result.PAGE)
+    assert [page.name for page in pages] == written
     renamed = shutil.copy(first, tmp_path / "renamed.json")
     assert read(renamed) == read(tmp_path) == result
+    samples.make_result().save(tmp_path / "new")
+    assert read(tmp_path / "new") == samples.make_result()
 
 
 @pytest.mark.parametrize(
     ("result", "first"),
     [
-        (samples.make_result(), "toy without L1H2, L0H0 loses points of adding (not verified)."),
-        (samples.make_result(selected=(), abstained=True, reason="no harm"),
-         "No heads found that toy needs for adding.\nNothing was selected: no harm."),
         (samples.make_export(scale=0.5), "adapter of toy with L1H2, L0H0 at 0.5"),
         (samples.make_diagnosis("broken"), "broca cannot run here"),
         (samples.make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)),
@@ -126,31 +125,18 @@ def test_lists_of_records_are_tables():
     assert by_name["lines.inner"] == [{"lines.head": "L0H1", "name": name} for name in "xy"]
 
 
-def test_a_run_is_read_as_its_localization(tmp_path):
-    """A folder of a run is read as its localization; other files are read by their path."""
-    samples.make_result().save(tmp_path)
-    samples.make_stress().save(tmp_path)
-    assert read(tmp_path) == samples.make_result()
-    assert read(tmp_path / "stress.json") == samples.make_stress()
-
-
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 2}', '{"kind": "other"}', "\ufeff"])
 def test_other_files_are_refused(text, tmp_path):
-    """The message says what to give."""
+    """The message names the file, what to give, and the command that writes a missing result."""
     (tmp_path / "any.json").write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match="is not a result of broca: give an out folder"):
-        read(tmp_path / "any.json")
-    with pytest.raises(BadInput, match=r"holds no result of broca \(result\.json"):
-        read(tmp_path)
-    with pytest.raises(BadInput, match="does not exist"):
-        read(tmp_path / "nowhere.json")
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    """The message names the file, the expected kind, or the command that writes it."""
-    file = samples.make_atlas().save(tmp_path)[0]
-    shutil.copy(file, tmp_path / "result.json")
-    with pytest.raises(BadInput, match=r"result\.json' is not a localization of broca"):
-        Localization.read(tmp_path)
-    with pytest.raises(BadInput, match=r"atlas\.json' does not exist: run `broca atlas` first"):
-        Atlas.read(tmp_path / "nowhere" / "atlas.json")
+    (tmp_path / "atlas").mkdir()
+    shutil.copy(samples.make_atlas().save(tmp_path / "atlas")[0], tmp_path / "atlas/result.json")
+    for reader, place, message in (
+        (read, "any.json", "is not a result of broca: give an out folder"),
+        (read, "", r"holds no result of broca \(result\.json"),
+        (read, "nowhere.json", "does not exist"),
+        (Localization.read, "atlas", r"result\.json' is not a localization of broca"),
+        (Atlas.read, "nowhere/atlas.json", r"atlas\.json' does not exist: run `broca atlas` first"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            reader(tmp_path / place)

@@ -70,14 +70,6 @@ def test_lines_of_the_same_colour_have_different_symbols():
     assert "ring" not in {line.marker for line in lines}
 
 
-def test_panels_stand_side_by_side_where_there_is_room():
-    """Panels are stacked where they are too wide, and each has its title."""
-    panels = charts.Panels(("one", "two"), (CHART, CHART))
-    narrow, wide = (panels.paint(width, 1.0) for width in (430.0, 820.0))
-    assert narrow.get_figheight() > wide.get_figheight()
-    assert [axes.get_title(loc="left") for axes in wide.axes] == ["one", "two"]
-
-
 @pytest.mark.parametrize("chart", [CHART, charts.Panels(("a $x$",), (CHART,))])
 def test_a_plot_on_a_page_follows_the_readers_colours(chart):
     """It is one element of valid XML, with text as text and without style sheets and names."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from results.samples import make_atlas, make_result
-from simulated import toy_verification
 
 from broca.errors import BadInput
 from broca.results.files import check_out_folder, decode, encode, plain, restored, write_beside
@@ -44,10 +43,7 @@ def test_what_json_lacks_is_null():
     ("make", "damage"),
     [
         (make_atlas, lambda data: data.pop("tasks")),
-        (make_atlas, lambda data: data["tasks"][0].update(at_chance=1)),
         (make_atlas, lambda data: data["low"][0].pop()),
-        (make_atlas, lambda data: data["groups"].update(p="small")),
-        (toy_verification, lambda data: data["verdict"].update(other=1)),
         (make_result, lambda data: data["ranking"][0].update(other=1)),
     ],
 )

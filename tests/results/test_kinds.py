@@ -57,18 +57,15 @@ def test_a_journal_has_a_line_for_each_run():
 
 
 @pytest.mark.parametrize("verb", EXPERIMENTS)
-def test_every_experiment_is_restored_and_shown(verb, tmp_path):
-    """The file gives an equal result of the same data classes; text, tables and page are made."""
+def test_every_experiment_has_its_tables(verb):
+    """Its records are those of its result, and each table has a name."""
     experiment = samples.make_experiment(verb)
-    again = NeuronExperiment.read(experiment.save(tmp_path)[0])
-    assert again == experiment
-    assert "<table>" in (tmp_path / f"{verb}.html").read_text()
-    assert repr(again).startswith(f"broca neurons {verb} of toy")
+    assert repr(experiment).startswith(f"broca neurons {verb} of toy")
     records = plain(samples.RESULTS[verb])
-    assert again.records() == (records if isinstance(records, list) else [records])
-    assert all(len(again.to_frame(table=name)) for name in again.tables)
-    with pytest.raises(BadInput, match=f"did you mean '{again.tables[0]}'"):
-        again.to_frame(table=f"{again.tables[0]}s")
+    assert experiment.records() == (records if isinstance(records, list) else [records])
+    assert all(len(experiment.to_frame(table=name)) for name in experiment.tables)
+    with pytest.raises(BadInput, match=f"did you mean '{experiment.tables[0]}'"):
+        experiment.to_frame(table=f"{experiment.tables[0]}s")
 
 
 def test_what_is_not_finite_is_none_as_in_the_file():

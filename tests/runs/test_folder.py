@@ -1,6 +1,6 @@
 """Out folders are claimed, resumed, replaced and recognized as finished."""
 
-import json
+from dataclasses import replace
 
 import pytest
 
@@ -62,62 +62,40 @@ def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
         claim(tmp_path / "out", fresh=True)
 
 
-@pytest.fixture
-def finished(tmp_path):
-    """A model, the out folder of a finished command on it, and a function that asks for it."""
-    model, out = tmp_path / "model", tmp_path / "out"
-    for folder in (model, out):
-        folder.mkdir()
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("model/more", ""),
+        ("model/weights", "12"),
+        ("model/weights", None),
+        ("moved/result.json", "[]"),
+        ("moved/finished.json", "[]"),
+        ("moved/finished.json", "{"),
+        ("moved/finished.json", '{"localize": 3}'),
+        ("moved/finished.json", '{"localize": {"files": 1}}'),
+    ],
+)
+def test_a_finished_command_is_known_by_its_options_and_files(tmp_path, monkeypatch, file, text):
+    """A moved folder is known; other options, files and versions, and an edited result, are not."""
+    model, out, moved = (tmp_path / name for name in ("model", "out", "moved"))
+    model.mkdir()
+    out.mkdir()
     (model / "weights").write_text("1")
     (out / "result.json").write_text("{}")
-
-    def files(place=out, **options):
-        command = LocalizeOptions(str(model), task="sorting", **options)
-        return finished_files(place, "localize", command)
-
-    note_finished(
-        out, "localize", LocalizeOptions(str(model), task="sorting"), [out / "result.json"]
-    )
-    return model, out, files
-
-
-def test_a_finished_command_is_known_by_its_options_and_files(finished):
-    """Other options, changed files and other versions are another command."""
-    model, out, files = finished
-    assert files() == (out / "result.json",)
-    quick = RunOptions(model_options=ModelOptions(device="cpu"))
-    assert files(run_options=quick)  # it decides only how the result is computed
-    assert not files(seed=1)
-    changes = [
-        lambda: (model / "more").write_text(""),
-        lambda: (model / "weights").write_text("12"),
-        lambda: (model / "weights").unlink(),
-    ]
-    for change in changes:
-        change()
-        assert not files()
-
-
-def test_a_moved_or_edited_result(finished):
-    """A folder may be moved; an edited result is not what the command wrote."""
-    _, out, files = finished
-    moved = out.rename(out.parent / "moved")
-    assert files(moved)
-    (moved / "result.json").write_text("[]")
-    assert not files(moved)
-
-
-def test_other_versions_are_not_finished(finished):
-    """A result of another torch is measured again; what is no record is ignored."""
-    _, out, files = finished
-    text = (out / "finished.json").read_text()
-    record = json.loads(text)
-    record["localize"]["versions"]["torch"] = "0.1"
-    for other in (json.dumps(record), "[]", "{", '{"localize": 3}', '{"localize": {"files": 1}}'):
-        (out / "finished.json").write_text(other)
-        assert not files()
-    (out / "finished.json").write_text(text)
-    assert files()
+    options = LocalizeOptions(str(model), task="sorting")
+    note_finished(out, "localize", options, [out / "result.json"])
+    out.rename(moved)
+    assert finished_files(moved, "localize", options) == (moved / "result.json",)
+    quick = replace(options, run_options=RunOptions(model_options=ModelOptions(device="cpu")))
+    assert finished_files(moved, "localize", quick)  # it decides only how the result is computed
+    assert not finished_files(moved, "localize", replace(options, seed=1))
+    with monkeypatch.context() as patch:
+        patch.setattr("broca.runs.folder.versions", lambda: {"torch": "0.1"})
+        assert not finished_files(moved, "localize", options)
+    (tmp_path / file).unlink(missing_ok=True)
+    if text is not None:
+        (tmp_path / file).write_text(text)
+    assert not finished_files(moved, "localize", options)
 
 
 def test_changed_weights_or_tasks_are_told(tmp_path):

@@ -58,11 +58,3 @@ def test_notes_are_no_stages():
     stages.note("a task is near chance")
     stages.at(0, 1, 1)
     assert [name for name, _ in reports] == ["scoring", "note: a task is near chance", "scoring"]
-
-
-def test_a_run_without_a_listener_is_silent(capsys):
-    """A run without a listener prints nothing."""
-    stages = Stages()
-    stages.enter("searching")
-    stages.within(Progress(1, 2, 4))
-    assert capsys.readouterr() == ("", "")

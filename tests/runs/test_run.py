@@ -1,13 +1,9 @@
 """Killed, interrupted and repeated runs give the same result, with any batch size."""
 
 import json
-import multiprocessing
 import os
-import re
 import shutil
 import signal
-import threading
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -16,14 +12,14 @@ import peft
 import pytest
 import torch
 from claims import claimed
+from dying import die, killed
 from journals import totals
 
 import broca
 from broca.engine import Ablation, EngineOptions
-from broca.errors import Interrupted, JournalNotWritable
+from broca.errors import Interrupted
 from broca.measurement import Plan
 from broca.models import shipped_model_folder
-from broca.options import SourceOptions
 from broca.results.files import encode
 from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
@@ -50,77 +46,44 @@ def untimed(result):
     return replace(result, cost=replace(result.cost, wall_s=0.0))
 
 
-STAGES = ("searching", "searching", "verifying", "verifying", "writing")
-"""The stages in which a run is killed, one after another on the same journal."""
-
-
-def doomed(seconds):
-    """Kills this process after `seconds` of computing."""
-    end = time.process_time() + seconds
-
-    def wait():
-        while time.process_time() < end:
-            time.sleep(0.001)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_path, monkeypatch):
     """After five SIGKILLs on one journal no row is lost or repeated, and the result is the same.
 
     The moments are drawn at random; the last one is between the two files of the result.
     """
     arguments = {**small_chunks, "verify": True, "task_options": TaskOptions(limit=50)}
-    out, journal = tmp_path / "killed", tmp_path / "killed.sqlite"
-    began = {}
+    out, journal, whole = tmp_path / "out", tmp_path / "killed.sqlite", tmp_path / "whole.sqlite"
+    reached = {"searching": [], "verifying": []}
 
-    def note(stage, _):
-        began.setdefault(re.match(r"\w*", stage)[0], time.process_time())
+    def note(stage, progress):
+        if progress is not None and (name := stage.partition(" ")[0]) in reached:
+            reached[name].append(progress.done)
 
-    expected = broca.localize(
-        reference, **arguments, journal=tmp_path / "whole.sqlite", on_progress=note
-    )
-    end = time.process_time()
-    expected.save(tmp_path / "whole")
-    spent = {
-        "searching": began["verifying"] - began["searching"],
-        "verifying": end - began["verifying"],
-    }
+    expected = broca.localize(reference, **arguments, journal=whole, on_progress=note)
 
-    def run(fatal_stage, seconds):
-        kills = []
+    def run(rows):
+        def kill_at(_, progress):
+            if progress is not None and progress.done >= rows:
+                die()
 
-        def kill_within(stage, _):
-            if stage.startswith(fatal_stage) and not kills:
-                kills.append(stage)
-                doomed(seconds)
-
-        result = broca.localize(reference, **arguments, journal=journal, on_progress=kill_within)
-        if fatal_stage == "writing":  # after the first file is renamed
-            rename = os.replace
-            die = partial(os.kill, os.getpid(), signal.SIGKILL)
-            monkeypatch.setattr(os, "replace", lambda *paths: (rename(*paths), die()))
+        result = broca.localize(reference, **arguments, journal=journal, on_progress=kill_at)
+        rename = os.replace
+        monkeypatch.setattr(os, "replace", lambda *paths: (rename(*paths), die()))
         result.save(out)
 
-    rng = np.random.default_rng(0)
-    before = 0
-    for stage in STAGES:
-        seconds = rng.uniform(0.05, 0.3) * spent.get(stage, 0)
-        child = multiprocessing.get_context("fork").Process(target=run, args=(stage, seconds))
-        child.start()
-        child.join()
-        assert child.exitcode == -signal.SIGKILL
-        rows = totals(journal)["rows"]
-        assert rows >= before
-        before = rows
+    rng, before = np.random.default_rng(0), 0
+    moments = [row for rows in reached.values() for row in sorted(rng.choice(rows, 2))]
+    for rows in (*moments, np.inf):
+        killed(partial(run, rows))
+        before, least = totals(journal)["rows"], before
+        assert before >= least
     assert (out / "result.json").exists()
     assert not (out / "report.html").exists()
     broca.localize(reference, **arguments, journal=journal).save(out)
     again = broca.Localization.read(out)
     assert encode(untimed(again)) == encode(untimed(expected))
     assert (out / "report.html").read_text().rstrip().endswith("</html>")
-    assert totals(journal) == totals(tmp_path / "whole.sqlite")
+    assert totals(journal) == totals(whole)
 
 
 def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chunks, tmp_path):
@@ -137,11 +100,10 @@ def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chun
 
     with (
         Stopper() as stopper,
-        Workspace(path, stopper=stopper) as workspace,
+        Workspace(path, stopper=stopper) as space,
         pytest.raises(Interrupted),
     ):
-        broca.localize(reference, **small_chunks, journal=workspace, on_progress=progress)
-    assert stopper.requested
+        broca.localize(reference, **small_chunks, journal=space, on_progress=progress)
     kept_rows = totals(path)["rows"]
     smaller = {**ASKED, "engine_options": EngineOptions(token_budget=90)}
     result = broca.localize(reference, **smaller, journal=path)
@@ -158,31 +120,26 @@ def require_equal(first, second):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        {},
-        {"task": "addition", "rows": 180, "response": "accuracy"},
-    ],
+    "changes",
+    [{}, {"task": "addition", "rows": 180, "response": "accuracy"}],
     ids=["margin", "text"],
 )
-def test_batch_sizes_change_no_ranking(reference, arguments):
+def test_batch_sizes_change_no_ranking(reference, changes):
     """The batch size changes neither rankings by margins nor rankings by generated answers."""
-    results = [
+    first, *others = (
         broca.localize(
-            reference, **{**ASKED, **arguments}, engine_options=EngineOptions(token_budget=budget)
+            reference, **{**ASKED, **changes}, engine_options=EngineOptions(token_budget=budget)
         )
         for budget in (None, 700, 90)
-    ]
-    for result in results[1:]:
-        require_equal(results[0], result)
+    )
+    for result in others:
+        require_equal(first, result)
 
 
 def test_a_second_search_reuses_the_first_ones_rows(reference, tmp_path):
     """An equal run measures nothing, and a longer run only its new rows."""
     path = tmp_path / "j.sqlite"
-    first = broca.localize(reference, **ASKED, journal=path)
-    assert first.cost.measured == totals(path)["rows"]
-    again = broca.localize(reference, **ASKED, journal=path)
+    first, again = (broca.localize(reference, **ASKED, journal=path) for _ in range(2))
     assert untimed(again) == untimed(first)
     assert totals(path)["rows"] == first.cost.measured
     longer = broca.localize(reference, **{**ASKED, "rows": 396}, journal=path)
@@ -191,13 +148,11 @@ def test_a_second_search_reuses_the_first_ones_rows(reference, tmp_path):
     assert longer.cost.measured <= 36 + 40
     assert totals(path)["rows"] == first.cost.measured + longer.cost.measured
     with Journal(path, read_only=True) as journal:
-        assert [run.rows for run in read_runs(journal)] == [
-            first.cost.measured, longer.cost.measured,
-        ]  # fmt: skip
+        costs = [run.rows for run in read_runs(journal)]
         rows = read_run(journal, 1)
+    assert costs == [first.cost.measured, longer.cost.measured]
     assert len(rows.responses) == 360
     assert len(np.unique(rows.masks, axis=0)) == 40
-    assert {rows.records[item].task for item in rows.items.tolist()} == {"mc_biology"}
 
 
 def test_resampled_donors_depend_on_items_not_places(reference, tmp_path):
@@ -210,34 +165,10 @@ def test_resampled_donors_depend_on_items_not_places(reference, tmp_path):
     assert second.cost.measured == 40 * (2 if first.selected else 1)  # rows of the other task
 
 
-def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
-    reference, small_chunks, monkeypatch, tmp_path
-):
-    """The failed batch is lost and no other; with free space the result is the same."""
-    path = tmp_path / "j.sqlite"
-    write, count = Journal.write, [0]
-
-    def growing(self, **batch):
-        count[0] += 1
-        if count[0] == 6:
-            (pages,) = self.query("PRAGMA page_count")[0]
-            self.query(f"PRAGMA max_page_count = {pages}")
-        write(self, **batch)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Journal, "write", growing)
-        with pytest.raises(JournalNotWritable, match="make room"):
-            broca.localize(reference, **small_chunks, journal=path)
-    assert totals(path)["rows"] > 0
-    result = broca.localize(reference, **small_chunks, journal=path)
-    assert untimed(result) == untimed(broca.localize(reference, **small_chunks))
-
-
 def scores_of(model, journal=None):
     """Returns the score of a model's intact heads on a task, with a journal or without one."""
     with Workspace(journal) as space:
-        catalog = space.catalog(SourceOptions())
-        tasks = claimed(model, "mc_biology", catalog, others=[], items=100, seed=0, limit=30)
+        tasks = claimed(model, "mc_biology", others=[], items=100, seed=0, limit=30)
         return broca.Run(model, tasks, space).scores([])
 
 
@@ -307,49 +238,26 @@ def inputs_of(model, sequences, replaced=None):
     return inputs, logits
 
 
-@pytest.fixture
-def ablating(tiny):
-    """A function that makes a run on sentences with donors of a kind of ablation, and these."""
-    with Workspace() as space:
-        catalog = space.catalog(SourceOptions())
-        tasks = claimed(tiny, SENTENCES, catalog, others=(), items=4, seed=0)
-        located = tasks.places["locate"]["sentences"].tolist()
-
-        def run_with(kind):
-            run = broca.Run(tiny, tasks, space, ablation=Ablation(kind), donors=located)
-            return run, located
-
-        yield run_with
-
-
-def test_donors_and_norms_come_from_all_scored_tokens(tiny, ablating):
+def test_donors_and_norms_come_from_all_scored_tokens(tiny):
     """Mean and norm of a head are taken over all tokens of the sentences, as with plain hooks."""
     bare = tiny_llama()
-    run, located = ablating("mean")
-    sentences = [tokens for _, tokens in run.tasks.scored_tokens(located)]
+    tasks = claimed(tiny, SENTENCES, others=(), items=4, seed=0)
+    located = tasks.places["locate"]["sentences"].tolist()
+    sentences = [tokens for _, tokens in tasks.scored_tokens(located)]
     assert len(sentences) == 2 * len(located)
     assert all(len(tokens) > 8 for tokens in sentences)
     activations = torch.cat(inputs_of(bare, sentences)[0])  # (tokens, 32)
     column = tiny.components.column("L1H1")
-    norm = activations[:, 8:16].norm(dim=-1).mean()
-    assert run.norms()[column] == pytest.approx(float(norm), rel=1e-5)
-    position = int(run.tasks.places["report"]["sentences"][0])
-    answers = run.answers(Plan.crossed(run.mask([column])[None], np.array([position])))[0]
-    for request, answer in zip(run.tasks.bank[position][1].requests, answers, strict=True):
+    position = int(tasks.places["report"]["sentences"][0])
+    with Workspace() as space:
+        run = broca.Run(tiny, tasks, space, ablation=Ablation("mean"), donors=located)
+        norm = activations[:, 8:16].norm(dim=-1).mean()
+        assert run.norms()[column] == pytest.approx(float(norm), rel=1e-5)
+        answers = run.answers(Plan.crossed(run.mask([column])[None], np.array([position])))[0]
+    for request, answer in zip(tasks.bank[position][1].requests, answers, strict=True):
         tokens = (*request.context, *request.continuation)
         _, (logits,) = inputs_of(bare, [tokens], activations[:, 8:16].mean(0))
         chosen = torch.log_softmax(logits, -1)[
             range(len(request.context) - 1, len(tokens) - 1), list(request.continuation)
         ]
         assert answer.value == pytest.approx(float(chosen.sum()), abs=1e-4)
-
-
-def test_no_row_is_ablated_by_its_own_item(tiny, ablating):
-    """A donor never replaces activations of its own item, though items have several donors."""
-    run, located = ablating("resample")
-    donors = [position for position, _ in run.tasks.scored_tokens(located)]
-    masks = np.random.default_rng(0).random((20, len(tiny.components))) < 0.5
-    plan = Plan.crossed(masks, np.array(located))
-    chosen = run._executor.job(0, plan).donor_index
-    assert all(donors[donor] != item for donor, item in zip(chosen, plan.item_index, strict=True))
-    assert len(set(chosen.tolist())) == len(donors)

@@ -8,16 +8,14 @@ from broca.errors import BadInput, UnknownName
 from broca.options import SearchOptions, TaskOptions
 from broca.runs.search import measured_places, method_of, problem_of
 from broca.searches import DEFAULT_METHOD
-from broca.tasks import Catalog
 
 
 @pytest.fixture(scope="module")
 def tasks(reference):
     """A task and one other task, with 12 items to locate on."""
     options = TaskOptions(limit=60)
-    return claimed(
-        reference, "sorting", Catalog(), others=["capitals"], items=12, seed=0, task_options=options
-    )
+    claim = {"others": ["capitals"], "items": 12, "seed": 0}
+    return claimed(reference, "sorting", **claim, task_options=options)
 
 
 def test_a_recovery_decides_the_method_where_none_is_named():
@@ -31,22 +29,15 @@ def test_a_recovery_decides_the_method_where_none_is_named():
         method_of(SearchOptions(method="cs-fresh", options={"sparsty": 1}))
 
 
-def test_only_methods_that_compare_measure_the_others(tasks):
-    """Items of other tasks are measured only by methods that compare, after those of the task."""
-    alone = measured_places("one-shot", tasks, SearchOptions())
-    assert list(alone) == ["sorting"]
-    np.testing.assert_array_equal(alone["sorting"], tasks.places["locate"]["sorting"])
-    assert list(measured_places("pooled", tasks, SearchOptions())) == ["sorting", "capitals"]
-
-
 @pytest.mark.parametrize("continuous", [True, False])
 def test_a_problem_has_the_items_and_the_budget(reference, tasks, continuous):
     """The problem has items, others and budget, and whether rows have margins and gradients."""
     places = measured_places("pooled", tasks, SearchOptions())
+    assert list(places) == ["sorting", "capitals"]
     options = SearchOptions(k=3, rows=700)
     problem = problem_of(reference, tasks, places, options, seed=5, continuous=continuous)
     assert (problem.components, problem.k, problem.rows, problem.seed) == (96, 3, 700, 5)
-    np.testing.assert_array_equal(problem.items, places["sorting"])
+    np.testing.assert_array_equal(problem.items, tasks.places["locate"]["sorting"])
     np.testing.assert_array_equal(problem.confirm, tasks.places["confirm"]["sorting"])
     (other,) = problem.others
     assert other.name == "capitals"
@@ -56,7 +47,8 @@ def test_a_problem_has_the_items_and_the_budget(reference, tasks, continuous):
 
 def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, tasks):
     """With a stated response, a single task's problem is not continuous."""
-    places = measured_places("one-shot", tasks, SearchOptions())
+    places = measured_places("one-shot", tasks, SearchOptions())  # it compares with no other task
+    assert list(places) == ["sorting"]
     for response, expected in ((None, True), ("margin", False)):
         options = SearchOptions(response=response)
         problem = problem_of(reference, tasks, places, options, seed=0, continuous=True)

@@ -2,19 +2,15 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from journals import totals
 
-from broca import designs
-from broca.errors import BadInput, NothingToLocalize
-from broca.measurement import Plan
+from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import ExecutorOptions, JournalOptions, RunOptions, SourceOptions
+from broca.options import ExecutorOptions, JournalOptions, SourceOptions
 from broca.results.files import encode
-from broca.runs.progress import Stages
 from broca.runs.run import model_info
-from broca.runs.session import IN_MEMORY, model_and_heads, open_run, open_workspace
+from broca.runs.session import IN_MEMORY, model_and_heads, open_workspace
 from broca.runs.workspace import Workspace
 from broca.testing import tiny_llama, tiny_tokenizer
 from broca.verbs.localize import localize
@@ -37,82 +33,34 @@ def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path
         model_and_heads("planted", None)
 
 
-def test_a_run_in_memory_says_that_it_cannot_be_resumed(tmp_path, caplog):
-    """A run in memory logs a warning, unless the verb says that it has nothing to keep."""
-    executor = ExecutorOptions()
-    with open_workspace(JournalOptions(journal=tmp_path / "j.sqlite"), executor) as space:
-        assert not space.in_memory
-        with open_workspace(JournalOptions(journal=space), executor) as shared:
-            assert shared is space
-    assert caplog.messages == []
-    with open_workspace(JournalOptions(), executor) as space:
-        assert space.in_memory
-    with open_workspace(JournalOptions(), executor, warns=False) as space:
-        assert space.in_memory
-    assert caplog.messages == [IN_MEMORY]
-
-
-def test_a_run_measures_with_the_options_of_its_verb(tiny):
-    """The run has the given model, workspace and options, and reports its stages."""
-    stages = []
-    options = RunOptions(source_options=SourceOptions(allow_code=True))
-    with (
-        Workspace() as space,
-        open_run(
-            tiny, options.within(space), Stages(lambda text, _: stages.append(text))
-        ) as opened,
-    ):
-        assert opened.workspace is space
-        assert opened.model is tiny
-        assert opened.catalog is space.catalog(options.source_options)
-        tasks = opened.claimed("addition", others=[], items=10, seed=0, limit=8)
-        run = opened.on(tasks, settings={"seed": 0})
-        assert run.tasks is tasks
-        assert run.options.engine_options is options.engine_options
-        plan = Plan.crossed(designs.intact(len(tiny.components)), np.array([0]))
-        assert len(run.measure(plan).responses) == 1
-        assert totals(space.journal)["rows"] == 1
-        with pytest.raises(NothingToLocalize):  # random weights solve no task
-            run.intact()
-    assert list(dict.fromkeys(stages))[-2:] == [
-        "building task 1 of 1: addition",
-        "scoring the intact model",
-    ]
-
-
-def test_a_workspace_of_the_caller_stays_open():
+def test_a_workspace_of_the_caller_stays_open(caplog):
     """A call with an open workspace closes no journal and cannot set another executor."""
     own = ExecutorOptions(batch_limit=60)
     with Workspace(executor=own) as shared:
-        journal = shared.journal
         for executor in (own, ExecutorOptions()):
             with open_workspace(JournalOptions(journal=shared), executor) as used:
                 assert used is shared
-        assert shared.journal is journal
-        assert totals(journal)["rows"] == 0
-        for other in (ExecutorOptions(batch_limit=61), ExecutorOptions(executor="ray")):
-            with (
-                pytest.raises(BadInput, match="`executor` belongs to the workspace"),
-                open_workspace(JournalOptions(journal=shared), other),
-            ):
-                pass
+        assert totals(shared.journal)["rows"] == 0
+        with (
+            pytest.raises(BadInput, match="`executor` belongs to the workspace"),
+            open_workspace(JournalOptions(journal=shared), ExecutorOptions(executor="ray")),
+        ):
+            pass
+    assert caplog.messages == []
 
 
-def test_a_workspace_of_one_call_is_closed_with_it(tmp_path):
-    """The journal is closed after the call, so that the next call may open the same file."""
+def test_a_workspace_of_one_call_is_closed_with_it(tmp_path, caplog):
+    """The next call may open the same file; without a file, the call says what that means."""
     path = tmp_path / "j.sqlite"
-    for _ in range(2):
-        with open_workspace(JournalOptions(journal=path), ExecutorOptions()) as used:
-            assert used.journal.name == str(path)
+    for journal, warns in ((path, True), (path, True), (None, False), (None, True)):
+        assert caplog.messages == []
+        options = JournalOptions(journal=journal)
+        with open_workspace(options, ExecutorOptions(), warns=warns) as used:
+            assert (used.in_memory, totals(used.journal)["rows"]) == (journal is None, 0)
+            assert used.catalog(SourceOptions()) is used.catalog(SourceOptions())  # built once
+    assert caplog.messages == [IN_MEMORY]
     with pytest.raises(BadInput, match="`keep_outputs` must lie between 0 and 1"):
         Workspace(keep_outputs=1.5)
-
-
-def test_tasks_of_one_source_have_one_catalog():
-    """Sources with equal options share a catalog, so that their tasks are built once."""
-    shared = Workspace()
-    assert shared.catalog(SourceOptions()) is shared.catalog(SourceOptions())
-    assert shared.catalog(SourceOptions()) is not shared.catalog(SourceOptions(allow_code=True))
 
 
 def test_a_model_is_described_by_its_shape_and_its_weights(tiny):

@@ -27,9 +27,8 @@ def test_runs_are_listed_with_what_they_cost(journal):
     run, _, keys, *_ = filled(journal)
     observed(journal, run)
     items = keys & 0xFFFFFFFF
-    later = journal.begin_run(
-        b"later", settings={"k": 3}, components=1, items=items[:2], process="process 2"
-    )
+    two = {"components": 1, "items": items[:2], "process": "process 2"}
+    later = journal.begin_run(b"later", settings={"k": 3}, **two)
     journal.finish_run(later)
     journal.note_search(later, {"method": "greedy"})
     first, second = read_runs(journal)
@@ -122,13 +121,7 @@ def test_every_row_is_in_the_table(journal, tmp_path):
     assert table["output"].tolist() == ['["x"]', *[""] * 11]
     assert {*table["weights"]} == {CONDITION.weights}
     assert {*table["response"]} == {CONDITION.response}
-
-
-def test_what_cannot_be_exported_is_refused(journal, tmp_path):
-    """An empty journal gives an empty table; other endings and missing folders are refused."""
-    assert export_rows(journal, tmp_path / "empty.csv") == 0
-    with pytest.raises(BadInput, match=r"must end in \.csv"):
-        export_rows(journal, tmp_path / "rows.parquet")
     with pytest.raises(BadInput, match="choose another place"):
         export_rows(journal, tmp_path / "nowhere" / "rows.csv")
-    assert [file.name for file in tmp_path.iterdir()] == ["empty.csv"]
+    with Journal() as empty:
+        assert export_rows(empty, tmp_path / "empty.csv") == 0

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import subprocess
 import sys
 import time
@@ -11,13 +10,12 @@ from dataclasses import replace
 import psutil
 import pytest
 import torch
+from clusters import ray_on
 from verbs.measuring import NARROW, VERBS
 
 import broca
 from broca.options import ExecutorOptions
 from broca.runs.workspace import Workspace
-
-ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
 pytestmark = pytest.mark.long
 
@@ -25,19 +23,10 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory):
     """A workspace whose rows are measured by one Ray worker for each model."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    try:
-        ray.init(
-            num_cpus=3, include_dashboard=False, log_to_driver=False,
-            object_store_memory=80 * 2**20,
-        )  # fmt: skip
-    except Exception as error:  # noqa: BLE001  # Ray raises bare exceptions
-        ray.shutdown()
-        pytest.skip(f"Ray does not start on this machine: {error}")
     journal = tmp_path_factory.mktemp("ray") / "j.sqlite"
-    with Workspace(journal, executor=ExecutorOptions(executor="ray", workers=1)) as workspace:
+    on_ray = ExecutorOptions(executor="ray", workers=1)
+    with ray_on(cores=3), Workspace(journal, executor=on_ray) as workspace:
         yield workspace
-    ray.shutdown()
 
 
 def untimed(result):

@@ -81,6 +81,9 @@ def main(length, limits, user, path):
 """Reads a program and runs it, then reads a token and writes it: a program that ends early, raises
 or prints cannot have written it."""
 
+_FOLDER = "/tmp/program"
+"""Folder of a program within the enclosure, empty at its start."""
+
 _OUT_OF_TIME = {-signal.SIGKILL, -signal.SIGXCPU, 128 + signal.SIGKILL, 128 + signal.SIGXCPU}
 """Exit statuses at the limit of processor time; bubblewrap adds 128 to a signal."""
 
@@ -116,7 +119,7 @@ class Sandbox:
     def run(self, program: str) -> ProgramOutcome:
         """Runs a program, whose behaviour only affects the outcome and raises no exception."""
         if self.isolation == "bubblewrap":
-            return self._run(program, "/tmp")
+            return self._run(program, _FOLDER)
         folder = tempfile.mkdtemp(prefix="broca-code-")
         try:
             return self._run(program, folder)
@@ -174,10 +177,12 @@ def _enclosure(*, root: bool) -> list[str]:
         options += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     bound = [("--ro-bind-try", path) for path in dict.fromkeys(_READABLE)]
     bound += [("--dev-bind", device) for device in ("/dev/null", "/dev/urandom")]
+    options += ["--perms", "1777", "--size", str(_FILES_BYTES), "--tmpfs", "/tmp"]
+    # after the private /tmp, below which the packages of this process may be
     above = {str(parent) for _, path in bound for parent in Path(path).parents}
-    for parent in sorted(above - {"/"}):  # which bubblewrap would make private to root
+    for parent in sorted(above - {"/", "/tmp"}):  # which bubblewrap would make private to root
         options += ["--perms", "0755", "--dir", parent]
     for how, path in bound:
         options += [how, path, path]
-    options += ["--perms", "1777", "--size", str(_FILES_BYTES), "--tmpfs", "/tmp"]
-    return [*options, "--remount-ro", "/", "--chdir", "/tmp", "--"]
+    options += ["--perms", "0777", "--dir", _FOLDER]
+    return [*options, "--remount-ro", "/", "--chdir", _FOLDER, "--"]

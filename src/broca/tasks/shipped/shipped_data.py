@@ -3,6 +3,8 @@
 It imports nothing of broca, so that the folder also works with lm-eval alone.
 """
 
+from __future__ import annotations
+
 import functools
 import json
 from collections import defaultdict
