@@ -1,4 +1,4 @@
-"""Tiny data sets with the columns, types and splits of those that the paper uses.
+"""Tiny data sets with the splits of those that the paper uses, and the columns that are read.
 
 `local_data` makes `datasets.load_dataset` read them where a task file of lm-eval names a data set
 of the hub. Only the data are replaced: prompts, filters and metrics are those of lm-eval.
@@ -48,8 +48,6 @@ def _mbpp(split: str, row: int) -> dict:
         "text": f"Write a function to add {row} to a number.",
         "code": f"def add_{row}(n):\r\n  return n + {row}",
         "test_list": [f"assert add_{row}({n}) == {n + row}" for n in (1, 5, 9)],
-        "test_setup_code": "",
-        "challenge_test_list": [],
     }
 
 
@@ -65,19 +63,13 @@ def _humaneval(split: str, row: int) -> dict:
 
 
 def _hellaswag(split: str, row: int) -> dict:
-    start = f"A man walks to the {WORDS[row]}. "
     return {
-        "ind": row,
         "activity_label": f"Visiting a {WORDS[row]}",
-        "ctx_a": start.strip(),
+        "ctx_a": f"A man walks to the {WORDS[row]}.",
         "ctx_b": "he",
-        "ctx": start + "he",
         "endings": [
             f"{verb} at the {WORDS[row]}." for verb in ("sits down", "eats", "looks", "is")
         ],
-        "source_id": f"activitynet~{row}",
-        "split": split,
-        "split_type": "indomain",
         "label": str(row % 4),
     }
 
@@ -86,7 +78,6 @@ def _boolq(split: str, row: int) -> dict:
     return {
         "question": f"does the {WORDS[row]} grow in the north",
         "passage": f"The {WORDS[row]} is found in the {'north' if row % 2 else 'south'}.",
-        "idx": row,
         "label": row % 2,
     }
 
@@ -94,7 +85,6 @@ def _boolq(split: str, row: int) -> dict:
 def _arc(split: str, row: int) -> dict:
     names = ("A", "B", "C", "D") if row % 3 else ("1", "2", "3", "4")
     return {
-        "id": f"{split}_{row}",
         "question": f"Which of these is a {WORDS[row]}?",
         "choices": {
             "text": [WORDS[(row + n) % 10] + " tree" * ((n + row // 2) % 4) for n in range(4)],
@@ -107,7 +97,6 @@ def _arc(split: str, row: int) -> dict:
 def _mmlu(split: str, row: int) -> dict:
     return {
         "question": f"Which word comes after {WORDS[row]}?",
-        "subject": "tiny",
         "choices": [WORDS[(row + n + 1) % len(WORDS)] for n in range(4)],
         "answer": row % 4,
     }

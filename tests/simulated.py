@@ -77,18 +77,11 @@ class SimulatedModel:
     def execute(self, plan):
         """Scores every row 1 (right) or 0 (wrong); 5 % of the items are wrong under any mask."""
         self.rows += len(plan)
-        return Measurement(
-            plan,
-            np.array(
-                [
-                    float(
-                        self._draw(item, "base") > 0.05
-                        and self._lost_to(plan.masks[mask], item) is None
-                    )
-                    for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
-                ]
-            ),
-        )
+        right = [
+            self._draw(item, "base") > 0.05 and self._lost_to(plan.masks[mask], item) is None
+            for mask, item in zip(plan.mask_index, plan.item_index, strict=True)
+        ]
+        return Measurement(plan, np.array(right, dtype=float))
 
     def answer(self, plan):
         """Returns a generation for each row: the right answer, a wrong one or repeated words."""

@@ -104,6 +104,7 @@ def pages(run, tmp_path_factory):
             entry_of(localization, name="runs/one", page="report.html", date="2026-11-22"),
             entry_of(toy_verification(), name="runs/two", page="", date="2026-11-21"),
             entry_of(samples.make_atlas(), name="runs/three", page="atlas.html", date="2026-11-20"),
+            entry_of(toy_verification(), name="runs/four", page="", date="2026-11-19"),
         ]),
     }  # fmt: skip
     shown |= {

@@ -20,7 +20,7 @@ from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.runs.task_sets import other_tasks
-from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, Generation, RequestTokenizer, code
+from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, Generation, RequestTokenizer
 from broca.tasks.code import code_tasks
 from broca.tasks.task_index import TaskEntries, harness_entry
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -116,22 +116,6 @@ def test_known_answers_are_scored_as_by_lm_eval(name, benchmarks):
     _, expected = harness(lm, name)
     assert scores == expected[name]
     assert 0 < sum(scores) < len(scores)
-
-
-def test_code_of_many_rows_is_executed_together(benchmarks, model, monkeypatch):
-    """The executor calls the sandbox once for all rows of a plan."""
-    benchmark = benchmarks("mbpp")
-    batches = []
-    monkeypatch.setattr(
-        code.Sandbox, "run_all",
-        lambda self, programs: batches.append(len(programs)) or ["passed"] * len(programs),
-    )  # fmt: skip
-    bank = [(benchmark, item) for item in benchmark.items]
-    plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    programs = [f"def add_{number}(n):\n  return n * 1 + {number}\n" for number in range(len(bank))]
-    outputs = [(Generation(program, 1),) for program in programs]
-    assert Executor(Engine(model), bank).scores(plan, outputs).tolist() == [1.0] * paper_data.ROWS
-    assert batches == [paper_data.ROWS]
 
 
 def test_code_tasks_are_refused_by_default(data):

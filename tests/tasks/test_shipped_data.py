@@ -68,16 +68,6 @@ def test_every_line_of_a_file_is_an_item(folder):
     assert {json.dumps(item) for item in first}.isdisjoint(map(json.dumps, test))
 
 
-@pytest.mark.parametrize(("name", "located", "reported"), [("rhyme", 60, 60), ("profanity", 6, 12)])
-def test_located_and_reported_items_share_nothing(load, name, located, reported):
-    """Items to locate on and report items come from different splits and share no prompt."""
-    benchmark = load(name)
-    split = benchmark.split(items=100, seed=0)
-    assert len(split.locate) + len(split.confirm) >= located
-    assert len(split.report) >= reported
-    assert len({item.prompt for item in benchmark.items}) == len(benchmark.items)
-
-
 @pytest.mark.parametrize("task", ["rhyme", "rhyming"])
 def test_extracts_of_the_dictionary_are_right_and_have_their_notice(task):
     """Every pronunciation is in the dictionary, and the notice of its licence is beside it."""

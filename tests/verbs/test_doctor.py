@@ -4,7 +4,6 @@ import importlib
 import json
 import subprocess
 import sys
-from email.message import Message
 
 import pytest
 
@@ -81,31 +80,3 @@ def test_a_model_that_does_not_load_is_fatal_and_a_missing_sandbox_is_not(monkey
     assert named(diagnosis, "gates").state == "broken"
     assert named(diagnosis, "isolation for code tasks").state == "missing"
     assert not diagnosis.can_run
-
-
-@pytest.mark.parametrize("installed", [True, False])
-def test_an_extra_names_each_of_its_packages_once(monkeypatch, installed):
-    """Requirements may differ between versions of Python; a missing extra has a pip command."""
-    lines = [
-        "numpy>=1.26",
-        "numpy>=1.27; python_version >= '3.9'",
-        "ray>=2.40; extra == 'ray'",
-        "ray>=2.45; python_version >= '3.9' and extra == 'ray'",
-        "pytest>=8.3; extra == 'dev'",
-    ]
-    extras = Message()
-    for extra in ("ray", "dev"):
-        extras["Provides-Extra"] = extra
-
-    def version(name):
-        if not installed:
-            raise module.PackageNotFoundError(name)
-        return "2.50"
-
-    monkeypatch.setattr(module, "requires", lambda name: lines)
-    monkeypatch.setattr(module, "metadata", lambda name: extras)
-    monkeypatch.setattr(module, "version", version)
-    (check,) = module._extras()
-    assert check.name == "ray"
-    assert check.description == ("ray 2.50" if installed else "ray is not installed")
-    assert installed or check.remedy.endswith("-m pip install 'broca[ray]'")

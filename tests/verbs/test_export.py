@@ -3,7 +3,6 @@
 import copy
 import errno
 import json
-from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +10,6 @@ import transformers as hf
 from independent import zeroed_by_hand
 from journals import totals
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
-from results.samples import make_result
 from safetensors.torch import load_file, save_file
 from verbs.run_folders import localize_into
 
@@ -21,10 +19,7 @@ from broca.exports import folder as export_folder
 from broca.exports import forms
 from broca.exports.factors import factors_of
 from broca.models import GatedModel, shipped_model_folder
-from broca.results.base import AblationInfo
 from broca.results.files import write_beside
-from broca.runs.run import model_info
-from broca.runs.session import IN_MEMORY
 from broca.testing import tiny_llama, tiny_tokenizer
 
 FORMS = ("adapter", "weights", "heads")
@@ -42,16 +37,16 @@ def run(tmp_path_factory):
     return folder
 
 
-@torch.no_grad()
+def plain():
+    """Returns the shipped model `reference-small` as transformers loads it."""
+    folder = shipped_model_folder("reference-small")
+    return hf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
 def zeroed(heads):
     """Returns the plain model with the output columns of heads `(layer, head)` zeroed."""
-    folder = shipped_model_folder("reference-small")
-    model = hf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    width = model.config.head_dim
-    for layer, head in heads:
-        weight = model.model.layers[layer].self_attn.o_proj.weight
-        weight[:, head * width : (head + 1) * width] = 0
-    return model
+    model = plain()
+    return zeroed_by_hand(model, heads, head_dim=model.config.head_dim)
 
 
 @torch.no_grad()
@@ -74,10 +69,7 @@ def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
     assert names == {*done.files, "README.md", "export.json"}
     assert set(done.files) == {"adapter_config.json", "adapter_model.safetensors"}
     heads = [(int(name[1]), int(name[3:])) for name in localization.selected]
-    base = hf.AutoModelForCausalLM.from_pretrained(
-        shipped_model_folder("reference-small"), dtype=torch.float32
-    )
-    adapted = PeftModel.from_pretrained(base, tmp_path / "out").eval()
+    adapted = PeftModel.from_pretrained(plain(), tmp_path / "out").eval()
     assert torch.allclose(logits(adapted), logits(zeroed(heads)), atol=1e-4)
     again = broca.export(localization, tmp_path / "out", kind="heads")
     assert set(again.files) == {"heads.json"}
@@ -126,14 +118,9 @@ def zeroed_logits(model):
     return logits(zeroed_by_hand(model, [(0, 1), (1, 2)], head_dim=8).eval())
 
 
-def merged(model):
-    """Returns the plain model that PEFT merges from a copy."""
-    return copy.deepcopy(model).merge_and_unload()
-
-
-def exported_logits(folder):
-    """Returns the logits of exported weights."""
-    return logits(hf.AutoModelForCausalLM.from_pretrained(folder).eval())
+def exported_logits(folder, loader=hf.AutoModelForCausalLM):
+    """Returns the logits of exported weights, or of an exported adapter."""
+    return logits(loader.from_pretrained(folder).eval())
 
 
 @pytest.mark.parametrize("kind", FORMS)
@@ -144,12 +131,12 @@ def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, mo
     options = {"heads": "L0H1+L1H2", "device": "cpu", "merge_adapter": merge}
     assert broca.export("lora", "out", kind=kind, **options).reloaded.difference < 1e-4
     monkeypatch.chdir("/")
-    expected = zeroed_logits(merged(adapted))
+    expected = zeroed_logits(copy.deepcopy(adapted).merge_and_unload())
     if kind == "weights":
         assert torch.allclose(exported_logits(tmp_path / "out"), expected, atol=1e-4)
     if kind == "adapter":
-        exported = AutoPeftModelForCausalLM.from_pretrained(tmp_path / "out").eval()
-        assert torch.allclose(logits(exported), expected, atol=1e-4)
+        exported = exported_logits(tmp_path / "out", AutoPeftModelForCausalLM)
+        assert torch.allclose(exported, expected, atol=1e-4)
         again = broca.load(str(tmp_path / "out"), device="cpu")
         assert torch.allclose(logits(again.model), expected, atol=1e-4)
         with pytest.raises(UnsupportedModel, match="it is an adapter of an adapter; use `kind`"):
@@ -159,11 +146,10 @@ def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, mo
 @pytest.mark.parametrize("kind", ["adapter", "heads"])
 def test_a_model_of_peft_in_memory_is_exported(adapted, tmp_path, kind):
     """The caller's model is unchanged; weights are written of a merged model alone."""
-    model = adapted
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    gated = broca.load(model, tiny_tokenizer())
+    before = {name: value.clone() for name, value in adapted.state_dict().items()}
+    gated = broca.load(adapted, tiny_tokenizer())
     broca.export(gated, tmp_path / "out", heads="L0H1+L1H2", kind=kind)
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(torch.equal(value, before[name]) for name, value in adapted.state_dict().items())
     with pytest.raises(UnsupportedModel, match=r"merge it .*`merge_and_unload`"):
         broca.export(gated, tmp_path / "weights", heads="L0H1", kind="weights")
 
@@ -228,40 +214,6 @@ def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
         broca.export(small, tmp_path / "other", heads="L0H1", check=True)
 
 
-def test_only_a_check_says_that_it_cannot_be_resumed(small, tmp_path, caplog):
-    """An export without a check measures no rows, and does not speak of them."""
-    broca.export(small, tmp_path, heads="L0H1", kind="heads")
-    assert IN_MEMORY not in caplog.messages
-    broca.export(small, tmp_path, heads="L0H1", kind="heads", check=True, task="capitals", limit=5)
-    assert IN_MEMORY in caplog.messages
-
-
-def test_mean_ablation_of_a_run_goes_into_the_biases(tmp_path):
-    """Mean ablation changes the bias of the weights."""
-    folder = tmp_path / "base"
-    config = hf.GPTNeoXConfig(
-        vocab_size=258, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-        num_attention_heads=4, max_position_embeddings=256, initializer_range=0.2,
-        bos_token_id=0, eos_token_id=1,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    hf.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    task = tmp_path / "own.jsonl"
-    lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
-    task.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    model = broca.load(str(folder), device="cpu")
-    small = replace(
-        make_result(), model=model_info(model), task=str(task), selected=("L0H1",), others=(),
-        ablation=AblationInfo("mean", 0.0),
-    )  # fmt: skip
-    done = broca.export(small, tmp_path / "out", kind="weights", items=8)
-    assert (done.ablation.kind, done.reloaded.same_continuations) == ("mean", 32)
-    loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
-    bias = "gpt_neox.layers.0.attention.dense.bias"
-    assert not torch.equal(loaded.get_parameter(bias), model.model.get_parameter(bias))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -290,8 +242,6 @@ def test_folders_of_others_and_other_weights_are_refused(run, small, tmp_path):
         broca.export(other, tmp_path / "out", heads=broca.read(run))
     with pytest.raises(BadInput, match="is not a folder of a run"):
         broca.export("reference-small", tmp_path / "out")
-    with pytest.raises(BadInput, match="is not a folder of a run"):
-        broca.export(shipped_model_folder("reference-small"), tmp_path / "out")
 
 
 def test_an_export_that_answers_otherwise_is_not_left(small, tmp_path, monkeypatch):
