@@ -170,3 +170,14 @@ def test_chance_is_that_of_all_permutations():
     real = sum(groups[a] == groups[b] for a, b in sets)
     assert p == pytest.approx(np.mean([pairs >= real for pairs in counts]), abs=0.02)
     assert expected == pytest.approx(np.mean(counts), abs=0.02)
+
+
+def test_p_is_uniform_under_chance():
+    """About 10 % of random sets, or fewer because counts have ties, have a p-value up to 0.1."""
+    rng, layers, groups = np.random.default_rng(0), np.repeat([0, 1], 8), np.repeat(range(4), 4)
+    called = 0
+    for seed in range(100):
+        sets = [rng.choice(16, 5, replace=False).tolist() for _ in range(3)]
+        *_, p = count_groups(sets, layers, groups, seed=seed, permutations=200)
+        called += p <= 0.1
+    assert called <= 17

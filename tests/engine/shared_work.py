@@ -34,10 +34,10 @@ def run(tiny, requests, gates=GATES, **options):
 
 
 def same(answers, expected):
-    """Asserts equal texts, log-likelihoods that agree to 1e-4 and equal greedy flags."""
+    """Asserts equal texts, log-likelihoods that agree to 1e-5 and equal greedy flags."""
     for answer, reference in zip(answers, expected, strict=True):
         if isinstance(answer, Generation):
             assert answer == reference
         else:
-            assert answer.value == pytest.approx(reference.value, abs=1e-4)
+            assert answer.value == pytest.approx(reference.value, rel=1e-5, abs=1e-5)
             assert answer.greedy == reference.greedy

@@ -32,12 +32,15 @@ def examined(model, task, heads, others=OTHERS, limit=30):
     return Run(model, tasks, Workspace()).examiner(SMALL).examine(heads, report=lambda text: None)
 
 
-@pytest.mark.parametrize("capability", TASKS)
-def test_planted_sets_are_specific(planted, planted_heads, capability):
-    """The planted sets of the six learned capabilities are specific, and cost 70 points."""
-    found = examined(planted, TASKS[capability], planted_heads[capability])
-    assert found.verdict.label == "specific", found.verdict.text
-    assert found.drops[0].drop >= 0.7
+def test_planted_sets_are_specific(planted, planted_heads):
+    """The six planted sets are specific; five cost 80 points, and the others 5 on average."""
+    clean = 0
+    for capability, task in TASKS.items():
+        found = examined(planted, task, planted_heads[capability])
+        assert found.verdict.label == "specific", found.verdict.text
+        others = [line.drop for line in found.drops if line.role == "other"]
+        clean += found.drops[0].drop >= 0.8 and np.mean(others) <= 0.05
+    assert clean >= 5
 
 
 @pytest.mark.long
