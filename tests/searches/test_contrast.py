@@ -52,7 +52,8 @@ def test_a_budget_pays_for_partners_too(method):
 def test_effects_are_those_of_the_task_less_those_of_the_others():
     """The specific component keeps its effect, and that of the shared one is subtracted.
 
-    An item has the same partner under every mask, so that differences between items cancel.
+    An item has the same partner under every mask, so that differences between items cancel. What
+    is left is noise with a standard error of 0.005.
     """
     ranking, (partners, pairs) = solve("one-shot", contrast=1.0)
     assert ranking.effects[OWN] == pytest.approx(-0.3, abs=0.02)

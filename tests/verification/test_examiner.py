@@ -160,3 +160,17 @@ def test_without_statistics_there_are_only_drops():
     plain = plain_verification(INFO, [], Ablation(), perplexity, {"a": 3.0}, {"a": 5.0})
     assert plain.specific_drop == plain.drop == pytest.approx(2.0)
     assert plain.off_target_drop is None
+
+
+def test_random_sets_are_rarely_called_specific():
+    """At most 7 % of 40 random sets are specific; `benchmarks/false_positives.py` takes 200."""
+    rng = np.random.default_rng(0)
+    examiner = five_tasks(items=40).examiner()
+    called = 0
+    for _ in range(40):
+        heads = [COMPONENTS.names[c] for c in rng.choice(96, 4, replace=False)]
+        (task_drop,) = examiner.drops_of(heads, ["adding"])
+        if task_drop.p <= 0.05:  # without a significant drop no set is specific
+            verdict = examiner.examine(heads, report=lambda text: None).verdict
+            called += verdict.label == "specific"
+    assert called / 40 <= 0.07

@@ -142,3 +142,15 @@ def test_items_needed_reach_the_power_and_fewer_do_not():
         assert power(needed, drop, gained=0.02) >= 0.8
         assert power(needed - 1, drop, gained=0.02) < 0.8
     assert items_needed(0.2) < items_needed(0.1) < items_needed(0.05)
+
+
+def test_bootstrap_covers_the_true_drop():
+    """The 95 % interval misses the true drop in at most 9 % of 300 simulated data sets."""
+    rng = np.random.default_rng(5)
+    missed = 0
+    for number in range(300):
+        before = (rng.uniform(size=120) < 0.9).astype(float)
+        after = before * (rng.uniform(size=120) < 0.7)
+        interval = bootstrap_interval(before, after, seed=number, resamples=1000)
+        missed += not interval.low <= 0.9 * 0.3 <= interval.high
+    assert missed / 300 <= 0.09
