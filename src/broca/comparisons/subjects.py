@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from broca.errors import BadInput
-from broca.models import GatedModel
+from broca.models import GatedModel, holds_model
 from broca.results.atlas import Atlas
 from broca.results.comparison import ComparedSelection
 from broca.results.localization import Localization
@@ -51,7 +51,7 @@ class ComparedSubject:
         """
         if isinstance(compared, str | Path):
             place = Path(compared).expanduser()
-            if not place.exists() or (place / "config.json").is_file():
+            if not place.exists() or holds_model(place):
                 return cls(str(compared), str(compared))
             result = read(place)
             if not isinstance(result, Localization | Atlas):

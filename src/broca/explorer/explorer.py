@@ -15,7 +15,7 @@ import torch
 from broca.errors import BadInput, require_known
 from broca.explorer.generator import Generator, Stream
 from broca.explorer.measurer import Exporter, Measurer, Verify
-from broca.models import GatedModel
+from broca.models import GatedModel, holds_model
 from broca.options import RunOptions
 from broca.results.atlas import Atlas
 from broca.results.export import Form
@@ -62,10 +62,12 @@ class ExplorerSubject:
             BadInput: The result in the file or folder has no components.
         """
         path = Path(model_or_run).expanduser()
-        if (path.is_dir() and not any(path.glob("*.json"))) or not path.exists():
+        if (
+            holds_model(path)
+            or not path.exists()
+            or (path.is_dir() and not any(path.glob("*.json")))
+        ):
             return cls(str(model_or_run))
-        if path.is_dir() and (path / "config.json").is_file():
-            return cls(str(model_or_run))  # a model's folder
         result = read(path)
         if isinstance(result, Localization):
             effects = {line.name: line.effect for line in result.ranking}

@@ -85,7 +85,7 @@ def publish(done: Export, part: Path, folder: Path) -> Export:
 def card(export: Export) -> str:
     """Writes the model card as Markdown, with the metadata that the hub reads."""
     base = export.base.id or export.model.name
-    if Path(base).expanduser().is_dir():  # a card names no folder of this machine
+    if Path(base).expanduser().exists():  # a card names no path on this machine
         base = Path(base).name
     more = len(export.components) - MOST_NAMED
     template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(

@@ -12,7 +12,7 @@ from torch import Tensor
 from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput, UnsupportedModel
-from broca.models import GatedModel, GatePoint, fingerprint, kinds_of
+from broca.models import GatedModel, GatePoint, fingerprint, holds_model, kinds_of
 from broca.options import ModelOptions, TaskOptions
 from broca.published import is_published, published_heads
 from broca.results.base import ZEROED, AblationInfo
@@ -228,7 +228,7 @@ def _read(path: str | Path) -> Selected:
         BadInput: The folder contains no result with components to export.
     """
     place = Path(path).expanduser()
-    if not place.exists() or (place / "config.json").is_file():
+    if not place.exists() or holds_model(place):
         raise BadInput(
             f"'{path}' is not a folder of a run, and no components are named: give `heads` such as "
             "L0H4+L1H8"

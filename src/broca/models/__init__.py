@@ -13,6 +13,7 @@ from broca.models.gates import GatePoint as GatePoint
 from broca.models.gates import Replacement as Replacement
 from broca.models.gates import captured as captured
 from broca.models.gates import kinds_of as kinds_of
+from broca.models.gguf_files import holds_model as holds_model
 from broca.models.loading import load as load
 from broca.models.neurons import NeuronBlock as NeuronBlock
 from broca.models.neurons import Slice as Slice

@@ -387,9 +387,7 @@ def _may_be_on_hub(name: str) -> bool:
     return bool(name.strip()) and not local
 
 
-def _config(
-    name: str, source: Path | str, options: dict[str, Any]
-) -> tuple[Any, GGUFFile | None]:
+def _config(name: str, source: Path | str, options: dict[str, Any]) -> tuple[Any, GGUFFile | None]:
     if not options["local_files_only"]:
         skip_retries_if_unreachable()
     try:

@@ -108,7 +108,7 @@ class _OfModel(Options):
     """What every verb about neurons has."""
 
     model: Annotated[Any, POSITION]
-    """reference, reference-small, planted, a model folder or a hub id."""
+    """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
 
 
 @dataclass(frozen=True)

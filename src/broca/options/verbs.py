@@ -41,7 +41,7 @@ class LocalizeOptions(Options):
     """The options of `localize`."""
 
     model: Annotated[Any, POSITION]
-    """reference, reference-small, planted, a model folder or a hub id."""
+    """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
 
     _: KW_ONLY
 
@@ -132,7 +132,7 @@ class AtlasOptions(Options):
     """The options of `atlas`."""
 
     model: Annotated[Any, POSITION]
-    """reference, reference-small, planted, a model folder or a hub id."""
+    """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
 
     _: KW_ONLY
 
@@ -234,7 +234,7 @@ class PlanOptions(Options):
     """The options of `plan`."""
 
     model: Annotated[Any, POSITION]
-    """reference, reference-small, planted, a model folder or a hub id."""
+    """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
 
     _: KW_ONLY
 
@@ -298,7 +298,7 @@ class ScanOptions(Options):
     """The options of `scan`."""
 
     model: Annotated[Any, POSITION]
-    """reference, reference-small, planted, a model folder or a hub id."""
+    """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
 
     _: KW_ONLY
 
