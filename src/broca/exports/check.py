@@ -24,7 +24,7 @@ from broca.engine import Ablation
 from broca.errors import BadInput, SelfTestFailed
 from broca.exports.forms import SNIPPETS, require_peft
 from broca.exports.request import Means
-from broca.models import ActiveGates, GatedModel, greedy, location_of
+from broca.models import ActiveGates, GatedModel, greedy
 from broca.models.caches import left_padded
 from broca.options import TaskOptions
 from broca.results.export import Form, ReloadCheck, ScoreCheck
@@ -74,9 +74,12 @@ class Origin:
         """Returns the source of a model."""
         if model.source is None:
             return cls(None, None, model.dtype, model.device, model.model)
-        # the commit is that of the base; a folder or repository with an adapter is loaded as it is
+        # a folder or repository with an adapter is loaded as it is: the commit is that of the base
+        place = model.source if model.adapter else model.model.config.name_or_path
+        if Path(place).expanduser().is_dir():
+            place = str(Path(place).expanduser().absolute())
         revision = None if model.adapter else model.revision
-        return cls(location_of(model.source), revision, model.dtype, model.device)
+        return cls(place, revision, model.dtype, model.device)
 
     def load(self, export: Path, form: Form) -> Any:
         """Loads an export in a folder as its user does, in the base's format and on its device."""

