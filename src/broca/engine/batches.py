@@ -254,7 +254,7 @@ def shared_batches(
     model = lane.model
     prefixes, attention = left_padded([group.prefix for group in groups], device=model.device)
     with lane.gates(masks, [group.members[0] for group in groups]):
-        _, cache = model.forward(prefixes, attention, keep=1, use_cache=True)
+        _, cache = model.forward(prefixes, attention, keep=[0] * len(groups), use_cache=True)
     lengths = [len(group.prefix) for group in groups]
     read = sum(lengths)
     members = [(index, row) for index, group in enumerate(groups) for row in group.members]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 import numpy as np
 import torch
@@ -30,6 +30,9 @@ WORTH_REUSING = 0.1
 _KEPT_COST = 8
 """Cost of a token in the budget while inputs of layers are kept, or what a gradient needs."""
 
+_POSITIONS = 64
+"""Number of positions whose logits are summed together: so many fit a processor's cache."""
+
 Store = Callable[[Sequence[tuple[int, Output]]], None]
 """Receives answers: position of the request, and its answer."""
 
@@ -44,7 +47,8 @@ class _Intact:
     Attributes:
         tokens: The sequences, left-padded, `(sequences, tokens)`.
         attention: Their attention mask.
-        logits: Logits of the last positions, `(sequences, keep, vocabulary)`.
+        logits: Logits of the last positions that intact rows need, `(positions, vocabulary)`.
+        ends: Number of positions up to each sequence's last.
         inputs: Input of each decoder layer, `(sequences, tokens, hidden)`.
         heads: Outputs of the heads of layers that can be resumed there, `(sequences, tokens,
             width)`.
@@ -53,6 +57,7 @@ class _Intact:
     tokens: Tensor
     attention: Tensor
     logits: Tensor
+    ends: list[int]
     inputs: dict[int, Tensor]
     heads: dict[int, Tensor]
 
@@ -99,7 +104,7 @@ class Reader:
             logits, _ = self._model.forward(
                 batch.tokens,
                 batch.attention,
-                keep=max(row.target for row in batch.work),
+                keep=[reading.target for reading in batch.work],
                 cache=batch.cache,
             )
         self._lane.tokens += batch.read
@@ -152,9 +157,12 @@ class Reader:
                 by_layer.setdefault(self._first[reading.mask], []).append((index, reading))
         unchanged = by_layer.pop(self._model.structure.layers, [])
         if unchanged:
-            logits = intact.logits
-            index_of = torch.tensor([index for index, _ in unchanged], device=logits.device)
-            self._store(scored([reading for _, reading in unchanged], logits[index_of]))
+            places = [
+                place
+                for index, reading in unchanged
+                for place in range(intact.ends[index] - reading.target, intact.ends[index])
+            ]
+            self._store(scored([reading for _, reading in unchanged], intact.logits[places]))
         for layer, placed in sorted(by_layer.items()):
             self._resume(placed, layer, intact)
 
@@ -163,11 +171,15 @@ class Reader:
         tokens, attention = left_padded(
             [rows[0].tokens for rows in sequences], device=self._model.device
         )
-        keep = max(reading.target for rows in sequences for reading in rows)
+        depth = self._model.structure.layers
+        keep = [
+            max((row.target for row in rows if self._first[row.mask] == depth), default=0)
+            for rows in sequences
+        ]
         resumption = self._model.resumption
         with resumption.layer_inputs() as inputs, resumption.head_outputs() as heads:
             logits, _ = self._model.forward(tokens, attention, keep=keep)
-        return _Intact(tokens, attention, logits, inputs, heads)
+        return _Intact(tokens, attention, logits, list(accumulate(keep)), inputs, heads)
 
     def _resume(self, rows: list[tuple[int, Work]], layer: int, intact: _Intact) -> None:
         """Runs rows, each with the index of its sequence, from a layer on.
@@ -176,7 +188,7 @@ class Reader:
         """
         tokens, attention = intact.tokens, intact.attention
         hidden, heads = intact.inputs[layer], intact.heads.get(layer)
-        keep, length = max(reading.target for _, reading in rows), tokens.shape[1]
+        length = tokens.shape[1]
         while rows:
             batch = self._budget.batch(rows, lambda _: length)
             work = [reading for _, reading in batch]
@@ -187,40 +199,52 @@ class Reader:
                     self._lane.gates(self._masks, work),
                     self._model.resumption.at(layer, hidden[index.to(hidden.device)], outputs),
                 ):
-                    logits, _ = self._model.forward(tokens[index], attention[index], keep=keep)
+                    logits, _ = self._model.forward(
+                        tokens[index], attention[index], keep=[row.target for row in work]
+                    )
                 self._store(scored(work, logits))
                 del rows[: len(batch)]
                 self._lane.tokens += sum(reading.length for reading in work)
 
 
-def target_log_probabilities(work: Sequence[Work], logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def target_log_probabilities(
+    work: Sequence[Work], logits: Tensor, numbers: Sequence[int]
+) -> tuple[Tensor, Tensor]:
     """Returns the log-probability of every target token.
 
     Args:
         work: The rows.
-        logits: Logits of the last positions, `(rows, keep, vocabulary)`.
+        logits: Logits of the last positions of each, `(positions, vocabulary)`, row by row.
+        numbers: Number of every row, for the message of an error.
 
     Returns:
-        Log-probabilities `(targets, width)` with zeros before a target's first token, whether
-        each token is the most probable one (true before the first), and 1 for tokens of targets.
+        Log-probabilities `(targets, width)` with zeros before a target's first token, and whether
+        each token is the most probable one (true before the first).
+
+    Raises:
+        BadLogits: Logits are NaN or infinite.
     """
-    rows = [row for row, reading in enumerate(work) for _ in reading.targets]
+    ends = accumulate(reading.target for reading in work)
+    last = [end for end, reading in zip(ends, work, strict=True) for _ in reading.targets]
     targets = [target for reading in work for _, target in reading.targets]
-    # pad every target on the left, so that its last token is at the last position
+    # pad every target on the left, so that its last token is at its row's last position
     tokens, present = left_padded(targets, device=logits.device)
-    chosen = logits[:, -tokens.shape[1] :]
-    if rows != list(range(len(work))):  # rows with one target need no copy
-        chosen = chosen[torch.tensor(rows, device=logits.device)]
-    chosen = chosen.to(torch.promote_types(chosen.dtype, torch.float32))
-    log_probabilities = chosen.gather(-1, tokens[..., None])[..., 0] - chosen.logsumexp(-1)
-    greedy = (chosen.argmax(-1) == tokens) | (present == 0)
-    return log_probabilities * present, greedy, present
+    width = tokens.shape[1]
+    places = (torch.tensor(last)[:, None] + torch.arange(-width, 0)).clamp(min=0).to(tokens.device)
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    parts = [part.to(wide) for part in torch.split(logits, _POSITIONS)]
+    totals = torch.cat([part.logsumexp(-1) for part in parts])
+    best = torch.cat([part.argmax(-1) for part in parts])
+    rows = [number for number, row in zip(numbers, work, strict=True) for _ in range(row.target)]
+    require_finite(totals.detach()[:, None, None], rows)
+    values = logits[places, tokens].to(wide) - totals[places]
+    return values.where(present == 1, 0.0), (best[places] == tokens) | (present == 0)
 
 
 def scored(work: Sequence[Work], logits: Tensor) -> list[tuple[int, Output]]:
-    """Turns logits of the last positions into answers."""
-    require_finite(logits, [reading.position for reading in work])
-    log_probabilities, greedy, _ = target_log_probabilities(work, logits)
+    """Turns logits of the last positions of rows into answers."""
+    first = [reading.position for reading in work]
+    log_probabilities, greedy = target_log_probabilities(work, logits, first)
     positions = [position for reading in work for position, _ in reading.targets]
     values, best = log_probabilities.sum(-1).tolist(), greedy.all(-1).tolist()
     return [
@@ -276,9 +300,9 @@ def _differentiated(
         chunk = work[start : start + together]
         tokens, attention = left_padded([r.tokens for r in chunk], device=lane.model.device)
         with lane.gates(leaf, chunk):
-            logits, _ = lane.model.forward(tokens, attention, keep=max(row.target for row in chunk))
-        require_finite(logits.detach(), [reading.mask for reading in chunk])
-        likely = iter(target_log_probabilities(chunk, logits)[0].sum(-1))
+            logits, _ = lane.model.forward(tokens, attention, keep=[row.target for row in chunk])
+        numbers = [reading.mask for reading in chunk]
+        likely = iter(target_log_probabilities(chunk, logits, numbers)[0].sum(-1))
         for reading in chunk:
             for position, _ in reading.targets:
                 totals[position] = next(likely)

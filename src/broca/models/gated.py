@@ -6,8 +6,8 @@ import copy
 import hashlib
 import inspect
 import math
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import RLock
@@ -484,7 +484,7 @@ class GatedModel:
         tokens: Tensor,
         attention_mask: Tensor,
         *,
-        keep: int,
+        keep: int | Sequence[int],
         cache: Any | None = None,
         use_cache: bool = False,
     ) -> tuple[Tensor, Any]:
@@ -493,12 +493,14 @@ class GatedModel:
         Args:
             tokens: New tokens, `(rows, new)`.
             attention_mask: 1 for tokens and 0 for padding, `(rows, past + new)`.
-            keep: Number of last positions whose logits are returned.
+            keep: Number of last positions whose logits are returned, of all rows or of each. No
+                other positions pass the output head if there is a number for each row.
             cache: The cache of an earlier call, for the `past` tokens.
             use_cache: Whether to return a cache.
 
         Returns:
-            Logits `(rows, keep, vocabulary)` and the cache.
+            Logits `(rows, keep, vocabulary)`, or `(positions, vocabulary)` row by row if there is a
+            number for each, and the cache.
 
         Raises:
             RuntimeError: The model is in training mode.
@@ -522,13 +524,50 @@ class GatedModel:
             if "position_ids" in self._forward_parameters:
                 positions = (attention_mask.long().cumsum(-1) - 1).clamp(min=0)
                 arguments["position_ids"] = positions[:, -tokens.shape[1] :]
+        most = keep if isinstance(keep, int) else max(1, *keep)
         if "logits_to_keep" in self._forward_parameters:
-            arguments["logits_to_keep"] = keep
-        output = self.model(input_ids=tokens, **arguments)
+            arguments["logits_to_keep"] = most
+        arguments["input_ids"] = tokens
+        if isinstance(keep, int):
+            output = self.model(**arguments)
+            logits = output.logits[:, -keep:]
+        else:
+            output, logits = self._run_at(keep, most, arguments)
         filled = getattr(output, "past_key_values", None) if use_cache else None
         if use_cache and filled is None:
             filled = Reread(tokens)
-        return output.logits[:, -keep:], filled
+        return logits, filled
+
+    def _run_at(
+        self, keep: Sequence[int], most: int, arguments: dict[str, Any]
+    ) -> tuple[Any, Tensor]:
+        """Runs the model, so that its output head reads no other positions than those to keep.
+
+        Args:
+            keep: Number of last positions of each row.
+            most: The largest of them, or 1.
+            arguments: Passed to the model.
+
+        Returns:
+            The model's output, and the logits, `(positions, vocabulary)`.
+        """
+        kept = torch.arange(most, 0, -1) <= torch.tensor(keep)[:, None]  # (rows, most)
+        index, passed = kept.flatten().nonzero()[:, 0], False
+
+        def picked(states: Tensor) -> Tensor:
+            return states[:, -most:].flatten(0, 1)[index.to(states.device)]
+
+        def pick(_head: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+            nonlocal passed
+            if inputs[0].dim() != 3 or len(inputs[0]) != len(keep):
+                return None
+            passed = True
+            return picked(inputs[0])[None], *inputs[1:]
+
+        head = self.model.get_output_embeddings()
+        with nullcontext() if head is None else head.register_forward_pre_hook(pick):
+            output = self.model(**arguments)
+        return output, output.logits[0] if passed else picked(output.logits)
 
 
 def _scale_of(components: Any) -> float:

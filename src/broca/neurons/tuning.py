@@ -264,15 +264,13 @@ def _loss(model: GatedModel, golds: Sequence[Request]) -> tuple[Tensor, int]:
     """Returns the negative log-probability of gold answers in nats, and the number of tokens."""
     read = [(*gold.context, *gold.continuation)[:-1] for gold in golds]
     tokens, attention = left_padded(read, device=model.device)
-    keep = max(len(gold.continuation) for gold in golds)
+    keep = [len(gold.continuation) for gold in golds]
     logits, _ = model.forward(tokens, attention, keep=keep)
-    targets = torch.full((len(golds), keep), -100, device=logits.device)
-    for row, gold in enumerate(golds):
-        targets[row, keep - len(gold.continuation) :] = torch.tensor(gold.continuation)
-    total = torch.nn.functional.cross_entropy(
-        logits.float().flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="sum"
+    targets = torch.tensor(
+        [token for gold in golds for token in gold.continuation], device=logits.device
     )
-    return total, sum(len(gold.continuation) for gold in golds)
+    total = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="sum")
+    return total, sum(keep)
 
 
 @torch.no_grad()
