@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
-from engine.shared_work import PREAMBLE, run, same, zeroed
+from engine.shared_work import GATES, PREAMBLE, run, same, zeroed
 from independent import plain_loglikelihood
 
 from broca import designs
+from broca.engine import Engine, EngineOptions
 from broca.engine.batches import Work, require_finite
+from broca.engine.engine import Job
 from broca.engine.reader import target_log_probabilities
 from broca.errors import BadLogits
 from broca.models import GatedModel
 from broca.tasks import LogLikelihood, Request
+from broca.tasks.items import Margin
 from broca.testing import tiny_llama, tiny_tokenizer
 
 READ = Request("loglikelihood", ())
@@ -126,6 +131,30 @@ def test_a_row_of_a_sweep_starts_where_it_differs(monkeypatch):
     rows.clear()
     run(model, requests, random)
     assert sum(rows) == len(contexts) * len(random)
+
+
+@pytest.mark.parametrize("way", ["alone", "prefixes", "layers", "gradients", "generation"])
+def test_only_positions_whose_logits_are_needed_pass_the_head(way):
+    """The head reads each target's positions once, none of a shared prefix, and no padding."""
+    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="counted")
+    requests = few_shot(4, "read")
+    if way == "generation":
+        requests = [replace(r, kind="generate_until", max_new_tokens=1) for r in requests]
+    index = np.repeat(np.arange(len(GATES)), len(requests))
+    rows = tuple((request,) for request in requests) * len(GATES)
+    margins = tuple(Margin(row, None) for row in rows) if way == "gradients" else ()
+    options = EngineOptions(
+        share_prefixes="off" if way == "alone" else "on",
+        reuse_layers="on" if way == "layers" else "off",
+    )
+    engine = Engine(model, options)
+    job = Job(0, GATES, index, np.zeros_like(index), () if margins else rows, margins)
+    engine.answer(job)  # with the proofs of what rows share
+    passed = []
+    model.model.lm_head.register_forward_hook(lambda *call: passed.append(call[-1][..., 0].numel()))
+    engine.answer(job)
+    per_request = [1 if way == "generation" else len(r.continuation) for r in requests]
+    assert sum(passed) == len(GATES) * sum(per_request)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
