@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 _QUOTED = re.compile(r"`([A-Za-z_][A-Za-z0-9_]*)`")
 
@@ -23,8 +24,9 @@ def say(*lines: str) -> None:
 
 
 def tell(*lines: str) -> None:
-    """Prints lines on stderr."""
-    sys.stderr.writelines(f"{line}\n" for line in lines)
+    """Prints lines on stderr, if it takes them."""
+    with suppress(OSError):
+        sys.stderr.writelines(f"{line}\n" for line in lines)
 
 
 def duration(seconds: float) -> str:

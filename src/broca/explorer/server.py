@@ -68,8 +68,10 @@ class _Refusal(Exception):
         self.status = status
 
 
-class _Channel(HTTPChannel):
+class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
     """A connection: a request has to arrive within the time limit, however many parts it has."""
+
+    last_activity: float
 
     def handle_read(self) -> None:
         before = self.last_activity
@@ -145,10 +147,11 @@ class Server:
 
     def _serve(self, request: Environment, start: Callable[..., Any]) -> Iterable[bytes]:
         """Answers a request, or says in one line why not."""
-        status, headers = HTTPStatus.OK, {}
+        status, headers = HTTPStatus.OK, self._headers
         try:
             self._admit(request)
-            kind, content, headers = self._answer(request)
+            kind, content, more = self._answer(request)
+            headers = headers | more
         except Exception as error:  # noqa: BLE001  # the page says it; the server goes on
             status, text = HTTPStatus.BAD_REQUEST, " ".join(str(error).split())
             if isinstance(error, _Refusal):
@@ -157,8 +160,7 @@ class Server:
                 status = HTTPStatus.INTERNAL_SERVER_ERROR
                 text = f"{type(error).__name__}: this could not be answered"
             kind, content = _json({"error": text})
-        headers = {"Content-Type": kind, **headers, **self._headers}
-        start(f"{status.value} {status.phrase}", [*headers.items()])
+        start(f"{status.value} {status.phrase}", [("Content-Type", kind), *headers.items()])
         return [content] if isinstance(content, bytes) else content
 
     def _admit(self, request: Environment) -> None:
