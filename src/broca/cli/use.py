@@ -154,7 +154,7 @@ def lm_eval(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> Non
     sys.argv = ["lm-eval", *words]
     try:
         # if lm-eval permits it, programs that models write run in broca's sandbox
-        with code_tasks("bubblewrap" if "--confirm_run_unsafe_code" in words else None):
+        with code_tasks("--confirm_run_unsafe_code" in words):
             cli_evaluate()
     finally:
         sys.argv = before

@@ -88,9 +88,8 @@ class SourceOptions(Options):
     include_path: str | None = None
     """A folder of lm-eval YAML tasks to add."""
 
-    allow_code: bool | Literal["unsandboxed"] = False
-    """Let tasks execute what the model writes, in bubblewrap; unsandboxed: with resource limits
-    only (docs/sandbox.md)."""
+    allow_code: bool = False
+    """Let tasks execute what the model writes, in bubblewrap (docs/sandbox.md)."""
 
 
 @shown_as("Task", "How tasks are prompted and scored.", 6)
