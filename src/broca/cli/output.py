@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from broca.cli.wording import tell
+from broca.cli.wording import printable, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -94,7 +94,7 @@ def show(result: Result, path: Path | None, *, json: bool) -> None:
     screen = console()
     for part in result.terminal():
         if isinstance(part, str):
-            screen.print(part, markup=False, soft_wrap=True)
+            screen.print(printable(part), markup=False, soft_wrap=True)
         else:
             print_table(screen, part)
     if path is not None:
@@ -121,7 +121,7 @@ def print_table(screen: Console, table: Table) -> None:
     for column, words in table.headings:
         printed.add_column(column.name.strip(), justify="left" if words else "right")
     for place, texts in enumerate(table.lines):
-        cells = (Text(text.replace("−", "-").replace("→", "->")) for text in texts)
+        cells = (Text(printable(text.replace("−", "-").replace("→", "->"))) for text in texts)
         printed.add_row(*cells, style="bold" if place in table.strong else None)
     screen.print(printed)
 

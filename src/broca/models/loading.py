@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,7 +22,13 @@ from broca.errors import (
     is_shortage,
     require_known,
 )
-from broca.models.checkpoints import Checkpoint, unwrapped, with_adapter
+from broca.models.checkpoints import (
+    Checkpoint,
+    pickles,
+    require_own_files,
+    unwrapped,
+    with_adapter,
+)
 from broca.models.gated import GatedModel
 from broca.models.gates import require_kinds
 from broca.models.selftest import require_self_test
@@ -158,7 +165,9 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     if dtype != "auto":
         torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
     placement = {"device_map": options.device_map} if options.device_map else {}
-    with _in_one_line(name, reading=True):
+    if isinstance(checkpoint.source, Path):
+        require_own_files(checkpoint.source)
+    with _in_one_line(name, reading=True), pickles(options.allow_pickle):
         model, note = _pretrained(
             name,
             str(checkpoint.source),

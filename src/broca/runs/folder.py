@@ -8,7 +8,7 @@ import re
 import shlex
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -19,12 +19,15 @@ import msgspec
 
 from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
 from broca.options import (
+    GRANTS,
     AtlasOptions,
     ExecutorOptions,
+    JournalOptions,
     LocalizeOptions,
     Options,
     RunOptions,
     flat,
+    names_of,
 )
 from broca.results.base import SCHEMA
 from broca.results.files import write_beside
@@ -229,43 +232,67 @@ def kept_workspace(
 RunT = TypeVar("RunT", bound=RunOptions)
 
 
-def options_of_run(folder: str | Path, run_options: RunT) -> RunT:
+def options_of_run(folder: str | Path, run_options: RunT, *, with_journal: bool = True) -> RunT:
     """Returns the options with which a run's model and tasks are loaded again.
 
     Args:
         folder: The out folder of a run of `localize`; a folder that `save` wrote has no options.
         run_options: Options of the new call. An option that differs from its default replaces the
             run's.
+        with_journal: Whether the new call needs the run's journal if that was shared.
 
     Returns:
-        The run's source, task and model options, and its journal if it was shared; all other
-        options as given.
+        The run's source, task and model options; all other options as given.
+
+    Raises:
+        BadInput: The run was made with a permission that is not given again; see `with_recorded`.
     """
     record = _read(Path(folder))
     if record is None:
         return run_options
     recorded: RunOptions = msgspec.convert(record.options, OWNERS[record.verb]).run_options  # type: ignore[attr-defined]
     groups = {
-        name: with_recorded(getattr(run_options, name), getattr(recorded, name))
+        name: with_recorded(
+            getattr(run_options, name), getattr(recorded, name), names_of(type(run_options))
+        )
         for name in ("source_options", "task_options", "model_options")
     }
-    journal = run_options.journal_options
-    if journal.journal is None and record.journal != JOURNAL:
-        journal = replace(journal, journal=record.journal)
-    return replace(run_options, **groups, journal_options=journal)
+    if with_journal and record.journal != JOURNAL:
+        with_recorded(run_options.journal_options, JournalOptions(journal=record.journal))
+    return replace(run_options, **groups)
 
 
-def with_recorded(options: Any, recorded: Any) -> Any:
-    """Replaces the fields of an option class that have their defaults by their recorded values."""
-    defaults, names = type(options)(), {item.name for item in fields(recorded)}
-    return replace(
-        options,
-        **{
-            item.name: getattr(recorded, item.name)
-            for item in fields(options)
-            if item.name in names and getattr(options, item.name) == getattr(defaults, item.name)
-        },
-    )
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+
+def with_recorded(
+    options: OptionsT, recorded: Options, names: Collection[str] | None = None
+) -> OptionsT:
+    """Replaces the fields of an option class that have their defaults by their recorded values.
+
+    This is the one place where recorded options take effect, and they grant nothing.
+
+    Args:
+        options: The options of a call.
+        recorded: Options that a file records.
+        names: Names of the options that the call can have; by default those of the class.
+
+    Raises:
+        BadInput: The recorded options contain one of `GRANTS`, which the call can have and lacks.
+    """
+    defaults, values = type(options)(), {}
+    for name in {item.name for item in fields(options)} & {item.name for item in fields(recorded)}:
+        value = getattr(recorded, name)
+        if getattr(options, name) != getattr(defaults, name):
+            continue
+        if name not in GRANTS or value in GRANTS[name]:
+            values[name] = value
+        elif name in (names_of(type(options)) if names is None else names):
+            raise BadInput(
+                f"the run was made with `{name}` {value!r}, which no folder grants: look at it, "
+                f"and give `{name}` again if you trust it"
+            )
+    return replace(options, **values)
 
 
 def note_finished(folder: Path, verb: str, options: Options, files: Sequence[Path]) -> None:

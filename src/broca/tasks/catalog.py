@@ -17,6 +17,7 @@ from broca.options import TaskOptions
 from broca.results.tasks import PaperTask
 from broca.tasks.benchmark import Benchmark, reference_of
 from broca.tasks.code import code_tasks, require_enclosed
+from broca.tasks.confinement import fetching
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
@@ -72,6 +73,7 @@ class Catalog:
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
         allow_code: Whether tasks may execute what the model writes, under bubblewrap.
+        fetch_urls: Whether tasks may fetch data from addresses that their files name.
 
     Raises:
         BadInput: The folder does not exist.
@@ -83,8 +85,9 @@ class Catalog:
         include_path: str | Path | None = None,
         *,
         allow_code: bool = False,
+        fetch_urls: bool = False,
     ) -> None:
-        self._allow_code = allow_code
+        self._allow_code, self._fetch_urls = allow_code, fetch_urls
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
@@ -289,7 +292,11 @@ class Catalog:
         manager = TaskManager(include_defaults=False)
         manager._index = TaskEntries(self._entry)
         what = f"task '{name}'"
-        with refused(f"{what} could not be loaded"), code_tasks(self._allow_code, what=what):
+        with (
+            refused(f"{what} could not be loaded"),
+            code_tasks(self._allow_code, what=what),
+            fetching(self._fetch_urls, what),
+        ):
             loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())
             for task in tasks:
