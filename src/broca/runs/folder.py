@@ -295,15 +295,24 @@ def with_recorded(
     return replace(options, **values)
 
 
+class _FinishedVerb(msgspec.Struct):
+    """A command that has finished in a folder, and its files with their stamps."""
+
+    options: dict[str, Any]
+    versions: dict[str, str]
+    files: list[str]
+    stamps: dict[str, list[int]]
+
+    @classmethod
+    def of(cls, folder: Path, options: Options, files: Sequence[Path]) -> _FinishedVerb:
+        names = [os.path.relpath(file, folder) for file in files]
+        stamps = _stamps(folder, options, files[0])
+        return cls(_placed(options.decisive()), versions(), names, stamps)
+
+
 def note_finished(folder: Path, verb: str, options: Options, files: Sequence[Path]) -> None:
     """Records that a command in a folder has finished, with the files that it read and wrote."""
-    entries = _finished(folder)
-    entries[verb] = {
-        "options": _placed(options.decisive()),
-        "versions": versions(),
-        "files": [os.path.relpath(file, folder) for file in files],
-        "stamps": _stamps(folder, options, files[0]),
-    }
+    entries = _finished(folder) | {verb: _FinishedVerb.of(folder, options, files)}
     write_beside(folder / FINISHED, msgspec.json.format(_encoded(entries)).decode() + "\n")
 
 
@@ -314,23 +323,19 @@ def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...
     result. Models and data of the hub count as unchanged.
     """
     entry = _finished(folder).get(verb)
-    if not isinstance(entry, dict) or not isinstance(entry.get("files"), list):
+    files = tuple(folder / name for name in entry.files) if entry else ()
+    if not files or not all(file.is_file() for file in files):
         return ()
-    files = tuple(folder / name for name in entry["files"])
-    same = {
-        "options": _encoded(_placed(options.decisive())) == _encoded(entry.get("options")),
-        "versions": entry.get("versions") == versions(),
-        "stamps": entry.get("stamps") == _stamps(folder, options, files[0]),
-    }
-    return files if all(same.values()) and all(file.is_file() for file in files) else ()
+    now = _FinishedVerb.of(folder, options, files)
+    return files if _encoded(now) == _encoded(entry) else ()
 
 
-def _finished(folder: Path) -> dict[str, Any]:
+def _finished(folder: Path) -> dict[str, _FinishedVerb]:
     try:
-        entries = msgspec.json.decode((folder / FINISHED).read_bytes(), type=dict[str, Any])
+        content = (folder / FINISHED).read_bytes()
+        return msgspec.json.decode(content, type=dict[str, _FinishedVerb])
     except (OSError, msgspec.MsgspecError, RecursionError):
         return {}
-    return entries
 
 
 def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]]:
