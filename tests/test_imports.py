@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "broca"
 
 ORDER = (
     "errors",
+    "limits",
     "plugins",
     "components",
     "measurement",

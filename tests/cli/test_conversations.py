@@ -7,6 +7,7 @@ import subprocess
 import sys
 from urllib.request import urlopen
 
+import pytest
 from cli.running import printed
 
 
@@ -23,11 +24,12 @@ def test_a_conversation_has_both_voices(monkeypatch):
     assert any(line.startswith("/wrong is unknown") for line in text)
 
 
-def test_a_page_is_served_until_ctrl_c():
-    """The printed address serves the page, and Ctrl+C ends the command with exit code 0."""
+@pytest.mark.parametrize(("ends", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_page_is_served_until_ctrl_c(tmp_path, ends, code):
+    """The printed address serves the page; Ctrl+C or SIGTERM ends it and leaves no folder."""
     command = [sys.executable, "-m", "broca", "explore", "reference-small", "--port", "0",
                "--token", "secret", "--plain"]  # fmt: skip
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -36,10 +38,11 @@ def test_a_page_is_served_until_ctrl_c():
             assert line.startswith("live page: http://127.0.0.1:")
             with urlopen(line.split(": ", 1)[1].strip(), timeout=60) as reply:
                 assert b"reference-small" in reply.read()
-            process.send_signal(signal.SIGINT)
+            process.send_signal(ends)
             _, errors = process.communicate(timeout=60)
         except BaseException:
             process.kill()  # otherwise the context manager waits until the process ends
             raise
-    assert process.returncode == 0, errors
+    assert process.returncode == code, errors
     assert "Traceback" not in errors
+    assert [*tmp_path.glob("broca*")] == []

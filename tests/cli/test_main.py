@@ -3,8 +3,10 @@
 import errno
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -48,7 +50,8 @@ def test_closed_streams_are_one_line():
 
 
 @pytest.mark.parametrize(
-    "words", ["tasks", "tasks --json", "published", "published --json", "--help", "--version"]
+    "words",
+    ["", "tasks", "published --json", "--help", "lm-eval --help"],
 )
 def test_stdout_that_takes_no_more_is_no_traceback(words):
     """On a full disk a line says so; a reader that has ended is no error to speak of."""
@@ -57,14 +60,28 @@ def test_stdout_that_takes_no_more_is_no_traceback(words):
     os.close(reader)
     refusal = "broca: stdout cannot be written (No space left"
     with open("/dev/full", "w") as full, open(writer, "w") as unread:
-        for stdout, said in ((full, refusal), (unread, "")):
+        for stdout, said, code in ((full, refusal, 1), (unread, "", 141)):
             ended = subprocess.run(
                 command, stdout=stdout, stderr=subprocess.PIPE, check=False, text=True
             )
-            assert ended.returncode == 1
+            assert ended.returncode == code
             assert said in ended.stderr
             assert "Traceback" not in ended.stderr
             assert "Exception" not in ended.stderr
+
+
+@pytest.mark.parametrize(("signal_", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("seconds", [0.3, 2.0])
+def test_ctrl_c_and_sigterm_end_it_at_any_time(signal_, code, seconds):
+    """While libraries are imported and later the exit code is the signal's, without a traceback."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "broca", "scan", "planted"], stdout=-1, stderr=-1, text=True
+    ) as process:
+        time.sleep(seconds)
+        process.send_signal(signal_)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode in (code, -signal_)  # a shell shows both alike
+    assert "Traceback" not in errors
 
 
 def test_a_full_disk_anywhere_is_one_line(monkeypatch):

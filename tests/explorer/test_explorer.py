@@ -48,6 +48,10 @@ def test_names_are_read_in_any_form(explorer, text):
     [
         (lambda page: page.answer(" ", []), BadInput, "prompt is empty"),
         (lambda page: page.answer("sort a b =" * 5000, []), BadInput, "the model has room"),
+        *(
+            (lambda page, n=n: page.answer("sort a =", [], longest=n), BadInput, "between 1 and")
+            for n in (-1, 0, 257, float("inf"), float("nan"))
+        ),
         (lambda page: page.score("sorting", [], scale=3.0), BadInput, "between 0 and 2"),
         (lambda page: page.answer("sort", ["L9H9"]), UnknownName, "L9H9"),
         (lambda page: page.named("L0H99"), UnknownName, "L0H99"),
@@ -84,7 +88,7 @@ def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch
 
 
 def test_folders_of_exports_are_numbered_and_go_with_the_page(planted):
-    """They get the next free number, are not left empty, and go when the page is closed."""
+    """They have plain names and numbers, and go when they failed and when the page is closed."""
 
     def export(model, folder, *, heads, scale, kind):
         if scale == 2:
@@ -92,15 +96,15 @@ def test_folders_of_exports_are_numbered_and_go_with_the_page(planted):
         (folder / "file").write_text("x")
         return SimpleNamespace(summary=lambda: ("done",))
 
-    subject = ExplorerSubject("planted")
+    subject = ExplorerSubject('plan"ted\r\nSet-Cookie: a=1')
     with Explorer(planted, subject, verify=refused, export=export) as explorer:
         reply = explorer.export("heads", ["L0H1"])
-        folder = explorer.exported(reply["export"])
-        assert folder.name == reply["name"] == "planted-heads-1"
+        file = explorer.exported(reply["export"])
+        assert reply["name"] == "plan-ted-Set-Cookie-a-1-heads-1"
         with pytest.raises(BadInput, match="no"):
             explorer.export("heads", ["L0H1"], scale=2)
-        assert not (folder.parent / "planted-heads-2").exists()
-    assert not folder.exists()
+        assert [*file.parent.iterdir()] == [file]
+    assert not file.exists()
 
 
 def test_results_bring_their_model_sets_effects_and_tasks(tmp_path):

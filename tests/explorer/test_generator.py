@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 import torch
 
+from broca.errors import BadInput
 from broca.explorer.generator import Generator
 
 PROMPTS = ("sort q d a z =", "sort b c a =", "two plus three =")
@@ -105,6 +106,18 @@ def test_bad_and_cancelled_questions_leave_the_others(ask):
     assert len([event for event in gone if "end" in event]) == 2
     texts, _ = answers(ask(PROMPTS[0], longest=4))
     assert texts[0]
+
+
+def test_tokens_in_flight_are_bounded(ask, monkeypatch):
+    """Questions beyond the bound are refused, alone and together, and later ones are answered."""
+    monkeypatch.setattr("broca.explorer.generator.TOKENS", 500)
+    with pytest.raises(BadInput, match="has 250 tokens, and the page takes at most 249"):
+        ask([1] * 250, longest=1)
+    first = ask(PROMPTS[0], longest=200)
+    with pytest.raises(BadInput, match="is busy"):
+        ask(PROMPTS[0], longest=10)
+    assert len(list(first)) > 2
+    assert answers(ask(PROMPTS[0], longest=10))[0][0]
 
 
 def test_closing_ends_what_is_written(reference):

@@ -3,15 +3,18 @@
 import http.client
 import io
 import json
+import re
+import socket
+import time
 import zipfile
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 
 import broca
 from broca.errors import BadInput
 from broca.explorer import Explorer, ExplorerSubject
-from broca.explorer.server import Server
+from broca.explorer.server import LIMITS, Server
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +114,51 @@ def test_foreign_pages_and_large_requests_are_refused(server):
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     assert ask(server, "/api/verify", {}, **form)[0] == 403
     assert ask(server, "/api/status", Origin=f"http://127.0.0.1:{server.port}")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n",
+        b"GET /verification/" + b"9" * 5000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /export/\xd9\xa1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /x?token=%ff%00 HTTP/1.1\r\nHost: localhost\r\nX-Token: \xff\r\n\r\n",
+        b"\x00\xff\x16\x03\r\n\r\n",
+        b"PUT /api/score HTTP/9.9\r\nHost: localhost\r\nOrigin: null\r\n\r\n",
+        b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 10**5 + b"\r\n\r\n",
+        *(
+            b"POST /api/answer HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            for body in (
+                b'{"x":' + b"[" * 10**5, b"\xff\xfe", b'{"prompt": "a", "longest": -1e999}',
+                b'{"prompt": "\\ud800"}', b'{"prompt": "a", "scale": NaN}', b'{"prompt": 1}',
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_odd_requests_get_a_status_and_no_traceback(server, capfd, sent):
+    """Whatever is sent, the answer is a status of HTTP that refuses, and the page goes on."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(sent)
+        assert re.match(rb"HTTP/1\.[01] 4\d\d ", connection.recv(2**16))
+    assert ask(server, "/api/status")[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_connections_that_send_nothing_do_not_hold_the_page(explorer, monkeypatch):
+    """Idle and dripping connections beyond the limit are closed, and the page is served again."""
+    for name, limit in {"connection_limit": 8, "channel_timeout": 1, "cleanup_interval": 1}.items():
+        monkeypatch.setitem(LIMITS, name, limit)
+    with closing(Server(explorer)) as server, ExitStack() as opened:
+        address = ("127.0.0.1", server.port)
+        held = [opened.enter_context(socket.create_connection(address)) for _ in range(20)]
+        for _ in range(6):
+            for connection in held:
+                with suppress(OSError):
+                    connection.sendall(b"G")
+            time.sleep(0.5)
+        assert ask(server, "/api/status")[0] == 200
 
 
 def test_a_token_is_required_where_there_is_one(explorer):

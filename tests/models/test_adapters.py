@@ -166,3 +166,25 @@ def test_what_is_no_adapter_of_weights_is_refused(base, tmp_path):
         (tmp_path / "adapter_config.json").write_text(text)
         with pytest.raises(BadInput, match=r"adapter_config\.json"):
             load(str(tmp_path))
+
+
+def test_an_adapter_is_no_way_around_pickle(base, tmp_path):
+    """Weights of an adapter in pickle format need `allow_pickle`, as those of its base do."""
+    adapter(base, tmp_path)
+    safe = tmp_path / "adapter_model.safetensors"
+    torch.save(load_file(safe), tmp_path / "adapter_model.bin")
+    safe.unlink()
+    with pytest.raises(BadInput, match=r"adapter_model\.bin' are in pickle format"):
+        load(str(tmp_path), device="cpu")
+    load(str(tmp_path), device="cpu", allow_pickle=True)
+
+
+def test_an_adapter_s_patterns_have_a_time_limit(base, tmp_path, monkeypatch):
+    """An endless pattern of names of modules is ended with a line."""
+    adapter(base, tmp_path)
+    file = tmp_path / "adapter_config.json"
+    config = json.loads(file.read_text())
+    file.write_text(json.dumps(config | {"target_modules": r"(([a-z_.0-9])+)+!"}))
+    monkeypatch.setattr("broca.models.checkpoints._ADAPTER_S", 0.5)
+    with pytest.raises(BadInput, match=r"took more than 0\.5 s"):
+        load(str(tmp_path), device="cpu")

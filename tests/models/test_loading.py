@@ -334,3 +334,19 @@ def test_a_model_without_weights_is_refused():
     gated.model.to("meta")
     with pytest.raises(BadInput, match="has no weights"):
         gated.generate("ab")
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [("weights.bin", "in pickle format"), ("../other/model.safetensors", "of another folder")],
+)
+def test_an_index_names_no_pickle_and_no_other_folder(folder, file, message):
+    """A file that an index names is read by the same rules as the others."""
+    weights = folder / "model.safetensors"
+    tensors = load_file(weights)
+    weights.unlink()
+    torch.save(tensors, folder / "weights.bin")
+    index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(tensors, file)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(BadInput, match=message):
+        load(str(folder), device="cpu")

@@ -1,16 +1,20 @@
 """Out folders are claimed, resumed, replaced and recognized as finished."""
 
+import json
 from dataclasses import replace
 
 import pytest
+from results.samples import make_result
 
+import broca
 from broca.errors import BadInput, JournalBusy, OutFolderTaken
 from broca.options import (
+    GRANTS,
     LocalizeOptions,
     ModelOptions,
     RunOptions,
-    SourceOptions,
     TaskOptions,
+    flat,
 )
 from broca.runs.folder import RunFolder, finished_files, note_finished, options_of_run
 from broca.store import Journal
@@ -119,29 +123,68 @@ def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
     """Options come from the run's record unless they are given."""
     recorded = LocalizeOptions.of(
         {
-            "model": "reference", "task": "sorting", "include_path": "/tasks", "allow_code": True,
-            "revision": "step9", "dtype": "bfloat16", "components": "heads+mlp", "device": "cpu",
-            "merge_adapter": False, "num_fewshot": 2, "gen_kwargs": "max_gen_toks=9",
+            "model": "reference", "task": "sorting", "revision": "step9", "dtype": "bfloat16",
+            "components": "heads+mlp", "device": "cpu", "merge_adapter": False, "num_fewshot": 2,
+            "gen_kwargs": "max_gen_toks=9",
         }
     )  # fmt: skip
     folder = tmp_path / "out"
     folder.mkdir()
     claimed = RunFolder.claim(
-        folder, verb="localize", options=recorded, command=["broca"],
-        journal=tmp_path / "shared.sqlite",
+        folder, verb="localize", options=recorded, command=["broca"]
     )  # fmt: skip
     assert claimed.options == RunFolder.read(folder).options == recorded
     run_options = RunOptions(
         model_options=ModelOptions(dtype="float32"), task_options=TaskOptions(limit=8)
     )
     options = options_of_run(folder, run_options)
-    assert options.source_options == SourceOptions(include_path="/tasks", allow_code=True)
     assert options.model_options == ModelOptions(
         revision="step9", dtype="float32", components="heads+mlp", device="cpu", merge_adapter=False
     )
     assert options.task_options == TaskOptions(
         num_fewshot=2, limit=8, gen_kwargs={"max_gen_toks": 9}
     )
-    assert options.journal_options.journal == str(tmp_path / "shared.sqlite")
     (tmp_path / "none").mkdir()
     assert options_of_run(tmp_path / "none", run_options) is run_options
+
+
+GRANTED = {"include_path": "/tasks", "reference": "/planted.py:run", "journal": "/j.sqlite"}
+
+
+@pytest.mark.parametrize("name", GRANTS.keys() - {"address"})
+def test_a_folder_grants_nothing(tmp_path, name):
+    """What the recorded command permitted is named, and asked for again."""
+    given = {"model": "reference", "task": "sorting", name: GRANTED.get(name, True)}
+    options = LocalizeOptions.of(given)
+    RunFolder.claim(
+        tmp_path, verb="localize", options=options, command=["broca"],
+        journal=GRANTED["journal"] if name == "journal" else None,
+    )  # fmt: skip
+    with pytest.raises(BadInput, match=f"`{name}` .*, which no folder grants"):
+        options_of_run(tmp_path, RunOptions())
+    again = options_of_run(tmp_path, options.run_options)
+    assert flat(again.decisive()) == flat(options.run_options.decisive())
+    assert again.journal_options == options.run_options.journal_options
+
+
+@pytest.mark.parametrize(
+    ("verb", "place"),
+    [(verb, "reproduce.json") for verb in ("verify", "explore", "rerun")]
+    + [("verify", "result.json")],
+)
+def test_a_planted_function_is_not_run(tmp_path, verb, place):
+    """A reference function that stands in a folder of others is refused before it runs."""
+    folder, planted = tmp_path / "out", tmp_path / "planted.py"
+    planted.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef run(document): pass\n")
+    options = LocalizeOptions("reference-small", task="sorting")
+    folder.mkdir()
+    RunFolder.claim(folder, verb="localize", options=options, command=["broca"])
+    make_result().save(folder)
+    data = json.loads((folder / place).read_text())
+    holder = data if place == "result.json" else data["options"]["run_options"]
+    holder["task_options"]["reference"] = f"{planted}:run"
+    (folder / place).write_text(json.dumps(data))
+    way = {"from_scratch": True} if verb == "rerun" else {}
+    with pytest.raises(BadInput, match="which no folder grants"):
+        getattr(broca, verb)(folder, **way)
+    assert not (tmp_path / "ran").exists()

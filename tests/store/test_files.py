@@ -134,10 +134,22 @@ def test_a_second_writer_is_refused(path):
         count, refusal = second_process().splitlines()
         assert count == "5"
         assert refusal.startswith("JournalBusy")
-        assert "written by another process" in refusal
+        assert f"written by process {os.getpid()} on " in refusal
         with pytest.raises(JournalBusy):
             Journal(path)
     assert second_process().splitlines()[-1] == "written"
+
+
+def test_a_journal_that_is_removed_or_replaced_takes_no_more(path):
+    """A writer whose file is gone from its path says so at its next transaction."""
+    with Journal(path) as journal:
+        filled(journal, seed=1)
+        content = path.rename(path.with_name("away"))
+        for replaced in (False, True):
+            if replaced:
+                path.write_bytes(content.read_bytes())
+            with pytest.raises(JournalNotWritable, match="was removed or replaced"):
+                filled(journal, seed=2)
 
 
 def test_places_that_cannot_be_written(tmp_path, path):

@@ -17,8 +17,6 @@ TESTS = "assert f(1) == 2\nassert f(2) == 3"
 class ReadingSandbox:
     """A stand-in for a sandbox: programs with `n + 1` pass."""
 
-    isolation = "bubblewrap"
-
     def run_all(self, programs):
         """Returns verdicts by the programs' text."""
         return ["passed" if "n + 1" in program else "failed" for program in programs]
@@ -45,8 +43,9 @@ def test_other_metrics_are_the_genuine_ones(monkeypatch):
     """`code_tasks` replaces `code_eval` only, and only within the context."""
     loaded = []
     monkeypatch.setattr(evaluate, "load", lambda path, *args, **kwargs: loaded.append(path))
+    monkeypatch.setattr("broca.tasks.code._metric", CodeEval(ReadingSandbox()))
     before = evaluate.load
-    with code_tasks("unsandboxed"):
+    with code_tasks(True):
         import evaluate as seen
 
         seen.load("bleu")
@@ -62,8 +61,8 @@ def test_task_that_executes_code_by_itself_is_refused():
     config = Namespace(metric_list=[{"metric": "exact_match"}], process_results=lambda *_: {})
     task = Namespace(task_name="own_means", UNSAFE_CODE=True, config=config)
     with pytest.raises(BadInput, match="`allow_code`"):
-        require_enclosed(task, None)
+        require_enclosed(task, False)
     with pytest.raises(TaskUnusable, match=r"'own_means'.*by itself.*cannot isolate"):
-        require_enclosed(task, "bubblewrap")
+        require_enclosed(task, True)
     task.UNSAFE_CODE = False
-    require_enclosed(task, None)
+    require_enclosed(task, False)

@@ -9,27 +9,16 @@ import pytest
 
 from broca.errors import BadInput
 from broca.tasks import sandbox as module
-from broca.tasks.sandbox import ISOLATIONS, Sandbox
-
-
-def made(isolation):
-    """Returns a sandbox; skips where this machine does not offer it."""
-    try:
-        return Sandbox(isolation)
-    except BadInput as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(scope="module", params=ISOLATIONS)
-def sandbox(request):
-    """A sandbox of each isolation."""
-    return made(request.param)
+from broca.tasks.sandbox import Sandbox
 
 
 @pytest.fixture(scope="module")
-def enclosed():
-    """A sandbox of bubblewrap."""
-    return made("bubblewrap")
+def sandbox():
+    """A sandbox; skips where this machine does not offer it."""
+    try:
+        return Sandbox()
+    except BadInput as error:
+        pytest.skip(str(error))
 
 
 @pytest.mark.parametrize(
@@ -107,14 +96,14 @@ def test_every_program_starts_afresh(sandbox, monkeypatch):
     ],
     ids=["fork", "children", "session"],
 )
-def test_no_process_is_left(enclosed, program):
+def test_no_process_is_left(sandbox, program):
     """No process of a program outlives it, and other programs run."""
-    assert enclosed.run(program) != "timed out"
+    assert sandbox.run(program) != "timed out"
     deadline = time.monotonic() + 5
     while any(map(_is_of_sandbox, Path("/proc").glob("[0-9]*/environ"))):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert enclosed.run("assert True") == "passed"
+    assert sandbox.run("assert True") == "passed"
 
 
 def _is_of_sandbox(file):
@@ -143,7 +132,7 @@ def _is_of_sandbox(file):
         "for n in range(64):\n    open(str(n), 'wb').write(bytes(1 << 20))",
     ],
 )
-def test_machine_is_safe(enclosed, tmp_path, program):
+def test_machine_is_safe(sandbox, tmp_path, program):
     """Reading, changing or adding a file outside, signals and filling the disk fail."""
     outside = tmp_path / "outside.txt"
     outside.write_text("precious")
@@ -151,7 +140,7 @@ def test_machine_is_safe(enclosed, tmp_path, program):
         path.chmod(mode)
     before = outside.stat()
     given = {"file": str(outside), "folder": str(tmp_path), "parent": os.getpid()}
-    assert enclosed.run(program.format(**given)) == "failed"
+    assert sandbox.run(program.format(**given)) == "failed"
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [
         ("outside.txt", "precious")
     ]
@@ -159,14 +148,14 @@ def test_machine_is_safe(enclosed, tmp_path, program):
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
 
 
-def test_network_cannot_be_reached(enclosed):
+def test_network_cannot_be_reached(sandbox):
     """A program reaches no server, not even one on this machine."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
         server.settimeout(0.2)
         address = server.getsockname()
-        assert enclosed.run(f"import socket\nsocket.create_connection({address!r})") == "failed"
+        assert sandbox.run(f"import socket\nsocket.create_connection({address!r})") == "failed"
         with pytest.raises(TimeoutError):
             server.accept()
 
@@ -174,8 +163,8 @@ def test_network_cannot_be_reached(enclosed):
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        (None, r"not installed \(apt install bubblewrap\).*`allow_code` unsandboxed"),
-        ("exit 1", "may not make namespaces.*`allow_code` unsandboxed"),
+        (None, r"not installed \(apt install bubblewrap\)"),
+        ("exit 1", "may not make namespaces"),
     ],
 )
 def test_machine_without_bubblewrap_is_refused(monkeypatch, tmp_path, script, message):

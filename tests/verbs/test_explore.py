@@ -40,12 +40,12 @@ def test_a_run_brings_its_model_set_and_tasks(tmp_path):
         components="heads+mlp", method="one-shot", items=4, verify=False,
     )  # fmt: skip
     replace(result, selected=("L0M", "L1H2")).save(out)
-    with broca.explore(out, port=0) as page:
+    with broca.explore(out, include_path=tmp_path, port=0) as page:
         assert page.explorer.describe()["sets"] == {"needed for mine": ["L0M", "L1H2"]}
         assert page.explorer.measurer.tasks() == ("mine", "capitals")
         assert page.explorer.model.kinds == "heads+mlp"
         assert page.explorer.score("mine", ["L0M"])["items"] == ITEMS
-    with broca.explore(out, tasks="capitals", port=0) as page:
+    with broca.explore(out, include_path=tmp_path, tasks="capitals", port=0) as page:
         assert page.explorer.measurer.tasks() == ("capitals",)
 
 
@@ -55,6 +55,10 @@ def test_what_cannot_be_served_is_refused(planted):
         broca.explore("no-such-model", host="0.0.0.0")
     with pytest.raises(UnknownName, match="task 'sortign' is unknown; did you mean 'sorting'"):
         broca.explore("no-such-model", tasks="sorting,sortign")
+    with pytest.raises(BadInput, match="'/nowhere' is not a folder"):
+        broca.explore(planted, include_path="/nowhere")
+    with pytest.raises(BadInput, match="'rya' is unknown; did you mean 'ray'"):
+        broca.explore(planted, executor="rya")
     with Workspace() as space, pytest.raises(BadInput, match="`journal` must be a file"):
         broca.explore(planted, journal=space)
 

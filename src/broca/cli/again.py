@@ -38,7 +38,8 @@ def rerun(options: RerunOptions, *, prints: ProgressPrint = ProgressPrint()) -> 
     import broca
 
     with closing(ProgressDisplay(prints)) as progress:
-        comparison = broca.rerun(settings=replace(options, on_progress=progress))
+        run_options = replace(options.run_options, on_progress=progress)
+        comparison = broca.rerun(settings=replace(options, run_options=run_options))
     say(comparison.grade, *comparison.details)
     if not comparison.passed:
         raise NotReproduced(

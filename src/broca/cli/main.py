@@ -94,7 +94,9 @@ def main() -> NoReturn:
         flags.update(_require_command(words))
         run, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
         run(*bound.args, **bound.kwargs)
+    except SystemExit as end:  # of lm-eval, or a signal
         print_text("")
+        raise end
     except CycloptsError as error:
         tell(f"broca: {_usage(error)}")
         sys.exit(2)
@@ -110,13 +112,13 @@ def main() -> NoReturn:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        print_text("")  # ends the process if stdout is what cannot be written
         file = f" of '{error.filename}'" if error.filename else ""
         tell(f"broca: no space is left on the disk{file}: free some, and give the command again")
         sys.exit(1)
     except KeyboardInterrupt:
         tell("broca: interrupted")
         sys.exit(130)
+    print_text("")
     sys.exit(0)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from broca.cli.wording import tell
+from broca.cli.wording import printable, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +23,20 @@ STDOUT = 1
 
 WIDTH = 160
 """Width of tables in a pipe: 80 columns would truncate the names of tasks."""
+
+
+class _Stdout(io.FileIO):
+    """Stdout; if it takes no more, the process ends with 1, or with 141 if its reader has ended."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # Python flushes it once more
+            if isinstance(error, BrokenPipeError):
+                sys.exit(128 + signal.SIGPIPE)
+            tell(f"broca: stdout cannot be written ({error.strerror}): let it go to another file")
+            sys.exit(1)
 
 
 _results_stream: TextIO | None = None
@@ -45,26 +61,17 @@ def keep_stdout_for_results(*, json: bool = False) -> None:
     sys.stdout.flush()
     descriptor = os.dup(STDOUT)
     os.dup2(sys.stderr.fileno(), STDOUT)
-    _results_stream = open(  # noqa: SIM115  # it is closed when the process ends
-        descriptor, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, newline=None
+    _results_stream = io.TextIOWrapper(
+        io.BufferedWriter(_Stdout(descriptor, "w")), sys.stdout.encoding, sys.stdout.errors
     )
     sys.stdout = sys.stderr if json else _results_stream
 
 
 def print_text(text: str) -> None:
-    """Prints a text on stdout as it is, with what was printed before.
-
-    If stdout takes no more, the process ends with 1: without a word if its reader has ended.
-    """
+    """Prints a text on stdout as it is, with what was printed before."""
     stream = _results_stream or sys.stdout
-    try:
-        stream.write(text)
-        stream.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # Python flushes it once more
-        if not isinstance(error, BrokenPipeError):
-            tell(f"broca: stdout cannot be written ({error.strerror}): let it go to another file")
-        sys.exit(1)
+    stream.write(text)
+    stream.flush()
 
 
 def print_json(data: Any) -> None:
@@ -87,7 +94,7 @@ def show(result: Result, path: Path | None, *, json: bool) -> None:
     screen = console()
     for part in result.terminal():
         if isinstance(part, str):
-            screen.print(part, markup=False, soft_wrap=True)
+            screen.print(printable(part), markup=False, soft_wrap=True)
         else:
             print_table(screen, part)
     if path is not None:
@@ -114,7 +121,7 @@ def print_table(screen: Console, table: Table) -> None:
     for column, words in table.headings:
         printed.add_column(column.name.strip(), justify="left" if words else "right")
     for place, texts in enumerate(table.lines):
-        cells = (Text(text.replace("−", "-").replace("→", "->")) for text in texts)
+        cells = (Text(printable(text.replace("−", "-").replace("→", "->"))) for text in texts)
         printed.add_row(*cells, style="bold" if place in table.strong else None)
     screen.print(printed)
 

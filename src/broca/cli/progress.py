@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from broca.cli.wording import duration
+from broca.cli.wording import duration, printable
 from broca.options import Options
 from broca.options.base import HIDDEN, shown_as
 
@@ -103,7 +103,7 @@ class ProgressDisplay:
         """Shows the current stage and its progress."""
         if self._quiet:
             return
-        now = self._clock()
+        stage, now = printable(stage), self._clock()
         if stage.startswith(NOTE):
             self._line(stage)
             return

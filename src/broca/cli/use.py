@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 from broca.cli.keeping import measuring
 from broca.cli.output import print_result
 from broca.cli.progress import PrintOptions, ProgressDisplay, ProgressPrint
-from broca.cli.wording import say
+from broca.cli.wording import printable, say
 from broca.options import ChatOptions, ExploreOptions, ExportOptions
 from broca.options.base import ON
 
@@ -132,7 +132,7 @@ def chat(options: ChatOptions, *, prints: ProgressPrint = ProgressPrint()) -> No
         def write(voice: str, text: str) -> None:
             progress.close()
             turn(voice)
-            sys.stdout.write(text if voice else f"{text}\n")
+            sys.stdout.write(printable(text) if voice else f"{text}\n")
             sys.stdout.flush()
 
         broca.chat(settings=replace(options, lines=lines(), write=write, on_progress=progress))
@@ -154,7 +154,7 @@ def lm_eval(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> Non
     sys.argv = ["lm-eval", *words]
     try:
         # if lm-eval permits it, programs that models write run in broca's sandbox
-        with code_tasks("bubblewrap" if "--confirm_run_unsafe_code" in words else None):
+        with code_tasks("--confirm_run_unsafe_code" in words):
             cli_evaluate()
     finally:
         sys.argv = before

@@ -3,6 +3,11 @@
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
+
+_CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
+}
 
 _QUOTED = re.compile(r"`([A-Za-z_][A-Za-z0-9_]*)`")
 
@@ -17,14 +22,20 @@ def in_flags(text: str, flags: Mapping[str, str]) -> str:
     return _QUOTED.sub(lambda match: flags.get(match[1], match[0]), text)
 
 
+def printable(text: str) -> str:
+    """Writes control characters, which may come from files, as their codes."""
+    return text.translate(_CONTROLS)
+
+
 def say(*lines: str) -> None:
     """Prints lines on stdout."""
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
 
 
 def tell(*lines: str) -> None:
-    """Prints lines on stderr."""
-    sys.stderr.writelines(f"{line}\n" for line in lines)
+    """Prints lines on stderr, if it takes them."""
+    with suppress(OSError):
+        sys.stderr.writelines(f"{printable(line)}\n" for line in lines)
 
 
 def duration(seconds: float) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
@@ -121,10 +124,10 @@ class Explorer(AbstractContextManager["Explorer"]):
             model.components.columns(names)  # refuses a result of another model
         run_options = run_options or RunOptions()
         self._task_options = run_options.task_options
-        self.generator = Generator(model)
         self.measurer = Measurer(
             model.copy(), run_options, verify=verify, export=export, tasks=subject.tasks
         )
+        self.generator = Generator(model)
         self._verified: list[Verification] = []
         self._exports = TemporaryDirectory(prefix="broca-exports-")
         self._exported: list[Path] = []
@@ -168,9 +171,11 @@ class Explorer(AbstractContextManager["Explorer"]):
             chat: Whether to use the model's chat template, if it has one.
 
         Raises:
-            BadInput: The prompt is empty or too long, or a component is unknown.
+            BadInput: The prompt is empty or too long, a component is unknown, or the answers that
+                are being written leave no room for another.
         """
-        longest = min(longest, LONGEST)
+        if not 1 <= longest <= LONGEST:
+            raise BadInput(f"`longest` must lie between 1 and {LONGEST}, not at {longest}")
         tokens = self._tokens(prompt, chat)
         room = self.model.max_length - longest
         if len(tokens) > room:
@@ -229,9 +234,10 @@ class Explorer(AbstractContextManager["Explorer"]):
         self.model.components.columns(off)  # refuses components that the model lacks
         verified = [made for made in self._verified if not scale and set(made.heads) == set(off)]
         heads: Verification | list[str] = verified[-1] if verified else list(off)
-        name = f"{self.subject.shown_name.replace('/', '--')}-{kind}"
+        # a name is also a header of HTTP
+        name = re.sub(r"[^A-Za-z0-9.-]+", "-", self.subject.shown_name.replace("/", "--"))
         for number in count(1):
-            folder = Path(self._exports.name, f"{name}-{number}")
+            folder = Path(self._exports.name, f"{name}-{kind}-{number}")
             with suppress(FileExistsError):
                 folder.mkdir()
                 break
@@ -240,12 +246,17 @@ class Explorer(AbstractContextManager["Explorer"]):
         finally:
             with suppress(OSError):  # it is not empty
                 folder.rmdir()
-        self._exported.append(folder)
+        file = folder.with_name(f"{folder.name}.zip")
+        with zipfile.ZipFile(file, "w") as archive:
+            for path in sorted(folder.rglob("*")):
+                archive.write(path, path.relative_to(folder.parent))
+        shutil.rmtree(folder)
+        self._exported.append(file)
         text = "; ".join(done.summary())
         return {"name": folder.name, "text": text, "export": len(self._exported)}
 
     def exported(self, number: int) -> Path:
-        """Returns the folder of an export that was started here, from 1.
+        """Returns the zip file of an export that was started here, from 1.
 
         Raises:
             BadInput: There is no export of this number.

@@ -11,11 +11,15 @@ from torch import Tensor
 
 from broca.engine.decoder import Running
 from broca.engine.stop_rule import eos_tokens
+from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.models.caches import is_plain, left_padded
 
 LIKELY = 6
 """Number of likeliest next tokens that are sent with every token."""
+
+TOKENS = 2**15
+"""Maximum number of tokens of all rows, as if each were as long as the longest of them."""
 
 _UNFINISHED = "\ufffd"
 """Replacement character of a tokenizer for an incomplete character."""
@@ -28,10 +32,13 @@ class Stream:
     """The events of a question, in their order.
 
     Attributes:
+        rows: Number of its rows that are not finished.
+        length: Maximum number of tokens of a row.
         cancelled: Whether the reader is gone, so that its rows leave the batch.
     """
 
     rows: int
+    length: int
     events: Queue[Event | None] = field(default_factory=Queue)
     cancelled: bool = False
 
@@ -81,6 +88,8 @@ class Generator:
         self._stop = frozenset(eos_tokens(model))
         self._new: Queue[list[_Row] | None] = Queue()
         self._held: list[_Row] | None = None
+        self._asked: list[Stream] = []
+        self._asking = threading.Lock()
         self.running = 0
         """Current number of rows of the batch."""
         self.largest = 0
@@ -100,8 +109,23 @@ class Generator:
             prompt: Tokens of the prompt, at least one.
             gates: Gates of every row, `(components,)`.
             longest: Maximum number of tokens of a continuation.
+
+        Raises:
+            BadInput: The rows exceed `TOKENS`, alone or with those that are not finished.
         """
-        stream = Stream(len(gates))
+        stream = Stream(len(gates), len(prompt) + longest)
+        with self._asking:
+            self._asked = [asked for asked in self._asked if asked.rows]
+            together = [*self._asked, stream]
+            width = max(asked.length for asked in together)
+            if sum(asked.rows for asked in together) * width > TOKENS:
+                if not self._asked:
+                    raise BadInput(
+                        f"the prompt has {len(prompt):,} tokens, and the page takes at most "
+                        f"{TOKENS // len(gates) - longest:,}"
+                    )
+                raise BadInput("the page is busy with other questions: ask again in a moment")
+            self._asked = together
         self._new.put([
             _Row(stream, number, tuple(prompt), values, longest)
             for number, values in enumerate(gates)

@@ -32,6 +32,9 @@ SLOPE_ITEMS = 12
 VERIFIED = 100
 """Maximum number of report items of each task in a verification of the page."""
 
+WAITING = 16
+"""Maximum number of jobs that wait."""
+
 _LOCATE = 24
 """Number of items that are reserved for other uses than scores, such as gradients."""
 
@@ -73,6 +76,9 @@ class Measurer:
         verify: The verb.
         export: The verb.
         tasks: Names of the tasks; if empty, those of `auto`.
+
+    Raises:
+        BrocaError: The journal, the workers or the tasks cannot be opened.
     """
 
     def __init__(
@@ -94,8 +100,10 @@ class Measurer:
         self._running = ""
         self._runs: dict[str, Run] = {}
         self._usable: dict[str, np.ndarray] = {}
+        self._opening: Future[None] = Future()
         self._thread = threading.Thread(target=self._work, name="broca measurer", daemon=True)
         self._thread.start()
+        self._opening.result()
 
     @property
     def busy(self) -> tuple[str, int]:
@@ -173,19 +181,27 @@ class Measurer:
         self._thread.join(timeout=60)
 
     def _do(self, what: str, job: Callable[[], T]) -> T:
+        if self._jobs.qsize() >= WAITING:
+            raise BadInput("the page is busy with other measurements: ask again in a moment")
         done: Future[T] = Future()
         self._jobs.put((what, job, done))
         return done.result()
 
     def _work(self) -> None:
-        with open_run(self._model, self._options) as self._opened:
-            while (entry := self._jobs.get()) is not None:
-                self._running, job, done = entry
-                try:
-                    done.set_result(job())
-                except Exception as error:  # noqa: BLE001  # the caller gets it
-                    done.set_exception(error)
-                self._running = ""
+        try:
+            with open_run(self._model, self._options, others=[self._named_tasks]) as self._opened:
+                self._opening.set_result(None)
+                while (entry := self._jobs.get()) is not None:
+                    self._running, job, done = entry
+                    try:
+                        done.set_result(job())
+                    except Exception as error:  # noqa: BLE001  # the caller gets it
+                        done.set_exception(error)
+                    self._running = ""
+        except Exception as error:
+            if self._opening.done():
+                raise
+            self._opening.set_exception(error)
         while not self._jobs.empty():
             if (entry := self._jobs.get()) is not None:
                 entry[2].set_exception(BrocaError("the page is closing"))

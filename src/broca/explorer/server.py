@@ -2,23 +2,38 @@
 
 import hmac
 import json
+import logging
+import re
+import resource
+import socket
 import threading
-import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import IO, Any, cast
-from urllib.parse import parse_qs, urlsplit
+from typing import Any
+from urllib.parse import parse_qs
 
 import msgspec
+from waitress import create_server, wasyncore
+from waitress.channel import HTTPChannel
 
 from broca.errors import BadInput, BrocaError
 from broca.explorer.explorer import Explorer
+from broca.explorer.generator import Stream
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
-_LARGEST = 1_000_000
-"""Maximum size of a request in bytes."""
+
+LIMITS = {
+    "threads": 48,
+    "connection_limit": min(128, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2),
+    "channel_timeout": 15,
+    "cleanup_interval": 5,
+    "max_request_header_size": 2**14,
+    "max_request_body_size": 2**18,
+}
+"""Limits of the server: requests at once, connections, seconds for a request to arrive, the seconds
+between two looks at them, and bytes. More connections wait until others are closed."""
+
+_LOCAL_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -27,12 +42,12 @@ _POLICY = (
 )
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": f"{_POLICY} 'none'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_PUBLIC_HEADERS = _HEADERS | {"Content-Security-Policy": f"{_POLICY} https://huggingface.co"}
-"""The page of a Space is in a frame of the hub."""
+
+Environment = dict[str, Any]
+"""A request of WSGI."""
 
 
 def require_token(host: str, token: str, public: bool) -> None:
@@ -45,14 +60,24 @@ def require_token(host: str, token: str, public: bool) -> None:
         raise BadInput(f"`host` {host} is open to other machines: it needs a `token`, or `public`")
 
 
-class _Http(ThreadingHTTPServer):
-    """The sockets of a server, which its handlers refer to."""
+class _Refusal(Exception):
+    """A request that gets no answer but a status and a line."""
 
-    daemon_threads = True
-    explorer: Explorer
-    token: str
-    local: bool
-    page_headers: Mapping[str, str]
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
+    """A connection: a request has to arrive within the time limit, however many parts it has."""
+
+    last_activity: float
+
+    def handle_read(self) -> None:
+        before = self.last_activity
+        super().handle_read()
+        if self.request is not None:  # it is not complete
+            self.last_activity = before
 
 
 class Server:
@@ -80,36 +105,131 @@ class Server:
         public: bool = False,
     ) -> None:
         require_token(host, token, public)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._server = _Http((host, port), _Handler)
+            opened = socket.create_server((host, port), family=family)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise BadInput(
                 f"`host` {host}, `port` {port} cannot be served ({reason}): choose another `port`"
             ) from error
-        self._server.explorer, self._server.token = explorer, token
-        self._server.local = host in LOCAL
-        self._server.page_headers = _PUBLIC_HEADERS if public else _HEADERS
-        self.host, self.port = host, self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.host, self.port = host, opened.getsockname()[1]
+        self._explorer, self._token = explorer, token
+        ancestors = "https://huggingface.co" if public else "'none'"
+        self._headers = {**_HEADERS, "Content-Security-Policy": f"{_POLICY} {ancestors}"}
+        logging.getLogger("waitress").addHandler(logging.NullHandler())  # not stderr
+        self._sockets: dict[int, Any] = {}
+        # a proxy, such as a Space's, reports the public name of the page
+        self._server = create_server(
+            self._serve, map=self._sockets, sockets=[opened], send_bytes=1, ident=None,
+            clear_untrusted_proxy_headers=False, **LIMITS,
+        )  # fmt: skip
+        self._server.channel_class = _Channel
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
 
     @property
     def url(self) -> str:
         """Address of the page, with the token if there is one."""
-        token = f"?token={self._server.token}" if self._server.token else ""
-        return f"http://{self.host}:{self.port}/{token}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/{f'?token={self._token}' if self._token else ''}"
 
     def close(self) -> None:
         """Stops the server."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._sockets))
         self._thread.join(timeout=10)
+        self._server.task_dispatcher.shutdown(timeout=0)
 
     def wait(self) -> None:
         """Waits until the server ends, such as by Ctrl+C."""
         while self._thread.is_alive():
             self._thread.join(0.5)
+
+    def _serve(self, request: Environment, start: Callable[..., Any]) -> Iterable[bytes]:
+        """Answers a request, or says in one line why not."""
+        status, headers = HTTPStatus.OK, self._headers
+        try:
+            self._admit(request)
+            kind, content, more = self._answer(request)
+            headers = headers | more
+        except Exception as error:  # noqa: BLE001  # the page says it; the server goes on
+            status, text = HTTPStatus.BAD_REQUEST, " ".join(str(error).split())
+            if isinstance(error, _Refusal):
+                status = error.status
+            elif not isinstance(error, BrocaError):
+                status = HTTPStatus.INTERNAL_SERVER_ERROR
+                text = f"{type(error).__name__}: this could not be answered"
+            kind, content = _json({"error": text})
+        start(f"{status.value} {status.phrase}", [("Content-Type", kind), *headers.items()])
+        return [content] if isinstance(content, bytes) else content
+
+    def _admit(self, request: Environment) -> None:
+        """Refuses requests that do not come from the page itself, or lack the token.
+
+        On a local address only local names are served, which prevents DNS rebinding.
+        """
+        host, origin = request.get("HTTP_HOST", ""), request.get("HTTP_ORIGIN")
+        names = {host, request.get("HTTP_X_FORWARDED_HOST", "")} - {""}
+        query = parse_qs(request["QUERY_STRING"]).get("token", [""])[0]
+        token = request.get("HTTP_X_TOKEN") or query
+        kind = request.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+        if not (
+            (self.host not in LOCAL or _LOCAL_HOST.fullmatch(host))
+            and (origin is None or origin.partition("://")[2] in names)
+            and (not self._token or hmac.compare_digest(token.encode(), self._token.encode()))
+            and (request["REQUEST_METHOD"] != "POST" or kind == "application/json")
+        ):
+            raise _Refusal(
+                HTTPStatus.FORBIDDEN,
+                "this page answers only itself: open the address that broca printed",
+            )
+
+    def _answer(self, request: Environment) -> tuple[str, Any, dict[str, str]]:
+        """Returns the type, the content and more headers of an answer."""
+        explorer, path = self._explorer, request["PATH_INFO"]
+        if request["REQUEST_METHOD"] == "POST":
+            question = _question(request["wsgi.input"].read())
+            off, scale = question.off, question.scale
+            if path == "/api/answer":
+                stream = explorer.answer(
+                    question.prompt, off, scale=scale, longest=question.longest,
+                    chat=question.chat,
+                )  # fmt: skip
+                return "application/x-ndjson; charset=utf-8", _lines(stream), {}
+            answers: dict[str, Callable[[], Any]] = {
+                "/api/score": lambda: explorer.score(question.task, off, scale=scale),
+                "/api/slopes": lambda: explorer.slopes(question.task, off, scale=scale),
+                "/api/verify": lambda: explorer.verify(question.task, off),
+                "/api/export": lambda: explorer.export(question.kind, off, scale=scale),
+                "/api/set": lambda: explorer.named(question.text),
+            }
+        else:
+            answers = {
+                "/api/model": explorer.describe,
+                "/api/status": explorer.status,
+                "/api/tasks": explorer.measurer.tasks,
+            }
+            if path == "/":
+                return *_html(explorer.page()), {}
+            if made := re.fullmatch(r"/(verification|export)/([0-9]{1,6})", path):
+                return self._made(made[1], int(made[2]), request)
+        if path not in answers:
+            raise _Refusal(HTTPStatus.NOT_FOUND, "there is no such page or question")
+        return *_json(answers[path]()), {}
+
+    def _made(
+        self, kind: str, number: int, request: Environment
+    ) -> tuple[str, Any, dict[str, str]]:
+        """Returns the page of a verification, or the zip file of an export."""
+        try:
+            if kind == "verification":
+                return *_html(self._explorer.verification_page(number)), {}
+            file = self._explorer.exported(number)
+        except BadInput as error:
+            raise _Refusal(HTTPStatus.NOT_FOUND, str(error)) from error
+        content = request["wsgi.file_wrapper"](file.open("rb"), 2**18)
+        disposition = f'attachment; filename="{file.name}"'
+        return "application/zip", content, {"Content-Disposition": disposition}
 
 
 class Question(msgspec.Struct):
@@ -119,168 +239,30 @@ class Question(msgspec.Struct):
     off: list[str] = []
     scale: float = 0.0
     prompt: str = ""
-    longest: float = 64
+    longest: int = 64
     chat: bool = True
     kind: str = ""
     text: str = ""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """A request."""
+def _question(content: bytes) -> Question:
+    try:
+        return msgspec.json.decode(content, type=Question)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadInput(f"the request is not a JSON object with these fields ({error})") from error
 
-    server: _Http
-    protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: Any) -> None:
-        """Logs nothing: stdout and stderr belong to the command."""
+def _lines(stream: Stream) -> Iterator[bytes]:
+    try:
+        for event in stream:
+            yield json.dumps(event).encode() + b"\n"
+    finally:  # its end, or the tab was closed
+        stream.cancelled = True
 
-    def admits(self) -> bool:
-        """Whether the request comes from the page itself and contains the token.
 
-        On a local address only local names are served, which prevents DNS rebinding.
-        """
-        host = self.headers.get("Host", "")
-        if self.server.local and urlsplit(f"//{host}").hostname not in LOCAL:
-            return False
-        origin = self.headers.get("Origin")
-        # a proxy, such as a Space's, reports the public name of the page
-        names = (host, self.headers.get("X-Forwarded-Host"))
-        if origin is not None and urlsplit(origin).netloc not in names:
-            return False
-        query = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
-        token = self.headers.get("X-Token") or query
-        return not self.server.token or hmac.compare_digest(
-            token.encode(), self.server.token.encode()
-        )
+def _json(data: Any) -> tuple[str, bytes]:
+    return "application/json; charset=utf-8", json.dumps(data).encode()
 
-    def do_GET(self) -> None:  # name of the base class
-        """Sends the page, its verifications and the status."""
-        path, explorer = urlsplit(self.path).path, self.server.explorer
-        if not self.admits():
-            self._refuse()
-        elif path == "/":
-            self._send(explorer.page(), "text/html")
-        elif path == "/api/model":
-            self._send_json(explorer.describe())
-        elif path == "/api/status":
-            self._send_json(explorer.status())
-        elif path == "/api/tasks":
-            self._guarded(lambda: list(explorer.measurer.tasks()))
-        elif path.startswith(("/verification/", "/export/")):
-            kind, _, number = path[1:].partition("/")
-            self._send_made(kind, int(number) if number.isdecimal() else 0)
-        else:
-            self._send_json({"error": "there is no such page"}, HTTPStatus.NOT_FOUND)
 
-    def _send_made(self, kind: str, number: int) -> None:
-        """Sends the page of a verification, or an export as a zip file."""
-        try:
-            if kind == "verification":
-                self._send(self.server.explorer.verification_page(number), "text/html")
-                return
-            folder = self.server.explorer.exported(number)
-        except BadInput as error:
-            self._send_json({"error": str(error)}, HTTPStatus.NOT_FOUND)
-            return
-        self._begin("application/zip", **{
-            "Content-Disposition": f'attachment; filename="{folder.name}.zip"'
-        })  # fmt: skip
-        to = cast(IO[bytes], self.wfile)
-        with suppress(OSError), zipfile.ZipFile(to, "w", zipfile.ZIP_STORED) as archive:
-            for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-                archive.write(file, f"{folder.name}/{file.relative_to(folder)}")
-
-    def do_POST(self) -> None:
-        """Answers questions."""
-        if not self.admits() or self.headers.get_content_type() != "application/json":
-            self.close_connection = True
-            self._refuse()
-            return
-        size = self.headers.get("Content-Length", "")
-        if not size.isdecimal() or int(size) > _LARGEST:
-            self.close_connection = True
-            error = {"error": "the request is too large"}
-            self._send_json(error, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-            return
-        try:
-            question = msgspec.json.decode(self.rfile.read(int(size)), type=Question)
-        except msgspec.MsgspecError as error:
-            text = f"the request is not a JSON object with these fields ({error})"
-            self._send_json({"error": text}, HTTPStatus.BAD_REQUEST)
-            return
-        explorer, off, scale = self.server.explorer, question.off, question.scale
-        path = urlsplit(self.path).path
-        if path == "/api/answer":
-            self._stream(question)
-            return
-        answers: dict[str, Callable[[], Any]] = {
-            "/api/score": lambda: explorer.score(question.task, off, scale=scale),
-            "/api/slopes": lambda: explorer.slopes(question.task, off, scale=scale),
-            "/api/verify": lambda: explorer.verify(question.task, off),
-            "/api/export": lambda: explorer.export(question.kind, off, scale=scale),
-            "/api/set": lambda: explorer.named(question.text),
-        }
-        if path not in answers:
-            self._send_json({"error": "there is no such question"}, HTTPStatus.NOT_FOUND)
-            return
-        self._guarded(answers[path])
-
-    def _guarded(self, answer: Callable[[], Any]) -> None:
-        """Sends an answer, or an error in one line."""
-        try:
-            self._send_json(answer())
-        except BrocaError as error:
-            self._send_json({"error": " ".join(str(error).split())}, HTTPStatus.BAD_REQUEST)
-        except Exception as error:  # noqa: BLE001  # the page says it; the server goes on
-            text = f"{type(error).__name__}: this could not be answered"
-            self._send_json({"error": text}, HTTPStatus.INTERNAL_SERVER_ERROR)
-
-    def _stream(self, question: Question) -> None:
-        try:
-            stream = self.server.explorer.answer(
-                question.prompt, question.off, scale=question.scale,
-                longest=int(question.longest) or 64, chat=question.chat,
-            )  # fmt: skip
-        except BrocaError as error:
-            self._send_json({"error": " ".join(str(error).split())}, HTTPStatus.BAD_REQUEST)
-            return
-        self._begin("application/x-ndjson; charset=utf-8")
-        try:
-            for event in stream:
-                self.wfile.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
-                self.wfile.flush()
-        except OSError:  # the tab was closed
-            stream.cancelled = True
-
-    def _begin(self, kind: str, **headers: str) -> None:
-        """Begins an answer of unknown length, which ends with the connection."""
-        self.close_connection = True
-        self.send_response(HTTPStatus.OK)
-        for name, value in {"Content-Type": kind, "Connection": "close", **headers}.items():
-            self.send_header(name, value)
-        self._send_headers()
-
-    def _refuse(self) -> None:
-        self._send_json(
-            {"error": "this page answers only itself: open the address that broca printed"},
-            HTTPStatus.FORBIDDEN,
-        )
-
-    def _send_json(self, data: Any, status: HTTPStatus = HTTPStatus.OK) -> None:
-        self._send(json.dumps(data, ensure_ascii=False), "application/json", status)
-
-    def _send(self, text: str, kind: str, status: HTTPStatus = HTTPStatus.OK) -> None:
-        content = text.encode()
-        try:
-            self.send_response(status)
-            self.send_header("Content-Type", f"{kind}; charset=utf-8")
-            self.send_header("Content-Length", str(len(content)))
-            self._send_headers()
-            self.wfile.write(content)
-        except OSError:  # the tab was closed
-            self.close_connection = True
-
-    def _send_headers(self) -> None:
-        for name, value in self.server.page_headers.items():
-            self.send_header(name, value)
-        self.end_headers()
+def _html(page: str) -> tuple[str, bytes]:
+    return "text/html; charset=utf-8", page.encode(errors="replace")

@@ -20,6 +20,7 @@ from broca.results.export import Form, HeldOut
 from broca.results.localization import Localization
 from broca.results.reading import read
 from broca.results.verification import Verification
+from broca.runs.folder import with_recorded
 from broca.runs.run import Run
 from broca.runs.session import Selected, model_and_heads
 from broca.tasks import Task
@@ -147,8 +148,9 @@ class ExportRequest:
         if not isinstance(result, Localization):
             raise BadInput(f"{ablation.kind} ablation needs the items of a run: give its folder")
         opened.stages.enter("averaging the outputs that are replaced")
-        changes = opened.options.task_options.to_dict()
-        task_options = replace(TaskOptions(**result.task_options), **changes)
+        task_options = with_recorded(
+            opened.options.task_options, TaskOptions.of(result.task_options)
+        )
         opened = replace(opened, options=replace(opened.options, task_options=task_options))
         tasks = opened.claimed(
             result.task, others=[], items=items, seed=result.search.seed, searched="task"

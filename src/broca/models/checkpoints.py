@@ -9,21 +9,24 @@ import json
 import os
 import socket
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import huggingface_hub
+import torch
 from torch import nn
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import find_adapter_config_file
 
 from broca.errors import BadInput, MissingExtra, UnknownName, UnsupportedModel, first_line, nearest
+from broca.limits import time_limit
 from broca.models.gguf_files import PACKAGED_MODELS, GGUFFile, gguf_place
 from broca.models.structure import text_config
 from broca.options import OFFLINE, ModelOptions
@@ -35,6 +38,9 @@ _ADAPTER = "adapter_config.json"
 
 _SHARED = ("vblora_vector_bank", "prompt_encoder", ".tinylora_v.", ".unilora_theta_d.")
 """Tensors that PEFT saves once and has in every layer, or does not save."""
+
+_ADAPTER_S = 120.0
+"""Maximum time for putting an adapter on its base."""
 
 _SECONDS = 5.0
 """How long the hub may take to be reached."""
@@ -161,6 +167,47 @@ def _read(file: Path, place: str) -> AdapterFiles:
     return AdapterFiles(place, base, None if revision is None else str(revision), method)
 
 
+@contextmanager
+def pickles(allowed: bool) -> Iterator[None]:
+    """Refuses every file in pickle format that is read within this context, unless allowed.
+
+    transformers and PEFT read them by `torch.load` wherever a folder or an index names one.
+
+    Raises:
+        BadInput: A pickle would be read.
+    """
+    load = torch.load
+
+    def refused(file: Any, *_: Any, **__: Any) -> NoReturn:
+        raise BadInput(
+            f"weights '{file}' are in pickle format, which can hold more than tensors: save them "
+            "as safetensors, or allow them with `allow_pickle`"
+        )
+
+    if not allowed:
+        torch.load = refused  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.load = load
+
+
+def require_own_files(folder: Path) -> None:
+    """Refuses a checkpoint whose index names files of other folders.
+
+    Raises:
+        BadInput: It does.
+    """
+    for index in folder.glob("*.index.json"):
+        with suppress(OSError, ValueError, AttributeError, KeyError, TypeError):  # not an index
+            for file in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values():
+                if Path(file).name != file:
+                    raise BadInput(
+                        f"'{index}' names the file '{file}' of another folder: a checkpoint holds "
+                        "its own weights"
+                    )
+
+
 def with_adapter(
     base: nn.Module, adapter: AdapterFiles, *, merge: bool, **where: Any
 ) -> tuple[nn.Module, str]:
@@ -187,11 +234,12 @@ def with_adapter(
             f"adapter '{adapter.place}' needs PEFT: pip install 'broca[export]'"
         ) from error
     try:
-        adapted = peft.PeftModel.from_pretrained(base, adapter.place, **where)
-        # reads them again: `from_pretrained` only warns of what is missing
-        report = peft.set_peft_model_state_dict(
-            adapted, peft.load_peft_weights(adapter.place, device="cpu", **where)
-        )
+        with time_limit(_ADAPTER_S, f"adapter '{adapter.place}'"):  # its file has patterns of names
+            adapted = peft.PeftModel.from_pretrained(base, adapter.place, **where)
+            # reads them again: `from_pretrained` only warns of what is missing
+            report = peft.set_peft_model_state_dict(
+                adapted, peft.load_peft_weights(adapter.place, device="cpu", **where)
+            )
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise BadInput(
             f"adapter '{adapter.place}' could not be put on '{adapter.base}': {first_line(error)}; "

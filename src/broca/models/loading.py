@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,7 +23,13 @@ from broca.errors import (
     is_shortage,
     require_known,
 )
-from broca.models.checkpoints import Checkpoint, unwrapped, with_adapter
+from broca.models.checkpoints import (
+    Checkpoint,
+    pickles,
+    require_own_files,
+    unwrapped,
+    with_adapter,
+)
 from broca.models.gated import GatedModel
 from broca.models.gates import require_kinds
 from broca.models.selftest import require_self_test
@@ -163,7 +170,9 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     placement: dict[str, Any] = {"device_map": options.device_map} if options.device_map else {}
     if checkpoint.gguf and hasattr(transformers, "GgufConfig"):  # else no weights stay packed
         placement["quantization_config"] = transformers.GgufConfig(dequantize=True)
-    with _in_one_line(name, reading=True), checkpoint.parsed():
+    elif isinstance(checkpoint.source, Path):
+        require_own_files(checkpoint.source)
+    with _in_one_line(name, reading=True), checkpoint.parsed(), pickles(options.allow_pickle):
         model, note = _pretrained(
             name,
             str(checkpoint.source),

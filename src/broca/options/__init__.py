@@ -23,6 +23,7 @@ from broca.options.neurons import RuleOptions as RuleOptions
 from broca.options.neurons import SeedOptions as SeedOptions
 from broca.options.neurons import TrainingOptions as TrainingOptions
 from broca.options.running import DEFAULT_METHOD as DEFAULT_METHOD
+from broca.options.running import GRANTS as GRANTS
 from broca.options.running import OFFLINE as OFFLINE
 from broca.options.running import AblationOptions as AblationOptions
 from broca.options.running import BudgetOptions as BudgetOptions

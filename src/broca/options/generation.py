@@ -112,6 +112,8 @@ def named_values(
             raise BadInput(f"`{option}` '{gen_kwargs}' is not JSON: {error}") from error
     if isinstance(gen_kwargs, Mapping):
         return list(gen_kwargs.items())
+    if not isinstance(gen_kwargs, str):
+        raise BadInput(f"`{option}` must be NAME=VALUE,... or JSON, not {gen_kwargs!r}")
     pairs = [pair.partition("=") for pair in gen_kwargs.split(",") if pair.strip()]
     for name, separator, _ in pairs:
         if not separator or not name.strip():

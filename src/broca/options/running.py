@@ -1,7 +1,7 @@
 """The groups of options that several verbs share."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -31,6 +31,15 @@ DEFAULT_METHOD = "pooled"
 
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 """Environment variables that keep the hub libraries off the network; each is read once."""
+
+
+GRANTS: Mapping[str, tuple[Any, ...]] = {
+    "trust_remote_code": (False,), "allow_pickle": (False,), "allow_code": (False,),
+    "fetch_urls": (False,), "include_path": (None,), "reference": ("own", "gold"),
+    "journal": (None,), "address": (None,),
+}  # fmt: skip
+"""Options that run code of files, reach other places or write there, with the values that do not:
+they are taken from whoever gives a command, and never from a folder or a file that it reads."""
 
 
 @shown_as("Model", "How a model is loaded.", 4)
@@ -88,9 +97,12 @@ class SourceOptions(Options):
     include_path: str | None = None
     """A folder of lm-eval YAML tasks to add."""
 
-    allow_code: bool | Literal["unsandboxed"] = False
-    """Let tasks execute what the model writes, in bubblewrap; unsandboxed: with resource limits
-    only (docs/sandbox.md)."""
+    allow_code: bool = False
+    """Let tasks execute what the model writes, in bubblewrap (docs/sandbox.md)."""
+
+    fetch_urls: bool = False
+    """Let tasks fetch data from the addresses that their files name, besides data sets of the
+    hub."""
 
 
 @shown_as("Task", "How tasks are prompted and scored.", 6)

@@ -10,11 +10,9 @@ from broca.options.base import ON, PYTHON_ONLY, WHOLE, Count, Options
 from broca.options.running import (
     BudgetOptions,
     CompareRun,
-    ExecutorOptions,
     FixedComponents,
     GivenAblation,
     HeadsRun,
-    JournalOptions,
     ModelOptions,
     PaperRun,
     PromptsRun,
@@ -286,11 +284,7 @@ class RerunOptions(Options):
     """Load the model and measure every row again; by default the search is repeated with the rows
     of the journal, without a model."""
 
-    executor_options: ExecutorOptions = field(default_factory=ExecutorOptions)
-    journal_options: JournalOptions = field(default_factory=JournalOptions)
-
-    on_progress: Annotated[Any, PYTHON_ONLY] = None
-    """Receives the current stage and the progress of the run."""
+    run_options: GivenAblation = field(default_factory=GivenAblation)
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from html import escape
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from broca.errors import BadInput, require_known
+from broca.errors import BadInput, BrocaError, first_line, require_known
 from broca.results import files
 
 if TYPE_CHECKING:
@@ -116,6 +116,25 @@ ZEROED = AblationInfo("zero", 0.0)
 """Components whose outputs are zero; with another scale, nothing replaces the lost share."""
 
 
+def _shown(show: Callable[..., Any]) -> Callable[..., Any]:
+    """Turns any exception of showing a result into one line: its file was edited or damaged."""
+
+    @wraps(show)
+    def shown(result: Result) -> Any:
+        try:
+            made = show(result)
+            return iter([*made]) if isinstance(made, Iterator) else made
+        except BrocaError:
+            raise
+        except Exception as error:
+            raise BadInput(
+                f"{result.described()} contradicts itself ({type(error).__name__}: "
+                f"{first_line(error)}), as a file does that was edited or damaged: make it again"
+            ) from error
+
+    return shown
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Result(ABC):
     """The result that a verb returns and writes.
@@ -147,6 +166,8 @@ class Result(ABC):
         super().__init_subclass__()
         cls.VERB, cls.FILE, cls.PAGE, cls.ROWS = verb, file, page, rows
         Result.CLASSES[cls.kind] = cls
+        for name in {"terminal", "page", "figures"} & vars(cls).keys():
+            setattr(cls, name, _shown(getattr(cls, name)))
 
     @abstractmethod
     def terminal(self) -> Iterable[str | Table]:

@@ -8,7 +8,7 @@ import re
 import shlex
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -19,12 +19,15 @@ import msgspec
 
 from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
 from broca.options import (
+    GRANTS,
     AtlasOptions,
     ExecutorOptions,
+    JournalOptions,
     LocalizeOptions,
     Options,
     RunOptions,
     flat,
+    names_of,
 )
 from broca.results.base import SCHEMA
 from broca.results.files import write_beside
@@ -229,54 +232,87 @@ def kept_workspace(
 RunT = TypeVar("RunT", bound=RunOptions)
 
 
-def options_of_run(folder: str | Path, run_options: RunT) -> RunT:
+def options_of_run(folder: str | Path, run_options: RunT, *, with_journal: bool = True) -> RunT:
     """Returns the options with which a run's model and tasks are loaded again.
 
     Args:
         folder: The out folder of a run of `localize`; a folder that `save` wrote has no options.
         run_options: Options of the new call. An option that differs from its default replaces the
             run's.
+        with_journal: Whether the new call needs the run's journal if that was shared.
 
     Returns:
-        The run's source, task and model options, and its journal if it was shared; all other
-        options as given.
+        The run's source, task and model options; all other options as given.
+
+    Raises:
+        BadInput: The run was made with a permission that is not given again; see `with_recorded`.
     """
     record = _read(Path(folder))
     if record is None:
         return run_options
     recorded: RunOptions = msgspec.convert(record.options, OWNERS[record.verb]).run_options  # type: ignore[attr-defined]
     groups = {
-        name: with_recorded(getattr(run_options, name), getattr(recorded, name))
+        name: with_recorded(
+            getattr(run_options, name), getattr(recorded, name), names_of(type(run_options))
+        )
         for name in ("source_options", "task_options", "model_options")
     }
-    journal = run_options.journal_options
-    if journal.journal is None and record.journal != JOURNAL:
-        journal = replace(journal, journal=record.journal)
-    return replace(run_options, **groups, journal_options=journal)
+    if with_journal and record.journal != JOURNAL:
+        with_recorded(run_options.journal_options, JournalOptions(journal=record.journal))
+    return replace(run_options, **groups)
 
 
-def with_recorded(options: Any, recorded: Any) -> Any:
-    """Replaces the fields of an option class that have their defaults by their recorded values."""
-    defaults, names = type(options)(), {item.name for item in fields(recorded)}
-    return replace(
-        options,
-        **{
-            item.name: getattr(recorded, item.name)
-            for item in fields(options)
-            if item.name in names and getattr(options, item.name) == getattr(defaults, item.name)
-        },
-    )
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+
+def with_recorded(
+    options: OptionsT, recorded: Options, names: Collection[str] | None = None
+) -> OptionsT:
+    """Replaces the fields of an option class that have their defaults by their recorded values.
+
+    This is the one place where recorded options take effect, and they grant nothing.
+
+    Args:
+        options: The options of a call.
+        recorded: Options that a file records.
+        names: Names of the options that the call can have; by default those of the class.
+
+    Raises:
+        BadInput: The recorded options contain one of `GRANTS`, which the call can have and lacks.
+    """
+    defaults, values = type(options)(), {}
+    for name in {item.name for item in fields(options)} & {item.name for item in fields(recorded)}:
+        value = getattr(recorded, name)
+        if getattr(options, name) != getattr(defaults, name):
+            continue
+        if name not in GRANTS or value in GRANTS[name]:
+            values[name] = value
+        elif name in (names_of(type(options)) if names is None else names):
+            raise BadInput(
+                f"the run was made with `{name}` {value!r}, which no folder grants: look at it, "
+                f"and give `{name}` again if you trust it"
+            )
+    return replace(options, **values)
+
+
+class _FinishedVerb(msgspec.Struct):
+    """A command that has finished in a folder, and its files with their stamps."""
+
+    options: dict[str, Any]
+    versions: dict[str, str]
+    files: list[str]
+    stamps: dict[str, list[int]]
+
+    @classmethod
+    def of(cls, folder: Path, options: Options, files: Sequence[Path]) -> _FinishedVerb:
+        names = [os.path.relpath(file, folder) for file in files]
+        stamps = _stamps(folder, options, files[0])
+        return cls(_placed(options.decisive()), versions(), names, stamps)
 
 
 def note_finished(folder: Path, verb: str, options: Options, files: Sequence[Path]) -> None:
     """Records that a command in a folder has finished, with the files that it read and wrote."""
-    entries = _finished(folder)
-    entries[verb] = {
-        "options": _placed(options.decisive()),
-        "versions": versions(),
-        "files": [os.path.relpath(file, folder) for file in files],
-        "stamps": _stamps(folder, options, files[0]),
-    }
+    entries = _finished(folder) | {verb: _FinishedVerb.of(folder, options, files)}
     write_beside(folder / FINISHED, msgspec.json.format(_encoded(entries)).decode() + "\n")
 
 
@@ -287,23 +323,19 @@ def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...
     result. Models and data of the hub count as unchanged.
     """
     entry = _finished(folder).get(verb)
-    if not isinstance(entry, dict) or not isinstance(entry.get("files"), list):
+    files = tuple(folder / name for name in entry.files) if entry else ()
+    if not files or not all(file.is_file() for file in files):
         return ()
-    files = tuple(folder / name for name in entry["files"])
-    same = {
-        "options": _encoded(_placed(options.decisive())) == _encoded(entry.get("options")),
-        "versions": entry.get("versions") == versions(),
-        "stamps": entry.get("stamps") == _stamps(folder, options, files[0]),
-    }
-    return files if all(same.values()) and all(file.is_file() for file in files) else ()
+    now = _FinishedVerb.of(folder, options, files)
+    return files if _encoded(now) == _encoded(entry) else ()
 
 
-def _finished(folder: Path) -> dict[str, Any]:
+def _finished(folder: Path) -> dict[str, _FinishedVerb]:
     try:
-        entries = msgspec.json.decode((folder / FINISHED).read_bytes(), type=dict[str, Any])
+        content = (folder / FINISHED).read_bytes()
+        return msgspec.json.decode(content, type=dict[str, _FinishedVerb])
     except (OSError, msgspec.MsgspecError, RecursionError):
         return {}
-    return entries
 
 
 def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -79,5 +80,5 @@ class Workspace(AbstractContextManager["Workspace"]):
     def catalog(self, options: SourceOptions) -> Catalog:
         """Returns the catalog of these options; a task of several runs is built once."""
         if options not in self._catalogs:
-            self._catalogs[options] = Catalog(options.include_path, allow_code=options.allow_code)
+            self._catalogs[options] = Catalog(**asdict(options))
         return self._catalogs[options]

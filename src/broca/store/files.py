@@ -1,9 +1,12 @@
 """Opens journal files: translates SQLite's errors, and admits one writer at a time."""
 
+import fcntl
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from socket import gethostname
 
 from broca.errors import BadInput, JournalBusy, JournalDamaged, JournalNotWritable
 
@@ -91,33 +94,42 @@ def connect(name: str, *, write: bool) -> sqlite3.Connection:
 class WriterLock:
     """The lock of a journal's writer, which the system releases when the process ends.
 
-    The lock is an open transaction on an empty file beside the journal, so that it works on every
-    system of SQLite.
+    It is a lock of the system on a file beside the journal, which names the process.
 
     Args:
         name: The journal.
 
     Raises:
         JournalBusy: Another process writes to it.
-        JournalNotWritable: The file beside it cannot be created.
+        JournalNotWritable: The file beside it cannot be created or locked.
     """
 
     def __init__(self, name: str) -> None:
-        file = name if name == MEMORY else f"{name}.lock"
-        with in_our_words(name):
-            self._connection = sqlite3.connect(file, isolation_level=None, timeout=0)
+        self._file: int | None = None
+        if name == MEMORY:
+            return
         try:
-            self._connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            self._connection.close()
-            if "locked" not in str(error):
-                with in_our_words(name):
-                    raise
+            self._file = os.open(f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(self._file or 0, 200, 0).decode(errors="replace").strip()
+            self.close()
             raise JournalBusy(
-                f"journal '{name}' is written by another process, which `broca journal` names: "
-                "wait for its end, or give another `journal`"
+                f"journal '{name}' is written by {holder or 'another process'}: wait for its end, "
+                "or give another `journal`"
             ) from error
+        except OSError as error:
+            self.close()
+            raise JournalNotWritable(
+                f"journal '{name}' cannot be written ({error.strerror}): give `journal` a file in "
+                "a folder that can be written"
+            ) from error
+        with suppress(OSError):  # on a full disk the lock has no name
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, f"process {os.getpid()} on {gethostname()}\n".encode(), 0)
 
     def close(self) -> None:
         """Releases the lock."""
-        self._connection.close()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -1,6 +1,7 @@
 """The journal: an SQLite file to which batches of rows and vectors are added, and never changed."""
 
 import json
+import os
 import sqlite3
 import zlib
 from collections import namedtuple
@@ -81,6 +82,7 @@ class Journal:
         """The file as the caller named it."""
         self._read_only = read_only
         self._open: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
         self._forget()
         self._lock = None if read_only else WriterLock(self.name)
         try:
@@ -91,6 +93,7 @@ class Journal:
                 if self._open is not None:
                     self._open.close()
                 self._open = connect(self.name, write=True)
+                self._file = _file_of(self.name)
                 if not self.query("SELECT 1 FROM sqlite_master"):
                     with self.transaction() as connection:
                         for statement in _SCHEMA:
@@ -193,6 +196,11 @@ class Journal:
         if self._open.in_transaction:
             yield self._open
             return
+        if self._file != _file_of(self.name):
+            raise JournalNotWritable(
+                f"journal '{self.name}' was removed or replaced while it was being written: what "
+                "was measured is lost; give the same command again"
+            )
         with in_our_words(self.name):
             self._open.execute("BEGIN IMMEDIATE")
             try:
@@ -396,6 +404,14 @@ class Journal:
 def _told(table: str, line: Sequence[Any]) -> Any:
     """Returns what tells a line of a table from the others: of an item, its digest."""
     return line[1] if table == "items" else tuple(line[1:])
+
+
+def _file_of(name: str) -> tuple[int, int] | None:
+    """Returns what identifies the file at a path; None if there is none."""
+    with suppress(OSError):
+        stat = os.stat(name)
+        return stat.st_dev, stat.st_ino
+    return None
 
 
 def _seal(table: str, line: Sequence[Any]) -> int:

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from lm_eval.tasks import TaskManager
 
@@ -17,12 +17,12 @@ from broca.options import TaskOptions
 from broca.results.tasks import PaperTask
 from broca.tasks.benchmark import Benchmark, reference_of
 from broca.tasks.code import code_tasks, require_enclosed
+from broca.tasks.confinement import fetching
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
 from broca.tasks.metrics import MetricFunction, choose_metric, score_with, scored_group
 from broca.tasks.preparation import require_locate_split
-from broca.tasks.sandbox import Isolation
 from broca.tasks.task_index import (
     TaskEntries,
     harness_entry,
@@ -72,8 +72,8 @@ class Catalog:
 
     Args:
         include_path: A folder of lm-eval YAML tasks to add.
-        allow_code: Whether tasks may execute what the model writes, under bubblewrap;
-            `unsandboxed` for resource limits only.
+        allow_code: Whether tasks may execute what the model writes, under bubblewrap.
+        fetch_urls: Whether tasks may fetch data from addresses that their files name.
 
     Raises:
         BadInput: The folder does not exist.
@@ -84,11 +84,10 @@ class Catalog:
         self,
         include_path: str | Path | None = None,
         *,
-        allow_code: bool | Literal["unsandboxed"] = False,
+        allow_code: bool = False,
+        fetch_urls: bool = False,
     ) -> None:
-        self._isolation: Isolation | None = "bubblewrap" if allow_code is True else None
-        if allow_code == "unsandboxed":
-            self._isolation = allow_code
+        self._allow_code, self._fetch_urls = allow_code, fetch_urls
         self._definitions: dict[str, Task] = {}
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
@@ -293,11 +292,15 @@ class Catalog:
         manager = TaskManager(include_defaults=False)
         manager._index = TaskEntries(self._entry)
         what = f"task '{name}'"
-        with refused(f"{what} could not be loaded"), code_tasks(self._isolation, what=what):
+        with (
+            refused(f"{what} could not be loaded"),
+            code_tasks(self._allow_code, what=what),
+            fetching(self._fetch_urls, what),
+        ):
             loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())
             for task in tasks:
-                require_enclosed(task, self._isolation)
+                require_enclosed(task, self._allow_code)
             return tasks, loaded.get("groups", {}).get(name)
 
     def _entry(self, name: str) -> Any:

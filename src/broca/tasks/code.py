@@ -19,7 +19,7 @@ from typing import Any
 
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks.metrics import listed_metrics
-from broca.tasks.sandbox import ISOLATIONS, Isolation, ProgramOutcome, Sandbox
+from broca.tasks.sandbox import ProgramOutcome, Sandbox
 
 
 class _ProgramsWanted(Exception):
@@ -38,14 +38,13 @@ class CodeEval:
         self._outcomes: dict[str, ProgramOutcome] = {}
         self._collected: list[str] | None = None
 
-    def enter(self, isolation: Isolation) -> None:
-        """Makes the sandbox of an isolation, unless it is there.
+    def enter(self) -> None:
+        """Makes the sandbox, unless it is there.
 
         Raises:
-            BadInput: The isolation does not work on this machine.
+            BadInput: Programs cannot be isolated on this machine.
         """
-        if self.sandbox is None or self.sandbox.isolation != isolation:
-            self.sandbox, self._outcomes = Sandbox(isolation), {}
+        self.sandbox = self.sandbox or Sandbox()
 
     def compute(
         self,
@@ -128,14 +127,14 @@ run_code_ahead = _metric.run_ahead
 
 
 @contextmanager
-def code_tasks(isolation: Isolation | None, *, what: str = "this task") -> Iterator[None]:
+def code_tasks(allowed: bool, *, what: str = "this task") -> Iterator[None]:
     """Lets tasks that are read within this context use broca's `code_eval`.
 
     Their modules import a stand-in for the package `evaluate`, which has broca's metric and imports
     the package, which takes seconds, only for something else.
 
     Args:
-        isolation: The isolation of the programs; None if none may be executed.
+        allowed: Whether programs may be executed, in the sandbox.
         what: The task or group that is read, as the refusal names it.
 
     Raises:
@@ -158,9 +157,9 @@ def code_tasks(isolation: Isolation | None, *, what: str = "this task") -> Itera
     def load(path: str, *args: Any, **kwargs: Any) -> Any:
         if path != "code_eval":
             return package("load")(path, *args, **kwargs)
-        if isolation is None:
+        if not allowed:
             raise BadInput(_REFUSAL.format(task=what))
-        _metric.enter(isolation)
+        _metric.enter()
         return _metric
 
     vars(stand_in).update(load=load, __getattr__=package)
@@ -179,18 +178,12 @@ _REFUSAL = (
 )
 
 
-def code_isolation() -> str:
-    """Describes the isolation of the programs, for the reader of a result."""
-    assert _metric.sandbox is not None
-    return ISOLATIONS[_metric.sandbox.isolation]
-
-
 def executes_code(task: Any) -> bool:
     """Whether a harness task executes code that the model writes."""
     return bool(getattr(task, "UNSAFE_CODE", False)) or _uses_metric(task)
 
 
-def require_enclosed(task: Any, isolation: Isolation | None) -> None:
+def require_enclosed(task: Any, allowed: bool) -> None:
     """Refuses a harness task that executes code without permission or outside of the sandbox.
 
     Raises:
@@ -199,14 +192,14 @@ def require_enclosed(task: Any, isolation: Isolation | None) -> None:
     """
     if not executes_code(task):
         return
-    if isolation is None:
+    if not allowed:
         raise BadInput(_REFUSAL.format(task=f"task '{task.task_name}'"))
     if not _uses_metric(task):
         raise TaskUnusable(
             f"task '{task.task_name}' executes code by itself, which broca cannot "
             "isolate: it runs only tasks that use the metric code_eval, such as mbpp and humaneval"
         )
-    _metric.enter(isolation)  # refuses before anything is measured
+    _metric.enter()  # refuses before anything is measured
 
 
 def _uses_metric(task: Any) -> bool:

@@ -4,15 +4,16 @@ import hashlib
 import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
-from lm_eval.utils import env
 
+from broca.limits import time_limit
+from broca.tasks.confinement import SECONDS
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
 from broca.tasks.metrics import Metric, filter_names, filters_of
 
@@ -30,11 +31,6 @@ _SOURCES = (
     "validation_split", "test_split", "fewshot_split", "tag", "task_alias", "metadata",
 )  # fmt: skip
 """Settings for the source of the data, which define no task because the items do."""
-
-if not hasattr(env.from_string, "cache_info"):
-    # lm-eval compiles a template again for every document and score, which takes longer than
-    # running a small model
-    env.from_string = lru_cache(4096)(env.from_string)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,8 +255,9 @@ class Document:
         for instance, response in zip(instances, responses, strict=True):
             instance.resps = [response] * (instance.repeats or 1)
             instance.filtered_resps = {}
-        for ensemble in filters_of(self.part.harness):
-            if ensemble.name == name:
-                ensemble.apply(instances)
+        with time_limit(SECONDS, f"the filter of {self._name}"):
+            for ensemble in filters_of(self.part.harness):
+                if ensemble.name == name:
+                    ensemble.apply(instances)
         filtered = [instance.filtered_resps.get(name, instance.resps[0]) for instance in instances]
         return dict(self.part.harness.process_results(self.fields, filtered))

@@ -30,6 +30,8 @@ def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
     Raises:
         BadInput: The file cannot be read, or is neither JSON nor a table.
     """
+    if path.exists() and not path.is_file():
+        raise BadInput(f"task file '{path}' is no regular file: give a file of examples")
     try:
         content = path.read_bytes()
         text = content.decode(json.detect_encoding(content))

@@ -32,6 +32,9 @@ _METRICS: dict[TaskKind, tuple[str, ...]] = {
     "multiple_choice": ("acc", "acc_norm"),
 }
 
+LONGEST = 1_000_000
+"""Maximum number of characters of a text of an example."""
+
 _SLACK = 8
 """Number of tokens by which a generation may exceed the longest answer."""
 
@@ -223,6 +226,10 @@ def _text(value: Any, key: str, place: str) -> str:
         return str(value)
     if not isinstance(value, str):
         raise BadInput(f"{place}: `{key}` must be text, not {type(value).__name__}")
+    if len(value) > LONGEST:
+        raise BadInput(
+            f"{place}: `{key}` has {len(value):,} characters, at most {LONGEST:,} are read"
+        )
     if not value.strip():
         raise BadInput(f"{place} has an empty `{key}`: correct or remove it")
     return str(value)

@@ -21,10 +21,11 @@ from lm_eval.evaluator_utils import get_sample_size
 
 from broca.errors import BadInput, TaskUnusable, nearest
 from broca.options import LENGTH_NAMES, NEW_TOKENS, TaskOptions
-from broca.tasks.code import code_isolation, executes_code
+from broca.tasks.code import executes_code
 from broca.tasks.documents import Document, PreparedTask
 from broca.tasks.items import Request
 from broca.tasks.metrics import choose_metric
+from broca.tasks.sandbox import ISOLATION
 from broca.tasks.tokenizer import RequestTokenizer
 
 _MOST_LOCATE_DOCUMENTS = 2000
@@ -71,7 +72,7 @@ def prepare(
             settings = {key: settings[key] for key in settings if key not in LENGTH_NAMES}
         task.set_config("generation_kwargs", {**settings, **replaced})
     if executes_code(task):
-        notes.append(f"{name} executes what the model writes, within {code_isolation()}")
+        notes.append(f"{name} executes what the model writes, within {ISOLATION}")
     own_split = (task.config.metadata or {}).get("locate_split")
     scored, locate = _splits(task, options.locate_split or own_split)
     if options.locate_split is not None and locate is None:

@@ -22,16 +22,11 @@ from typing import Literal
 
 from broca.errors import BadInput
 
-Isolation = Literal["bubblewrap", "unsandboxed"]
-
 ProgramOutcome = Literal["passed", "failed", "timed out"]
 """`passed`: the program reached its last statement; `timed out`: it was ended; else `failed`."""
 
-ISOLATIONS: dict[Isolation, str] = {
-    "bubblewrap": "bubblewrap (namespaces of its own: no network, no files but Python's)",
-    "unsandboxed": "resource limits only (unsandboxed: the network and the user's files are open)",
-}
-"""Descriptions of the isolations for the reader of a result."""
+ISOLATION = "bubblewrap (namespaces of its own: no network, no files but Python's)"
+"""Description of the isolation for the reader of a result."""
 
 _WALL_S = 30.0  # long, so that a busy machine changes no outcome
 
@@ -89,26 +84,21 @@ _OUT_OF_TIME = {-signal.SIGKILL, -signal.SIGXCPU, 128 + signal.SIGKILL, 128 + si
 
 
 class Sandbox:
-    """Runs untrusted Python programs.
-
-    Args:
-        isolation: What stands between a program and the machine.
+    """Runs untrusted Python programs under bubblewrap.
 
     Raises:
-        BadInput: The isolation does not work on this machine.
+        BadInput: bubblewrap is missing, or does not work on this machine.
     """
 
-    def __init__(self, isolation: Isolation = "bubblewrap") -> None:
-        self.isolation = isolation
+    def __init__(self) -> None:
         self._bwrap = shutil.which("bwrap") or ""
-        missing = isolation == "bubblewrap" and not self._bwrap
-        if missing or self.run("import math\nassert math.gcd(4, 6) == 2") != "passed":
+        if not self._bwrap or self.run("import math\nassert math.gcd(4, 6) == 2") != "passed":
             refused = "is not installed (apt install bubblewrap)"
-            if not missing:
+            if self._bwrap:
                 refused = "may not make namespaces on this machine"
             raise BadInput(
-                f"programs that models write need bubblewrap, which {refused}; only on a machine "
-                "of no value choose `allow_code` unsandboxed, which has resource limits alone"
+                f"programs that models write need bubblewrap, which {refused}; there is no other "
+                "way to run such tasks"
             )
 
     def run_all(self, programs: Sequence[str]) -> list[ProgramOutcome]:
@@ -118,38 +108,25 @@ class Sandbox:
 
     def run(self, program: str) -> ProgramOutcome:
         """Runs a program, whose behaviour only affects the outcome and raises no exception."""
-        if self.isolation == "bubblewrap":
-            return self._run(program, _FOLDER)
-        folder = tempfile.mkdtemp(prefix="broca-code-")
-        try:
-            return self._run(program, folder)
-        finally:  # shutil.rmtree fails on folders nested beyond Python's recursion limit
-            subprocess.run(["rm", "-rf", folder], stderr=subprocess.DEVNULL, check=False)
-
-    def _run(self, program: str, folder: str) -> ProgramOutcome:
-        boxed, root = self.isolation == "bubblewrap", os.geteuid() == 0
+        root = os.geteuid() == 0
         # the limit of processes applies to a user other than root, and to its programs together
-        user = (1 << 30) + threading.get_native_id() if boxed and root else 0
+        user = (1 << 30) + threading.get_native_id() if root else 0
         text = program.encode("utf-8", errors="replace")  # of lone surrogates
         token = secrets.token_hex(32).encode()
-        # without a namespace of its own, all processes and threads of the user count
-        limits = _LIMITS if boxed else {**_LIMITS, "RLIMIT_NPROC": 4096}
-        settings = json.dumps([len(text), limits, user, _SITE])
+        settings = json.dumps([len(text), _LIMITS, user, _SITE])
         command = [
+            self._bwrap, *_enclosure(root=root),
             os.path.realpath(getattr(sys, "_base_executable", sys.executable)),
             *("-s", "-S", "-P", "-B", "-c", f"{_WORKER}\nmain(*{settings})"),
-        ]
-        if boxed:
-            command = [self._bwrap, *_enclosure(root=root), *command]
+        ]  # fmt: skip
         environment = {
-            "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "HOME": folder, "TMPDIR": folder,
+            "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "HOME": _FOLDER, "TMPDIR": _FOLDER,
             "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
         }  # fmt: skip
         with tempfile.TemporaryFile() as answer:  # limited in size, as a pipe is not
             process = subprocess.Popen(
                 command, env=environment, stdin=subprocess.PIPE, stdout=answer,
                 stderr=subprocess.DEVNULL, start_new_session=True,
-                cwd=None if boxed else folder,
             )  # fmt: skip
             try:
                 process.communicate(text + token, _WALL_S)

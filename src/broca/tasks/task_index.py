@@ -6,6 +6,7 @@ of lm-eval, only those files are parsed that state it.
 
 import os
 import re
+import reprlib
 from collections import UserDict, defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -57,7 +58,7 @@ def _misnamed(content: dict[str, Any]) -> str:
     names += [("tag", tag) for tag in (tags if isinstance(tags, list) else [tags]) if tag]
     for key, name in names:
         if not isinstance(name, str) or not name.strip():
-            return f"its '{key}' is {name!r}, where a name in quotes is needed"
+            return f"its '{key}' is {reprlib.repr(name)}, where a name in quotes is needed"
     return ""
 
 

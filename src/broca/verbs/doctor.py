@@ -84,11 +84,12 @@ def _devices() -> MachineCheck:
 
 def _isolation() -> MachineCheck:
     """Checks by trial that programs that models write can be isolated."""
-    from broca.tasks.sandbox import ISOLATIONS, Sandbox
+    from broca.tasks.sandbox import ISOLATION, Sandbox
 
     name = "isolation for code tasks"
     try:
-        return MachineCheck(name, "ok", ISOLATIONS[Sandbox().isolation])
+        Sandbox()
+        return MachineCheck(name, "ok", ISOLATION)
     except BadInput as error:
         remedy = "apt install bubblewrap"
         if sys.platform != "linux":

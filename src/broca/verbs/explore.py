@@ -59,13 +59,12 @@ def explore(options: ExploreOptions) -> LivePage:
         else ExplorerSubject.of(target)
     )
     if not isinstance(target, GatedModel):
-        journal_options = run_options.journal_options
-        run_options = replace(options_of_run(target, run_options), journal_options=journal_options)
+        run_options = options_of_run(target, run_options, with_journal=False)
+    sources = run_options.source_options
+    catalog = Catalog(**asdict(sources))
     if tasks != "auto":
-        sources = run_options.source_options
-        catalog = Catalog(sources.include_path, allow_code=sources.allow_code)
         subject = replace(subject, tasks=tuple(catalog.names_of(tasks)))
-        catalog.require_names(subject.tasks)
+    catalog.require_names(subject.tasks)
     if isinstance(run_options.journal_options.journal, Workspace):
         raise BadInput("`journal` must be a file: the page measures on a thread of its own")
     token = options.token or ""

@@ -11,7 +11,7 @@ from broca.options import RerunOptions, verb
 from broca.results.files import plain
 from broca.results.localization import Localization, RankedComponent, ranked
 from broca.results.runs import Repetition
-from broca.runs.folder import with_recorded
+from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.replay import localized_in, ranking_from_journal
 from broca.store import Journal, find_run
 
@@ -34,19 +34,22 @@ def rerun(options: RerunOptions) -> Repetition:
     if options.from_scratch:
         from broca.verbs.localize import localize  # imports torch, which the journal does not need
 
-        journal = options.journal_options.journal
+        given = options_of_run(options.folder, options.run_options, with_journal=False)
+        journal = given.journal_options.journal
         path = getattr(journal, "path", journal)  # a workspace has a path, or none in memory
         if path is not None and Path(path).absolute() == run_folder.journal.absolute():
             raise BadInput(f"`journal` '{path}' holds the rows of this run: name another file")
-        again = run_folder.options
-        run_options = again.run_options
-        day = before.task_options.get("chat_template_date")
+        again, day = run_folder.options, before.task_options.get("chat_template_date")
+        recorded = again.run_options
         run_options = replace(
-            run_options,
-            task_options=replace(run_options.task_options, chat_template_date=day),
-            executor_options=with_recorded(options.executor_options, run_options.executor_options),
-            journal_options=options.journal_options,
-            on_progress=options.on_progress,
+            recorded,
+            source_options=given.source_options,
+            task_options=replace(given.task_options, chat_template_date=day),
+            model_options=given.model_options,
+            engine_options=given.engine_options,
+            executor_options=with_recorded(given.executor_options, recorded.executor_options),
+            journal_options=given.journal_options,
+            on_progress=given.on_progress,
         )
         return compare_results(before, localize(settings=replace(again, run_options=run_options)))
     with Journal(run_folder.journal, read_only=True) as journal:

@@ -1,5 +1,6 @@
 """`list_tasks` and `describe_task`: which tasks there are, and how one is prompted and scored."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 from broca.models import GatedModel, load_tokenizer
@@ -37,7 +38,7 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
     """
     task, model, task_options = options.task, options.model, options.task_options
     source_options = options.source_options
-    catalog = Catalog(source_options.include_path, allow_code=source_options.allow_code)
+    catalog = Catalog(**asdict(source_options))
     catalog.require(task, task_options)
     if isinstance(model, GatedModel):
         requests_of = RequestTokenizer.of(model, task_options)

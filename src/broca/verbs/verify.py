@@ -11,6 +11,7 @@ from broca.options import (
     AblationOptions,
     LocalizeOptions,
     SearchOptions,
+    TaskOptions,
     VerifyOptions,
     verb,
 )
@@ -133,12 +134,11 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, str | None]:
         raise BadInput(
             f"the run{place} selected nothing: there is nothing to verify; name some in `heads`"
         )
-    settings = {**found.task_options, **run_options.task_options.to_dict()}
-    recorded = AblationOptions(ablation=found.ablation.kind, scale=found.ablation.scale)
+    ablation = AblationOptions(ablation=found.ablation.kind, scale=found.ablation.scale)
     run_options = replace(
         run_options,
-        task_options=type(run_options.task_options)(**settings),
-        ablation_options=with_recorded(run_options.ablation_options, recorded),
+        task_options=with_recorded(run_options.task_options, TaskOptions.of(found.task_options)),
+        ablation_options=with_recorded(run_options.ablation_options, ablation),
     )
     if not isinstance(target, Localization):
         run_options = options_of_run(target, run_options)
