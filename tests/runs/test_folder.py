@@ -151,7 +151,7 @@ def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
 GRANTED = {"include_path": "/tasks", "reference": "/planted.py:run", "journal": "/j.sqlite"}
 
 
-@pytest.mark.parametrize("name", GRANTS.keys() - {"address"})
+@pytest.mark.parametrize("name", sorted(GRANTS.keys() - {"address"}))
 def test_a_folder_grants_nothing(tmp_path, name):
     """What the recorded command permitted is named, and asked for again."""
     given = {"model": "reference", "task": "sorting", name: GRANTED.get(name, True)}
