@@ -13,7 +13,6 @@ from broca.results.atlas import AtlasTask, Selection
 from broca.results.base import Interval, ModelInfo
 from broca.results.localization import (
     AdditivityInfo,
-    Interaction,
     RankedComponent,
     Repeat,
 )
@@ -95,13 +94,12 @@ SHARED = {
         (TOY,
          "96.0|95.0|0.975|0.015|L1H2, L0H0|−0.200|−0.020|0.93|20,100|123,456|abc123|"
          "three prompts were cut|masks 200|on the others",
-         'id="pairs"|id="stability"|other tasks need too|held-out masks'),
+         'id="stability"|other tasks need too|held-out masks'),
         (samples.make_result(
-            interactions=(Interaction("L1H2", "L0H0", -0.1, -0.2, -0.75, -0.45, (-0.61, -0.29)),),
             repeats=(Repeat(1, ("L1H2", "L2H3"), "found", 900),),
             additivity=AdditivityInfo(0.613, 0.72, 200),
             ranking=(RankedComponent("L1H2", 1, 2, -0.42, (-0.5, -0.3), 1.0, 0.0001, 0.0042),)),
-         "L1H2, L0H0|−0.750|−0.450|−0.610|−0.290|0.0042|overlap by 33 % on average|"
+         "0.0042|overlap by 33 % on average|"
          "Number of 2 searches, each on other items|61.3 %|0.72|200 held-out masks", "\0"),
         (samples.make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1}),
          "0.900", "on the others"),

@@ -105,7 +105,6 @@ def test_others_auto_is_every_other_shipped_task(reference):
         ({"options": {"least": 2.0}}, "drops from 0 to 1"),
         ({"method": "cs-fresh", "options": {"sparsity": 2}}, "between 0 and 1"),
         ({"method": "greedy", "rows": 20}, "`rows` 20 is too few"),
-        ({"interactions": 1}, "`interactions` 1 names no pairs"),
     ],
 )
 def test_bad_options_cost_no_row(reference, arguments, message):
@@ -157,26 +156,6 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
     assert tuple(planted.components.names[c] for c in again.selected) == result.selected
     with pytest.raises(BadInput, match="`response` to probability or margin"):
         localize(planted, task="reversing", others=[], method="gradient", response="accuracy")
-
-
-def test_pairs_are_measured_on_request(reference):
-    """`interactions` measures all pairs of the leading heads; the search stays the same."""
-    arguments = {
-        "task": "addition", "others": ["sorting"], "items": 20, "rows": 900, "report_items": 20,
-        "method": "cs-fresh",
-    }  # fmt: skip
-    plain = localize(reference, verify=False, **arguments)
-    result = localize(reference, verify=False, interactions=7, **arguments)
-    assert plain.interactions == ()
-    assert result.ranking == plain.ranking
-    assert result.cost.rows == plain.cost.rows
-    assert len(result.interactions) == 21
-    leading = {component.name for component in result.ranking[:7]}
-    assert {name for pair in result.interactions for name in (pair.first, pair.second)} == leading
-    sizes = [abs(pair.interaction) for pair in result.interactions]
-    assert sizes == sorted(sizes, reverse=True)
-    for pair in result.interactions:
-        assert pair.ci[0] <= pair.interaction <= pair.ci[1]
 
 
 @pytest.mark.long

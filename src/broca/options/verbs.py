@@ -63,9 +63,6 @@ class LocalizeOptions(Options):
     verify: Annotated[bool, ON] = True
     """End with statistics, random sets and a verdict."""
 
-    interactions: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 0
-    """Number of leading heads to ablate in pairs on fresh items; 0: none."""
-
     seeds: Annotated[Count, WHOLE] = 1
     """Number of searches, each on different items and masks: the first one's selection is verified,
     the others measure how stable it is."""

@@ -113,8 +113,8 @@ class RankedComponent:
     q_value: float | None = None
 
 
-_PAIRS_SHOWN, _RANKED_SHOWN = 5, 10
-"""Number of interactions and of components that a terminal shows; the page has all."""
+_RANKED_SHOWN = 10
+"""Number of components that a terminal shows; the page has all."""
 
 
 def ranked(
@@ -151,30 +151,6 @@ def ranked(
         statistics = [statistic(values, column) for values in (frequency, p_values, q_values)]
         lines.append(RankedComponent(part.name, part.layer, part.index, effect, ci, *statistics))
     return tuple(lines)
-
-
-@dataclass(frozen=True)
-class Interaction:
-    """The interaction of two components, in the task's metric.
-
-    Attributes:
-        first: Name of the first component.
-        second: Name of the second component.
-        first_effect: Change of the score when only the first is ablated.
-        second_effect: Change of the score when only the second is ablated.
-        joint_effect: Change when both are ablated.
-        interaction: The joint effect minus the two single effects: negative if the components back
-            each other up, positive if their ablations harm the same answers.
-        ci: 90 % interval of the interaction.
-    """
-
-    first: str
-    second: str
-    first_effect: float
-    second_effect: float
-    joint_effect: float
-    interaction: float
-    ci: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -244,8 +220,6 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             The most harmful component comes first.
         universal: The components among them that most tasks need to about the same degree, by the
             rule of the atlas.
-        interactions: Interactions of pairs of the leading components on `confirm` items, the
-            strongest first; empty if they were not requested.
         repeats: Selections of the same search on other items, if they were requested.
         additivity: How well effects add up; None if the method measures no random masks, or too
             few.
@@ -272,7 +246,6 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
     off_target_effects: dict[str, float] = field(default_factory=dict)
     shared_effects: dict[str, dict[str, float]] = field(default_factory=dict)
     universal: tuple[str, ...] = ()
-    interactions: tuple[Interaction, ...] = ()
     answer: AnswerInfo | None = None
     repeats: tuple[Repeat, ...] = ()
     additivity: AdditivityInfo | None = None
@@ -365,12 +338,6 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             tasks = verification_tables(self.verification)["tasks"]
             yield tasks.pick("task|intact|ablated|points lost|chance")
         yield from (f"{member.head} {member.says}" for member in self.verification.members)
-        for pair in self.interactions[:_PAIRS_SHOWN]:
-            yield (
-                f"{pair.first} and {pair.second}: together {pair.joint_effect:+.3f}, apart "
-                f"{pair.first_effect:+.3f} and {pair.second_effect:+.3f}, interaction "
-                f"{pair.interaction:+.3f} [{pair.ci[0]:+.3f}, {pair.ci[1]:+.3f}]"
-            )
         if self.overlap is not None:
             often = ", ".join(f"{name} {times}" for name, times in self.times_selected.items())
             yield (

@@ -83,7 +83,6 @@ def searching_run(
         "ablation": [ablated.ablation, ablated.scale],
         "components": run.model.kinds,
         "task_options": run.options.task_options.to_dict(),
-        "interactions": options.interactions,
     }
     ablation = Ablation(ablated.ablation, ablated.scale, options.seed)
     return run.on(tasks, settings=settings, ablation=ablation, donors=tasks.located, noted=noted)

@@ -13,7 +13,7 @@ from broca.runs.session import ablation_of, open_run
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.verification import QUICK, plain_verification
-from broca.verification.effects import ablate_alone, pairwise, require_count
+from broca.verification.effects import ablate_alone
 
 
 @verb(LocalizeOptions)
@@ -34,7 +34,6 @@ def localize(options: LocalizeOptions) -> Localization:
         others=[options.others, options.same_skill],
     ) as opened:  # fmt: skip
         components = opened.model.components
-        require_count(options.interactions, len(components))
         search.require_selection(budget.k, opened.model)
         started = time.perf_counter()
         run = search.searching_run(opened, options, method, seed=seed)
@@ -59,9 +58,6 @@ def localize(options: LocalizeOptions) -> Localization:
         shared_effects, of_most = ablate_alone(
             universal, components, tasks.trial(), run.measure, baseline, seed=seed
         )
-        stages.enter("measuring pairs")
-        leading, confirm = ranking.order[: options.interactions], searched.problem.confirm
-        pairs = pairwise(components.names, leading, confirm, run.measure)
         again = range(seed + 1, seed + options.seeds)
         repeats = [search.repeat(opened, options, method, seed=number) for number in again]
         if verification is None:
@@ -85,7 +81,6 @@ def localize(options: LocalizeOptions) -> Localization:
             ),
             baseline=baseline,
             ranking=ranked(components, ranking.effects, ranking.order, **ranking.details),
-            interactions=tuple(pairs),
             repeats=tuple(repeats),
             off_target_effects={}
             if ranking.others is None

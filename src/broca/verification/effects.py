@@ -1,17 +1,14 @@
-"""Effects of single components on tasks, universal components, and interactions of pairs."""
+"""Effects of single components on tasks, and universal components."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
 from broca import designs
 from broca.components import ComponentSet
-from broca.errors import BadInput
-from broca.measurement import Bools, Execute, Floats, Ints, Plan
+from broca.measurement import Bools, Execute, Floats
 from broca.recovery.joint import highest, interval
-from broca.results.localization import Interaction
 from broca.verification.evidence import Evidence, Scope
 from broca.verification.trial import Trial
 
@@ -27,9 +24,6 @@ of the capability that it hurts most."""
 
 EXPLAINED = 0.01
 """Minimum share of the variance of a task's held-out rows that valid effects explain."""
-
-MOST_PAIRED = 20
-"""Maximum number of components whose pairs are measured; 20 have 190 pairs."""
 
 _ITEMS = 60
 """Maximum number of report items of each task on which components are ablated alone."""
@@ -157,84 +151,3 @@ def ablate_alone(
         for column, name in enumerate(names)
     }
     return by_component, tuple(names[column] for column in universal(matrix))
-
-
-def require_count(count: int, components: int) -> None:
-    """Refuses a number of components that has no pairs or too many.
-
-    Args:
-        count: Number of leading components; 0 for none.
-        components: Number of components of the model.
-
-    Raises:
-        BadInput: The number is 1, negative, more than `MOST_PAIRED` or more than the model has.
-    """
-    most = min(MOST_PAIRED, components)
-    if count and not 2 <= count <= most:
-        raise BadInput(
-            f"`interactions` {count} names no pairs: use 0 for none, or 2 to {most} leading "
-            "components"
-        )
-
-
-def pairwise(
-    names: Sequence[str],
-    columns: Sequence[int],
-    items: Ints,
-    execute: Execute,
-) -> tuple[Interaction, ...]:
-    """Measures the interactions of all pairs of some components.
-
-    Every item is measured intact, without each component, and without each pair:
-    (1 + n + n (n - 1) / 2) x items rows for n components.
-
-    Args:
-        names: Names of all components, by column.
-        columns: The components whose pairs are measured.
-        items: Positions of the items, preferably items that were not used to select the components.
-        execute: Measures a plan.
-
-    Returns:
-        The pairs, the strongest interaction first.
-    """
-    if not len(columns):
-        return ()
-    pairs = list(combinations(range(len(columns)), 2))
-    sets = [(), *((column,) for column in columns), *combinations(columns, 2)]
-    masks = designs.of_sets(sets, len(names))
-    responses = execute(Plan.crossed(masks, items)).responses.reshape(len(masks), -1)
-    changes = responses[1:] - responses[0]  # (masks - 1, items)
-    alone, together = changes[: len(columns)], changes[len(columns) :]
-    span = float(responses.max() - responses.min())
-    interactions = []
-    for (first, second), joint in zip(pairs, together, strict=True):
-        beyond = joint - alone[first] - alone[second]
-        interactions.append(
-            Interaction(
-                first=names[columns[first]],
-                second=names[columns[second]],
-                first_effect=float(alone[first].mean()),
-                second_effect=float(alone[second].mean()),
-                joint_effect=float(joint.mean()),
-                interaction=float(beyond.mean()),
-                ci=_interval(beyond, span),
-            )
-        )
-    return tuple(sorted(interactions, key=lambda pair: -abs(pair.interaction)))
-
-
-def _interval(values: Floats, span: float) -> tuple[float, float]:
-    """Returns the 90 % interval of a mean by Student's t.
-
-    Args:
-        values: A value for each item.
-        span: The range of responses. A pseudo-item that deviates by it gives the interval of equal
-            values a width.
-    """
-    from scipy.stats import t
-
-    count = len(values)
-    spread = np.sqrt((values.var() * count + span**2) / (count + 1))
-    half = float(t.ppf(0.95, count) * spread / np.sqrt(count))
-    mean = float(values.mean())
-    return mean - half, mean + half

@@ -73,15 +73,5 @@ def localization_tables(result: Localization) -> dict[str, Table]:
                 for name, times in result.times_selected.items()
             ),
         ),
-        Table.of(
-            "pairs", "Pairs of components: changes of the score on confirm items",
-            result.interactions,
-            component(lambda pair: f"{pair.first}, {pair.second}", "pair"),
-            Column("first alone", "first_effect", _SIGNED),
-            Column("second alone", "second_effect", _SIGNED),
-            Column("together", "joint_effect", _SIGNED), Column("interaction", show=_SIGNED),
-            Column("90 % low", lambda pair: pair.ci[0], _SIGNED),
-            Column("90 % high", lambda pair: pair.ci[1], _SIGNED),
-        ),
     )  # fmt: skip
     return {table.name: table for table in tables}
