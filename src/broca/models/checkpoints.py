@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -338,10 +338,6 @@ class Checkpoint:
         config, gguf = _config(base, source, passed)
         return cls(base, source, adapters, passed, config, gguf)
 
-    def parsed(self) -> AbstractContextManager[None]:
-        """A context in which transformers does not parse a GGUF file again."""
-        return self.gguf.parsed() if self.gguf else nullcontext()
-
     @property
     def remote_code(self) -> bool:
         """Whether the model's class comes from its own Python files instead of transformers."""
@@ -366,8 +362,7 @@ class Checkpoint:
                 return AutoTokenizer.from_pretrained(
                     adapter.place, **{**self.options, "local_files_only": True}
                 )
-        with self.parsed():
-            return AutoTokenizer.from_pretrained(str(self.source), **self.options)
+        return AutoTokenizer.from_pretrained(str(self.source), **self.options)
 
 
 def load_tokenizer(name: str) -> tuple[Any, int]:

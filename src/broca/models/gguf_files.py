@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from math import isclose
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -32,8 +28,6 @@ _LLAMA_3 = {
 _FACTORS = "rope_freqs.weight"
 
 _PART = re.compile(r"-\d{5}-of-\d{5}(?=\.gguf$)")
-
-_PATCHED = RLock()
 
 
 def holds_model(path: Path) -> bool:
@@ -90,7 +84,7 @@ def gguf_place(name: str) -> tuple[Path | str, str] | None:
 
 
 class GGUFFile:
-    """A GGUF file, whose header is parsed once.
+    """A GGUF file.
 
     Args:
         name: Name of the model.
@@ -122,19 +116,6 @@ class GGUFFile:
                 "kind, or incomplete; download it again"
             ) from error
 
-    @contextmanager
-    def parsed(self) -> Iterator[None]:
-        """A context in which transformers parses neither this file again nor names per module."""
-        import gguf
-
-        with _PATCHED:
-            kept = gguf.GGUFReader, gguf.get_tensor_name_map
-            gguf.GGUFReader, gguf.get_tensor_name_map = lambda _: self._reader, cache(kept[1])
-            try:
-                yield
-            finally:
-                gguf.GGUFReader, gguf.get_tensor_name_map = kept
-
     def config(self) -> Any:
         """Returns the configuration that transformers makes, with the rotary scaling of Llama 3.
 
@@ -143,8 +124,7 @@ class GGUFFile:
                 this file says of rotary positions.
         """
         try:
-            with self.parsed():
-                config = AutoConfig.from_pretrained(self._source, **self._options)
+            config = AutoConfig.from_pretrained(self._source, **self._options)
         except Exception as error:  # of keys that a file lacks, any
             raise self._refused(first_line(error)) from error
         rotary = getattr(config, "rope_parameters", None) or {}

@@ -172,7 +172,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         placement["quantization_config"] = transformers.GgufConfig(dequantize=True)
     elif isinstance(checkpoint.source, Path):
         require_own_files(checkpoint.source)
-    with _in_one_line(name, reading=True), checkpoint.parsed(), pickles(options.allow_pickle):
+    with _in_one_line(name, reading=True), pickles(options.allow_pickle):
         model, note = _pretrained(
             name,
             str(checkpoint.source),
