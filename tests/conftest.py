@@ -35,11 +35,11 @@ settings.register_profile("busy machine", deadline=None)
 settings.load_profile("busy machine")
 
 TESTS = Path(__file__).parent
-FOLDERS = ("browser", "studies/paper", "cli", "verbs/neurons")
+FOLDERS = ("browser", "studies", "cli", "verbs/neurons")
 """Folders whose files share runs or a browser; one test process runs all files of a folder."""
 
 LONGEST = (
-    "browser", "verbs/test_kills.py", "studies/paper", "verbs/test_on_ray.py", "cli",
+    "browser", "verbs/test_kills.py", "studies", "verbs/test_on_ray.py", "cli",
     "verbs/test_localize.py", "verbs/test_verify.py", "executors/test_ray.py", "runs/test_run.py",
     "verbs", "models/test_architectures.py",
     "tasks/test_paper.py", "neurons/test_gradients.py",

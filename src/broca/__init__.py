@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from broca.results.verification import Verification as Verification
     from broca.runs.run import Run as Run
     from broca.runs.workspace import Workspace as Workspace
-    from broca.studies.paper.reproduction import reproduce as reproduce
+    from broca.studies.reproduction import reproduce as reproduce
     from broca.tasks import Task as Task
     from broca.verbs.atlas import atlas as atlas
     from broca.verbs.chat import chat as chat
@@ -77,7 +77,7 @@ _HOME = {
         "results.verification": "Verification",
         "runs.run": "Run",
         "runs.workspace": "Workspace",
-        "studies.paper.reproduction": "reproduce",
+        "studies.reproduction": "reproduce",
         "tasks": "Task",
         "verbs.atlas": "atlas",
         "verbs.chat": "chat",

@@ -14,7 +14,7 @@ from simulated import toy_verification
 import broca
 from broca.results.reading import entry_of, render_index
 from broca.results.runs import Reproduction
-from broca.studies.paper.pages import render_page
+from broca.studies.pages import render_page
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -78,14 +78,15 @@ def run(tmp_path_factory):
 
 
 def reproduction():
-    """Returns a reproduced table of the paper with two rows."""
+    """Returns a reproduced figure of the paper with four rows."""
     settings = {"method": "m", "k": 5, "items": 1, "limit": 9, "seed": 0, "keep_universal": False}
     rows = tuple(
-        {"model": "m", "task": task, "drop": 0.5, "drop_low": 0.4, "drop_high": 0.6,
+        {"model": "m", "task": task, "k": k, "drop": 0.5, "drop_low": 0.4, "drop_high": 0.6,
          "general_drop": 0.1}
         for task in ("adding", "sorting")
+        for k in (0, 1)
     )  # fmt: skip
-    return Reproduction("table2", ("m",), rows, settings, ("a note",))
+    return Reproduction("figure2", ("m",), rows, settings, ("a note",))
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from broca.options import AblationOptions, Options, SearchOptions
 from broca.options.base import ON
 from broca.options.verbs import POSITION, WORDS
 from broca.searches import METHODS
-from broca.studies.paper import NAMES
+from broca.studies import NAMES
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def test_templates_reach_no_python(tmp_path, tokenizer, key, template):
 )  # fmt: skip
 def test_templates_have_a_time_limit(tmp_path, tokenizer, monkeypatch, settings):
     """Loops and patterns without an end are ended."""
-    monkeypatch.setattr("broca.tasks.confinement.SECONDS", 0.3)
+    monkeypatch.setattr("broca.tasks.sandbox.SECONDS", 0.3)
     write_task(tmp_path, "endless", DOCUMENTS, **settings)
     with pytest.raises(BadInput, match=r"took more than 0\.3 s"):
         Catalog(tmp_path).load("endless", tokenizer)

@@ -88,7 +88,7 @@ def _names(menu: str) -> Iterable[str]:
         from broca.neurons.methods import NEURON_METHODS
 
         return NEURON_METHODS
-    from broca.studies.paper import NAMES as STUDIES
+    from broca.studies import NAMES as STUDIES
 
     return STUDIES
 

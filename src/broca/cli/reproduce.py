@@ -18,7 +18,7 @@ def reproduce(
     with measuring(out, options, prints) as (folder, within, _):
         import broca
         from broca.results.files import encode
-        from broca.studies.paper.pages import as_csv, write  # imports torch
+        from broca.studies.pages import as_csv, write  # imports torch
 
         reproductions = broca.reproduce(settings=within)
     paths = write(reproductions, folder)

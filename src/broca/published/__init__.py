@@ -188,14 +188,6 @@ class PublishedFigures:
         """Returns the universal heads."""
         return self.heads("universal", "cs-stratified")
 
-    def lists(self) -> dict[str, tuple[str, ...]]:
-        """Returns all lists of the paper's own method, without universal heads."""
-        return {
-            task: heads
-            for (task, method), heads in self._lists.items()
-            if method == "css" and task != "universal"
-        }
-
     def evaluations(self, method: str) -> str:
         """Returns the masks of the search, such as `100 to 400`; empty if unknown."""
         value: Any = self._tables.get("evaluations", {}).get(_METHODS.get(method, ""), "")

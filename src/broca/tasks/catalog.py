@@ -17,12 +17,12 @@ from broca.options import TaskOptions
 from broca.results.tasks import PaperTask
 from broca.tasks.benchmark import Benchmark, reference_of
 from broca.tasks.code import code_tasks, require_enclosed
-from broca.tasks.confinement import fetching
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
 from broca.tasks.metrics import MetricFunction, choose_metric, score_with, scored_group
 from broca.tasks.preparation import require_locate_split
+from broca.tasks.sandbox import fetching
 from broca.tasks.task_index import (
     TaskEntries,
     harness_entry,

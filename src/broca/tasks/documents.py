@@ -13,9 +13,9 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
 from broca.limits import time_limit
-from broca.tasks.confinement import SECONDS
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
 from broca.tasks.metrics import Metric, filter_names, filters_of
+from broca.tasks.sandbox import SECONDS
 
 _RIGHT = 1.0 - 1e-9  # minimum score of a right answer
 

@@ -239,13 +239,11 @@ class Series:
         name: str,
         points: Sequence[tuple[float, Value]],
         role: str = "",
-        *,
-        joined: bool = True,
     ) -> Series:
         """Makes the line of a number among several: lines of the same colour differ in symbol."""
         return cls(
             name, role or SERIES[number % len(SERIES)], tuple(points), "osD^x"[number % 5], 4.2,
-            joined,
+            joined=True,
         )  # fmt: skip
 
     def plot(self, axes: Any, scale: float, *, across: bool) -> None:

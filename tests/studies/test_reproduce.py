@@ -4,13 +4,13 @@ import json
 from importlib.resources import files
 
 import pytest
-from studies.paper.own_answers import TASKS
+from studies.own_answers import TASKS
 
 from broca import reproduce
 from broca.errors import BadInput, NothingToLocalize, UnknownName
 from broca.searches import DEFAULT_METHOD
-from broca.studies.paper import ALL, NAMES
-from broca.studies.paper.experiments import EXPERIMENTS, PAPER_METHODS
+from broca.studies import ALL, NAMES
+from broca.studies.reproduction import EXPERIMENTS, PAPER_METHODS
 
 KNOWLEDGE = ("wmdp_bio", "wmdp_chem")
 
@@ -112,20 +112,6 @@ def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
         assert row["other_mean"] == row["boolq"]
     notes = " ".join(everything["table8"].notes)
     assert ("no head is in the lists of" in notes) == (not first & second)
-
-
-def test_pairs_are_counted_as_they_are(everything):
-    """The pairs in one KV group equal a recount, and the total is the sum over the skills."""
-    *parts, total = everything["gqa"].rows
-    assert total["skill"] == "all"
-    assert sum(row["pairs_in_one_group"] for row in parts) == total["pairs_in_one_group"]
-    for row in parts:
-        heads = [tuple(map(int, name[1:].split("H"))) for name in row["heads"].split()]
-        groups = [(layer, head // 2) for layer, head in heads]
-        assert row["pairs_in_one_group"] == sum(
-            groups[:n].count(group) for n, group in enumerate(groups)
-        )
-        assert 0 < row["p"] <= 1
 
 
 def test_lists_of_planted_are_its_sets(planted):

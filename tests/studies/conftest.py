@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from studies.paper.own_answers import TASKS, local_data, own_labels
+from studies.own_answers import TASKS, local_data, own_labels
 
 from broca import reproduce
 from broca.models import GatedModel

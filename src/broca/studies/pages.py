@@ -14,17 +14,15 @@ from broca.results.pages.charts import (
     Figure,
     IntervalChart,
     LineChart,
-    Matrix,
     Panels,
     Series,
-    Value,
 )
 from broca.results.pages.drawing import SERIES
 from broca.results.pages.tables import Column, Table
 from broca.results.pages.template import filled
 from broca.results.runs import Reproduction
-from broca.studies.paper import ALL, NAMES
-from broca.studies.paper.study import Row
+from broca.studies import ALL, NAMES
+from broca.studies.study import Row
 
 _Rows = Sequence[Row]
 
@@ -73,7 +71,7 @@ def render_page(reproductions: Sequence[Reproduction]) -> str:
     ]  # fmt: skip
     first = reproductions[0]
     return filled(
-        "reproduction", package="broca.studies.paper", parts=parts, models=first.models,
+        "reproduction", package="broca.studies", parts=parts, models=first.models,
         settings=first.settings,
     )  # fmt: skip
 
@@ -99,7 +97,7 @@ def _cell(value: Any) -> str:
 
 
 def draw(reproduction: Reproduction) -> list[Figure]:
-    """Returns a figure for each model, one for all in `scale`; none for a list of names."""
+    """Returns a picture for each model, one for all in `scale`; none for the paper's tables."""
     name, rows = reproduction.name, reproduction.rows
     if name not in _DRAWINGS or not rows:
         return []
@@ -110,15 +108,10 @@ def draw(reproduction: Reproduction) -> list[Figure]:
     figures = []
     for number, model in enumerate(reproduction.models):
         own = [row for row in rows if row["model"] == model]
-        if any(row.get("head") != "none" for row in own):  # only the intact model: no figure
+        if own:
             said = f"{model}: {caption}" if several else caption
             figures.append(Figure(f"{name}-{number}", said, chart_of(own)))
     return figures
-
-
-def _values(rows: _Rows, column: str, scale: float = 1.0) -> tuple[tuple[int, float], ...]:
-    """Returns the points of a column by the number of their row."""
-    return tuple((n, scale * row[column]) for n, row in enumerate(rows) if column in row)
 
 
 def _drop(row: Row) -> Interval:
@@ -129,43 +122,16 @@ def _unique(rows: _Rows, column: str) -> list[str]:
     return list(dict.fromkeys(str(row[column]) for row in rows))
 
 
-def _drops(rows: _Rows, *, label: str) -> Chart:
-    """Draws the drops of the task, with intervals, and of the others."""
-    series = [Series("task", "harm", tuple((n, _drop(row)) for n, row in enumerate(rows)))]
-    if general := _values(rows, "general_drop", 100):
-        series.append(Series("general", "intact", general, "ring"))
-    return IntervalChart(tuple(label.format(**row) for row in rows), tuple(series), "points lost")
-
-
-def _cost(rows: _Rows) -> Chart:
-    """Draws the specific drop against the rows of the search, by method."""
-
-    def specific(row: Row) -> float:
-        return float(100 * (row["drop"] - row.get("general_drop", 0.0)))
-
-    searched = [row for row in rows if row["rows"] > 0]
-    lines = _lines(searched, "method", "rows", specific, joined=False)
-    return LineChart(lines, "rows of the search", "points lost beyond the others", logarithmic=True)
-
-
 def _by_size(rows: _Rows) -> Chart:
     """Draws drops against the number of parameters, a line for each task."""
     rows = sorted(rows, key=lambda row: int(row["parameters"]))
-    lines = _lines(rows, "task", "parameters", _drop)
-    return LineChart(lines, "parameters", "points lost", logarithmic=True)
-
-
-def _lines(
-    rows: _Rows, by: str, across: str, value: Callable[[Row], Value], *, joined: bool = True
-) -> tuple[Series, ...]:
-    """Returns a line for each value of a column, its points at those of another."""
-    return tuple(
+    lines = tuple(
         Series.line(
-            number, name, [(float(row[across]), value(row)) for row in rows if row[by] == name],
-            joined=joined,
+            number, task, [(row["parameters"], _drop(row)) for row in rows if row["task"] == task]
         )
-        for number, name in enumerate(_unique(rows, by))
-    )  # fmt: skip
+        for number, task in enumerate(_unique(rows, "task"))
+    )
+    return LineChart(lines, "parameters", "points lost", logarithmic=True)
 
 
 def _by_k(rows: _Rows) -> Chart:
@@ -189,26 +155,6 @@ def _by_k(rows: _Rows) -> Chart:
     return Panels(tuple(tasks), tuple(charts))
 
 
-def _by_head(rows: _Rows) -> Chart:
-    """Draws the matrix head x task of drops, relative to the intact row if there is one."""
-    totals = ("model", "head", "mean", "knowledge_mean", "other_mean")
-    columns = [name for name in rows[0] if name not in totals]
-    intact = rows[0] if rows[0]["head"] == "none" else None
-    shown = [row for row in rows if row["head"] != "none"] or list(rows)
-    lost = [
-        [100 * (row[name] if intact is None else intact[name] - row[name]) for name in columns]
-        for row in shown
-    ]
-    return Matrix(
-        tuple(str(row["head"]) for row in shown),
-        tuple(columns),
-        tuple(tuple(-value for value in line) for line in lost),
-        100.0,  # the same colours for every model
-        "change of the score in points",
-        texts=tuple(tuple(f"{value:.0f}" for value in line) for line in lost),
-    )
-
-
 def _scores(rows: _Rows, *, by: str, label: str) -> Chart:
     """Draws each task's score, intact and without each list of heads; a column names the list."""
     tasks, series = _unique(rows, "measured_on"), []
@@ -223,37 +169,12 @@ def _scores(rows: _Rows, *, by: str, label: str) -> Chart:
     return IntervalChart(tuple(tasks), tuple(series), "score")
 
 
-def _pairs(rows: _Rows) -> Chart:
-    """Draws the number of pairs of heads in one group, beside the number under permutations."""
-    several = len(_unique(rows, "source")) > 1
-    labels = (f"{row['skill']} ({row['source']})" if several else row["skill"] for row in rows)
-    series = (
-        Series("pairs in one group", "harm", _values(rows, "pairs_in_one_group"), "D"),
-        Series("expected", "intact", _values(rows, "expected"), "ring"),
-    )
-    return IntervalChart(tuple(map(str, labels)), series, "pairs of heads", joined=True)
-
-
-_HEADS = (_by_head, "points lost without each head")
-_FIRST = (_by_k, "points lost without the first k heads")
 _DRAWINGS: dict[str, tuple[Callable[[_Rows], Chart], str]] = {
-    "table2": (
-        partial(_drops, label="{task}"), "what each task loses without its heads, and the others",
-    ),
-    "table3": (
-        partial(_drops, label="{found_on} on {measured_on}"),
-        "heads of one task, measured on another",
-    ),
-    "table4": (_cost, "what each method finds for its rows"),
-    "table5": _HEADS,
-    "table6": _FIRST,
-    "table7": _HEADS,
-    "table8": _HEADS,
     "figure1": (
         partial(_scores, by="heads_of", label="without heads of {}"),
         "scores, intact and without each list of heads",
     ),
-    "figure2": _FIRST,
+    "figure2": (_by_k, "points lost without the first k heads"),
     "figure3": (
         partial(_scores, by="heads", label="without {}"), "scores, intact and without each head",
     ),
@@ -261,7 +182,6 @@ _DRAWINGS: dict[str, tuple[Callable[[_Rows], Chart], str]] = {
         partial(_scores, by="heads", label="without heads of {}"),
         "scores, intact and without each task's heads",
     ),
-    "gqa": (_pairs, "pairs of heads that share a key/value head"),
     "scale": (_by_size, "points lost by the size of the model"),
 }  # fmt: skip
-"""The drawing function and caption of each name; a list of names has none."""
+"""The drawing function and caption of each figure."""

@@ -5,7 +5,7 @@ import pytest
 from broca.errors import TaskUnusable
 from broca.options import ReproduceOptions
 from broca.runs.session import open_run
-from broca.studies.paper.study import PAPER, Study
+from broca.studies.study import PAPER, Study
 
 
 def test_what_one_skill_needs_is_not_universal(planted):
@@ -21,7 +21,7 @@ def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch)
     """A hub model gets the paper's tasks; code tasks are left out unless allowed."""
     requested = []
     monkeypatch.setattr(
-        "broca.studies.paper.study.load_tasks",
+        "broca.studies.study.load_tasks",
         lambda model, names, catalog: requested.append(tuple(names)) or stop(),
     )
 
