@@ -258,13 +258,11 @@ def test_a_stress_test_shows_every_measure():
 
 
 def test_located_neurons_lie_in_their_layers():
-    """Every neuron is drawn; a chart by layer is added where there are too many to count."""
+    """Every neuron is drawn, with its score as a loss."""
     neuron_set = samples.make_neurons()
     html = neuron_set.page()
     for neuron in neuron_set.selected:
         assert f'data-component="{neuron.name}"' in html
-    assert 'data-figure="layers"' not in html
-    assert 'data-figure="layers"' in replace(neuron_set, selected=neuron_set.selected * 41).page()
     effects = {neuron.name: -neuron.score for neuron in neuron_set.selected}
     assert neuron_set.plot().chart.effects == effects
 

@@ -64,7 +64,7 @@ def assembled(
         members = sets.setdefault(benchmarks[selection.task].capability, {})
         members |= {component.name: None for component in selection.components}
     groups, why_not = keep_to_groups(
-        {capability: list(members) for capability, members in sets.items()},
+        sets,
         {part.layer: part.heads // part.kv_heads for part in model.structure.projections},
         names,
         seed=seed,

@@ -1,6 +1,6 @@
 """Findings of a matrix: universal components, selections, clusters, and shared key/value groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -175,7 +175,7 @@ def _selection(
 
 
 def keep_to_groups(
-    selected: Mapping[str, Sequence[str]], group_sizes: Mapping[int, int], names: Sequence[str], *,
+    selected: Mapping[str, Iterable[str]], group_sizes: Mapping[int, int], names: Sequence[str], *,
     seed: int,
 ) -> tuple[GroupTest | None, str]:  # fmt: skip
     """Tests whether the heads of each capability keep to key/value groups.
@@ -203,11 +203,11 @@ def keep_to_groups(
     if not any(len(np.unique(groups[layers == layer])) > 1 for layer in group_sizes):
         return None, "all query heads of a layer share one key/value head: there is one group"
     column = {f"L{layer}H{index}": place for place, (layer, index) in enumerate(heads)}
-    known = {
-        capability: tuple(name for name in chosen if name in column)
+    sets = {
+        capability: known
         for capability, chosen in selected.items()
+        if len(known := tuple(name for name in chosen if name in column)) > 1
     }
-    sets = {capability: chosen for capability, chosen in known.items() if len(chosen) > 1}
     if not sets:
         return None, "no capability has two selected heads"
     columns = [[column[name] for name in chosen] for chosen in sets.values()]

@@ -351,8 +351,11 @@ def matrix_figure(atlas: Atlas) -> Figure:
 
 def atlas_tables(atlas: Atlas) -> dict[str, Table]:
     """Returns the tables of an atlas by name."""
-    signed = fixed(3, sign=True)
-    by_task = tuple(Column(task.name, show=_SIGNED) for task in atlas.tasks)
+
+    def effect_on(task: AtlasTask) -> Column:
+        return Column(task.name, lambda line: line.effects[task.name], _SIGNED)
+
+    by_task = tuple(map(effect_on, atlas.tasks))
     selections: list[tuple[Any, ...]] = []
     for line in atlas.selections:
         for part in line.components:
@@ -362,28 +365,10 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
         if not line.components:
             selections.append((line.task, "", None, None, line.reason))
     tables = (
-        Table(
-            "effects", "Effect on every task",
-            (
-                Column("task"), component(), Column("effect", show=signed),
-                Column("90 % low", show=signed), Column("90 % high", show=signed),
-            ),
-            tuple(
-                (task.name, *cells)
-                for task, *rows in zip(
-                    atlas.tasks, atlas.effects, atlas.low, atlas.high, strict=True
-                )
-                for cells in list(zip(atlas.components, *rows, strict=True))[:MOST_COLUMNS]
-            ),
-        ),
-        Table(
-            "universal", "Universal components, with their effect on every task",
-            (component(), Column("mean effect", show=_SIGNED), Column("tasks hurt"), *by_task),
-            tuple(
-                (part.name, part.effect, len(part.hurts),
-                 *(part.effects[task.name] for task in atlas.tasks))
-                for part in atlas.universal
-            ),
+        Table.of(
+            "universal", "Universal components, with their effect on every task", atlas.universal,
+            component("name"), Column("mean effect", "effect", _SIGNED),
+            Column("tasks hurt", lambda part: len(part.hurts)), *by_task,
         ),
         Table(
             "selections",
@@ -394,14 +379,10 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
             ),
             tuple(selections),
         ),
-        Table(
+        Table.of(
             "clusters",
             "Clusters of components with similar effects, with their mean effect on every task",
-            (Column("components"), *by_task),
-            tuple(
-                (" ".join(line.components), *(line.effects[task.name] for task in atlas.tasks))
-                for line in atlas.clusters
-            ),
+            atlas.clusters, Column("components", lambda line: " ".join(line.components)), *by_task,
         ),
         Table.of(
             "tasks",

@@ -13,7 +13,6 @@ from broca.results.pages.neurons import (
     experiment_tables,
     neuron_grid,
     neuron_table,
-    neurons_by_layer,
     overlap_figure,
 )
 from broca.results.pages.tables import Table
@@ -79,15 +78,14 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
     notes: tuple[str, ...] = ()
 
     def figures(self) -> tuple[Figure, ...]:
-        """Returns its figures: the neurons within the model, and their number by layer."""
-        return neuron_grid(self), neurons_by_layer(self)
+        """Returns its figure: the neurons within the model."""
+        return (neuron_grid(self),)
 
     def page(self) -> str:
         """Renders the set."""
         return filled(
             "neurons", neuron_set=self, neurons=neuron_table(self),
             grid_figure=neuron_grid(self) if self.selected else None,
-            by_layer=neurons_by_layer(self),
         )  # fmt: skip
 
     def terminal(self) -> Iterator[str | Table]:

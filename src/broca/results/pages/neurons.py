@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from broca.results.base import tables_of
 from broca.results.files import plain
-from broca.results.pages.charts import Figure, IntervalChart, Matrix, Series
+from broca.results.pages.charts import Figure, Matrix
 from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import Column, Table, component, fixed
 
@@ -37,14 +37,6 @@ def neuron_grid(neuron_set: NeuronSet) -> Figure:
     return Figure("components", caption, grid)
 
 
-def neurons_by_layer(neuron_set: NeuronSet) -> Figure:
-    """Draws the number of selected neurons in every layer."""
-    rows = tuple(f"layer {name}" for name in neuron_set.by_layer)
-    counts = Series("", "series1", tuple(enumerate(neuron_set.by_layer.values())))
-    chart = IntervalChart(rows, (counts,), "selected neurons")
-    return Figure("layers", "Number of selected neurons in every layer.", chart)
-
-
 def neuron_table(neuron_set: NeuronSet) -> Table:
     """Returns the table of selected neurons, the highest score first."""
     return Table.of(
@@ -58,7 +50,10 @@ def experiment_tables(experiment: NeuronExperiment[Any]) -> list[Table]:
     """Returns the tables of an experiment: its records, and each list of records in them."""
     result = experiment.result
     if experiment.verb == "overlap":
-        return [*overlap_summary(result), *tables_from(plain(result.pairs), "Pairs of halves")]
+        means = [{"relation": name, **measures} for name, measures in result.summary.items()]
+        caption = "Overlap of halves of data sets, mean over pairs"
+        pairs = tables_from(plain(result.pairs), "Pairs of halves")
+        return [*tables_from(means, caption, "summary"), *pairs]
     records = plain(result if isinstance(result, tuple) else [result])
     tables = tables_from(records, _CAPTIONS[experiment.verb])
     if experiment.verb != "cross":
@@ -74,14 +69,6 @@ def experiment_tables(experiment: NeuronExperiment[Any]) -> list[Table]:
         Column("log probability change",
                lambda pairs: fmean(pair.log_probability_change.value for pair in pairs), fixed(3)),
     )]  # fmt: skip
-
-
-def overlap_summary(overlaps: Overlaps) -> list[Table]:
-    """Returns the table of the mean overlaps over the pairs of each relation, if there are any."""
-    records = [
-        {"relation": relation, **measures} for relation, measures in overlaps.summary.items()
-    ]
-    return tables_from(records, "Overlap of halves of data sets, mean over pairs", "summary")
 
 
 def tables_from(
