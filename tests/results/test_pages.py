@@ -81,11 +81,6 @@ def test_outputs_and_names_of_data_sets_are_escaped():
 
 
 TOY = samples.make_result()
-COSTS = dict.fromkeys(TOY.tasks, -0.125)
-SHARED = {
-    "shared_effects": {"L1H2": COSTS, "L0H0": {**COSTS, TOY.task: -0.375}},
-    "off_target_effects": {line.name: -0.25 for line in TOY.ranking},
-}
 
 
 @pytest.mark.parametrize(
@@ -103,10 +98,8 @@ SHARED = {
          "Number of 2 searches, each on other items|61.3 %|0.72|200 held-out masks", "\0"),
         (samples.make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1}),
          "0.900", "on the others"),
-        (samples.make_result(**SHARED, universal=("L1H2",)),
-         "Components that the other tasks need too|>−0.125<|−0.375|−0.250|"
-         "L1H2 is universal: most tasks need it", "none is universal"),
-        (samples.make_result(**SHARED), "none is universal, needed by most tasks", "\0"),
+        (samples.make_result(shared=("L1H2", "L0H0")),
+         "Components that the other tasks need too|set them apart: L1H2, L0H0", "\0"),
         (samples.make_result(
             selected=(), abstained=True, reason="no single one lowers it",
             ranking=(RankedComponent("L0M", 0, None, -0.1),)),

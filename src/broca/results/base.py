@@ -120,9 +120,9 @@ def _shown(show: Callable[..., Any]) -> Callable[..., Any]:
     """Turns any exception of showing a result into one line: its file was edited or damaged."""
 
     @wraps(show)
-    def shown(result: Result) -> Any:
+    def shown(result: Result, *arguments: Any, **options: Any) -> Any:
         try:
-            made = show(result)
+            made = show(result, *arguments, **options)
             return iter([*made]) if isinstance(made, Iterator) else made
         except BrocaError:
             raise

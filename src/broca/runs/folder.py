@@ -334,7 +334,7 @@ def _finished(folder: Path) -> dict[str, _FinishedVerb]:
     try:
         content = (folder / FINISHED).read_bytes()
         return msgspec.json.decode(content, type=dict[str, _FinishedVerb])
-    except (OSError, msgspec.MsgspecError, RecursionError):
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return {}
 
 

@@ -13,7 +13,6 @@ from broca.runs.session import ablation_of, open_run
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.verification import QUICK, plain_verification
-from broca.verification.effects import ablate_alone
 
 
 @verb(LocalizeOptions)
@@ -52,12 +51,6 @@ def localize(options: LocalizeOptions) -> Localization:
         if options.verify and selected:
             examiner = run.examiner(replace(QUICK, seed=seed))
             verification = examiner.examine(selected, report=stages.enter)
-        universal = ranking.universal if selected else ()
-        if universal:
-            stages.enter("ablating alone what the others need too")
-        shared_effects, of_most = ablate_alone(
-            universal, components, tasks.trial(), run.measure, baseline, seed=seed
-        )
         again = range(seed + 1, seed + options.seeds)
         repeats = [search.repeat(opened, options, method, seed=number) for number in again]
         if verification is None:
@@ -87,8 +80,7 @@ def localize(options: LocalizeOptions) -> Localization:
             else {
                 components.names[column]: float(ranking.others[column]) for column in ranking.order
             },
-            shared_effects=shared_effects,
-            universal=of_most,
+            shared=tuple(components.names[column] for column in ranking.universal),
             selected=selected,
             abstained=not selected,
             reason=ranking.reason,
