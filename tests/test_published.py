@@ -59,9 +59,9 @@ def test_lists_are_found_by_name():
 def test_models_are_recognised_by_shape_and_name():
     """Shape and name must both match."""
     hub = "meta-llama/Llama-3.1-8B-Instruct"
-    assert PublishedFigures.of(name=hub, layers=32, heads=32).lists()
-    assert not PublishedFigures.of(name="reference", layers=32, heads=32).lists()
-    assert not PublishedFigures.of(name=hub, layers=2, heads=4).lists()
+    assert PublishedFigures.of(name=hub, layers=32, heads=32).universal()
+    assert not PublishedFigures.of(name="reference", layers=32, heads=32).universal()
+    assert not PublishedFigures.of(name=hub, layers=2, heads=4).universal()
 
 
 def test_figures_have_one_value_for_every_task():
@@ -94,8 +94,7 @@ def test_lists_are_the_papers():
     assert LARGE.heads("arithmetic", "greedy")[0] == "L15H13"
     assert SMALL.heads("rhyme", "cs-stratified")[0] == "L5H7"
     assert LARGE.universal() == ("L0H31", "L1H29", "L1H31")
-    assert "universal" not in LARGE.lists()
-    assert SMALL.lists()["gsm8k"][0] == "L15H30"
+    assert SMALL.heads("gsm8k", "cs-stratified")[0] == "L15H30"
     assert SMALL.knowledge_heads() == ("L0H22",)
     assert LARGE.knowledge_heads() == ()
 
