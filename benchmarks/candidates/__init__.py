@@ -1,0 +1,1 @@
+"""Search methods under study, which are not part of the package."""
