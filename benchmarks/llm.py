@@ -20,7 +20,6 @@ from prepared import prepare
 prepare()
 
 import torch
-from candidates import guided
 from comparison import CellFile
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.models.huggingface import HFLM
@@ -28,9 +27,7 @@ from lm_eval.tasks import TaskManager
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import broca
-from broca import searches
 from broca.components import Component
-from broca.plugins import Plugins
 
 REPORT_ITEMS = 100
 """Report items of each task."""
@@ -136,14 +133,12 @@ def main() -> None:
     parser.add_argument("--model", required=True, help="folder of the model")
     parser.add_argument("--include-path", required=True, help="folder of the tasks")
     parser.add_argument("--tasks", required=True, help="names, joined by commas")
-    parser.add_argument("--methods", default="pooled,guided,cs-stratified,gradient")
+    parser.add_argument("--methods", default="pooled,cs-stratified,gradient")
     parser.add_argument("--rows", default="3000", help="budgets, joined by commas")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--device", default=None)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    known = searches.METHODS.values()
-    searches.METHODS = Plugins(searches.Method, *known, guided.METHOD, group="")
     tasks = options.tasks.split(",")
     options.out.mkdir(parents=True, exist_ok=True)
     cells = CellFile(options.out / "cells.jsonl", Cell)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from broca.verification.effects import EffectMatrix
+from broca.atlases.effects import EffectMatrix
 
 CAPABILITIES = ("sums", "sums", "words", "facts", "code")
 

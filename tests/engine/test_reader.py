@@ -16,7 +16,7 @@ from broca.engine.batches import Work, require_finite
 from broca.engine.engine import Job
 from broca.engine.reader import target_log_probabilities
 from broca.errors import BadLogits
-from broca.models import GatedModel
+from broca.models import GatedModel, gated
 from broca.tasks import LogLikelihood, Request
 from broca.tasks.items import Margin
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -134,8 +134,9 @@ def test_a_row_of_a_sweep_starts_where_it_differs(monkeypatch):
 
 
 @pytest.mark.parametrize("way", ["alone", "prefixes", "layers", "gradients", "generation"])
-def test_only_positions_whose_logits_are_needed_pass_the_head(way):
+def test_only_positions_whose_logits_are_needed_pass_the_head(way, monkeypatch):
     """The head reads each target's positions once, none of a shared prefix, and no padding."""
+    monkeypatch.setattr(gated, "_FEWEST", 1)
     model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="counted")
     requests = few_shot(4, "read")
     if way == "generation":

@@ -112,11 +112,11 @@ def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chun
 
 
 def require_equal(first, second):
-    """Requires equal rankings and selections, and effects equal to 1e-5 of the largest."""
+    """Requires equal rankings and selections, and effects equal to 1e-6 of the largest."""
     assert second.selected == first.selected
     assert [line.name for line in second.ranking] == [line.name for line in first.ranking]
     effects = [np.array([line.effect for line in result.ranking]) for result in (first, second)]
-    assert np.abs(effects[1] - effects[0]).max() <= 1e-5 * np.abs(effects[0]).max()
+    assert np.abs(effects[1] - effects[0]).max() <= 1e-6 * np.abs(effects[0]).max()
 
 
 @pytest.mark.parametrize(

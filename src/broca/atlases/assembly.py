@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.atlases.effects import LEAST, EffectMatrix
 from broca.atlases.findings import find, keep_to_groups
 from broca.recovery.joint import interval
 from broca.results.atlas import Atlas, AtlasCost, AtlasTask, EffectRows
@@ -14,7 +15,6 @@ from broca.runs.references import Referenced
 from broca.runs.run import Run, model_info
 from broca.runs.task_sets import at_chance_note
 from broca.searches.atlas import MeasuredAtlas
-from broca.verification.effects import LEAST, EffectMatrix
 
 
 def at_chance(run: Run, name: str, scores: Mapping[str, float]) -> bool:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 from scipy.spatial.distance import pdist
 
+from broca.atlases.effects import LEAST, EffectMatrix, universal
 from broca.components import Component
 from broca.recovery.joint import highest, interval
 from broca.results.atlas import (
@@ -19,7 +20,6 @@ from broca.results.atlas import (
     Selection,
     UniversalComponent,
 )
-from broca.verification.effects import LEAST, EffectMatrix, universal
 
 APART = 0.5
 """Mean cosine distance above which clusters are not joined: an angle of 60 degrees."""

@@ -94,9 +94,9 @@ def main() -> NoReturn:
         flags.update(_require_command(words))
         run, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
         run(*bound.args, **bound.kwargs)
-    except SystemExit as end:  # of lm-eval, or a signal
+    except SystemExit:  # of lm-eval, or a signal
         print_text("")
-        raise end
+        raise
     except CycloptsError as error:
         tell(f"broca: {_usage(error)}")
         sys.exit(2)

@@ -40,6 +40,10 @@ _ALWAYS_KEPT = {
 }  # fmt: skip
 """Settings of a `generation_config` that hold for every text: tokens and the cache."""
 
+_FEWEST = 16
+"""Fewest positions that pass the output head together: processors round the products of very few
+rows differently, and logits would depend on the batch."""
+
 _OF_SAMPLING = (
     "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff",
     *APPLIED_SETTINGS,
@@ -552,7 +556,10 @@ class GatedModel:
             The model's output, and the logits, `(positions, vocabulary)`.
         """
         kept = torch.arange(most, 0, -1) <= torch.tensor(keep)[:, None]  # (rows, most)
-        index, passed = kept.flatten().nonzero()[:, 0], False
+        needed, passed = kept.flatten().nonzero()[:, 0], False
+        index = needed
+        if 0 < len(needed) < _FEWEST:
+            index = torch.cat([needed, needed[:1].expand(_FEWEST - len(needed))])
 
         def picked(states: Tensor) -> Tensor:
             return states[:, -most:].flatten(0, 1)[index.to(states.device)]
@@ -567,7 +574,8 @@ class GatedModel:
         head = self.model.get_output_embeddings()
         with nullcontext() if head is None else head.register_forward_pre_hook(pick):
             output = self.model(**arguments)
-        return output, output.logits[0] if passed else picked(output.logits)
+        logits = output.logits[0] if passed else picked(output.logits)
+        return output, logits[: len(needed)]
 
 
 def _scale_of(components: Any) -> float:

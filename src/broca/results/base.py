@@ -117,7 +117,7 @@ ZEROED = AblationInfo("zero", 0.0)
 
 
 def _shown(show: Callable[..., Any]) -> Callable[..., Any]:
-    """Turns any exception of showing a result into one line: its file was edited or damaged."""
+    """Turns any exception of showing a result into one line."""
 
     @wraps(show)
     def shown(result: Result, *arguments: Any, **options: Any) -> Any:
@@ -128,8 +128,8 @@ def _shown(show: Callable[..., Any]) -> Callable[..., Any]:
             raise
         except Exception as error:
             raise BadInput(
-                f"{result.described()} contradicts itself ({type(error).__name__}: "
-                f"{first_line(error)}), as a file does that was edited or damaged: make it again"
+                f"{result.described()} cannot be shown ({type(error).__name__}: "
+                f"{first_line(error)}): its file was edited or damaged, or broca has a fault here"
             ) from error
 
     return shown

@@ -33,7 +33,7 @@ class EffectMatrix:
             `(tasks,)`.
         capabilities: Capability that each task measures.
         explained: Share of each task's variance on held-out masks that the effects explain,
-            `(tasks,)`; None if components were ablated one by one, without a regression.
+            `(tasks,)`; None if they are exact.
     """
 
     effects: Floats

@@ -1,1 +1,0 @@
-"""Search methods under study, which are not part of the package."""
