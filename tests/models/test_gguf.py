@@ -175,7 +175,8 @@ def test_files_that_are_no_model_are_one_line(file, monkeypatch):
     (file.parent / "b.gguf").rename(file.with_name("m-00002-of-00003.gguf"))
     for name in (part, file.parent):
         message = "merge the parts with llama-gguf-split"
-        assert_refused(run("localize", name, "--task", "sorting"), message)
+        done = run("localize", name, "--task", "sorting", "--out", file.parent / "out")
+        assert_refused(done, message)
     monkeypatch.setitem(sys.modules, "gguf", None)
     assert_refused(run("scan", part.rename(file)), r"pip install 'broca\[gguf\]'")
 
