@@ -15,7 +15,6 @@ from broca.runs.run import Run, shared_tokens
 from broca.runs.speed import rows_within
 from broca.runs.task_sets import TaskSet
 from broca.searches import OtherTask, Problem, Ranking
-from broca.verification import Scope, Trial
 from broca.verification.trial import Places
 
 REFERENCES = "looking for right answers"
@@ -230,25 +229,3 @@ def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchO
     places = measured_places(method, tasks, options)
     problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
     return searches.require_method(method).most_rows(problem, options.options)
-
-
-def proof_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> int:
-    """Returns about how many rows a verification measures; it may double its random sets.
-
-    Args:
-        trial: The tasks and their report items.
-        scope: Which tests are made, and on how many items.
-        members: Number of components of the set.
-        kinds: Number of kinds of ablation under which the claim is tested.
-    """
-    every = sum(map(len, trial.places.values()))
-    smaller = trial.smaller(scope.control_items)
-    few = sum(map(len, smaller.values()))
-    outputs = sum(map(len, trial.at_most(scope.failure_items).values()))
-    alone = 2 * (scope.member_items or len(trial.places[trial.task])) + few
-    return (
-        2 * every
-        + few * (2 * scope.controls + (scope.curve + 1 if scope.curve else 0) + 2 * kinds)
-        + (members * alone if members > 1 else 0)
-        + 2 * outputs
-    )

@@ -18,12 +18,12 @@ from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification
 from broca.runs.folder import options_of_run, with_recorded
-from broca.runs.search import method_of, proof_rows, search_rows
+from broca.runs.search import method_of, search_rows
 from broca.runs.session import ablation_of, named_heads, open_run, require_names
 from broca.runs.task_sets import claim_tasks, listed
 from broca.tasks import Task
 from broca.verbs.localize import localize
-from broca.verification import Scope, crossings_of
+from broca.verification import Scope, control_rows, crossings_of, fixed_rows
 
 LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
@@ -41,7 +41,6 @@ def verify(options: VerifyOptions) -> Verification:
     """
     options, fingerprint = claim_of(options)
     run_options, seed = options.run_options, options.seed or 0
-    scope = replace(options.scope or Scope(controls=options.controls), seed=seed)
     require_names(options.heads)
     ablation = ablation_of(run_options.ablation_options, seed)
     with open_run(
@@ -55,9 +54,14 @@ def verify(options: VerifyOptions) -> Verification:
                 f"{gated.fingerprint}, not {fingerprint}): name the run's in `model`"
             )
         names = named_heads(gated, options.heads)
+        scope = options.scope
+        if scope is None:
+            scope = Scope(controls=options.controls).within(options.rows, members=len(names))
+        scope = replace(scope, seed=seed)
         tasks = opened.claimed(
             options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
             seed=seed, limit=options.limit, searched="task",
+            report_items=None if options.scope else options.rows // 20,
         )  # fmt: skip
         settings = {
             "measures": tasks.task,
@@ -68,7 +72,10 @@ def verify(options: VerifyOptions) -> Verification:
         }
         run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
         kinds = ablations_of(gated) if scope.curve else ()
-        stages.expect(proof_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds)))
+        size = {"members": len(names), "kinds": len(kinds)}
+        proof = sum(of(tasks.trial(), scope, **size) for of in (fixed_rows, control_rows))
+        stages.note(f"at most {proof:,} rows")
+        stages.expect(proof + sum(map(len, tasks.places["report"].values())))
         budget, crossed = SearchOptions(k=len(names)), tasks.same_skill if options.both_ways else ()
         expected = {}
         for other in crossed:
@@ -78,7 +85,8 @@ def verify(options: VerifyOptions) -> Verification:
             stages.expect(expected[other])
         _, at_chance = run.intact()
         examiner = run.examiner(scope, kinds=kinds)
-        verification = examiner.examine(names, order=options.order, report=stages.enter)
+        with stages.reserved(proof):
+            verification = examiner.examine(names, order=options.order, report=stages.enter)
         crossings = crossings_of(tasks.task, names, verification.roles("same_skill"))
         for other in crossed:
             before, report = stages.done, stages.within_verb(f"localizing {other}")

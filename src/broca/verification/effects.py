@@ -33,6 +33,8 @@ MOST_PAIRED = 20
 
 _ITEMS = 60
 """Maximum number of report items of each task on which components are ablated alone."""
+_FEWEST = 5
+"""Minimum number of these items."""
 _RESAMPLES = 200
 
 
@@ -117,6 +119,7 @@ def ablate_alone(
     before: Mapping[str, float],
     *,
     seed: int,
+    rows: int | None = None,
 ) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
     """Ablates components one by one and scores every task on some of its report items.
 
@@ -127,15 +130,20 @@ def ablate_alone(
         execute: Measures a plan; higher responses are better.
         before: Score of every task on the intact model; tasks at chance can show no damage.
         seed: Seed of the resamples.
+        rows: Maximum number of rows; if they do not suffice for five items of every task, nothing
+            is measured. None for no maximum.
 
     Returns:
         The change of every task's score without each component, and the components that most tasks
         need to about the same degree, worst first.
     """
-    if not columns:
+    items = _ITEMS
+    if rows is not None:
+        items = min(_ITEMS, rows // (len(trial.names) * (1 + len(columns))))
+    if not columns or items < _FEWEST:
         return {}, ()
     masks = designs.of_sets([(), *([column] for column in columns)], len(components))
-    measured = trial.responses(execute, masks, trial.at_most(_ITEMS))
+    measured = trial.responses(execute, masks, trial.at_most(items))
     evidence = Evidence(trial, Scope(resamples=_RESAMPLES, seed=seed), measured)
     losses, draws = zip(
         *(evidence.resampled(trial.names, row) for row in range(1, len(masks))), strict=True
