@@ -116,6 +116,7 @@ class SimulatedModel:
             self.answer,
             np.linspace(1, 2, len(COMPONENTS)),
             lambda columns: TextChange(100, 5.0, 5.0, self.garbled),
+            lambda: self.rows,
             {},
             Scope(**{"curve": 0, "resamples": 500, "failure_items": 20, **scope}),
         )

@@ -50,8 +50,8 @@ class LocalizeOptions(Options):
 
     others: Any = "auto"
     """Tasks that the heads should not affect: T1,T2, nothing, or auto: all other shipped tasks for
-    a shipped model, else those of `include_path`; neutral text for one's own examples. Tasks whose metadata state the capability of the
-    task are reported separately."""
+    a shipped model, else those of `include_path`; neutral text for one's own examples. Tasks whose
+    metadata state the capability of the task are reported separately."""
 
     same_skill: Any = ""
     """More tasks of the same capability, T1,T2: reported separately."""

@@ -30,6 +30,9 @@ of a broken model on unrelated tasks."""
 CHANGED = 0.3
 """Minimum divergence of the model's own text that a headline states, in nats per token."""
 
+KNOWN = 1000.0
+"""Maximum perplexity of the intact model on text that it knows."""
+
 VerdictLabel = Literal[
     "specific",
     "partly specific",
@@ -144,7 +147,7 @@ class Standing:
     p: float
     effect: float | None
     effect_ci: tuple[float, float] | None = None
-    ahead: Interval = Interval(0.0, 0.0, 1.0)
+    ahead: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,8 @@ class Controls:
         specific: Standing by the specific drop; None without others.
         sets: The random sets.
         drawn: Number of random sets that exist and could have been measured.
+        undecided: Number of measured sets for which the rows did not suffice; they count as if they
+            reached the real set.
     """
 
     kind: str
@@ -168,6 +173,7 @@ class Controls:
     specific: Standing | None
     sets: tuple[ControlSet, ...]
     drawn: int = 0
+    undecided: int = 0
 
 
 @dataclass(frozen=True)
@@ -327,6 +333,11 @@ class TextChange:
     before: float
     after: float
     divergence: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether it changes much; a text that the intact model does not know shows nothing."""
+        return self.before <= KNOWN and self.divergence >= CHANGED
 
     @property
     def says(self) -> str:
@@ -525,9 +536,9 @@ class Verification(
         shares = [line.excess for line in self.failures if line.task in names]
         if shares and sum(shares) >= BROKEN * len(shares):
             said.append(f"{sum(shares) / len(shares):.0%} of the outputs collapse")
-        if self.text is not None and self.text.divergence >= CHANGED:
+        if self.text is not None and self.text.changed:
             said.append(f"its own text changes ({self.text.says})")
-        return f", but {' and '.join(said)}" if said else ""
+        return f"; {' and '.join(said)}" if said else ""
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -315,6 +315,7 @@ class Run:
             answer=self.answers,
             norms=self.norms(),
             read=self.text_change,
+            spent=lambda: self.scoring_rows,
             kinds={kind: self.under(kind).measure for kind in kinds},
             scope=scope,
         )

@@ -220,10 +220,11 @@ def other_tasks(
     Args:
         task: The task; empty where all tasks are meant.
         others: Tasks, or one string of names joined by commas. `auto`: the shipped neutral text
-            for a task of one's own examples, in a chat template also short questions; else all shipped tasks for a shipped model, else those of the catalog's
-            folder, without the task, of which it takes `MOST_OTHERS` at even steps through their
-            names where there are more (`sampling_note` says so). `general` stands for the four
-            tasks of the paper's group, without the task where it is one of them.
+            for a task of one's own examples, in a chat template also short questions; else all
+            shipped tasks for a shipped model, else those of the catalog's folder, without the
+            task, of which it takes `MOST_OTHERS` at even steps through their names where there
+            are more (`sampling_note` says so). `general` stands for the four tasks of the paper's
+            group, without the task where it is one of them.
         model: The model.
         catalog: The tasks that can be named.
         chat: Whether prompts are written in a chat template.

@@ -14,7 +14,7 @@ from broca.runs.session import ablation_of, open_run
 from broca.runs.speed import rows_within
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
-from broca.verification import QUICK, Scope, fixed_rows, plain_verification
+from broca.verification import QUICK, Scope, control_rows, fixed_rows, plain_verification
 from broca.verification.effects import ablate_alone, pairwise, require_count
 
 _REPORT = 300
@@ -22,6 +22,9 @@ _REPORT = 300
 
 _FEWEST = 8
 """Minimum number of these items."""
+
+_USUAL = 6000
+"""Rows of verification beyond which no measurement needs more items."""
 
 _LEAST = 3000
 """Rows of verification that a search without `rows` may be followed by, however few it needs."""
@@ -166,11 +169,13 @@ def _bounded(
     if rows is None:
         rows = search.search_rows(run.model, run.tasks, method, given)
         rows = max(rows, _LEAST) if options.verify else rows // part
-    trial, scope = run.tasks.trial(), replace(QUICK.within(rows, members=given.k), seed=seed)
+    trial, scope = run.tasks.trial(), QUICK.within(min(rows, _USUAL), members=given.k)
     fixed = 2 * sum(map(len, trial.places.values()))
     if options.verify:
         fixed = fixed_rows(trial, scope, members=given.k)
-    scope = replace(scope, rows=max(rows, fixed))
+        everything = replace(scope, rows=None)
+        rows = min(rows, fixed + control_rows(trial, everything, members=given.k))
+    scope = replace(scope, rows=max(rows, fixed), seed=seed)
     if minutes is not None:
         given = replace(given, max_minutes=(1 - 1 / part) * minutes / options.seeds)
     if given.rows is None:

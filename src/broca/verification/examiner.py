@@ -91,6 +91,7 @@ class Examiner:
         answer: Returns answers under the ablation of the claim.
         norms: Mean output norm of every component; None if components have no norms.
         read: Measures the change of the model's own text without a set of columns.
+        spent: Returns the number of rows so far.
         kinds: Measures plans under each kind of ablation that is tested.
         scope: The size of the verification.
     """
@@ -103,6 +104,7 @@ class Examiner:
     answer: Answer
     norms: NDArray[np.floating] | None
     read: Callable[[Sequence[int]], TextChange]
+    spent: Callable[[], int]
     kinds: Mapping[str, Execute]
     scope: Scope
 
@@ -175,7 +177,8 @@ class Examiner:
         )
         if not settled(evidence):
             report("verifying: random sets")
-            left = None if scope.rows is None else scope.rows - self._rows(len(members))
+            later = sum(map(len, half.values())) * (scope.curve + 1 + 2 * len(self.kinds))
+            left = None if scope.rows is None else scope.rows - self.spent() - later
             evidence = replace(evidence, controls=self._controls(columns, subset, found, left))
         if scope.curve:
             report("verifying: k from 0 on")
@@ -184,10 +187,6 @@ class Examiner:
         checks = tuple(self._ablation(kind, columns, half) for kind in self.kinds)
         evidence = replace(evidence, ablations=checks)
         return replace(evidence, verdict=judge(evidence))
-
-    def _rows(self, members: int) -> int:
-        """Returns the rows of everything but random sets."""
-        return fixed_rows(self.trial, self.scope, members=members, kinds=len(self.kinds))
 
     def drops_of(self, heads: Sequence[str], names: Sequence[str]) -> tuple[TaskDrop, ...]:
         """Measures the drops of some tasks without a set, with uncorrected p-values."""

@@ -90,7 +90,8 @@ class Comparison:
             for random_set in wave:
                 sets[random_set.kind].append(random_set)
             level = self.found.scope.level
-            if any(behind(sum(map(_reached, of)), len(of), level) for of in sets.values()):
+            reached = {kind: sum(one.reaches is True for one in of) for kind, of in sets.items()}
+            if any(behind(reached[kind], len(of), level) for kind, of in sets.items()):
                 break
         return tuple(
             self._described(kind, of, len(drawn[kind]), components)
@@ -124,13 +125,14 @@ class Comparison:
                     before = random_set.responses.get(name, np.empty(0))
                     random_set.responses[name] = np.concatenate([before, values])
             for random_set in close:
-                random_set.reaches = None if end == count else self._decided(random_set)
+                if end == count:
+                    real, own = self._values(random_set)
+                    random_set.reaches = bool(own[-1] >= real[-1] - 1e-12)
+                else:
+                    random_set.reaches = self._decided(random_set)
             close = [random_set for random_set in close if random_set.reaches is None]
             if not close:
                 break
-        for random_set in close:  # all items are measured, or no rows are left
-            real, own = self._values(random_set)
-            random_set.reaches = bool(own[-1] >= real[-1] - 1e-12)
         return spent
 
     def _decided(self, random_set: _Drawn) -> bool | None:
@@ -185,14 +187,14 @@ class Comparison:
         reach = np.array([own[0] >= real[0] - 1e-12 for real, own in values])
         # a specific drop that was not needed is at most the drop
         at_most = np.array([own[-1] for _, own in values])
-        reached = np.array([random_set.reaches for random_set in sets])
+        # sets that are undecided, as no rows are left, count against the real set
+        reached = np.array([random_set.reaches is not False for random_set in sets])
         losses = np.array([self.found.loss(name) for name in (trial.task, *trial.others)])
         specific = float(trial.specific(losses)[1]) if trial.others else None
         return Controls(
             kind=kind,
             items=len(self.places[trial.task]),
             other_items=sum(len(self.places[name]) for name in trial.others),
-            drawn=drawn,
             drop=standing(float(losses[0]), drops, reach),
             specific=None if specific is None else standing(specific, at_most, reached),
             sets=tuple(
@@ -204,8 +206,6 @@ class Comparison:
                 )
                 for random_set, (_, own) in zip(sets, values, strict=True)
             ),
+            drawn=drawn,
+            undecided=sum(random_set.reaches is None for random_set in sets),
         )
-
-
-def _reached(random_set: _Drawn) -> bool:
-    return bool(random_set.reaches)

@@ -44,7 +44,7 @@ def settled(found: Verification) -> bool:
 def _breaks(found: Verification) -> Verdict | None:
     """The outputs are degenerate: those of the other tasks if there are any."""
     task, others = found.task, [drop.task for drop in found.roles("other")]
-    if found.text is not None and found.text.divergence >= GARBLED:
+    if found.text and found.text.changed and found.text.divergence >= GARBLED:
         return Verdict(
             "breaks the model",
             f"{_lost(found)}, but so does all text ({found.text.says}): the model is broken, which "
@@ -128,7 +128,7 @@ def _universal(found: Verification) -> Verdict | None:
 def _not_ahead(found: Verification) -> Verdict | None:
     """Random sets are as specific, or too few of them were measured."""
     controls, standings = found.controls, _standings(found)
-    if any(behind(of.rank - 1, len(c.sets), found.level) for of, c in standings):
+    if any(behind(of.rank - 1 - c.undecided, len(c.sets), found.level) for of, c in standings):
         reached = max(standings, key=lambda pair: (pair[0].rank - 1) / len(pair[1].sets))
         count = reached[0].rank - 1
         return Verdict(
@@ -249,10 +249,16 @@ def _reached(found: Verification) -> str:
     """Describes how many random sets of each kind are as specific, and the strength of that."""
     return " and ".join(
         f"{of.rank - 1} of {len(control.sets)} random sets matched by {control.kind} are as "
-        f"specific (ahead of {of.ahead.value:.0%} [{100 * of.ahead.low:.0f}, "
-        f"{100 * of.ahead.high:.0f}])"
+        f"specific{_strength(of)}"
         for of, control in _standings(found)
     )
+
+
+def _strength(standing: Standing) -> str:
+    if (ahead := standing.ahead) is None:
+        return ""
+    ends = f"[{100 * ahead.low:.0f}, {100 * ahead.high:.0f}]"
+    return f" (ahead of {100 * ahead.value:.0f} % {ends})"
 
 
 def _contribute(found: Verification) -> str:
