@@ -162,8 +162,6 @@ class Controls:
         specific: Standing by the specific drop; None without others.
         sets: The random sets.
         drawn: Number of random sets that exist and could have been measured.
-        undecided: Number of measured sets for which the rows did not suffice; they count as if they
-            reached the real set.
     """
 
     kind: str
@@ -173,7 +171,6 @@ class Controls:
     specific: Standing | None
     sets: tuple[ControlSet, ...]
     drawn: int = 0
-    undecided: int = 0
 
 
 @dataclass(frozen=True)

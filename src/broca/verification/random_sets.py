@@ -27,7 +27,7 @@ _SURE = 2.0
 _SLACK = 0.02
 """Gain of the other tasks, in their metric, that a random set may have by noise."""
 
-_WAVE = 10
+_WAVE = 5
 """Number of random sets of each kind that are measured together."""
 
 
@@ -77,29 +77,31 @@ class Comparison:
             components: All components.
         """
         sets: dict[str, list[_Drawn]] = {kind: [] for kind in drawn if len(drawn[kind])}
-        left = float("inf") if self.rows is None else self.rows
-        for start in range(0, max(map(len, drawn.values()), default=0), _WAVE):
+        most = max(map(len, drawn.values()), default=0)
+        left, level = self.rows, self.found.scope.level
+        whole = len(sets) * sum(map(len, self.places.values()))  # a random set of every kind
+        start, size = 0, _WAVE
+        while start < most and (size := _WAVE if left is None else min(_WAVE, left // whole)):
             wave = [
                 _Drawn(kind, columns)
                 for kind in sets
-                for columns in drawn[kind][start : start + _WAVE].tolist()
+                for columns in drawn[kind][start : start + size].tolist()
             ]
-            if len(wave) * min(SCREEN, len(self.places[self.found.trial.task])) > left:
-                break
-            left -= self._decide(wave, left)
+            spent = self._decide(wave)
+            left = None if left is None else left - spent
             for random_set in wave:
                 sets[random_set.kind].append(random_set)
-            level = self.found.scope.level
-            reached = {kind: sum(one.reaches is True for one in of) for kind, of in sets.items()}
+            reached = {kind: sum(bool(one.reaches) for one in of) for kind, of in sets.items()}
             if any(behind(reached[kind], len(of), level) for kind, of in sets.items()):
                 break
+            start += size
         return tuple(
             self._described(kind, of, len(drawn[kind]), components)
             for kind, of in sets.items()
             if of
         )
 
-    def _decide(self, wave: Sequence[_Drawn], rows: float) -> int:
+    def _decide(self, wave: Sequence[_Drawn]) -> int:
         """Measures random sets block by block until they are decided; returns the rows."""
         trial, spent, close = self.found.trial, 0, list(wave)
         count = len(self.places[trial.task])
@@ -116,10 +118,7 @@ class Comparison:
                 first, last = (-(-total * part // count) for part in of_others[-2:])
                 if last > first:
                     block[name] = self.places[name][first:last]
-            cost = len(close) * sum(map(len, block.values()))
-            if spent + cost > rows:
-                break
-            spent += cost
+            spent += len(close) * sum(map(len, block.values()))
             for name, rest in self.measure([one.columns for one in close], block).items():
                 for random_set, values in zip(close, rest, strict=True):
                     before = random_set.responses.get(name, np.empty(0))
@@ -187,8 +186,7 @@ class Comparison:
         reach = np.array([own[0] >= real[0] - 1e-12 for real, own in values])
         # a specific drop that was not needed is at most the drop
         at_most = np.array([own[-1] for _, own in values])
-        # sets that are undecided, as no rows are left, count against the real set
-        reached = np.array([random_set.reaches is not False for random_set in sets])
+        reached = np.array([random_set.reaches for random_set in sets])
         losses = np.array([self.found.loss(name) for name in (trial.task, *trial.others)])
         specific = float(trial.specific(losses)[1]) if trial.others else None
         return Controls(
@@ -207,5 +205,4 @@ class Comparison:
                 for random_set, (_, own) in zip(sets, values, strict=True)
             ),
             drawn=drawn,
-            undecided=sum(random_set.reaches is None for random_set in sets),
         )

@@ -128,7 +128,7 @@ def _universal(found: Verification) -> Verdict | None:
 def _not_ahead(found: Verification) -> Verdict | None:
     """Random sets are as specific, or too few of them were measured."""
     controls, standings = found.controls, _standings(found)
-    if any(behind(of.rank - 1 - c.undecided, len(c.sets), found.level) for of, c in standings):
+    if any(behind(of.rank - 1, len(c.sets), found.level) for of, c in standings):
         reached = max(standings, key=lambda pair: (pair[0].rank - 1) / len(pair[1].sets))
         count = reached[0].rank - 1
         return Verdict(
