@@ -26,9 +26,7 @@ def measure(
 ) -> dict[str, object]:
     """Verifies random sets and counts the verdicts."""
     gated = broca.load(model, device="cpu")
-    scope = Scope(
-        control_items=items, member_items=items, elsewhere=False, curve=0, failure_items=20
-    )
+    scope = Scope(control_items=items, member_items=items, curve=0, failure_items=20)
     workspace = broca.Workspace()
     run = broca.Run(gated, TaskSet(), workspace)
     tasks = run.claimed(task, others="auto", items=100, seed=0, limit=items, searched="task")
@@ -46,7 +44,7 @@ def measure(
         others = examiner.drops_of(heads, tasks.others)
         trial = examiner.trial.judged(
             {line.task: line.before for line in (lost, *others)}
-            | {name: 1.0 for name in tasks.same_skill}
+            | dict.fromkeys(tasks.same_skill, 1.0)
         )
         losses = {line.task: line.drop for line in (lost, *others)}
         mean, _ = trial.specific(np.array([losses[name] for name in (task, *trial.others)]))

@@ -110,9 +110,6 @@ class VerifyOptions(Options):
     seed: Annotated[int | None, WHOLE] = None
     """Seed; default: the run's, which splits the items as the run did, or 0."""
 
-    both_ways: bool = False
-    """Localize the same-skill tasks too, and measure their heads on the task."""
-
     limit: Annotated[Annotated[int, Meta(ge=8)] | None, WHOLE] = None
     """Maximum number of report items of each task; default: all."""
 

@@ -239,11 +239,8 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         task_options: Task options that differ from the tasks' files.
         off_target_effects: Mean change of the other tasks' response when a component is ablated, if
             the method measures it.
-        shared_effects: For each component that the other tasks need too, if the method looks for
-            them: the change of every task's score when it is ablated alone, on some `report` items.
-            The most harmful component comes first.
-        universal: The components among them that most tasks need to about the same degree, by the
-            rule of the atlas.
+        shared: Components that the search set apart, as the other tasks need them too; empty for
+            methods that do not look for them.
         interactions: Interactions of pairs of the leading components on `confirm` items, the
             strongest first; empty if they were not requested.
         repeats: Selections of the same search on other items, if they were requested.
@@ -270,8 +267,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
     ablation: AblationInfo = ZEROED
     task_options: dict[str, Any] = field(default_factory=dict)
     off_target_effects: dict[str, float] = field(default_factory=dict)
-    shared_effects: dict[str, dict[str, float]] = field(default_factory=dict)
-    universal: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     interactions: tuple[Interaction, ...] = ()
     answer: AnswerInfo | None = None
     repeats: tuple[Repeat, ...] = ()
@@ -380,12 +376,8 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             )
         if self.additivity is not None:
             yield self.additivity.says
-        if self.shared_effects:
-            shared = (
-                f"{name} (universal)" if name in self.universal else name
-                for name in self.shared_effects
-            )
-            yield f"set apart, as the others need them too: {', '.join(shared)}"
+        if self.shared:
+            yield f"set apart, as the others need them too: {joined_names(self.shared)}"
         yield from (f"note: {note}" for note in self.notes)
         yield (
             f"{self.search.method}, seed {self.search.seed}: {self.cost.rows:,} rows of search in "

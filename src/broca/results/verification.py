@@ -1,7 +1,7 @@
 """The result of a verification: `verification.json`, and `verification` in `result.json`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -202,10 +202,6 @@ class Member:
         restored: Decrease of the set's drop when it is the only member left intact.
         p: The smaller p-value of `alone` and `restored`, doubled, Holm-corrected over the members.
         needed: Whether `alone` or `restored` is positive at the level of the verification.
-        changes: Some outputs whose score it changes, the largest losses first.
-        other_members: State of the other members in these outputs: `intact`, or `ablated` if
-            ablating it alone changes no score.
-        elsewhere: Drop of every other task when only it is ablated.
     """
 
     head: str
@@ -213,9 +209,6 @@ class Member:
     restored: Interval
     p: float
     needed: bool
-    changes: tuple[Sample, ...] = ()
-    other_members: Literal["intact", "ablated"] = "intact"
-    elsewhere: dict[str, Interval] = field(default_factory=dict)
 
     @property
     def contribution(self) -> float:
@@ -346,25 +339,6 @@ class TextChange:
 
 
 @dataclass(frozen=True)
-class Crossing:
-    """The drop of a task without the components of another task of the same capability.
-
-    Attributes:
-        found_on: The task for which the components were selected.
-        measured_on: The task on which they were ablated.
-        heads: Names of the components.
-        drop: Drop of the measured task.
-        p: P-value of no change.
-    """
-
-    found_on: str
-    measured_on: str
-    heads: tuple[str, ...]
-    drop: Interval
-    p: float
-
-
-@dataclass(frozen=True)
 class Verdict:
     """The verdict of a verification.
 
@@ -409,7 +383,6 @@ class Verification(
         members: Contribution of each member.
         curve: Drops for k from 0 on; None if it was not requested.
         ablations: The claim under other kinds of ablation.
-        crossings: Drops of tasks of the same capability without each other's components.
         failures: Degenerate outputs, task by task.
         samples: Outputs of the intact and the ablated model, side by side.
         text: Change of the model's own text; None without statistics.
@@ -438,7 +411,6 @@ class Verification(
     members: tuple[Member, ...] = ()
     curve: Curve | None = None
     ablations: tuple[AblationCheck, ...] = ()
-    crossings: tuple[Crossing, ...] = ()
     failures: tuple[TaskFailures, ...] = ()
     samples: tuple[Sample, ...] = ()
     text: TextChange | None = None
@@ -578,7 +550,7 @@ class Verification(
         yield from (tables[name] for name in ("controls", "members"))
         if self.curve is not None:
             yield curve_table(self.curve)
-        yield from (tables[name] for name in ("ablations", "crossings", "failures"))
+        yield from (tables[name] for name in ("ablations", "failures"))
         yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"
 
 

@@ -14,8 +14,8 @@ from broca.runs.session import ablation_of, open_run
 from broca.runs.speed import rows_within
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
-from broca.verification import QUICK, Scope, control_rows, fixed_rows, plain_verification
-from broca.verification.effects import ablate_alone, pairwise, require_count
+from broca.verification import QUICK, Scope, most_rows, plain_verification
+from broca.verification.effects import pairwise, require_count
 
 _REPORT = 300
 """Default number of report items of the task, and of all others together."""
@@ -77,13 +77,6 @@ def localize(options: LocalizeOptions) -> Localization:
                 selected = verification.heads
             elif selected:
                 after = run.scores(ranking.selected)
-            universal = ranking.universal if selected else ()
-            if universal:
-                stages.enter("ablating alone what the others need too")
-            shared_effects, of_most = ablate_alone(
-                universal, components, tasks.trial(), run.measure, baseline, seed=seed,
-                rows=proof - run.scoring_rows,
-            )  # fmt: skip
         stages.enter("measuring pairs")
         leading, confirm = ranking.order[: options.interactions], searched.problem.confirm
         pairs = pairwise(components.names, leading, confirm, run.measure)
@@ -118,8 +111,7 @@ def localize(options: LocalizeOptions) -> Localization:
             else {
                 components.names[column]: float(ranking.others[column]) for column in ranking.order
             },
-            shared_effects=shared_effects,
-            universal=of_most,
+            shared=tuple(components.names[column] for column in ranking.universal),
             selected=selected,
             abstained=not selected,
             reason=ranking.reason,
@@ -172,9 +164,8 @@ def _bounded(
     trial, scope = run.tasks.trial(), QUICK.within(min(rows, _USUAL), members=given.k)
     fixed = 2 * sum(map(len, trial.places.values()))
     if options.verify:
-        fixed = fixed_rows(trial, scope, members=given.k)
-        everything = replace(scope, rows=None)
-        rows = min(rows, fixed + control_rows(trial, everything, members=given.k))
+        most, fixed = most_rows(trial, scope, members=given.k)
+        rows = min(rows, most)
     scope = replace(scope, rows=max(rows, fixed), seed=seed)
     if minutes is not None:
         given = replace(given, max_minutes=(1 - 1 / part) * minutes / options.seeds)

@@ -9,8 +9,6 @@ from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import (
     AblationOptions,
-    LocalizeOptions,
-    SearchOptions,
     VerifyOptions,
     verb,
 )
@@ -18,12 +16,10 @@ from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification
 from broca.runs.folder import options_of_run, with_recorded
-from broca.runs.search import method_of, search_rows
 from broca.runs.session import ablation_of, named_heads, open_run, require_names
-from broca.runs.task_sets import claim_tasks, listed
+from broca.runs.task_sets import listed
 from broca.tasks import Task
-from broca.verbs.localize import localize
-from broca.verification import Scope, control_rows, crossings_of, fixed_rows
+from broca.verification import Scope, most_rows
 
 LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
@@ -72,42 +68,18 @@ def verify(options: VerifyOptions) -> Verification:
         }
         run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
         kinds = ablations_of(gated) if scope.curve else ()
-        size = {"members": len(names), "kinds": len(kinds)}
-        proof = sum(of(tasks.trial(), scope, **size) for of in (fixed_rows, control_rows))
+        proof, _ = most_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds))
         stages.note(f"at most {proof:,} rows")
         stages.expect(proof + sum(map(len, tasks.places["report"].values())))
-        budget, crossed = SearchOptions(k=len(names)), tasks.same_skill if options.both_ways else ()
-        expected = {}
-        for other in crossed:
-            claimed = claim_tasks(other, {other: tasks.benchmarks[other]}, items=LOCATED, seed=seed)
-            searched = search_rows(gated, claimed, method_of(budget), budget)
-            expected[other] = searched + 2 * len(claimed.bank)
-            stages.expect(expected[other])
         _, at_chance = run.intact()
         examiner = run.examiner(scope, kinds=kinds)
         with stages.reserved(proof):
             verification = examiner.examine(names, order=options.order, report=stages.enter)
-        crossings = crossings_of(tasks.task, names, verification.roles("same_skill"))
-        for other in crossed:
-            before, report = stages.done, stages.within_verb(f"localizing {other}")
-            within = replace(run_options.within(opened.workspace), on_progress=report)
-            found = localize(
-                settings=LocalizeOptions(
-                    gated, task=other, others=[], seed=seed, verify=False,
-                    search_options=budget,
-                    run_options=within,
-                )
-            )  # fmt: skip
-            stages.expect(int(stages.done - before) - expected[other])  # it may end early
-            if found.selected:
-                stages.enter(f"verifying: the selection for {other}")
-                drops = examiner.drops_of(found.selected, [tasks.task])
-                crossings += crossings_of(other, found.selected, drops)
         rows = run.scoring_rows
         run.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
         return replace(
-            verification, rows=rows, crossings=tuple(crossings), documents=tasks.documents,
+            verification, rows=rows, documents=tasks.documents,
             notes=(*tasks.notes, *task_notes, *at_chance),
         )  # fmt: skip
 

@@ -2,13 +2,7 @@
 
 from broca.results.verification import TaskDrop
 from broca.verification.evidence import QUICK, Evidence, Scope
-from broca.verification.examiner import (
-    Examiner,
-    control_rows,
-    crossings_of,
-    fixed_rows,
-    plain_verification,
-)
+from broca.verification.examiner import Examiner, most_rows, plain_verification
 from broca.verification.trial import Trial, roles
 
 __all__ = [
@@ -18,9 +12,7 @@ __all__ = [
     "Scope",
     "TaskDrop",
     "Trial",
-    "control_rows",
-    "crossings_of",
-    "fixed_rows",
+    "most_rows",
     "plain_verification",
     "roles",
 ]

@@ -32,11 +32,9 @@ class Scope:
         control_items: Number of items of the task for a random set that is close, and of all others
             together; None for all report items.
         member_items: Number of items of the task for each member's contribution; None for all.
-        elsewhere: Whether each member is ablated alone on the other tasks too.
         curve: Largest k of the curve; 0 for no curve.
         failure_items: Number of items of each task whose outputs are examined; 0 for none.
         samples: Number of outputs that are shown side by side.
-        changes: Number of changed outputs that are shown for each member.
         rows: Maximum number of rows; random sets take what the other measurements leave. None for
             no maximum.
         level: Level of tests and intervals.
@@ -47,11 +45,9 @@ class Scope:
     controls: int = CONTROLS
     control_items: int | None = None
     member_items: int | None = None
-    elsewhere: bool = True
     curve: int = 10
     failure_items: int = 100
     samples: int = 10
-    changes: int = 3
     rows: int | None = None
     level: float = 0.05
     resamples: int = 2000
@@ -68,7 +64,7 @@ class Scope:
         )
 
 
-QUICK = Scope(elsewhere=False, curve=0)
+QUICK = Scope(curve=0)
 """The parts of the verification at the end of a localization, whose rows bound its items."""
 
 

@@ -1,8 +1,7 @@
 """Measures the evidence for a claim on a set of components."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.verification import (
     AblationCheck,
     Controls,
-    Crossing,
     Curve,
     CurvePoint,
     Member,
@@ -38,6 +36,9 @@ Answer = Callable[[Plan], list[tuple[Output, ...]]]
 
 Sets = Sequence[Sequence[int]]
 """Columns of sets of components."""
+
+_FEW = 50
+"""Number of items of measurements that no rule of the verdict uses."""
 
 FLAT = 0.05
 """A curve is flat from the k beyond which no further head significantly costs more than this."""
@@ -135,32 +136,15 @@ class Examiner:
         found = self._evidence([[], columns], self.trial.places)
         before, after = found.scores(0), found.scores(1)
         plain = plain_verification(self.model, heads, self.ablation, self.trial, before, after)
-        judging = replace(self, trial=self.trial.judged(before))
-        return judging._judged(plain, found, columns, members, idle, order, report)
-
-    def _judged(
-        self,
-        plain: Verification,
-        found: Evidence,
-        columns: list[int],
-        members: Sequence[Member],
-        idle: Sequence[int],
-        order: Sequence[str],
-        report: Callable[[str], None],
-    ) -> Verification:
-        """Completes a verification whose tasks count by what they can lose."""
-        scope, trial = self.scope, self.trial
-        found = replace(found, trial=trial)
+        trial, scope = self.trial.judged(before), self.scope
+        judging, found = replace(self, trial=trial), replace(found, trial=trial)
         claimed, *rest = (found.tested(name) for name in trial.names)
         # the claim is one hypothesis; the other tasks are a family of their own
         corrected = zip(rest, holm([drop.p or 0.0 for drop in rest]), strict=True)
         off_target, specific = found.contrast()
-        subset = trial.smaller(scope.control_items)
-        half = trial.smaller(_half(scope.control_items or len(trial.places[trial.task])))
-        if scope.elsewhere and len(columns) > 1:
-            members = self._elsewhere(members, half, found)
         report("verifying: the outputs")
-        failures, samples = self.outputs(columns, found)
+        failures, samples = judging.outputs(columns, found)
+        dropped = set(idle) - set(columns)
         evidence = replace(
             plain,
             drops=(claimed, *(replace(drop, p_holm=p) for drop, p in corrected)),
@@ -168,23 +152,22 @@ class Examiner:
             specific_ci=_ends(specific),
             level=scope.level,
             members=tuple(members),
-            dropped=tuple(
-                self.components.names[column] for column in idle if column not in columns
-            ),
+            dropped=tuple(self.components.names[column] for column in idle if column in dropped),
             failures=failures,
             samples=samples,
             text=self.read(columns),
         )
+        few = trial.smaller(_FEW)
         if not settled(evidence):
             report("verifying: random sets")
-            later = sum(map(len, half.values())) * (scope.curve + 1 + 2 * len(self.kinds))
+            later = sum(map(len, few.values())) * (scope.curve + 1 + 2 * len(self.kinds))
             left = None if scope.rows is None else scope.rows - self.spent() - later
-            evidence = replace(evidence, controls=self._controls(columns, subset, found, left))
+            evidence = replace(evidence, controls=judging._controls(columns, found, left))
         if scope.curve:
             report("verifying: k from 0 on")
-            ordered = self.components.columns(order or plain.heads)
-            evidence = replace(evidence, curve=self._curve(ordered, half))
-        checks = tuple(self._ablation(kind, columns, half) for kind in self.kinds)
+            ordered = self.components.columns(order or heads)
+            evidence = replace(evidence, curve=judging._curve(ordered, few))
+        checks = tuple(judging._ablation(kind, columns, few) for kind in self.kinds)
         evidence = replace(evidence, ablations=checks)
         return replace(evidence, verdict=judge(evidence))
 
@@ -206,10 +189,11 @@ class Examiner:
         return Evidence(self.trial, self.scope, self._responses(sets, places, execute))
 
     def _controls(
-        self, columns: Sequence[int], subset: Places, found: Evidence, rows: int | None
+        self, columns: Sequence[int], found: Evidence, rows: int | None
     ) -> tuple[Controls, ...]:
         """Compares the set with random sets on a subset of the items."""
         scope, trial = self.scope, self.trial
+        subset = trial.smaller(scope.control_items)
         if not scope.controls or not columns:
             return ()
         rng = np.random.default_rng([scope.seed, 3])
@@ -231,7 +215,7 @@ class Examiner:
         return compared.controls(drawn, self.components)
 
     def _members(self, columns: Sequence[int]) -> tuple[list[Member], list[int]]:
-        """Measures the contribution of each member, with some outputs that it changes.
+        """Measures the contribution of each member.
 
         A member is ablated alone, and last of its set, which shows redundant heads.
 
@@ -253,8 +237,6 @@ class Examiner:
         members = []
         for number, (column, p) in enumerate(zip(columns, p_values, strict=True), start=2):
             alone, restored = own.drop(task, number), own.drop(task, before=number + count)
-            rows = own.responses[task][[0, 1, number, number + count]]
-            changes, state = self._changes(column, rest[number - 2], places[task], rows)
             members.append(
                 Member(
                     head=self.components.names[column],
@@ -262,8 +244,6 @@ class Examiner:
                     restored=restored,
                     p=p,
                     needed=p <= scope.level and max(alone.value, restored.value) > 0,
-                    changes=changes,
-                    other_members=state,
                 )
             )
         idle = [c for c, line in zip(columns, members, strict=True) if not line.needed]
@@ -273,51 +253,6 @@ class Examiner:
         own = own.joined(self._responses([needed], places))
         together = own.drop(task, 1, before=2 + 2 * count)  # what the idle cost together
         return members, [] if together.low > 0 else idle
-
-    def _elsewhere(
-        self, members: Sequence[Member], subset: Places, found: Evidence
-    ) -> list[Member]:
-        """Returns the members with what each costs every other task alone."""
-        others = {name: places for name, places in subset.items() if name != self.trial.task}
-        if not others:
-            return [*members]
-        columns = self.components.columns([line.head for line in members])
-        single = [[column] for column in columns]
-        alone = found.on(others).joined(self._responses(single, others))
-        return [
-            replace(line, elsewhere={name: alone.drop(name, number) for name in others})
-            for number, line in enumerate(members, start=2)
-        ]
-
-    def _changes(
-        self, column: int, rest: list[int], places: Ints, rows: Floats
-    ) -> tuple[tuple[Sample, ...], Literal["intact", "ablated"]]:
-        """Returns outputs whose score a member changes, and the state of the others in them.
-
-        A member that changes none alone is shown with the rest of the set ablated.
-
-        Args:
-            column: The member.
-            rest: The other members.
-            places: The items.
-            rows: Responses of the intact model, without the set, without the member and without
-                the rest, `(4, items)`.
-        """
-        scope = self.scope
-        if not (scope.failure_items and scope.changes):
-            return (), "intact"
-        intact, ablated, alone, restored = rows
-        others, change = [], alone - intact
-        if not change.any():
-            others, change = rest, ablated - restored
-        # items whose outputs are known cost no rows; the largest losses come first
-        examined = np.isin(places, self.trial.at_most(scope.failure_items)[self.trial.task])
-        order = np.lexsort((change, ~examined))
-        chosen = places[order[change[order] != 0][: scope.changes]]
-        if not len(chosen):
-            return (), "intact"
-        samples = failing.samples(*self._answers([others, [*others, column]], chosen))
-        return samples, "ablated" if others else "intact"
 
     def _answers(
         self, sets: Sets, places: Ints
@@ -390,8 +325,8 @@ class Examiner:
         return AblationCheck(kind, drop, specific, found.test(task)[1], survives)
 
 
-def fixed_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> int:
-    """Returns how many rows a verification measures at most, random sets excepted.
+def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> tuple[int, int]:
+    """Returns how many rows a verification measures at most, and without random sets.
 
     Args:
         trial: The tasks and their report items.
@@ -399,43 +334,19 @@ def fixed_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> i
         members: Number of components of the set.
         kinds: Number of kinds of ablation under which the claim is tested.
     """
-    half = trial.smaller(_half(scope.control_items or len(trial.places[trial.task])))
     every, few, outputs = (
         sum(map(len, places.values()))
-        for places in (trial.places, half, trial.at_most(scope.failure_items))
+        for places in (trial.places, trial.smaller(_FEW), trial.at_most(scope.failure_items))
     )
-    alone = len(trial.at_most(scope.member_items)[trial.task])
-    return (
-        2 * every
-        + alone * (2 * members + 1)
-        + members * 2 * scope.changes
-        + (members * few if scope.elsewhere else 0)
-        + (2 * outputs if scope.failure_items else 0)
+    fixed = (
+        2 * (every + outputs)
+        + len(trial.at_most(scope.member_items)[trial.task]) * (2 * members + 1)
         + few * ((scope.curve + 1 if scope.curve else 0) + 2 * kinds)
     )
-
-
-def control_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> int:
-    """Returns how many rows random sets may take: what the scope's rows leave, or all."""
-    few = trial.smaller(scope.control_items)
-    every = 2 * scope.controls * sum(len(few[name]) for name in (trial.task, *trial.others))
-    if scope.rows is None:
-        return every
-    return max(0, min(every, scope.rows - fixed_rows(trial, scope, members=members, kinds=kinds)))
-
-
-def crossings_of(found_on: str, heads: Sequence[str], drops: Iterable[TaskDrop]) -> list[Crossing]:
-    """Returns what a set that was claimed for a task costs other tasks, from tested drops."""
-    return [
-        Crossing(found_on, drop.task, tuple(heads), drop.interval, drop.p)
-        for drop in drops
-        if drop.interval is not None and drop.p is not None
-    ]
-
-
-def _half(items: int) -> int:
-    """Returns the number of items of measurements that no rule of the verdict uses."""
-    return -(-items // 2)
+    compared = trial.smaller(scope.control_items)
+    items = sum(len(compared[name]) for name in (trial.task, *trial.others))
+    most = fixed + 2 * scope.controls * items
+    return most if scope.rows is None else max(fixed, min(most, scope.rows)), fixed
 
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:

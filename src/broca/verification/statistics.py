@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.components import ComponentSet
-from broca.measurement import Bools, Floats, Ints
+from broca.measurement import Floats, Ints
 from broca.results.base import Interval
 from broca.results.verification import Standing
 
@@ -330,7 +330,7 @@ def _distinct(
     return np.array(list(sets), dtype=np.intp).reshape(len(sets), size)
 
 
-def standing(value: float, others: Floats, reached: Bools | None = None) -> Standing:
+def standing(value: float, others: Floats, reached: Sequence[bool] | None = None) -> Standing:
     """Returns the rank of a value among the values of random sets; larger is more.
 
     Ties count against the real set, so that `p` is never too small.
@@ -340,9 +340,8 @@ def standing(value: float, others: Floats, reached: Bools | None = None) -> Stan
         others: Values of the random sets.
         reached: Whether each random set reaches the real one; by default its value decides.
     """
-    if reached is None:
-        reached = others >= value - 1e-12
-    count, rank = len(others), 1 + int(np.sum(reached))
+    reaching = others >= value - 1e-12 if reached is None else reached
+    count, rank = len(others), 1 + int(np.sum(reaching))
     low, high = share_interval(count - rank + 1, count)
     spread = float(np.std(others, ddof=1)) if count > 1 else 0.0
     effect = (value - float(np.mean(others))) / spread if spread > 1e-12 else None

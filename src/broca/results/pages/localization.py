@@ -15,13 +15,12 @@ _SIGNED = fixed(3, sign=True)
 
 
 def component_grid(result: Localization | Refit) -> Figure:
-    """Draws the effect of every component; selected ones have a frame, universal ones a dot."""
+    """Draws the effect of every component; selected ones have a frame."""
     grid = ComponentGrid(
         {line.name: line.effect for line in result.ranking},
         f"estimated effect of ablating it on {result.response} in {result.task}",
         model=getattr(result, "model", None),
         selected=result.selected,
-        universal=getattr(result, "universal", ()),
     )
     caption = "Each cell is a component of the model: layers from top to bottom."
     return Figure("components", caption, grid)
@@ -52,17 +51,6 @@ def localization_tables(result: Localization) -> dict[str, Table]:
     """Returns the tables of a localization by name, those of its verification excepted."""
     tables = (
         ranking_table(result),
-        Table(
-            "shared", "Change of each task's score when a component is ablated alone",
-            (
-                component(), Column("universal"),
-                *(Column(task, show=_SIGNED) for task in result.tasks),
-            ),
-            tuple(
-                (name, name in result.universal, *(alone[task] for task in result.tasks))
-                for name, alone in result.shared_effects.items()
-            ),
-        ),
         Table(
             "stability",
             f"Number of {1 + len(result.repeats)} searches, each on other items, that select a "

@@ -56,37 +56,11 @@ def verification_tables(verification: Verification) -> dict[str, Table]:
                    "Drop that is avoided when only it is intact"),
             Column("p (Holm)", "p", p_value), Column("needed"),
         ),
-        Table(
-            "elsewhere", "Drops of the other tasks when only each member is ablated, in points",
-            (component(), Column("task"), Column("lost", show=points)),
-            tuple((line.head, *drop) for line in members for drop in line.elsewhere.items()),
-        ),
-        Table(
-            "changes", "Outputs that each member changes",
-            (
-                component(), Column("prompt"), Column("answer"), Column("with it", show=_output),
-                Column("without it", show=_output), Column("rest of the set"),
-            ),
-            tuple(
-                (line.head, change.prompt, change.target, change.before, change.after,
-                 line.other_members)
-                for line in members
-                for change in line.changes
-            ),
-        ),
         Table.of(
             "ablations", "The claim under other kinds of ablation, in points",
             verification.ablations,
             Column("ablation", "kind"), Column("lost", "drop", points),
             Column("specific", show=points), Column("p", show=p_value), Column("survives"),
-        ),
-        Table.of(
-            "crossings",
-            "Drops without the components of another task of the capability, in points",
-            verification.crossings,
-            Column("found on"), Column("measured on"),
-            Column("components", lambda line: " ".join(line.heads)),
-            Column("lost", "drop", points), Column("p", show=p_value),
         ),
         failure_table(verification),
         Table.of(
