@@ -149,6 +149,11 @@ class Standing:
     effect_ci: tuple[float, float] | None = None
     ahead: Interval | None = None
 
+    @property
+    def away(self) -> Interval | None:
+        """The effect with its interval."""
+        return _interval(self.effect, self.effect_ci)
+
 
 @dataclass(frozen=True)
 class Controls:

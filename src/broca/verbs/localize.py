@@ -164,7 +164,7 @@ def _bounded(
     trial, scope = run.tasks.trial(), QUICK.within(min(rows, _USUAL), members=given.k)
     fixed = 2 * sum(map(len, trial.places.values()))
     if options.verify:
-        most, fixed = most_rows(trial, scope, members=given.k)
+        most, fixed = most_rows(trial, replace(scope, rows=None), members=given.k)
         rows = min(rows, most)
     scope = replace(scope, rows=max(rows, fixed), seed=seed)
     if minutes is not None:

@@ -33,7 +33,9 @@ def ranking_table(result: Localization | Refit) -> Table:
     if effects == sorted(effects):
         order = "most harmful ablation first"
     else:
-        order = "largest specific effect first" if off_target else "in the order of the method"
+        order = (
+            "largest effect beyond the others first" if off_target else "in the order of the method"
+        )
     return Table.of(
         "ranking", f"Estimated effect of every component, {order}", result.ranking,
         component("name"),
