@@ -74,7 +74,9 @@ def test_a_page_needs_nothing_from_outside(make):
 
 def test_outputs_and_names_of_data_sets_are_escaped():
     """Outputs on the page of a run are escaped, and so are the tasks of an overlap."""
-    assert shown_as_text(samples.make_result().page(planted(toy_verification())))
+    assert shown_as_text(
+        replace(samples.make_result(), verification=planted(toy_verification())).page()
+    )
     measured = Overlap(1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
     pairs = (ComparedHalves(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
     overlap = samples.make_experiment("overlap", result=Overlaps((EVIL,), pairs, {}))
@@ -82,11 +84,6 @@ def test_outputs_and_names_of_data_sets_are_escaped():
 
 
 TOY = samples.make_result()
-COSTS = dict.fromkeys(TOY.tasks, -0.125)
-SHARED = {
-    "shared_effects": {"L1H2": COSTS, "L0H0": {**COSTS, TOY.task: -0.375}},
-    "off_target_effects": {line.name: -0.25 for line in TOY.ranking},
-}
 
 
 @pytest.mark.parametrize(
@@ -105,10 +102,9 @@ SHARED = {
          "Number of 2 searches, each on other items|61.3 %|0.72|200 held-out masks", "\0"),
         (samples.make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1}),
          "0.900", "on the others"),
-        (samples.make_result(**SHARED, universal=("L1H2",)),
-         "Components that the other tasks need too|>−0.125<|−0.375|−0.250|"
-         "L1H2 is universal: most tasks need it", "none is universal"),
-        (samples.make_result(**SHARED), "none is universal, needed by most tasks", "\0"),
+        (samples.make_result(
+            shared=("L1H2",), off_target_effects={line.name: -0.25 for line in TOY.ranking}),
+         "as the other tasks need them too: L1H2|−0.250", "specific"),
         (samples.make_result(
             selected=(), abstained=True, reason="no single one lowers it",
             ranking=(RankedComponent("L0M", 0, None, -0.1),)),

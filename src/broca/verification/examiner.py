@@ -26,7 +26,7 @@ from broca.results.verification import (
 from broca.tasks import Item, Output
 from broca.verification import failures as failing
 from broca.verification.evidence import Evidence, Scope
-from broca.verification.random_sets import Comparison
+from broca.verification.random_sets import ControlComparison
 from broca.verification.statistics import holm, layer_matched, norm_matched
 from broca.verification.trial import Places, Trial
 from broca.verification.verdict import judge, settled
@@ -211,7 +211,7 @@ class Examiner:
             drawn["norm"] = norm_matched(
                 self.norms, columns, kinds=kinds, count=count, seed=scope.seed
             )
-        compared = Comparison(found.on(places), places, self._responses, rows)
+        compared = ControlComparison(found.on(places), places, self._responses, rows)
         return compared.controls(drawn, self.components)
 
     def _members(self, columns: Sequence[int]) -> tuple[list[Member], list[int]]:

@@ -45,7 +45,7 @@ class _Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ControlComparison:
     """The comparison of a set with random sets.
 
     The task's first items decide most random sets: those whose drop is far below the specific drop
