@@ -33,6 +33,10 @@ class SimulatedTask:
         """Returns whether the score is that of guessing, which is 0 here."""
         return score <= 0
 
+    def choices(self, item):
+        """Returns no choices: answers are generated."""
+        return []
+
     def aggregate(self, values, items=None):
         """Returns the mean."""
         return float(np.mean(values))

@@ -289,7 +289,8 @@ class Examiner:
             )  # fmt: skip
             if name == trial.task:
                 count = self.scope.samples
-                samples = failing.samples(items[:count], before[:count], after[:count])
+                shown = items[:count], before[:count], after[:count]
+                samples = failing.samples(*shown, benchmark.choices)
         return tuple(failures), samples
 
     def _curve(self, columns: Sequence[int], subset: Places) -> Curve:
