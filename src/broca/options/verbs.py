@@ -116,7 +116,7 @@ class VerifyOptions(Options):
     ablation: str | None = None
     """Kind of ablation: {ablations}; default: the run's, or zero."""
 
-    rows: Annotated[Annotated[int, Meta(ge=400)], WHOLE] = 12_000
+    rows: Annotated[Annotated[int, Meta(ge=1000)], WHOLE] = 12_000
     """Maximum number of (mask, item) rows."""
 
     controls: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 79

@@ -53,6 +53,11 @@ class Scope:
     resamples: int = 2000
     seed: int = 0
 
+    @property
+    def few(self) -> int:
+        """Number of items of the curve and of other kinds of ablation, which decide no verdict."""
+        return min(50, self.control_items or 50)
+
     def within(self, rows: int, *, members: int) -> Scope:
         """Returns the scope with as many items as fit into some rows, for a set of some members."""
         return replace(

@@ -37,9 +37,6 @@ Answer = Callable[[Plan], list[tuple[Output, ...]]]
 Sets = Sequence[Sequence[int]]
 """Columns of sets of components."""
 
-_FEW = 50
-"""Number of items of measurements that no rule of the verdict uses."""
-
 FLAT = 0.05
 """A curve is flat from the k beyond which no further head significantly costs more than this."""
 
@@ -157,7 +154,7 @@ class Examiner:
             samples=samples,
             text=self.read(columns),
         )
-        few = trial.smaller(_FEW)
+        few = trial.smaller(scope.few)
         if not settled(evidence):
             report("verifying: random sets")
             later = sum(map(len, few.values())) * (scope.curve + 1 + 2 * len(self.kinds))
@@ -337,7 +334,7 @@ def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> tu
     """
     every, few, outputs = (
         sum(map(len, places.values()))
-        for places in (trial.places, trial.smaller(_FEW), trial.at_most(scope.failure_items))
+        for places in (trial.places, trial.smaller(scope.few), trial.at_most(scope.failure_items))
     )
     fixed = (
         2 * (every + outputs)
