@@ -129,7 +129,8 @@ def test_group_is_localized_as_one_task(reference, tmp_path):
         "aggregate_metric_list: [{metric: acc, weight_by_size: true}]\n"
     )
     arguments = {
-        "rows": 400, "items": 20, "verify": False, "task_options": broca.TaskOptions(limit=80),
+        "method": "one-shot", "items": 5, "verify": False,
+        "task_options": broca.TaskOptions(limit=80),
     }  # fmt: skip
     result = localize(reference, task="science", others=[], include_path=tmp_path, **arguments)
     alone = localize(reference, task="mc_biology", others=["mc_chemistry"], seed=0, **arguments)

@@ -64,11 +64,6 @@ def localize(options: LocalizeOptions) -> Localization:
         ranking = searched.ranking
         selected = tuple(components.names[column] for column in ranking.selected)
         proof = min(proof, max(run.search_rows, _LEAST))
-        if budget.max_minutes is not None:
-            within = 60 * (options.search_options.max_minutes or 0.0)
-            left = max(0.0, within - (time.perf_counter() - started))
-            places = search.measured_places(method, tasks, budget)
-            proof = min(proof, rows_within(run, left, places))
         with stages.reserved(scope.rows or 0):
             verification, after = None, baseline
             if options.verify and selected:
@@ -132,9 +127,10 @@ def localize(options: LocalizeOptions) -> Localization:
 def _bounded(
     opened: Run, options: LocalizeOptions, method: str
 ) -> tuple[Run, SearchOptions, Scope]:
-    """Divides `rows` and `max_minutes` between searches and verification.
+    """Divides `rows` and `max_minutes` between search and verification.
 
-    Without them, the verification may take as many rows as the search.
+    Each further search of `seeds` takes as many rows as the first. Without these options, the
+    verification may take as many rows as the search.
 
     Returns:
         The run of the first search, the budget of every search, and the size of the verification,
@@ -143,43 +139,38 @@ def _bounded(
     Raises:
         BadInput: The rows that remain do not suffice for the method.
     """
-    given, seed, part = options.search_options, options.seed, 2 if options.verify else 4
-    rows, minutes, items = (
-        given.rows and given.rows // part,
-        given.max_minutes,
-        options.report_items,
-    )
-    if minutes is not None:
-        run = search.searching_run(opened, options, method, seed=seed)
+    given, seed, items = options.search_options, options.seed, options.report_items
+    part, of_item = (2, 20) if options.verify else (4, 8)  # rows of verification for an item
+    run = search.searching_run(opened, options, method, seed=seed, noted=False)
+    usual, minutes, rows = search.search_rows(run.model, run.tasks, method, given), "", given.rows
+    if given.max_minutes is not None:
         places = search.measured_places(method, run.tasks, given)
-        in_time = rows_within(run, 60 * minutes / part, places)
-        rows = in_time if rows is None else min(rows, in_time)
+        in_time = rows_within(run, 60 * given.max_minutes, places)
+        minutes = f"`max_minutes` {given.max_minutes:g} allow about {in_time:,} rows here: "
+        if in_time < (rows or 2 * usual):
+            rows = in_time
     if rows is not None:
-        items = min(_REPORT, items or _REPORT, max(_FEWEST, rows // 20))
+        items = min(_REPORT, items or _REPORT, max(_FEWEST, rows // part // of_item))
     cut = replace(options, report_items=items or _REPORT)
     run = search.searching_run(opened, cut, method, seed=seed)
-    if rows is None:
-        rows = search.search_rows(run.model, run.tasks, method, given)
-        rows = max(rows, _LEAST) if options.verify else rows // part
-    trial, scope = run.tasks.trial(), QUICK.within(min(rows, _USUAL), members=given.k)
-    fixed = 2 * sum(map(len, trial.places.values()))
+    most = max(usual, _LEAST) if rows is None else rows // part
+    trial, scope = run.tasks.trial(), QUICK.within(min(most, _USUAL), members=given.k)
+    proof = 2 * sum(map(len, trial.places.values()))
     if options.verify:
-        most, fixed = most_rows(trial, replace(scope, rows=None), members=given.k)
-        rows = min(rows, most)
-    scope = replace(scope, rows=max(rows, fixed), seed=seed)
-    if minutes is not None:
-        given = replace(given, max_minutes=(1 - 1 / part) * minutes / options.seeds)
-    if given.rows is None:
-        return run, given, scope
+        needed, fixed = most_rows(trial, replace(scope, rows=None), members=given.k)
+        proof = max(fixed, min(most, needed))
+    scope = replace(scope, rows=proof, seed=seed)
+    if rows is None:
+        return run, replace(given, max_minutes=None), scope
     pairs = options.interactions * (options.interactions + 1) // 2 + bool(options.interactions)
-    others = max(rows, fixed) + pairs * len(run.tasks.places["confirm"][run.tasks.task])
-    budget = replace(given, rows=max(1, (given.rows - others) // options.seeds))
+    others = proof + pairs * len(run.tasks.places["confirm"][run.tasks.task])
+    budget = replace(given, rows=max(1, rows - others), max_minutes=None)
     try:
         search.search_rows(run.model, run.tasks, method, budget)
     except BadInput as error:
         raise BadInput(
-            f"`rows` {given.rows:,} leave {budget.rows:,} for a search, as {others:,} are for "
-            f"other measurements: {error}"
+            f"{minutes}{others:,} of {rows:,} rows are for other measurements than the search, and "
+            f"{error}"
         ) from None
     return run, budget, scope
 
