@@ -1,7 +1,7 @@
 """The searches of a localization: their problem, their budget, and the repetitions of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from broca import searches
@@ -12,7 +12,6 @@ from broca.options import BudgetOptions, LocalizeOptions, SearchOptions
 from broca.results.localization import Repeat
 from broca.runs.references import Referenced
 from broca.runs.run import Run, shared_tokens
-from broca.runs.speed import rows_within
 from broca.runs.task_sets import TaskSet
 from broca.searches import OtherTask, Problem, Ranking
 from broca.verification.trial import Places
@@ -111,9 +110,8 @@ def search(
         measured_places(method, run.tasks, options),
         otherwise="the search measures the tasks' own metrics" if accuracy_will_do else None,
     )
-    budget = replace(options, rows=_rows(run, method, options, referenced))
     problem = problem_of(
-        run.model, run.tasks, referenced.places, budget, seed=seed,
+        run.model, run.tasks, referenced.places, options, seed=seed,
         continuous=referenced.continuous,
     )  # fmt: skip
     run.stages.enter(stage or f"searching ({method})")
@@ -138,27 +136,6 @@ def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Rep
         answer=None if ranking.answer is None else ranking.answer.says,
         rows=rows,
     )
-
-
-def _rows(run: Run, method: str, options: SearchOptions, referenced: Referenced) -> int | None:
-    """Returns the budget in rows: the given one, or fewer if the time allows fewer."""
-    if options.max_minutes is None:
-        return options.rows
-    run.stages.enter("timing some rows")
-    allowed = rows_within(run, 60 * options.max_minutes, referenced.places)
-    usual = search_rows(run.model, run.tasks, method, options)
-    if allowed >= usual:
-        return options.rows
-    run.stages.note(
-        f"{options.max_minutes:g} minutes allow about {allowed:,} of at most {usual:,} rows"
-    )
-    try:
-        search_rows(run.model, run.tasks, method, replace(options, rows=allowed))
-    except BadInput as error:
-        raise BadInput(
-            f"`max_minutes` {options.max_minutes:g} allow about {allowed} rows here: {error}"
-        ) from None
-    return allowed
 
 
 def measured_places(method: str, tasks: TaskSet, options: SearchOptions) -> Places:
