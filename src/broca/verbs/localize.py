@@ -130,7 +130,8 @@ def _bounded(
     """Divides `rows` and `max_minutes` between search and verification.
 
     Each further search of `seeds` takes as many rows as the first. Without these options, the
-    verification may take as many rows as the search.
+    verification may take as many rows as the search. With `report_items` and without verification,
+    the caller sets both numbers: `rows` are those of the search alone.
 
     Returns:
         The run of the first search, the budget of every search, and the size of the verification,
@@ -149,7 +150,8 @@ def _bounded(
         minutes = f"`max_minutes` {given.max_minutes:g} allow about {in_time:,} rows here: "
         if in_time < (rows or 2 * usual):
             rows = in_time
-    if rows is not None:
+    alone = not options.verify and items is not None
+    if rows is not None and not alone:
         items = min(_REPORT, items or _REPORT, max(_FEWEST, rows // part // of_item))
     cut = replace(options, report_items=items or _REPORT)
     run = search.searching_run(opened, cut, method, seed=seed)
@@ -163,7 +165,7 @@ def _bounded(
     if rows is None:
         return run, replace(given, max_minutes=None), scope
     pairs = options.interactions * (options.interactions + 1) // 2 + bool(options.interactions)
-    others = proof + pairs * len(run.tasks.places["confirm"][run.tasks.task])
+    others = (0 if alone else proof) + pairs * len(run.tasks.places["confirm"][run.tasks.task])
     budget = replace(given, rows=max(1, rows - others), max_minutes=None)
     try:
         search.search_rows(run.model, run.tasks, method, budget)
