@@ -87,8 +87,9 @@ def test_others_auto_is_every_other_shipped_task(reference):
     """`auto` takes every shipped task of another capability as a control."""
     task_options = broca.TaskOptions(limit=50)
     result = localize(
-        reference, task="mc_biology", rows=600, items=20, verify=False, task_options=task_options
-    )
+        reference, task="mc_biology", rows=600, items=20, report_items=50, verify=False,
+        task_options=task_options,
+    )  # fmt: skip
     assert len(result.others) == 8
     assert result.same_skill == ("mc_chemistry",)
     assert not {"mc_biology", "mc_chemistry"} & set(result.others)
@@ -186,7 +187,7 @@ def test_a_task_that_scores_0_shows_what_the_model_says():
     """The refusal shows three prompts with outputs and answers, and names `until`."""
     task = broca.Task.from_examples([(prompt, f"{answer} apples") for prompt, answer in SUMS])
     with pytest.raises(NothingToLocalize, match="`until`") as error:
-        broca.localize("reference-small", task, rows=300, items=5)
+        broca.localize("reference-small", task, rows=3000, items=5)
     lines = str(error.value).splitlines()[1:]
     assert len(lines) == 3
     for line in lines:
