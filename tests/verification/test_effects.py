@@ -1,44 +1,11 @@
-"""Universal components, what single ablations say, and interactions between pairs."""
+"""Interactions between pairs."""
 
 import numpy as np
 import pytest
-from simulated import COMPONENTS, SimulatedModel, SimulatedTask
 
 from broca.errors import BadInput
 from broca.measurement import Measurement
-from broca.verification import Trial
-from broca.verification.effects import ablate_alone, pairwise, require_count
-
-EVERYONE, SUMS = "L0H1", "L3H4"
-
-
-@pytest.mark.parametrize("higher_is_better", [True, False])
-def test_each_is_ablated_alone_on_some_items_of_every_task(higher_is_better):
-    """Each head is ablated on 60 of 80 items of every task; effects are negated losses.
-
-    Only the head that most tasks need is universal.
-    """
-    names = ("adding", "sorting", "rhyming", "facts")
-    heads = {name: {SUMS: 0.4} if name == "adding" else {} for name in names}
-    model = SimulatedModel(heads, everyone={EVERYONE: 0.4})
-    tasks = {
-        name: SimulatedTask(capability=name, higher_is_better=higher_is_better) for name in names
-    }
-    places = {name: np.arange(80) + 80 * number for number, name in enumerate(names)}
-    trial = Trial("adding", (), names[1:], tasks, places, model.items)
-    columns = [COMPONENTS.column(name) for name in (EVERYONE, SUMS, "L5H5")]
-    intact = dict.fromkeys(names, 0.95)
-    effects, found = ablate_alone(columns, COMPONENTS, trial, model.execute, intact, seed=0)
-    assert found == (EVERYONE,)
-    assert model.rows == 4 * 60 * len(names)
-    assert list(effects) == [EVERYONE, SUMS, "L5H5"]
-    assert effects["L5H5"] == dict.fromkeys(names, 0.0)
-    masks = np.stack([COMPONENTS.mask(()), COMPONENTS.mask([SUMS])])
-    sixty = {"adding": trial.at_most(60)["adding"]}
-    before, after = trial.responses(model.execute, masks, sixty)["adding"]
-    assert effects[SUMS]["adding"] == pytest.approx(after.mean() - before.mean())
-    assert effects[SUMS]["sorting"] == 0.0
-
+from broca.verification.effects import pairwise, require_count
 
 NAMES = ("L0H0", "L0H1", "L0H2", "L0H3")
 ITEMS = np.arange(5, 45)

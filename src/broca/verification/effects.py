@@ -1,19 +1,16 @@
 """Effects of single components on tasks, universal components, and interactions of pairs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from broca import designs
-from broca.components import ComponentSet
 from broca.errors import BadInput
 from broca.measurement import Bools, Execute, Floats, Ints, Plan
 from broca.recovery.joint import highest, interval
 from broca.results.localization import Interaction
-from broca.verification.evidence import Evidence, Scope
-from broca.verification.trial import Trial
 
 LEAST = 0.05
 """Smallest effect that counts, in the response."""
@@ -30,10 +27,6 @@ EXPLAINED = 0.01
 
 MOST_PAIRED = 20
 """Maximum number of components whose pairs are measured; 20 have 190 pairs."""
-
-_ITEMS = 60
-"""Maximum number of report items of each task on which components are ablated alone."""
-_RESAMPLES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,56 +100,6 @@ def universal(matrix: EffectMatrix) -> list[int]:
     )
     order = np.argsort(matrix.effects[matrix.usable].mean(axis=0), kind="stable")
     return [int(column) for column in order if everywhere[column]]
-
-
-def ablate_alone(
-    columns: Sequence[int],
-    components: ComponentSet,
-    trial: Trial,
-    execute: Execute,
-    before: Mapping[str, float],
-    *,
-    seed: int,
-) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
-    """Ablates components one by one and scores every task on some of its report items.
-
-    Args:
-        columns: Columns of the components.
-        components: All components.
-        trial: The tasks and their report items.
-        execute: Measures a plan; higher responses are better.
-        before: Score of every task on the intact model; tasks at chance can show no damage.
-        seed: Seed of the resamples.
-
-    Returns:
-        The change of every task's score without each component, and the components that most tasks
-        need to about the same degree, worst first.
-    """
-    if not columns:
-        return {}, ()
-    masks = designs.of_sets([(), *([column] for column in columns)], len(components))
-    measured = trial.responses(execute, masks, trial.at_most(_ITEMS))
-    evidence = Evidence(trial, Scope(resamples=_RESAMPLES, seed=seed), measured)
-    losses, draws = zip(
-        *(evidence.resampled(trial.names, row) for row in range(1, len(masks))), strict=True
-    )
-    benchmarks = [trial.benchmarks[name] for name in measured]
-    usable = [
-        not benchmark.at_chance(before[name], items=len(trial.places[name]))
-        for name, benchmark in zip(measured, benchmarks, strict=True)
-    ]
-    matrix = EffectMatrix(
-        0.0 - np.transpose(losses),  # 0.0 - x, not -x: no loss is 0, not -0
-        np.ascontiguousarray(-np.transpose(draws)),
-        np.array(usable),
-        tuple(benchmark.capability for benchmark in benchmarks),
-    )
-    names = [components.names[column] for column in columns]
-    by_component = {
-        name: dict(zip(measured, matrix.effects[:, column].tolist(), strict=True))
-        for column, name in enumerate(names)
-    }
-    return by_component, tuple(names[column] for column in universal(matrix))
 
 
 def require_count(count: int, components: int) -> None:
