@@ -9,6 +9,7 @@ from broca.components import Component, ComponentSet
 from broca.engine import Ablation
 from broca.measurement import Measurement
 from broca.results.base import ModelInfo
+from broca.results.verification import TextChange
 from broca.tasks import Generation, Item
 from broca.verification import Examiner, Scope, Trial
 
@@ -26,10 +27,15 @@ class SimulatedTask:
     higher_is_better: bool = True
     chance: float = 0.0
     capability: str = ""
+    relative: bool = False
 
     def at_chance(self, score, *, items):
         """Returns whether the score is that of guessing, which is 0 here."""
         return score <= 0
+
+    def choices(self, item):
+        """Returns no choices: answers are generated."""
+        return []
 
     def aggregate(self, values, items=None):
         """Returns the mean."""
@@ -49,10 +55,12 @@ class SimulatedModel:
         items: Number of items of each task.
         babble: Whether items that are lost to `everyone` are answered by repeated words.
         name: Name of the model.
+        garbled: Divergence of its text without any set.
     """
 
-    def __init__(self, heads, *, everyone=None, items=80, babble=False, name="toy"):
+    def __init__(self, heads, *, everyone=None, items=80, babble=False, name="toy", garbled=0.0):
         self.heads, self.everyone, self.babble = heads, everyone or {}, babble
+        self.garbled = garbled
         self.names, self.name = list(heads), name
         self.items = [
             Item(name, number, f"{name} {number}", f"answer {number}", ())
@@ -111,6 +119,8 @@ class SimulatedModel:
             self.execute,
             self.answer,
             np.linspace(1, 2, len(COMPONENTS)),
+            lambda columns: TextChange(100, 5.0, 5.0, self.garbled),
+            lambda: self.rows,
             {},
             Scope(**{"curve": 0, "resamples": 500, "failure_items": 20, **scope}),
         )

@@ -149,7 +149,8 @@ def search(entry: ZooModel, task: str, rows: int, seed: int, workspace: broca.Wo
     try:
         result = broca.localize(
             str(entry.folder), task, others=[name for name in entry.tasks if name != plain],
-            rows=rows, report_items=REPORT_ITEMS, seed=seed, include_path=str(entry.include_path),
+            rows=rows and 2 * rows,  # half of them are for the verification
+            report_items=REPORT_ITEMS, seed=seed, include_path=str(entry.include_path),
             device="cpu", journal=workspace,
         )  # fmt: skip
     except BrocaError:  # the intact model is right too seldom

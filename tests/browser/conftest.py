@@ -70,7 +70,7 @@ def run(tmp_path_factory):
     """The folder of a run of `reference-small` with its verification."""
     folder = tmp_path_factory.mktemp("runs") / "sorting"
     result = broca.localize(
-        "reference-small", "sorting", others="capitals,brackets", rows=600, items=12,
+        "reference-small", "sorting", others="capitals,brackets", rows=1400, items=12,
         task_options=broca.TaskOptions(limit=40), device="cpu",
     )  # fmt: skip
     result.save(folder)

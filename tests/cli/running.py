@@ -15,7 +15,7 @@ from broca.cli.main import app
 
 SMALL = (
     "localize", "reference-small", "--task", "sorting", "--others", "capitals,brackets",
-    "--rows", 600, "--items", 12, "--limit", 40,
+    "--rows", 1400, "--items", 12, "--limit", 40,
 )  # fmt: skip
 """A small run of `broca localize`."""
 

@@ -3,8 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from results.samples import make_result
+from simulated import toy_verification
 
 import broca
+from broca.results.reading import read
 from broca.results.verification import Verdict
 from broca.verbs.stress import stress
 
@@ -13,8 +16,9 @@ from broca.verbs.stress import stress
 def result(planted):
     """A small run that selects components."""
     return broca.localize(
-        planted, task="sorting", others=[], method="one-shot", rows=970, items=10, k=2, verify=False
-    )
+        planted, task="sorting", others=[], method="one-shot", rows=970, items=10, k=2,
+        verify=False, report_items=20,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +66,18 @@ def test_later_results_write_the_report_again(result, stressed, tmp_path):
         "stress.json", "stress.html", "verification.json", "verification.html",
     ]  # fmt: skip
     assert "not verified" in files[-1].read_text()
+
+
+def test_the_newest_verification_speaks_everywhere(tmp_path):
+    """A later verdict is the first line of the report and of what is read; it says what it was."""
+    first = toy_verification()
+    run = make_result(model=first.model, task=first.task, selected=first.heads, verification=first)
+    run.save(tmp_path)
+    assert run.headline.startswith("toy needs")
+    later = Verdict("not localized at head level", "six of them do", headline="Six do too")
+    replace(first, verdict=later).save(tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "toy needs" not in page
+    assert "was specific, because adding loses" in page
+    newest = read(tmp_path)
+    assert (newest.headline, newest.verification.was.label) == ("Six do too", "specific")

@@ -6,7 +6,6 @@ from claims import claimed
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
-from broca.runs import search as searching
 from broca.runs import speed
 from broca.runs.run import Run
 from broca.runs.speed import rows_within
@@ -57,7 +56,7 @@ def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
 
 def test_too_little_time_is_refused(tmp_path, monkeypatch):
     """The message has the rows that the time allows, or the permitted values."""
-    monkeypatch.setattr(searching, "rows_within", lambda *positional, **named: 3)
+    monkeypatch.setattr("broca.verbs.localize.rows_within", lambda *positional, **named: 3)
     arguments = {**ARGUMENTS, "method": "pooled", "rows": None}
     with pytest.raises(BadInput, match=r"`max_minutes` 0\.1 allow about 3 rows here.*needs 300"):
         localize_into(tmp_path, max_minutes=0.1, **arguments)

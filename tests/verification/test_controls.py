@@ -14,21 +14,21 @@ def layers_of(columns):
 
 
 def test_layer_matched_sets_have_as_many_heads_in_each_layer():
-    """The default is twenty different sets, which share no head with the tested set."""
+    """The default is 39 different sets, which share no head with the tested set."""
     real = COMPONENTS.columns("L0H1+L0H2+L3H4")
     sets = layer_matched(COMPONENTS, real)
-    assert sets.shape == (20, 3)
-    assert len({tuple(columns) for columns in sets.tolist()}) == 20
+    assert sets.shape == (39, 3)
+    assert len({tuple(columns) for columns in sets.tolist()}) == 39
     for columns in sets:
         assert layers_of(columns) == [0, 0, 3]
         assert not set(columns.tolist()) & set(real)
 
 
 def test_a_layer_with_too_few_others_borrows_from_the_nearest():
-    """Where 15 other heads are too few, sets take heads of the neighbouring layers only."""
+    """Where 15 other heads are too few for 78 sets, sets take heads of the nearest layers only."""
     sets = layer_matched(COMPONENTS, COMPONENTS.columns("L2H0"))
-    assert len(sets) == len(norm_matched(np.arange(96.0), [5])) == 20
-    assert {COMPONENTS[int(column)].layer for column in sets.ravel()} <= {1, 2, 3}
+    assert len(sets) == len(norm_matched(np.arange(96.0), [5])) == 39
+    assert {COMPONENTS[int(column)].layer for column in sets.ravel()} <= {0, 1, 2, 3, 4}
 
 
 def test_nothing_to_draw_from_gives_no_sets():
@@ -49,10 +49,14 @@ def test_norm_matched_heads_are_near_in_norm():
 
 
 def test_standing_counts_ties_against_the_real_set():
-    """Rank and p equal those by hand; the effect is in standard deviations of the random sets."""
+    """Rank and p equal those by hand; the effect is in standard deviations of the random sets.
+
+    The share that it is ahead of has the exact interval of one success in three.
+    """
     place = standing(0.9, np.array([0.1, 0.2, 0.9]))
     assert (place.rank, place.p) == (2, 0.5)
     assert place.effect == pytest.approx((0.9 - 0.4) / np.std([0.1, 0.2, 0.9], ddof=1))
+    assert (place.ahead.low, place.ahead.high) == pytest.approx((0.094, 0.992), abs=0.001)
     assert standing(1.0, np.linspace(0, 0.5, 20)).p == pytest.approx(1 / 21)
     assert standing(1.0, np.zeros(20)).effect is None
 
@@ -62,5 +66,5 @@ def test_norm_matched_members_stand_for_their_own_kind():
     kinds = ["head"] * 30 + ["neuron"] * 60
     norms = np.random.default_rng(0).normal(size=90)
     sets = norm_matched(norms, [3, 40, 50], kinds=kinds)
-    assert len(sets) == 20
+    assert len(sets) == 39
     assert all(sum(column < 30 for column in columns) == 1 for columns in sets.tolist())

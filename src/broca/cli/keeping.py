@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.cli.wording import tell
@@ -78,13 +78,14 @@ def kept_result(
         BrocaError: The folder contains the results of another command, or a parameter is refused.
     """
     from broca.results.files import check_out_folder
+    from broca.results.reading import read
     from broca.runs import folder as folders
 
     place, fresh = Path(folder).expanduser(), output.fresh
     files = () if fresh else folders.finished_files(place, verb, options)
     if files:
         with suppress(BadInput):  # an edited file is written again
-            result = kind.read(files[0])
+            result = cast(R, read(files[0]))
             owned = verb in folders.OWNERS
             advice = "--fresh measures it again" if owned else "remove it to run again"
             where = place if owned else files[0]

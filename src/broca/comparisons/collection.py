@@ -56,6 +56,7 @@ class Collection:
         response: Response of the rows; None for the default.
         seed: Seed of all random draws.
         components: Names of the components of the first model.
+        architecture: Its class.
         design: The rows, drawn on the first model.
         models: Measurements of every model by label.
         notes: Notes for the reader.
@@ -67,23 +68,31 @@ class Collection:
     response: Response | None = None
     seed: int = 0
     components: tuple[str, ...] = ()
+    architecture: str = ""
     design: Design | None = None
     models: dict[str, Measured] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def require_components(self, names: tuple[str, ...], label: str) -> None:
+    def require_components(
+        self, names: tuple[str, ...], label: str, architecture: str = ""
+    ) -> None:
         """Refuses a model of another architecture, and selections that it does not have.
 
         Raises:
             BadInput: The components have other names than those of the first model.
         """
+        if self.components and architecture != self.architecture:
+            raise BadInput(
+                f"'{label}' is a {architecture} and the first model a {self.architecture}: equal "
+                "names mean nothing there; only models of one architecture can be compared"
+            )
         if self.components and names != self.components:
             raise BadInput(
                 f"'{label}' has {len(names)} components from {names[0]} to {names[-1]}, and the "
                 f"first model {len(self.components)} to {self.components[-1]}: only models of one "
                 "architecture can be compared"
             )
-        self.components = names
+        self.components, self.architecture = names, architecture
 
     def measure(self, run: Run, label: str) -> None:
         """Measures a model; the first model determines the rows.
@@ -148,8 +157,8 @@ class Collection:
                 items = design.items[task]
                 estimates = estimate_effects(design.masks, changes, items)
                 effects.append(TaskEffects(label, task, *estimates.with_ends(level)))
-                if measured is first:
-                    continue
+                if measured.info.fingerprint == first.info.fingerprint:
+                    continue  # the same weights have the same effects
                 change = estimate_effects(design.masks, changes - first.changes[task], items)
                 p = change.p_values()
                 q = stats.false_discovery_control(p, method="bh")  # Benjamini and Hochberg, 1995

@@ -159,6 +159,11 @@ class Engine:
         return min(lane.budget.tokens for lane in self._lanes)
 
     @property
+    def donors(self) -> dict[GatePoint, Tensor]:
+        """Activations that replace ablated ones, `(donors, width)` for each gate point."""
+        return self._lanes[0].donors
+
+    @property
     def device(self) -> str:
         """The kind of device that the model runs on."""
         return self.model.device.type

@@ -75,7 +75,9 @@ class ExplorerSubject:
         if isinstance(result, Localization):
             effects = {line.name: line.effect for line in result.ranking}
             unit = f"estimated effect on {result.response} in {result.task}"
-            sets = {f"needed for {result.task}": result.selected} if result.selected else {}
+            is_needed = result.verdict is not None and result.verdict.label == "specific"
+            name = f"{'needed' if is_needed else 'selected'} for {result.task}"
+            sets = {name: result.selected} if result.selected else {}
             return cls(result.model.name, sets, effects, unit, result.tasks)
         if isinstance(result, Verification):
             sets = {f"verified on {result.task}": result.heads}

@@ -35,6 +35,9 @@ VERIFIED = 100
 WAITING = 16
 """Maximum number of jobs that wait."""
 
+VERIFICATION_ROWS = 6000
+"""Maximum number of rows of such a verification."""
+
 _LOCATE = 24
 """Number of items that are reserved for other uses than scores, such as gradients."""
 
@@ -149,8 +152,9 @@ class Measurer:
 
         def verified() -> Verification:
             others = [name for name in self._names() if name != task]
+            scope = QUICK.within(VERIFICATION_ROWS, members=max(1, len(names)))
             return self._verify(
-                self._model, task, list(names), others=others, scope=QUICK, limit=VERIFIED,
+                self._model, task, list(names), others=others, scope=scope, limit=VERIFIED,
                 run_options=self._options.within(self._opened.workspace),
             )  # fmt: skip
 

@@ -241,8 +241,4 @@ def _read(path: str | Path) -> Selected:
             f"{result.described()} names no components to export: give a localization, a "
             "verification or a neuron set"
         )
-    if isinstance(result, Localization) and (place / Verification.FILE).is_file():
-        later = Verification.read(place)
-        if later.concerns(result):
-            return replace(result, verification=later)
     return result

@@ -204,7 +204,8 @@ def numbers_of(result: Result) -> dict[str, float]:
         numbers |= {f"intact/{name}": value for name, value in result.baseline.items()}
         numbers |= {f"ablated/{name}": value for name, value in result.after.items()}
         numbers |= {f"drop/{line.task}": line.drop for line in result.drops}
-        numbers["specific_drop"] = result.specific_drop
+        if result.specific_drop is not None:
+            numbers["specific_drop"] = result.specific_drop
     if isinstance(result, Comparison):
         for score in result.scores:
             under = score.selection or "intact"

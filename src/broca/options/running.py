@@ -253,11 +253,15 @@ class BudgetOptions(Options):
 class SearchOptions(BudgetOptions):
     """How a search works, and how much it may measure."""
 
+    rows: Annotated[Count | None, WHOLE] = None
+    """Maximum number of (mask, item) rows, half of them for the verification; default: what the
+    method needs, and at most as many again."""
+
     method: str | None = None
     """{methods}; default: pooled, or cs-stratified with a recovery."""
 
     max_minutes: Annotated[float, Meta(gt=0)] | None = None
-    """Maximum minutes for measuring the rows of the search; some rows are timed first."""
+    """Maximum minutes for measuring rows, of the verification too; some rows are timed first."""
 
     response: Response | None = None
     """Response that the search measures: accuracy (the task's metric), margin or probability;

@@ -48,14 +48,15 @@ class LocalizeOptions(Options):
 
     others: Any = "auto"
     """Tasks that the heads should not affect: T1,T2, nothing, or auto: all other shipped tasks for
-    a shipped model, else those of `include_path`. Tasks whose metadata state the capability of the
-    task are reported separately."""
+    a shipped model, else those of `include_path`; neutral text for one's own examples. Tasks whose
+    metadata state the capability of the task are reported separately."""
 
     same_skill: Any = ""
     """More tasks of the same capability, T1,T2: reported separately."""
 
     report_items: Annotated[Count | None, WHOLE] = None
-    """Maximum number of report items of the task, and of all others together; default: all."""
+    """Maximum number of report items of the task, and of all others together; default: 300, or
+    what `rows` and `max_minutes` allow."""
 
     seed: Annotated[int, WHOLE] = 0
     """Seed of the item split, the masks and all other random draws."""
@@ -104,20 +105,21 @@ class VerifyOptions(Options):
     seed: Annotated[int | None, WHOLE] = None
     """Seed; default: the run's, which splits the items as the run did, or 0."""
 
-    both_ways: bool = False
-    """Localize the same-skill tasks too, and measure their heads on the task."""
-
     limit: Annotated[Annotated[int, Meta(ge=8)] | None, WHOLE] = None
     """Maximum number of report items of each task; default: all."""
 
     ablation: str | None = None
     """Kind of ablation: {ablations}; default: the run's, or zero."""
 
-    controls: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 20
-    """Number of random sets of each kind; about twice as many if few reach the set; 0: none."""
+    rows: Annotated[Annotated[int, Meta(ge=1000)], WHOLE] = 12_000
+    """Maximum number of (mask, item) rows."""
+
+    controls: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 79
+    """Maximum number of random sets of each kind; 0: none."""
 
     scope: Annotated[Any, PYTHON_ONLY] = None
-    """Which tests are made, and on how many items: `broca.Scope`; it replaces `controls`."""
+    """Which tests are made, and on how many items: `broca.Scope`; it replaces `rows` and
+    `controls`."""
 
     run_options: VerifyRun = field(default_factory=VerifyRun)
 

@@ -207,11 +207,28 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         """How many components changed, as the page begins."""
         changed = {(line.model, name) for line in self.differences for name in line.changed}
         first = self.models[0].label
+        if not self.differences:
+            return f"{self.models[0].model.short_name}: {self.overlap}"
         if len(self.models) == 2:
             what = f"{len(changed) or 'No'} component{'' if len(changed) == 1 else 's'}"
             return f"{what} changed from {first} to {self.models[1].label}"
         count = len({name for _, name in changed})
         return f"{count} components changed from {first} to later models"
+
+    @property
+    def overlap(self) -> str:
+        """The overlap of the selections, and which of them other tasks need."""
+        sets = [set(selection.components) for selection in self.selections]
+        if len(sets) < 2:
+            return "the same weights, with fewer than two selections to compare"
+        shared, every = set.intersection(*sets), set().union(*sets)
+        carried = [
+            f"{line.task} {'also needs' if line.carried == 'yes' else 'needs in part'} the set of "
+            f"{line.selection}"
+            for line in self.carries
+            if line.carried in ("yes", "in part")
+        ]
+        return "; ".join([f"the sets share {len(shared)} of {len(every)} components", *carried])
 
     def figures(self) -> tuple[Figure, ...]:
         """Returns maps of differences, and curves of selected components over three models."""

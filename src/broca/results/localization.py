@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
@@ -296,16 +296,9 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         """Returns its figures: the components, and those of the verification."""
         return (component_grid(self), *verification_figures(self.verification).values())
 
-    def page(
-        self, verification: Verification | None = None, stress: StressTest | None = None
-    ) -> str:
-        """Renders the report.
-
-        Args:
-            verification: A later verification, such as that of `broca verify`; by default the own.
-            stress: A stress test, which is summarized.
-        """
-        verification = verification or self.verification
+    def page(self, stress: StressTest | None = None) -> str:
+        """Renders the report, with the summary of a stress test if there is one."""
+        verification = self.verification
         names = [line.name for line in self.ranking]
         return filled(
             "localization", result=self, counted=counted(names), verification=verification,
@@ -314,14 +307,20 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             figures=verification_figures(verification),
         )  # fmt: skip
 
+    def newest(self, folder: Path) -> Localization:
+        """Returns the result with the verification that a later command left in its folder."""
+        if not (folder / Verification.FILE).is_file():
+            return self
+        later = Verification.read(folder)
+        if not later.concerns(self):
+            return self
+        return replace(self, verification=replace(later, was=self.verdict))
+
     def pages(self, folder: Path) -> dict[str, str]:
         """Returns the report, with the results of later commands on the same components."""
-        later: dict[str, Any] = {}
-        for name, kind in (("verification", Verification), ("stress", StressTest)):
-            if (folder / kind.FILE).is_file():
-                result = kind.read(folder)
-                later[name] = result if result.concerns(self) else None
-        return {self.PAGE: self.page(**later)}
+        stress = StressTest.read(folder) if (folder / StressTest.FILE).is_file() else None
+        stress = stress if stress is None or stress.concerns(self) else None
+        return {self.PAGE: self.newest(folder).page(stress)}
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the answer, scores and drops, and what else was measured."""
@@ -329,8 +328,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         if self.abstained:
             yield f"Nothing was selected: {self.reason}."
         else:
-            if self.verdict is not None:
-                yield f"{self.verdict.label}: {self.verdict.text}"
+            yield from self.verification.lines
             tasks = verification_tables(self.verification)["tasks"]
             yield tasks.pick("task|intact|ablated|points lost|chance")
         yield from (f"{member.head} {member.says}" for member in self.verification.members)
@@ -344,7 +342,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         if self.additivity is not None:
             yield self.additivity.says
         if self.shared:
-            yield f"set apart, as the others need them too: {', '.join(self.shared)}"
+            yield f"set apart, as the others need them too: {joined_names(self.shared)}"
         yield from (f"note: {note}" for note in self.notes)
         yield (
             f"{self.search.method}, seed {self.search.seed}: {self.cost.rows:,} rows of search in "

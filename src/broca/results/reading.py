@@ -31,8 +31,9 @@ KINDS: tuple[type[Result], ...] = (
 def read(path: str | Path) -> Result:
     """Reads any result of broca from a file or an out folder.
 
-    The folder of a run is read as its localization. To read the result of a later verb in it, give
-    its file, such as `verification.json`, or call `Verification.read(folder)`.
+    The folder of a run is read as its localization, whose verification is the newest there. To
+    read the result of a later verb in it, give its file, such as `verification.json`, or call
+    `Verification.read(folder)`.
 
     Args:
         path: The file or the folder.
@@ -56,7 +57,8 @@ def read(path: str | Path) -> Result:
     if kind is None:
         what = "is not a result of broca" if path.is_file() else "does not exist"
         raise BadInput(f"'{path}' {what}: give an out folder, or a file that broca wrote")
-    return kind.read(path)
+    result = kind.read(path)
+    return result.newest(path.parent) if isinstance(result, Localization) else result
 
 
 def _kind_of(file: Path) -> type[Result] | None:
@@ -88,7 +90,7 @@ def entry_of(result: Result, *, name: str, page: str, date: str) -> dict[str, An
     }  # fmt: skip
     verification = getattr(result, "verification", result)
     if isinstance(verification, Verification) and verification.heads:
-        entry["specific"] = verification.specific_drop
+        entry["specific"] = verification.specific_drop if verification.verdict else None
         entry["selected"] = verification.heads
         entry["scores"] = {line.task: (line.before, line.after) for line in verification.drops}
     return entry

@@ -1,7 +1,7 @@
 """The result of a verification: `verification.json`, and `verification` in `result.json`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +16,22 @@ from broca.results.pages.verification import (
     verification_tables,
 )
 
-Role = Literal["task", "same_skill", "other"]
-"""The role of a task in a claim: the claimed task, a task of the same capability, or a control."""
+Role = Literal["task", "same_skill", "other", "at_chance"]
+"""The role of a task in a claim: the claimed task, a task of the same capability, a control, or a
+task that the intact model cannot do, so that it can show no damage."""
+
+CORE = 0.25
+"""Minimum contribution of a member of the core, as a share of the drop."""
+
+BROKEN = 0.25
+"""Minimum share of degenerate outputs that a headline states, and of degenerate and wrong outputs
+of a broken model on unrelated tasks."""
+
+CHANGED = 0.3
+"""Minimum divergence of the model's own text that a headline states, in nats per token."""
+
+KNOWN = 1000.0
+"""Maximum perplexity of the intact model on text that it knows."""
 
 VerdictLabel = Literal[
     "specific",
@@ -103,12 +117,15 @@ class ControlSet:
     Attributes:
         heads: Names of its members.
         drop: Drop of the task without the set.
-        specific_drop: `drop` minus the mean drop of the others; None without others.
+        specific_drop: `drop` minus the mean drop of the others; None if the drop alone is so far
+            below the real set's specific drop that the others were not measured.
+        items: Number of the task's items on which it was measured.
     """
 
     heads: tuple[str, ...]
     drop: float
     specific_drop: float | None
+    items: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,12 +138,21 @@ class Standing:
         p: `rank` / (random sets + 1).
         effect: `value` minus the mean of the random sets, in their standard deviations; None if the
             random sets are all equal.
+        effect_ci: 95 % interval of `effect`, for random sets with a normal distribution.
+        ahead: Share of random sets that do not reach the value, with its exact 95 % interval.
     """
 
     value: float
     rank: int
     p: float
     effect: float | None
+    effect_ci: tuple[float, float] | None = None
+    ahead: Interval | None = None
+
+    @property
+    def away(self) -> Interval | None:
+        """The effect with its interval."""
+        return _interval(self.effect, self.effect_ci)
 
 
 @dataclass(frozen=True)
@@ -135,11 +161,12 @@ class Controls:
 
     Attributes:
         kind: `layers`: as many from each layer; `norm`: heads of nearly the same output norm.
-        items: Number of the task's items on which each was measured.
+        items: Number of the task's items on which close ones were measured.
         other_items: Number of items of all other tasks together.
         drop: Standing by the drop of the task.
         specific: Standing by the specific drop; None without others.
         sets: The random sets.
+        drawn: Number of random sets that exist and could have been measured.
     """
 
     kind: str
@@ -148,6 +175,7 @@ class Controls:
     drop: Standing
     specific: Standing | None
     sets: tuple[ControlSet, ...]
+    drawn: int = 0
 
 
 @dataclass(frozen=True)
@@ -179,10 +207,6 @@ class Member:
         restored: Decrease of the set's drop when it is the only member left intact.
         p: The smaller p-value of `alone` and `restored`, doubled, Holm-corrected over the members.
         needed: Whether `alone` or `restored` is positive at the level of the verification.
-        changes: Some outputs whose score it changes, the largest losses first.
-        other_members: State of the other members in these outputs: `intact`, or `ablated` if
-            ablating it alone changes no score.
-        elsewhere: Drop of every other task when only it is ablated.
     """
 
     head: str
@@ -190,9 +214,11 @@ class Member:
     restored: Interval
     p: float
     needed: bool
-    changes: tuple[Sample, ...] = ()
-    other_members: Literal["intact", "ablated"] = "intact"
-    elsewhere: dict[str, Interval] = field(default_factory=dict)
+
+    @property
+    def contribution(self) -> float:
+        """The larger of `alone` and `restored`."""
+        return max(self.alone.value, self.restored.value)
 
     @property
     def says(self) -> str:
@@ -287,22 +313,34 @@ class TaskFailures:
 
 
 @dataclass(frozen=True)
-class Crossing:
-    """The drop of a task without the components of another task of the same capability.
+class TextChange:
+    """The change of the model's next-token distribution on neutral text.
 
     Attributes:
-        found_on: The task for which the components were selected.
-        measured_on: The task on which they were ablated.
-        heads: Names of the components.
-        drop: Drop of the measured task.
-        p: P-value of no change.
+        tokens: Number of predicted tokens.
+        before: Perplexity of the intact model.
+        after: Perplexity with the set ablated.
+        divergence: Mean Kullback-Leibler divergence of the intact model's distribution from the
+            ablated model's, in nats per token.
     """
 
-    found_on: str
-    measured_on: str
-    heads: tuple[str, ...]
-    drop: Interval
-    p: float
+    tokens: int
+    before: float
+    after: float
+    divergence: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether it changes much; a text that the intact model does not know shows nothing."""
+        return self.before <= KNOWN and self.divergence >= CHANGED
+
+    @property
+    def says(self) -> str:
+        """The numbers in words."""
+        return (
+            f"perplexity {self.before:.3g} -> {self.after:.3g} and divergence "
+            f"{self.divergence:.2f} nats per token on neutral text"
+        )
 
 
 @dataclass(frozen=True)
@@ -315,12 +353,14 @@ class Verdict:
         items_needed: Number of report items that would be enough if the label is `inconclusive`;
             else None.
         headline: The verdict in a short sentence without intervals.
+        provisional: Whether more random sets or items could change it.
     """
 
     label: VerdictLabel
     text: str
     items_needed: int | None = None
     headline: str = ""
+    provisional: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -338,19 +378,23 @@ class Verification(
         ablation: How components were ablated.
         seed: Seed of splits, controls and resampling.
         drops: Scores and drop of every task: the claimed task, those of its skill, the others.
-        off_target_drop: Mean drop of the others; None without others.
+        off_target_drop: Mean loss of skill of the others, weighted by what they can lose; None
+            without others that can lose any.
         off_target_ci: 95 % interval of the off-target drop; None without others or statistics.
-        specific_drop: The task's drop minus the off-target drop; without others, the task's drop.
+        specific_drop: The task's loss of skill minus the off-target drop; None without others.
         specific_ci: 95 % interval of the specific drop; None without others or statistics.
         level: Level of the tests and intervals.
         controls: Random sets, kind by kind.
         members: Contribution of each member.
         curve: Drops for k from 0 on; None if it was not requested.
         ablations: The claim under other kinds of ablation.
-        crossings: Drops of tasks of the same capability without each other's components.
         failures: Degenerate outputs, task by task.
         samples: Outputs of the intact and the ablated model, side by side.
+        text: Change of the model's own text; None without statistics.
         verdict: The verdict; None without statistics.
+        was: The verdict of an earlier verification of the set, which this one replaces.
+        dropped: Members that a search selected and that contributed nothing on these items; they
+            are not in `heads`.
         rows: Number of rows on the report items.
         notes: Notes for the reader.
         documents: The documents of each part of the items.
@@ -365,17 +409,19 @@ class Verification(
     drops: tuple[TaskDrop, ...]
     off_target_drop: float | None
     off_target_ci: tuple[float, float] | None = None
-    specific_drop: float
+    specific_drop: float | None
     specific_ci: tuple[float, float] | None = None
     level: float = 0.05
     controls: tuple[Controls, ...] = ()
     members: tuple[Member, ...] = ()
     curve: Curve | None = None
     ablations: tuple[AblationCheck, ...] = ()
-    crossings: tuple[Crossing, ...] = ()
     failures: tuple[TaskFailures, ...] = ()
     samples: tuple[Sample, ...] = ()
+    text: TextChange | None = None
     verdict: Verdict | None
+    was: Verdict | None = None
+    dropped: tuple[str, ...] = ()
     rows: int = 0
     notes: tuple[str, ...] = ()
     documents: tuple[Documents, ...] = ()
@@ -425,14 +471,62 @@ class Verification(
         return tuple(line for line in self.drops if line.role == role)
 
     @property
+    def core(self) -> tuple[str, ...]:
+        """Members whose contribution is at least a quarter of the drop."""
+        needed = [line for line in self.members if line.needed]
+        large = [line for line in needed if line.contribution >= CORE * self.drop]
+        return tuple(line.head for line in large or needed) or self.heads
+
+    @property
+    def claim(self) -> str:
+        """The members that contribute: the core, then the others with what they add."""
+        more = [
+            f"{line.head} (adds {100 * line.contribution:.0f} points)"
+            for line in self.members
+            if line.needed and line.head not in self.core
+        ]
+        return joined_names(self.core) + (f"; with them {', '.join(more)}" if more else "")
+
+    @property
     def headline(self) -> str:
         """The verdict as a page and a terminal begin; a need is stated only if it is specific."""
-        claim = f"{self.model.short_name} {{}} {joined_names(self.heads)} {{}} {self.task}"
+        name = self.model.short_name
         if self.verdict is None:
-            return claim.format("without", "loses points of") + " (not verified)"
-        if self.verdict.label == "specific":
-            return claim.format("needs", "for")
-        return self.verdict.headline
+            return (
+                f"{name} without {joined_names(self.heads)} loses points of {self.task} (not "
+                "verified)"
+            )
+        if self.verdict.label != "specific":
+            return self.verdict.headline
+        needed, _, more = self.claim.partition(";")
+        return f"{name} needs {needed} for {self.task}{more and f';{more}'}{self.damage}"
+
+    @property
+    def damage(self) -> str:
+        """What is broken besides the task, in a clause for the headline; empty if nothing is."""
+        said = []
+        judged = self.roles("other") or self.roles("task")
+        names = [line.task for line in judged]
+        shares = [line.excess for line in self.failures if line.task in names]
+        if shares and sum(shares) >= BROKEN * len(shares):
+            said.append(f"{sum(shares) / len(shares):.0%} of the outputs collapse")
+        if self.text is not None and self.text.changed:
+            said.append(f"its own text changes ({self.text.says})")
+        return f"; {' and '.join(said)}" if said else ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The verdict below the headline, with the one that it replaces; empty without one."""
+        if self.verdict is None:
+            return ()
+        lines = [f"{self.verdict.label}: {self.verdict.text}"]
+        if self.was is not None and self.was.label != self.verdict.label:
+            lines.append(f"was {self.was.label}, because {self.was.text}")
+        if self.verdict.items_needed:
+            lines.append(f"About {self.verdict.items_needed:,} report items would be enough.")
+        if self.dropped:
+            lines.append(f"dropped, as they contribute nothing: {joined_names(self.dropped)}")
+        return tuple(lines)
 
     def figures(self) -> tuple[Figure, ...]:
         """Returns its figures: scores, random sets, curve, and the set within the model."""
@@ -454,15 +548,14 @@ class Verification(
         """Yields the verdict and the tables."""
         tables = verification_tables(self)
         yield f"{self.headline}."
-        if self.verdict is not None:
-            yield f"{self.verdict.label}: {self.verdict.text}"
-            if self.verdict.items_needed:
-                yield f"About {self.verdict.items_needed} report items would be enough."
+        yield from self.lines
+        if self.text is not None:
+            yield self.text.says
         yield tables["tasks"].pick("task|role|items|chance|intact|ablated|points lost|p (Holm)")
         yield from (tables[name] for name in ("controls", "members"))
         if self.curve is not None:
             yield curve_table(self.curve)
-        yield from (tables[name] for name in ("ablations", "crossings", "failures"))
+        yield from (tables[name] for name in ("ablations", "failures"))
         yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"
 
 

@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from broca.engine import Progress
@@ -89,6 +90,14 @@ class Stages:
                 self._reach(before + progress.done)
 
         return follow
+
+    @contextmanager
+    def reserved(self, rows: int) -> Iterator[None]:
+        """Counts expected rows that are not needed within it as done, so that the end stays."""
+        end = self.done + rows
+        yield
+        self.done = max(self.done, end)
+        self._show()
 
     def begin(self, rows: int, *, cost: int | None = None) -> None:
         """Begins a plan of some rows; `cost` counts them where gradients make them dearer."""

@@ -17,13 +17,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import Ablation, OutputNorms, RunnerSpec, WeightDelta, donor_activations
+from broca.engine import (
+    Ablation,
+    OutputNorms,
+    RunnerSpec,
+    TextReading,
+    WeightDelta,
+    donor_activations,
+)
 from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
 from broca.measurement import Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
 from broca.results.base import ModelInfo
+from broca.results.verification import TextChange
 from broca.runs.progress import Stages
 from broca.runs.references import Referenced, with_references
 from broca.runs.task_sets import (
@@ -42,7 +50,7 @@ from broca.runs.workspace import Workspace
 from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.store import Condition, ItemRecord, components_digest, now, written
-from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
+from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task, neutral_text
 from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.verification import Examiner, Scope
 from broca.verification.trial import Places
@@ -120,7 +128,8 @@ class Run:
         """Loads the tasks of a claim and cuts their items; `cut` is passed to `claim_tasks`."""
         catalog = self.catalog
         name, skill = catalog.name_of(task), catalog.names_of(same_skill)
-        other_names = other_tasks(name, others, self.model, catalog)
+        chat = self.options.task_options.chat_template
+        other_names = other_tasks(name, others, self.model, catalog, chat=chat)
         benchmarks = load_tasks(
             self.model, (name, *skill, *other_names), catalog, task=name,
             options=self.options.task_options, report=self.stages.enter,
@@ -305,6 +314,8 @@ class Run:
             execute=self.measure,
             answer=self.answers,
             norms=self.norms(),
+            read=self.text_change,
+            spent=lambda: self.scoring_rows,
             kinds={kind: self.under(kind).measure for kind in kinds},
             scope=scope,
         )
@@ -324,6 +335,21 @@ class Run:
         self.stages.enter("reading output norms")
         (norms,) = self.observe([OutputNorms(components, tuple(sequences))])
         return norms
+
+    def text_change(self, columns: Sequence[int]) -> TextChange:
+        """Returns how the model's text changes without some components, on the shipped text."""
+        encode, longest = self.model.tokenizer.encode, self.model.max_length
+        texts = [tuple(encode(line)[:longest]) for line in neutral_text()]
+        size = self.model.vocabulary
+        sequences = tuple(tokens for tokens in texts if len(tokens) > 1 and max(tokens) < size)
+        reading = TextReading(tuple(sorted(columns)), self.ablation.scale, sequences)
+        ((before, after, divergence),) = self.observe([reading])
+        return TextChange(
+            tokens=sum(len(tokens) - 1 for tokens in sequences),
+            before=float(np.exp(before)),
+            after=float(np.exp(after)),
+            divergence=float(divergence),
+        )
 
     @property
     def search_rows(self) -> int:

@@ -1,7 +1,7 @@
 """The searches of a localization: their problem, their budget, and the repetitions of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from broca import searches
@@ -12,10 +12,8 @@ from broca.options import BudgetOptions, LocalizeOptions, SearchOptions
 from broca.results.localization import Repeat
 from broca.runs.references import Referenced
 from broca.runs.run import Run, shared_tokens
-from broca.runs.speed import rows_within
 from broca.runs.task_sets import TaskSet
 from broca.searches import OtherTask, Problem, Ranking
-from broca.verification import Scope, Trial
 from broca.verification.trial import Places
 
 REFERENCES = "looking for right answers"
@@ -111,9 +109,8 @@ def search(
         measured_places(method, run.tasks, options),
         otherwise="the search measures the tasks' own metrics" if accuracy_will_do else None,
     )
-    budget = replace(options, rows=_rows(run, method, options, referenced))
     problem = problem_of(
-        run.model, run.tasks, referenced.places, budget, seed=seed,
+        run.model, run.tasks, referenced.places, options, seed=seed,
         continuous=referenced.continuous,
     )  # fmt: skip
     run.stages.enter(stage or f"searching ({method})")
@@ -138,27 +135,6 @@ def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Rep
         answer=None if ranking.answer is None else ranking.answer.says,
         rows=rows,
     )
-
-
-def _rows(run: Run, method: str, options: SearchOptions, referenced: Referenced) -> int | None:
-    """Returns the budget in rows: the given one, or fewer if the time allows fewer."""
-    if options.max_minutes is None:
-        return options.rows
-    run.stages.enter("timing some rows")
-    allowed = rows_within(run, 60 * options.max_minutes, referenced.places)
-    usual = search_rows(run.model, run.tasks, method, options)
-    if allowed >= usual:
-        return options.rows
-    run.stages.note(
-        f"{options.max_minutes:g} minutes allow about {allowed:,} of at most {usual:,} rows"
-    )
-    try:
-        search_rows(run.model, run.tasks, method, replace(options, rows=allowed))
-    except BadInput as error:
-        raise BadInput(
-            f"`max_minutes` {options.max_minutes:g} allow about {allowed} rows here: {error}"
-        ) from None
-    return allowed
 
 
 def measured_places(method: str, tasks: TaskSet, options: SearchOptions) -> Places:
@@ -229,25 +205,3 @@ def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchO
     places = measured_places(method, tasks, options)
     problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
     return searches.require_method(method).most_rows(problem, options.options)
-
-
-def proof_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> int:
-    """Returns about how many rows a verification measures; it may double its random sets.
-
-    Args:
-        trial: The tasks and their report items.
-        scope: Which tests are made, and on how many items.
-        members: Number of components of the set.
-        kinds: Number of kinds of ablation under which the claim is tested.
-    """
-    every = sum(map(len, trial.places.values()))
-    smaller = trial.smaller(scope.control_items)
-    few = sum(map(len, smaller.values()))
-    outputs = sum(map(len, trial.at_most(scope.failure_items).values()))
-    alone = 2 * (scope.member_items or len(trial.places[trial.task])) + few
-    return (
-        2 * every
-        + few * (2 * scope.controls + (scope.curve + 1 if scope.curve else 0) + 2 * kinds)
-        + (members * alone if members > 1 else 0)
-        + 2 * outputs
-    )

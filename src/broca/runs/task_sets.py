@@ -208,25 +208,34 @@ MOST_OTHERS = 8
 
 
 def other_tasks(
-    task: str, others: str | Sequence[str | Task], model: GatedModel, catalog: Catalog
+    task: str,
+    others: str | Sequence[str | Task],
+    model: GatedModel,
+    catalog: Catalog,
+    *,
+    chat: bool = False,
 ) -> tuple[str, ...]:
     """Resolves `others` to task names, the task itself excluded.
 
     Args:
         task: The task; empty where all tasks are meant.
-        others: Tasks, or one string of names joined by commas. `auto`: none for a task of one's
-            own examples; else all shipped tasks for a shipped model, else those of the catalog's
-            folder, without the task, of which it takes `MOST_OTHERS` at even steps through their
-            names where there are more (`sampling_note` says so). `general` stands for the four
-            tasks of the paper's group, without the task where it is one of them.
+        others: Tasks, or one string of names joined by commas. `auto`: the shipped neutral text
+            for a task of one's own examples, in a chat template also short questions; else all
+            shipped tasks for a shipped model, else those of the catalog's folder, without the
+            task, of which it takes `MOST_OTHERS` at even steps through their names where there
+            are more (`sampling_note` says so). `general` stands for the four tasks of the paper's
+            group, without the task where it is one of them.
         model: The model.
         catalog: The tasks that can be named.
+        chat: Whether prompts are written in a chat template.
 
     Raises:
         BadInput: The task itself is named.
     """
-    if others == "auto":
-        names = () if task and catalog.is_own(task) else auto_tasks(model, catalog)
+    if others == "auto" and task and catalog.is_own(task):
+        names = catalog.controls(chat=chat)
+    elif others == "auto":
+        names = auto_tasks(model, catalog)
         if task and model.source not in SHIPPED_MODELS:
             names = _evenly(tuple(name for name in names if name != task))
     else:
@@ -447,4 +456,9 @@ def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]
                 f"{name} scores {scores[name]:.3f} on the intact model, where guessing gives "
                 f"{benchmark.chance:.3f}: it can lose {100 * room:.1f} points of skill at most"
             )
+    if tasks.others and not tasks.trial().judged(scores).others:
+        notes.append(
+            "no other task can show damage, so that nothing will show what only the task needs: "
+            "name others in `others`"
+        )
     return tuple(notes)

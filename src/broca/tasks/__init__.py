@@ -2,7 +2,13 @@
 
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
-from broca.tasks.catalog import PAPER_GROUPS, PAPER_TASKS, Catalog, shipped_folder
+from broca.tasks.catalog import (
+    PAPER_GROUPS,
+    PAPER_TASKS,
+    Catalog,
+    neutral_text,
+    shipped_folder,
+)
 from broca.tasks.examples import Task
 from broca.tasks.items import Generation, Item, LogLikelihood, Margin, Output, Request, Split
 from broca.tasks.tokenizer import RequestTokenizer, says_date
@@ -22,6 +28,7 @@ __all__ = [
     "Split",
     "Task",
     "TaskOptions",
+    "neutral_text",
     "says_date",
     "shipped_folder",
 ]

@@ -168,6 +168,10 @@ class Benchmark:
         """Returns the document of an item, with all its fields."""
         return self._documents[item.number].fields
 
+    def choices(self, item: Item) -> list[str]:
+        """Returns the texts of an item's choices; none for other kinds of task."""
+        return self._documents[item.number].choices
+
     def document_place(self, item: Item) -> tuple[str, str, int]:
         """Returns lm-eval's task, the split and the `doc_id` of an item's document."""
         document = self._documents[item.number]

@@ -58,9 +58,29 @@ PAPER_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Groups that the paper scores by the mean over their members, each in its own metric."""
 
 
+_SENTENCES = 20
+"""Number of sentences of neutral text on which a model's own text is measured."""
+
+
 def shipped_folder() -> Path:
     """The folder of the tasks that are part of the package."""
     return Path(str(files("broca") / "tasks" / "shipped"))
+
+
+@cache
+def _controls() -> Mapping[str, Task]:
+    """The shipped examples by name, which serve as other tasks where one gives own examples."""
+    folder = shipped_folder() / "data" / "controls"
+    return {
+        name: Task.from_examples(folder / f"{name}.jsonl", name=name, metric=metric)
+        for name, metric in (("neutral_text", "acc"), ("short_questions", "contains"))
+    }
+
+
+def neutral_text() -> tuple[str, ...]:
+    """Returns a few hundred tokens of neutral English, sentence by sentence."""
+    examples = _controls()["neutral_text"].examples[:_SENTENCES]
+    return tuple(f"{line['prompt']}{line['choices'][line['label']]}" for line in examples)
 
 
 class Catalog:
@@ -88,7 +108,7 @@ class Catalog:
         fetch_urls: bool = False,
     ) -> None:
         self._allow_code, self._fetch_urls = allow_code, fetch_urls
-        self._definitions: dict[str, Task] = {}
+        self._definitions = dict(_controls())
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
         self._included: dict[str, Any] = {}
@@ -111,6 +131,10 @@ class Catalog:
     def instruct(self) -> tuple[str, ...]:
         """Names of the package's tasks for chat models, which no shipped model can do."""
         return tuple(sorted(_packaged()["broca_instruct"].tags))
+
+    def controls(self, *, chat: bool) -> tuple[str, ...]:
+        """Names of the other tasks of one's own examples; with a chat template also questions."""
+        return tuple(_controls())[: 2 if chat else 1]
 
     @property
     def included(self) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ def compare(options: CompareOptions) -> Comparison:
             within = replace(run_options.within(space), model_options=model_options)
             with open_run(subject.model, within, stages, others=[names]) as opened:
                 subject.require_weights(opened.model)
-                collection.require_components(opened.model.components.names, subject.label)
+                names_of = opened.model.components.names
+                collection.require_components(names_of, subject.label, opened.model.architecture)
                 for selection in selections:
                     opened.model.components.columns(selection.components)
                 opened.stages.enter(f"building the tasks of {subject.label}")

@@ -4,15 +4,29 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from broca.options import LocalizeOptions, verb
+from broca.errors import BadInput
+from broca.options import LocalizeOptions, SearchOptions, verb
 from broca.results.base import AblationInfo
 from broca.results.localization import Cost, Localization, SearchInfo, ranked
 from broca.runs import search
-from broca.runs.run import model_info
+from broca.runs.run import Run, model_info
 from broca.runs.session import ablation_of, open_run
+from broca.runs.speed import rows_within
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
-from broca.verification import QUICK, plain_verification
+from broca.verification import QUICK, Scope, most_rows, plain_verification
+
+_REPORT = 300
+"""Default number of report items of the task, and of all others together."""
+
+_FEWEST = 8
+"""Minimum number of these items."""
+
+_USUAL = 6000
+"""Rows of verification beyond which no measurement needs more items."""
+
+_LEAST = 3000
+"""Rows of verification that a search without `rows` may be followed by, however few it needs."""
 
 
 @verb(LocalizeOptions)
@@ -35,24 +49,30 @@ def localize(options: LocalizeOptions) -> Localization:
         components = opened.model.components
         search.require_selection(budget.k, opened.model)
         started = time.perf_counter()
-        run = search.searching_run(opened, options, method, seed=seed)
+        run, budget, scope = _bounded(opened, options, method)
         tasks, stages = run.tasks, run.stages
-        rows = search.search_rows(run.model, tasks, method, budget)
-        proof = search.proof_rows(tasks.trial(), QUICK, members=budget.k) if options.verify else 0
-        stages.expect(options.seeds * rows + proof + 2 * len(tasks.bank))
+        rows, proof = search.search_rows(run.model, tasks, method, budget), scope.rows or 0
+        stages.note(
+            f"at most {options.seeds * rows:,} rows of search and {proof:,} of verification"
+        )
+        stages.expect(options.seeds * rows + proof + len(tasks.bank))
         baseline, _ = run.intact()
-        searched = search.search(run, method, budget, seed=seed)
-        stages.expect(run.search_rows - rows)  # it may end early
+        with stages.reserved(rows):
+            searched = search.search(run, method, budget, seed=seed)
         ranking = searched.ranking
         selected = tuple(components.names[column] for column in ranking.selected)
-        if selected:
-            stages.enter("verifying on the report items")
-        after, verification = run.scores(ranking.selected) if selected else baseline, None
-        if options.verify and selected:
-            examiner = run.examiner(replace(QUICK, seed=seed))
-            verification = examiner.examine(selected, report=stages.enter)
+        proof = min(proof, max(run.search_rows, _LEAST))
+        with stages.reserved(scope.rows or 0):
+            verification, after = None, baseline
+            if options.verify and selected:
+                examiner = run.examiner(replace(scope, rows=proof))
+                verification = examiner.examine(selected, report=stages.enter, drops_idle=True)
+                selected = verification.heads
+            elif selected:
+                after = run.scores(ranking.selected)
         again = range(seed + 1, seed + options.seeds)
-        repeats = [search.repeat(opened, options, method, seed=number) for number in again]
+        searching = replace(options, search_options=budget)
+        repeats = [search.repeat(opened, searching, method, seed=number) for number in again]
         if verification is None:
             verification = plain_verification(
                 model_info(run.model), selected, run.ablation, tasks.trial(), baseline, after
@@ -96,6 +116,58 @@ def localize(options: LocalizeOptions) -> Localization:
             answer=ranking.answer,
             additivity=ranking.additivity,
         )  # fmt: skip
+
+
+def _bounded(
+    opened: Run, options: LocalizeOptions, method: str
+) -> tuple[Run, SearchOptions, Scope]:
+    """Divides `rows` and `max_minutes` between search and verification.
+
+    Each further search of `seeds` takes as many rows as the first. Without these options, the
+    verification may take as many rows as the search. With `report_items` and without verification,
+    the caller sets both numbers: `rows` are those of the search alone.
+
+    Returns:
+        The run of the first search, the budget of every search, and the size of the verification,
+        whose rows are all those that are not rows of a search.
+
+    Raises:
+        BadInput: The rows that remain do not suffice for the method.
+    """
+    given, seed, items = options.search_options, options.seed, options.report_items
+    part, of_item = (2, 20) if options.verify else (4, 8)  # rows of verification for an item
+    run = search.searching_run(opened, options, method, seed=seed, noted=False)
+    usual, minutes, rows = search.search_rows(run.model, run.tasks, method, given), "", given.rows
+    if given.max_minutes is not None:
+        places = search.measured_places(method, run.tasks, given)
+        in_time = rows_within(run, 60 * given.max_minutes, places)
+        minutes = f"`max_minutes` {given.max_minutes:g} allow about {in_time:,} rows here: "
+        if in_time < (rows or 2 * usual):
+            rows = in_time
+    alone = not options.verify and items is not None
+    if rows is not None and not alone:
+        items = min(_REPORT, items or _REPORT, max(_FEWEST, rows // part // of_item))
+    cut = replace(options, report_items=items or _REPORT)
+    run = search.searching_run(opened, cut, method, seed=seed)
+    most = max(usual, _LEAST) if rows is None else rows // part
+    trial, scope = run.tasks.trial(), QUICK.within(min(most, _USUAL), members=given.k)
+    proof = 2 * sum(map(len, trial.places.values()))
+    if options.verify:
+        needed, fixed = most_rows(trial, replace(scope, rows=None), members=given.k)
+        proof = max(fixed, min(most, needed))
+    scope = replace(scope, rows=proof, seed=seed)
+    if rows is None:
+        return run, replace(given, max_minutes=None), scope
+    others = 0 if alone else proof
+    budget = replace(given, rows=max(1, rows - others), max_minutes=None)
+    try:
+        search.search_rows(run.model, run.tasks, method, budget)
+    except BadInput as error:
+        raise BadInput(
+            f"{minutes}{others:,} of {rows:,} rows are for other measurements than the search, and "
+            f"{error}"
+        ) from None
+    return run, budget, scope
 
 
 def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
     notes: list[str] = []
     for file, kind in sorted(_files(roots)):
         try:
-            result: Result = _KINDS[kind].read(file)
+            result = read(file)
         except BadInput as error:
             notes.append(str(error))
             continue

@@ -60,7 +60,11 @@ def rerun(options: RerunOptions) -> Repetition:
     return compare_rankings(
         before,
         ranked(components, ranking.effects, ranking.order, **ranking.details),
-        tuple(components.names[column] for column in ranking.selected),
+        tuple(
+            name
+            for name in (components.names[column] for column in ranking.selected)
+            if name not in before.verification.dropped
+        ),
     )
 
 

@@ -9,8 +9,6 @@ from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import (
     AblationOptions,
-    LocalizeOptions,
-    SearchOptions,
     TaskOptions,
     VerifyOptions,
     verb,
@@ -19,12 +17,10 @@ from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification
 from broca.runs.folder import options_of_run, with_recorded
-from broca.runs.search import method_of, proof_rows, search_rows
 from broca.runs.session import ablation_of, named_heads, open_run, require_names
-from broca.runs.task_sets import claim_tasks, listed
+from broca.runs.task_sets import listed
 from broca.tasks import Task
-from broca.verbs.localize import localize
-from broca.verification import Scope, crossings_of
+from broca.verification import Scope, most_rows
 
 LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
@@ -42,7 +38,6 @@ def verify(options: VerifyOptions) -> Verification:
     """
     options, fingerprint = claim_of(options)
     run_options, seed = options.run_options, options.seed or 0
-    scope = replace(options.scope or Scope(controls=options.controls), seed=seed)
     require_names(options.heads)
     ablation = ablation_of(run_options.ablation_options, seed)
     with open_run(
@@ -56,9 +51,14 @@ def verify(options: VerifyOptions) -> Verification:
                 f"{gated.fingerprint}, not {fingerprint}): name the run's in `model`"
             )
         names = named_heads(gated, options.heads)
+        scope = options.scope
+        if scope is None:
+            scope = Scope(controls=options.controls).within(options.rows, members=len(names))
+        scope = replace(scope, seed=seed)
         tasks = opened.claimed(
             options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
             seed=seed, limit=options.limit, searched="task",
+            report_items=None if options.scope else options.rows // 20,
         )  # fmt: skip
         settings = {
             "measures": tasks.task,
@@ -69,38 +69,18 @@ def verify(options: VerifyOptions) -> Verification:
         }
         run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
         kinds = ablations_of(gated) if scope.curve else ()
-        stages.expect(proof_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds)))
-        budget, crossed = SearchOptions(k=len(names)), tasks.same_skill if options.both_ways else ()
-        expected = {}
-        for other in crossed:
-            claimed = claim_tasks(other, {other: tasks.benchmarks[other]}, items=LOCATED, seed=seed)
-            searched = search_rows(gated, claimed, method_of(budget), budget)
-            expected[other] = searched + 2 * len(claimed.bank)
-            stages.expect(expected[other])
+        proof, _ = most_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds))
+        stages.note(f"at most {proof:,} rows")
+        stages.expect(proof + sum(map(len, tasks.places["report"].values())))
         _, at_chance = run.intact()
         examiner = run.examiner(scope, kinds=kinds)
-        verification = examiner.examine(names, order=options.order, report=stages.enter)
-        crossings = crossings_of(tasks.task, names, verification.roles("same_skill"))
-        for other in crossed:
-            before, report = stages.done, stages.within_verb(f"localizing {other}")
-            within = replace(run_options.within(opened.workspace), on_progress=report)
-            found = localize(
-                settings=LocalizeOptions(
-                    gated, task=other, others=[], seed=seed, verify=False,
-                    search_options=budget,
-                    run_options=within,
-                )
-            )  # fmt: skip
-            stages.expect(int(stages.done - before) - expected[other])  # it may end early
-            if found.selected:
-                stages.enter(f"verifying: the selection for {other}")
-                drops = examiner.drops_of(found.selected, [tasks.task])
-                crossings += crossings_of(other, found.selected, drops)
+        with stages.reserved(proof):
+            verification = examiner.examine(names, order=options.order, report=stages.enter)
         rows = run.scoring_rows
         run.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
         return replace(
-            verification, rows=rows, crossings=tuple(crossings), documents=tasks.documents,
+            verification, rows=rows, documents=tasks.documents,
             notes=(*tasks.notes, *task_notes, *at_chance),
         )  # fmt: skip
 

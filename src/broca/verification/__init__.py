@@ -2,7 +2,7 @@
 
 from broca.results.verification import TaskDrop
 from broca.verification.evidence import QUICK, Evidence, Scope
-from broca.verification.examiner import Examiner, crossings_of, plain_verification
+from broca.verification.examiner import Examiner, most_rows, plain_verification
 from broca.verification.trial import Trial, roles
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "Scope",
     "TaskDrop",
     "Trial",
-    "crossings_of",
+    "most_rows",
     "plain_verification",
     "roles",
 ]

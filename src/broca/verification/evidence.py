@@ -19,22 +19,24 @@ from broca.verification.statistics import (
 )
 from broca.verification.trial import Places, Trial
 
+SCREEN = 16
+"""Number of the task's first items, which are enough for most random sets."""
+
 
 @dataclass(frozen=True)
 class Scope:
     """The size of a verification.
 
     Attributes:
-        controls: Number of random sets of each kind. If at most one of them reaches the real set,
-            they become `2 * controls - 1`; of 39 sets, one may reach it at the level of 5 %.
-        control_items: Number of items of the task for each random set, and of all others together;
-            None for all report items.
+        controls: Maximum number of random sets of each kind.
+        control_items: Number of items of the task for a random set that is close, and of all others
+            together; None for all report items.
         member_items: Number of items of the task for each member's contribution; None for all.
-            Drops of other tasks without a member are measured on `control_items`.
         curve: Largest k of the curve; 0 for no curve.
         failure_items: Number of items of each task whose outputs are examined; 0 for none.
         samples: Number of outputs that are shown side by side.
-        changes: Number of changed outputs that are shown for each member.
+        rows: Maximum number of rows; random sets take what the other measurements leave. None for
+            no maximum.
         level: Level of tests and intervals.
         resamples: Number of bootstrap resamples.
         seed: Seed of controls and resampling.
@@ -46,14 +48,29 @@ class Scope:
     curve: int = 10
     failure_items: int = 100
     samples: int = 10
-    changes: int = 3
+    rows: int | None = None
     level: float = 0.05
     resamples: int = 2000
     seed: int = 0
 
+    @property
+    def few(self) -> int:
+        """Number of items of the curve and of other kinds of ablation, which decide no verdict."""
+        return min(50, self.control_items or 50)
 
-QUICK = Scope(control_items=100, member_items=200, curve=0, failure_items=40)
-"""The size of the verification at the end of a localization."""
+    def within(self, rows: int, *, members: int) -> Scope:
+        """Returns the scope with as many items as fit into some rows, for a set of some members."""
+        return replace(
+            self,
+            rows=rows,
+            control_items=min(100, max(SCREEN, rows // 48)),
+            member_items=min(200, max(SCREEN, rows // (8 * members))),
+            failure_items=min(40, max(4, rows // 250)),
+        )
+
+
+QUICK = Scope(curve=0)
+"""The parts of the verification at the end of a localization, whose rows bound its items."""
 
 
 @dataclass(frozen=True)
@@ -127,27 +144,17 @@ class Evidence:
         losses, draws = self.resampled(names, after)
         return interval_of(float(losses.mean()), draws.mean(axis=0), level=self.scope.level)
 
-    def contrast(self) -> tuple[Interval | None, Interval | None]:
+    def contrast(self, after: int = 1) -> tuple[Interval | None, Interval | None]:
         """Returns the off-target drop and the specific drop; None without other tasks."""
         if not self.trial.others:
             return None, None
-        losses, draws = self.resampled((self.trial.task, *self.trial.others), 1)
-        off_target, off_target_draws = float(losses[1:].mean()), draws[1:].mean(axis=0)
-        specific = float(losses[0]) - off_target
-        return (
-            interval_of(off_target, off_target_draws, level=self.scope.level),
-            interval_of(specific, draws[0] - off_target_draws, level=self.scope.level),
-        )
-
-    def figures(self) -> Floats:
-        """Returns the drop and the specific drop without every set, `(2, sets - 1)`.
-
-        Without other tasks there is only the drop, `(1, sets - 1)`.
-        """
-        sets = range(1, len(self.responses[self.trial.task]))
-        names = (self.trial.task, *self.trial.others)
-        task, *others = np.array([[self.loss(name, row) for row in sets] for name in names])
-        return np.array([task, task - np.mean(others, axis=0)] if others else [task])
+        losses, draws = self.resampled((self.trial.task, *self.trial.others), after)
+        return tuple(
+            interval_of(float(value), drawn, level=self.scope.level)
+            for value, drawn in zip(
+                self.trial.specific(losses), self.trial.specific(draws), strict=True
+            )
+        )  # type: ignore[return-value]
 
     def resampled(self, names: Sequence[str], after: int) -> tuple[Floats, Floats]:
         """Returns the drop of every task, `(tasks,)`, and on resampled items, each by itself."""

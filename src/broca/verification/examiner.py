@@ -1,8 +1,7 @@
 """Measures the evidence for a claim on a set of components."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +14,22 @@ from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.verification import (
     AblationCheck,
     Controls,
-    ControlSet,
-    Crossing,
     Curve,
     CurvePoint,
     Member,
     Sample,
     TaskDrop,
     TaskFailures,
+    TextChange,
     Verification,
 )
 from broca.tasks import Item, Output
 from broca.verification import failures as failing
 from broca.verification.evidence import Evidence, Scope
-from broca.verification.statistics import holm, layer_matched, norm_matched, standing
+from broca.verification.random_sets import ControlComparison
+from broca.verification.statistics import holm, layer_matched, norm_matched
 from broca.verification.trial import Places, Trial
-from broca.verification.verdict import judge
+from broca.verification.verdict import judge, settled
 
 Answer = Callable[[Plan], list[tuple[Output, ...]]]
 """Returns the model's answers in every row of a plan."""
@@ -60,9 +59,10 @@ def plain_verification(
         before: Score of every task on the intact model.
         after: Score of every task with the set ablated.
     """
+    trial = trial.judged(before)
     drops = tuple(trial.drop(name, before[name], after[name]) for name in trial.names)
-    others = [line.drop for line in drops if line.role == "other"]
-    off_target = float(np.mean(others)) if others else None
+    losses = np.array([line.drop for line in drops if line.role in ("task", "other")])
+    off_target, specific = map(float, trial.specific(losses)) if trial.others else (None, None)
     return Verification(
         model=model,
         task=trial.task,
@@ -71,7 +71,7 @@ def plain_verification(
         seed=ablation.seed,
         drops=drops,
         off_target_drop=off_target,
-        specific_drop=drops[0].drop - (off_target or 0.0),
+        specific_drop=specific,
         verdict=None,
     )
 
@@ -88,6 +88,8 @@ class Examiner:
         execute: Measures a plan under the ablation of the claim.
         answer: Returns answers under the ablation of the claim.
         norms: Mean output norm of every component; None if components have no norms.
+        read: Measures the change of the model's own text without a set of columns.
+        spent: Returns the number of rows so far.
         kinds: Measures plans under each kind of ablation that is tested.
         scope: The size of the verification.
     """
@@ -99,11 +101,18 @@ class Examiner:
     execute: Execute
     answer: Answer
     norms: NDArray[np.floating] | None
+    read: Callable[[Sequence[int]], TextChange]
+    spent: Callable[[], int]
     kinds: Mapping[str, Execute]
     scope: Scope
 
     def examine(
-        self, heads: Sequence[str], *, order: Sequence[str] = (), report: Callable[[str], None]
+        self,
+        heads: Sequence[str],
+        *,
+        order: Sequence[str] = (),
+        report: Callable[[str], None],
+        drops_idle: bool = False,
     ) -> Verification:
         """Measures a set and gives the verdict.
 
@@ -111,41 +120,52 @@ class Examiner:
             heads: The set, most important first.
             order: Heads in the order in which the curve ablates them; `heads` if empty.
             report: Receives the current stage.
+            drops_idle: Whether members that contribute nothing leave the set before the claim.
         """
         columns = self.components.columns(heads)
-        scope, trial = self.scope, self.trial
+        report("verifying: each member")
+        members, idle = self._members(columns)
+        if drops_idle and idle:
+            members = [line for line in members if line.needed]
+            columns = [column for column in columns if column not in idle]
+        heads = [self.components.names[column] for column in columns]
         report("verifying: the drops")
-        found = self._evidence([[], columns], trial.places)
+        found = self._evidence([[], columns], self.trial.places)
         before, after = found.scores(0), found.scores(1)
-        plain = plain_verification(self.model, heads, self.ablation, trial, before, after)
+        plain = plain_verification(self.model, heads, self.ablation, self.trial, before, after)
+        trial, scope = self.trial.judged(before), self.scope
+        judging, found = replace(self, trial=trial), replace(found, trial=trial)
         claimed, *rest = (found.tested(name) for name in trial.names)
         # the claim is one hypothesis; the other tasks are a family of their own
         corrected = zip(rest, holm([drop.p or 0.0 for drop in rest]), strict=True)
         off_target, specific = found.contrast()
-        subset = trial.smaller(scope.control_items)
-        report("verifying: random sets")
-        controls = self._controls(columns, subset, found)
-        report("verifying: each member")
-        members = self._members(columns, subset, found)
         report("verifying: the outputs")
-        failures, samples = self.outputs(columns, found)
-        curve = None
-        if scope.curve:
-            report("verifying: k from 0 on")
-            curve = self._curve(self.components.columns(order or heads), subset)
+        failures, samples = judging.outputs(columns, found)
+        dropped = set(idle) - set(columns)
         evidence = replace(
             plain,
             drops=(claimed, *(replace(drop, p_holm=p) for drop, p in corrected)),
             off_target_ci=_ends(off_target),
             specific_ci=_ends(specific),
             level=scope.level,
-            controls=controls,
-            members=members,
-            curve=curve,
-            ablations=tuple(self._ablation(kind, columns, subset) for kind in self.kinds),
+            members=tuple(members),
+            dropped=tuple(self.components.names[column] for column in idle if column in dropped),
             failures=failures,
             samples=samples,
+            text=self.read(columns),
         )
+        few = trial.smaller(scope.few)
+        if not settled(evidence):
+            report("verifying: random sets")
+            later = sum(map(len, few.values())) * (scope.curve + 1 + 2 * len(self.kinds))
+            left = None if scope.rows is None else scope.rows - self.spent() - later
+            evidence = replace(evidence, controls=judging._controls(columns, found, left))
+        if scope.curve:
+            report("verifying: k from 0 on")
+            ordered = self.components.columns(order or heads)
+            evidence = replace(evidence, curve=judging._curve(ordered, few))
+        checks = tuple(judging._ablation(kind, columns, few) for kind in self.kinds)
+        evidence = replace(evidence, ablations=checks)
         return replace(evidence, verdict=judge(evidence))
 
     def drops_of(self, heads: Sequence[str], names: Sequence[str]) -> tuple[TaskDrop, ...]:
@@ -166,78 +186,54 @@ class Examiner:
         return Evidence(self.trial, self.scope, self._responses(sets, places, execute))
 
     def _controls(
-        self, columns: Sequence[int], subset: Places, found: Evidence
+        self, columns: Sequence[int], found: Evidence, rows: int | None
     ) -> tuple[Controls, ...]:
         """Compares the set with random sets on a subset of the items."""
         scope, trial = self.scope, self.trial
+        subset = trial.smaller(scope.control_items)
         if not scope.controls or not columns:
             return ()
-        places = {name: subset[name] for name in (trial.task, *trial.others)}
-        most = 2 * scope.controls - 1
-        drawn = {"layers": layer_matched(self.components, columns, count=most, seed=scope.seed)}
+        rng = np.random.default_rng([scope.seed, 3])
+        places = {
+            # aggregations other than the mean know items by their places
+            name: subset[name]
+            if trial.aggregation(name, found.responses[name][0])
+            else rng.permutation(subset[name])
+            for name in (trial.task, *trial.others)
+        }
+        count = scope.controls
+        drawn = {"layers": layer_matched(self.components, columns, count=count, seed=scope.seed)}
         if self.norms is not None:
             kinds = [component.kind for component in self.components]
             drawn["norm"] = norm_matched(
-                self.norms, columns, kinds=kinds, count=most, seed=scope.seed
+                self.norms, columns, kinds=kinds, count=count, seed=scope.seed
             )
-        controls = []
-        for kind, sets in drawn.items():
-            if len(sets) == 0:  # a set that leaves no component to draw, such as a whole layer
-                continue
-            first, more = sets[: scope.controls].tolist(), sets[scope.controls :].tolist()
-            joined = found.on(places).joined(self._responses(first, places))
-            rank = min(standing(lost[0], lost[1:]).rank for lost in joined.figures())
-            # more random sets than one reach the real set: further sets cannot make it significant
-            if more and rank <= scope.level * (len(sets) + 1):
-                joined = joined.joined(self._responses(more, places))
-            figures = joined.figures()
-            drop, *specific = (standing(lost[0], lost[1:]) for lost in figures)
-            controls.append(
-                Controls(
-                    kind=kind,
-                    items=len(places[trial.task]),
-                    other_items=sum(len(places[name]) for name in trial.others),
-                    drop=drop,
-                    specific=specific[0] if specific else None,
-                    sets=tuple(
-                        ControlSet(
-                            tuple(self.components.names[column] for column in members),
-                            float(lost[0]),
-                            float(lost[1]) if trial.others else None,
-                        )
-                        for members, lost in zip(sets, figures.T[1:], strict=False)
-                    ),
-                )
-            )
-        return tuple(controls)
+        compared = ControlComparison(found.on(places), places, self._responses, rows)
+        return compared.controls(drawn, self.components)
 
-    def _members(
-        self, columns: Sequence[int], subset: Places, found: Evidence
-    ) -> tuple[Member, ...]:
-        """Measures the contribution of each member, with some outputs that it changes.
+    def _members(self, columns: Sequence[int]) -> tuple[list[Member], list[int]]:
+        """Measures the contribution of each member.
 
         A member is ablated alone, and last of its set, which shows redundant heads.
+
+        Returns:
+            The members, and the columns of those that contribute nothing: without them the set
+            costs as much.
         """
         scope, task, count = self.scope, self.trial.task, len(columns)
         places = {task: self.trial.at_most(scope.member_items)[task]}
         single = [[column] for column in columns]
         rest = [[other for other in columns if other != column] for column in columns]
-        own = found.on(places).joined(self._responses([*single, *rest], places))
+        own = self._evidence([[], columns, *single, *rest], places)
         p_values = holm(
             [
                 min(1.0, 2 * min(own.test(task, 2 + n)[1], own.test(task, before=2 + count + n)[1]))
                 for n in range(count)
             ]
         )
-        others = {name: subset[name] for name in self.trial.names if name != task}
-        elsewhere = found.on(others)
-        if others:
-            elsewhere = elsewhere.joined(self._responses(single, others))
         members = []
         for number, (column, p) in enumerate(zip(columns, p_values, strict=True), start=2):
             alone, restored = own.drop(task, number), own.drop(task, before=number + count)
-            rows = own.responses[task][[0, 1, number, number + count]]
-            changes, state = self._changes(column, rest[number - 2], places[task], rows)
             members.append(
                 Member(
                     head=self.components.names[column],
@@ -245,42 +241,15 @@ class Examiner:
                     restored=restored,
                     p=p,
                     needed=p <= scope.level and max(alone.value, restored.value) > 0,
-                    changes=changes,
-                    other_members=state,
-                    elsewhere={name: elsewhere.drop(name, number) for name in others},
                 )
             )
-        return tuple(members)
-
-    def _changes(
-        self, column: int, rest: list[int], places: Ints, rows: Floats
-    ) -> tuple[tuple[Sample, ...], Literal["intact", "ablated"]]:
-        """Returns outputs whose score a member changes, and the state of the others in them.
-
-        A member that changes none alone is shown with the rest of the set ablated.
-
-        Args:
-            column: The member.
-            rest: The other members.
-            places: The items.
-            rows: Responses of the intact model, without the set, without the member and without
-                the rest, `(4, items)`.
-        """
-        scope = self.scope
-        if not (scope.failure_items and scope.changes):
-            return (), "intact"
-        intact, ablated, alone, restored = rows
-        others, change = [], alone - intact
-        if not change.any():
-            others, change = rest, ablated - restored
-        # items whose outputs are known cost no rows; the largest losses come first
-        examined = np.isin(places, self.trial.at_most(scope.failure_items)[self.trial.task])
-        order = np.lexsort((change, ~examined))
-        chosen = places[order[change[order] != 0][: scope.changes]]
-        if not len(chosen):
-            return (), "intact"
-        samples = failing.samples(*self._answers([others, [*others, column]], chosen))
-        return samples, "ablated" if others else "intact"
+        idle = [c for c, line in zip(columns, members, strict=True) if not line.needed]
+        if not 0 < len(idle) < count:
+            return members, []
+        needed = [column for column in columns if column not in idle]
+        own = own.joined(self._responses([needed], places))
+        together = own.drop(task, 1, before=2 + 2 * count)  # what the idle cost together
+        return members, [] if together.low > 0 else idle
 
     def _answers(
         self, sets: Sets, places: Ints
@@ -317,7 +286,8 @@ class Examiner:
             )  # fmt: skip
             if name == trial.task:
                 count = self.scope.samples
-                samples = failing.samples(items[:count], before[:count], after[:count])
+                shown = items[:count], before[:count], after[:count]
+                samples = failing.samples(*shown, benchmark.choices)
         return tuple(failures), samples
 
     def _curve(self, columns: Sequence[int], subset: Places) -> Curve:
@@ -336,7 +306,7 @@ class Examiner:
                 head=self.components.names[columns[k - 1]] if k else None,
                 drop=found.drop(trial.task, k),
                 same_skill=found.mean_drop(trial.same_skill, k),
-                others=found.mean_drop(trial.others, k),
+                others=found.contrast(k)[0],
             )
             for k in sizes
         )
@@ -353,13 +323,28 @@ class Examiner:
         return AblationCheck(kind, drop, specific, found.test(task)[1], survives)
 
 
-def crossings_of(found_on: str, heads: Sequence[str], drops: Iterable[TaskDrop]) -> list[Crossing]:
-    """Returns what a set that was claimed for a task costs other tasks, from tested drops."""
-    return [
-        Crossing(found_on, drop.task, tuple(heads), drop.interval, drop.p)
-        for drop in drops
-        if drop.interval is not None and drop.p is not None
-    ]
+def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> tuple[int, int]:
+    """Returns how many rows a verification measures at most, and without random sets.
+
+    Args:
+        trial: The tasks and their report items.
+        scope: Which tests are made, and on how many items.
+        members: Number of components of the set.
+        kinds: Number of kinds of ablation under which the claim is tested.
+    """
+    every, few, outputs = (
+        sum(map(len, places.values()))
+        for places in (trial.places, trial.smaller(scope.few), trial.at_most(scope.failure_items))
+    )
+    fixed = (
+        2 * (every + outputs)
+        + len(trial.at_most(scope.member_items)[trial.task]) * (2 * members + 1)
+        + few * ((scope.curve + 1 if scope.curve else 0) + 2 * kinds)
+    )
+    compared = trial.smaller(scope.control_items)
+    items = sum(len(compared[name]) for name in (trial.task, *trial.others))
+    most = fixed + 2 * scope.controls * items
+    return most if scope.rows is None else max(fixed, min(most, scope.rows)), fixed
 
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -115,15 +115,27 @@ def failures(
     )
 
 
-def samples(items: Sequence[Item], before: ItemOutputs, after: ItemOutputs) -> tuple[Sample, ...]:
-    """Returns the outputs of every item side by side."""
+def samples(
+    items: Sequence[Item],
+    before: ItemOutputs,
+    after: ItemOutputs,
+    choices: Callable[[Item], Sequence[str]],
+) -> tuple[Sample, ...]:
+    """Returns the outputs of every item side by side; `choices` returns the texts of choices."""
     return tuple(
-        Sample(
-            item.task, item.prompt[-500:], item.target,
-            answer_text(intact)[:500], answer_text(ablated)[:500],
-        )
-        for item, intact, ablated in zip(items, before, after, strict=True)
-    )  # fmt: skip
+        Sample(item.task, item.prompt[-500:], item.target, *texts)
+        for item, *answers in zip(items, before, after, strict=True)
+        for texts in [[_choice_texts(outputs, choices(item))[:500] for outputs in answers]]
+    )
+
+
+def _choice_texts(outputs: tuple[Output, ...], choices: Sequence[str]) -> str:
+    """Returns every choice with its log-likelihood, the likeliest first, or else the answer."""
+    values = _log_likelihoods(outputs)
+    if len(choices) < 2 or len(values) < len(choices):
+        return answer_text(outputs)
+    order = np.argsort(np.negative(values[: len(choices)]), kind="stable")
+    return "\n".join(f"{choices[n].strip()} ({values[n]:.1f})" for n in order)
 
 
 def _log_likelihoods(outputs: tuple[Output, ...]) -> list[float]:

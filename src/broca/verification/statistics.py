@@ -25,9 +25,8 @@ items."""
 _EXACT_FLIPS = 12
 """Maximum number of changed items for which the permutation test enumerates all signs."""
 
-CONTROLS = 20
-"""Initial number of random sets of each kind: the smallest with which the best rank has p <
-0.05."""
+CONTROLS = 39
+"""Number of random sets of each kind, of which one may reach the real set at p 0.05."""
 
 _NEIGHBOURS = 10
 """Number of components of nearest norm among which a replacement is drawn."""
@@ -224,7 +223,7 @@ def layer_matched(
 ) -> Ints:
     """Draws random sets with as many members from each layer as the real set.
 
-    Members of the real set are excluded. If its layers have too few other components for that many
+    Members of the real set are excluded. If its layers have other components for fewer than 78
     sets, components of the nearest layers are used.
 
     Args:
@@ -253,7 +252,7 @@ def layer_matched(
             )
             for (layer, kind), number in sorted(counts.items())
         ]
-        if math.prod(math.comb(len(pool), number) for number, pool in pools) >= 2 * count:
+        if math.prod(math.comb(len(pool), number) for number, pool in pools) >= 2 * CONTROLS:
             break
 
     def draw(rng: np.random.Generator) -> list[int] | None:
@@ -279,8 +278,8 @@ def norm_matched(
     """Draws random sets whose members have nearly the same output norms as those of the real set.
 
     The replacement of a member is drawn among the ten heads of any layer that have the nearest
-    norms and are neither in the real set nor yet in the random set; among more heads if ten do not
-    give enough sets.
+    norms and are neither in the real set nor yet in the random set; among more heads if ten give
+    fewer than 78 sets.
 
     Args:
         norms: Mean output norm of every component, `(components,)`.
@@ -295,7 +294,7 @@ def norm_matched(
     kind = np.array(kinds or [""] * len(norms))
     free = np.setdiff1d(np.arange(len(norms)), np.asarray(columns, dtype=np.intp))
     near = _NEIGHBOURS
-    while near < len(free) and math.comb(near, len(columns)) < 2 * count:
+    while near < len(free) and math.comb(near, len(columns)) < 2 * CONTROLS:
         near += 1
 
     def draw(rng: np.random.Generator) -> list[int] | None:
@@ -331,12 +330,65 @@ def _distinct(
     return np.array(list(sets), dtype=np.intp).reshape(len(sets), size)
 
 
-def standing(value: float, others: Floats) -> Standing:
+def standing(value: float, others: Floats, reached: Sequence[bool] | None = None) -> Standing:
     """Returns the rank of a value among the values of random sets; larger is more.
 
     Ties count against the real set, so that `p` is never too small.
+
+    Args:
+        value: The value of the real set.
+        others: Values of the random sets.
+        reached: Whether each random set reaches the real one; by default its value decides.
     """
-    rank = 1 + int(np.sum(others >= value - 1e-12))
-    spread = float(np.std(others, ddof=1)) if len(others) > 1 else 0.0
+    reaching = others >= value - 1e-12 if reached is None else reached
+    count, rank = len(others), 1 + int(np.sum(reaching))
+    low, high = share_interval(count - rank + 1, count)
+    spread = float(np.std(others, ddof=1)) if count > 1 else 0.0
     effect = (value - float(np.mean(others))) / spread if spread > 1e-12 else None
-    return Standing(float(value), rank, rank / (len(others) + 1), effect)
+    half = 0.0 if effect is None else 1.96 * math.sqrt(1 / count + effect**2 / (2 * count))
+    return Standing(
+        float(value),
+        rank,
+        rank / (count + 1),
+        effect,
+        None if effect is None else (effect - half, effect + half),
+        Interval((count - rank + 1) / count if count else 0.0, low, high),
+    )
+
+
+def share_interval(hits: int, count: int, *, level: float = 0.05) -> tuple[float, float]:
+    """Returns the exact interval of a share by Clopper and Pearson (1934)."""
+    from scipy.stats import beta
+
+    low = beta.ppf(level / 2, hits, count - hits + 1) if hits else 0.0
+    high = beta.ppf(1 - level / 2, hits + 1, count - hits) if hits < count else 1.0
+    return float(low), float(high)
+
+
+def behind(reached: int, sets: int, level: float) -> bool:
+    """Whether significantly more random sets than a share of `level` reach the real set."""
+    return share_interval(reached, sets, level=2 * level)[0] > level
+
+
+def contrast_ends(
+    task: Values, others: Sequence[Values], weights: Sequence[float], *, width: float
+) -> tuple[float, float]:
+    """Returns a mean difference minus the weighted mean of others', with a normal interval.
+
+    A pseudo-item that deviates by 1 gives the interval of equal differences a width.
+
+    Args:
+        task: Differences of the task's items.
+        others: Differences of the items of each other task.
+        weights: Weights of the other tasks.
+        width: Half width of the interval in standard errors.
+
+    Returns:
+        The difference, and half the width of its interval.
+    """
+    shares = np.asarray(weights) / (np.sum(weights) or 1.0)
+    value, variance = float(task.mean()), (len(task) * task.var() + 1) / (len(task) + 1) / len(task)
+    for share, items in zip(shares, others, strict=True):
+        value -= share * float(items.mean())
+        variance += share**2 * float(items.var() * len(items) + 1) / (len(items) + 1) / len(items)
+    return value, width * math.sqrt(variance)

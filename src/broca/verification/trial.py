@@ -1,11 +1,13 @@
 """Per-item scores of several tasks under masks."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from broca.measurement import Bools, Execute, Ints, Plan
+from broca.measurement import Bools, Execute, Floats, Ints, Plan
 from broca.results.verification import Role, TaskDrop
 from broca.tasks import Benchmark, Item
 from broca.verification.statistics import Aggregate, Values
@@ -15,6 +17,10 @@ Places = Mapping[str, Ints]
 
 _FEWEST = 5
 """Minimum number of items of each task when the others share a number of items."""
+
+_NOISE = 20
+"""Number of items at which noise halves the weight of another task: about the variance of an item's
+loss, divided by that of the losses of unrelated tasks."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,10 @@ class Trial:
         benchmarks: All tasks by name.
         places: Report items of every task, as positions in the bank of the executor.
         items: The items of that bank.
+        at_chance: Other tasks that the intact model cannot do: they can show no damage, and enter
+            no mean.
+        weights: Weight of each of the others in means; equal ones if empty.
+        ceilings: Largest loss of a task that is lost skill, its score above chance, by task.
     """
 
     task: str
@@ -36,19 +46,60 @@ class Trial:
     benchmarks: Mapping[str, Benchmark]
     places: Places
     items: Sequence[Item] = ()
+    at_chance: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    ceilings: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All tasks, the claimed one first."""
-        return (self.task, *self.same_skill, *self.others)
+        return (self.task, *self.same_skill, *self.others, *self.at_chance)
+
+    def judged(self, scores: Mapping[str, float]) -> Trial:
+        """Returns the trial in which the others count by what they can lose.
+
+        A task's weight is its score above chance, at most 1, times n / (n + 20) for n items.
+
+        Args:
+            scores: Score of every task on the intact model.
+        """
+        weights, ceilings, at_chance = {}, {}, []
+        for name in self.names:
+            benchmark, items = self.benchmarks[name], len(self.places[name])
+            room = 1.0
+            if benchmark.higher_is_better and not benchmark.relative:
+                room = scores[name] - benchmark.chance
+            if benchmark.chance and room > 0:
+                ceilings[name] = room
+            weights[name] = min(1.0, room) * items / (items + _NOISE)
+            if name in self.others and benchmark.at_chance(scores[name], items=items):
+                at_chance.append(name)
+        others = tuple(name for name in self.others if name not in at_chance)
+        return replace(
+            self, others=others, at_chance=tuple(at_chance), weights=weights, ceilings=ceilings
+        )
+
+    def specific(self, losses: Floats) -> tuple[Floats, Floats]:
+        """Returns the weighted mean of the others' losses of skill, and the task's beyond it.
+
+        Args:
+            losses: Losses of the task and of each of the others, `(1 + others, ...)`.
+        """
+        names = (self.task, *self.others)
+        ceilings = np.array([self.ceilings.get(name, np.inf) for name in names])
+        task, *rest = np.minimum(losses, ceilings.reshape(-1, *(1,) * (losses.ndim - 1)))
+        weights = [self.weights.get(name, 1.0) for name in self.others]
+        others = np.average(rest, axis=0, weights=weights)
+        return others, task - others
 
     def drop(self, name: str, before: float, after: float) -> TaskDrop:
         """Returns the drop of a task between two scores, without statistics."""
         benchmark = self.benchmarks[name]
-        role: Role = "same_skill" if name in self.same_skill else "other"
+        roles: dict[str, Role] = {self.task: "task", **dict.fromkeys(self.same_skill, "same_skill")}
+        roles |= dict.fromkeys(self.at_chance, "at_chance")
         return TaskDrop(
             task=name,
-            role="task" if name == self.task else role,
+            role=roles.get(name, "other"),
             metric=benchmark.metric,
             items=len(self.places[name]),
             before=before,

@@ -1,15 +1,15 @@
 """The verdict of a verification; docs/verification.md states the rule."""
 
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
 from broca.results.base import Interval
-from broca.results.verification import TaskDrop, Verdict, Verification
-from broca.verification.statistics import items_needed
+from broca.results.verification import BROKEN, Controls, Standing, TaskDrop, Verdict, Verification
+from broca.verification.statistics import behind, items_needed
 
-BROKEN = 0.25
-"""Minimum share of degenerate and wrong outputs of a broken model on unrelated tasks."""
+GARBLED = 1.0
+"""Divergence of the model's own text beyond which it is broken, in nats per token."""
 
 SPILL = 0.25
 """Maximum mean drop of the others for a specific set, as a share of the task's drop."""
@@ -24,21 +24,34 @@ UNIVERSAL = 0.5
 RELEVANT = 0.10
 """The drop that a verification must be able to detect before it reports that there is none."""
 
-Quantity = Literal["drop", "specific"]
-
 
 def judge(found: Verification) -> Verdict:
     """Applies the rules to a verification that has statistics but no verdict.
 
-    The first rule that fits decides.
+    The first rule that fits decides; what is broken besides the task is said in the headline.
     """
-    verdicts = (rule(found) for rule in RULES)
-    return next(verdict for verdict in verdicts if verdict is not None)
+    verdict = next(verdict for rule in RULES if (verdict := rule(found)) is not None)
+    if verdict.label == "breaks the model":
+        return verdict
+    return replace(verdict, headline=f"{verdict.headline}{found.damage}")
+
+
+def settled(found: Verification) -> bool:
+    """Whether the verdict does not depend on random sets."""
+    return any(rule(found) is not None for rule in (_breaks, _no_drop, _universal))
 
 
 def _breaks(found: Verification) -> Verdict | None:
     """The outputs are degenerate: those of the other tasks if there are any."""
     task, others = found.task, [drop.task for drop in found.roles("other")]
+    if found.text and found.text.changed and found.text.divergence >= GARBLED:
+        return Verdict(
+            "breaks the model",
+            f"{_lost(found)}, but so does all text ({found.text.says}): the model is broken, which "
+            f"says nothing about {task}.",
+            headline=f"Ablating {_named(found)} breaks the model ({found.text.says}), which says "
+            f"nothing about {task}",
+        )
     judged = [failure for failure in found.failures if failure.task in (others or [task])]
     share = float(np.mean([failure.damage for failure in judged])) if judged else 0.0
     if share < (BROKEN if others else 2 * BROKEN):
@@ -85,17 +98,22 @@ def _not_compared(found: Verification) -> Verdict | None:
     """No other task was measured."""
     if found.roles("other"):
         return None
+    none = "no other task was measured"
+    if found.roles("at_chance"):
+        none = "the intact model can do no other task"
     return Verdict(
         "inconclusive",
-        f"{_lost(found)}; no other task was measured, so that specificity is unknown: name some "
-        "in `others`.",
-        headline=f"{_costs(found)}; no other task was measured",
+        f"{_lost(found)}; {none}, so that nothing shows whether they lose it too: name some in "
+        "`others`.",
+        headline=f"{_costs(found)}; {none}",
     )
 
 
 def _universal(found: Verification) -> Verdict | None:
     """At least half of the other tasks lose, and on average half as much."""
-    others, off_target = found.roles("other"), _off_target(found)
+    if not (others := found.roles("other")):
+        return None
+    off_target = _off_target(found)
     hurt = [drop for drop in others if _significant(drop, found.level)]
     enough = off_target.low > 0 and off_target.value >= UNIVERSAL * found.drop
     if not enough or 2 * len(hurt) < len(others):
@@ -108,25 +126,32 @@ def _universal(found: Verification) -> Verdict | None:
 
 
 def _not_ahead(found: Verification) -> Verdict | None:
-    """Random sets cost as much, and are as specific."""
-    controls = found.controls
-    if not controls or _ahead(found, "drop") or _ahead(found, "specific"):
-        return None
-    fewest = min(len(control.sets) for control in controls)
-    if all(control.drop.rank == 1 for control in controls) and 1 / (fewest + 1) > found.level:
+    """Random sets are as specific, or too few of them were measured."""
+    controls, standings = found.controls, _standings(found)
+    if any(behind(of.rank - 1, len(c.sets), found.level) for of, c in standings):
+        reached = max(standings, key=lambda pair: (pair[0].rank - 1) / len(pair[1].sets))
+        count = reached[0].rank - 1
         return Verdict(
-            "inconclusive",
-            f"{_lost(found)}, more than any random set, but only {fewest} of them exist: too few "
-            "to exclude chance; verify a smaller set.",
-            headline=f"{_costs(found)}, but too few random sets exist to exclude chance",
+            "not localized at head level",
+            f"{_lost(found)}, but {_reached(found)}: other components of these layers matter as "
+            "much.",
+            headline=f"{_costs(found)}, but {count} of {len(reached[1].sets)} random sets "
+            f"{'is' if count == 1 else 'are'} as specific",
         )
-    closest = max(controls, key=lambda control: (control.drop.rank - 1) / len(control.sets))
-    reached = closest.drop.rank - 1
+    fewest = min((len(control.sets) for control in controls), default=0)
+    first = all(of.rank == 1 for of, _ in standings)
+    if not controls or not first or 1 / (fewest + 1) <= found.level:
+        return None
+    exist = all(len(control.sets) == control.drawn for control in controls)
+    why = "of them exist: too few to exclude chance; verify a smaller set"
+    if not exist:
+        why = "of them were measured within the rows: more rows would exclude chance"
     return Verdict(
-        "not localized at head level",
-        f"{_lost(found)}, but {_reached(found, 'drop')} cost as much.",
-        headline=f"{_costs(found)}, but so {'does' if reached == 1 else 'do'} {reached} of "
-        f"{len(closest.sets)} random sets",
+        "inconclusive",
+        f"{_lost(found)}, and it is more specific than any random set, but only {fewest} {why}.",
+        headline=f"{_costs(found)}, but only {fewest} random sets "
+        f"{'exist' if exist else 'were measured'}, too few to exclude chance",
+        provisional=not exist,
     )
 
 
@@ -153,11 +178,12 @@ def _perhaps_shared(found: Verification) -> Verdict | None:
 def _partly(found: Verification) -> Verdict | None:
     """Something speaks against a specific set."""
     reasons: list[tuple[str, str]] = []  # in the sentence, and in the headline
+    close = [pair for pair in _standings(found) if pair[0].p > found.level]
     if not found.controls:
         reasons.append(("no random sets were measured", "no random sets were measured"))
-    elif not _ahead(found, "specific"):
-        reached = f"{_reached(found, 'specific')} are as specific"
-        reasons.append((reached, "random sets are as specific"))
+    elif close:
+        fewer = f"{close[0][0].rank - 1} of {len(close[0][1].sets)} random sets are as specific"
+        reasons.append((_reached(found), fewer))
     if _off_target(found).high > SPILL * found.drop:
         spilled = f"the others may lose more than {SPILL:.0%} of what {found.task} loses"
         reasons.append((spilled, "the others may lose too"))
@@ -176,6 +202,7 @@ def _partly(found: Verification) -> Verdict | None:
         "partly specific",
         f"{_lost(found)} and {_spill(found)}, but {'; '.join(sentences)}.",
         headline=f"{_costs(found)}, but {' and '.join(short)}",
+        provisional=bool(close),
     )
 
 
@@ -183,9 +210,8 @@ def _specific(found: Verification) -> Verdict:
     """Nothing speaks against a specific set."""
     return Verdict(
         "specific",
-        f"{_lost(found)}, {_spill(found)}, and {_reached(found, 'specific')} are as specific; "
-        f"{_contribute(found)}.",
-        headline=f"The model needs {_named(found)} for {found.task}",
+        f"{_lost(found)}, {_spill(found)}, and {_reached(found)}; {_contribute(found)}.",
+        headline=f"The model needs {found.claim} for {found.task}",
     )
 
 
@@ -214,24 +240,32 @@ def _significant(drop: TaskDrop, level: float) -> bool:
     return drop.p_holm is not None and drop.p_holm <= level and drop.drop > 0
 
 
-def _ahead(found: Verification, quantity: Quantity) -> bool:
-    """Whether the set is ahead of the random sets of every kind."""
-    standings = (getattr(control, quantity) for control in found.controls)
-    return all(place is not None and place.p <= found.level for place in standings)
+def _standings(found: Verification) -> list[tuple[Standing, Controls]]:
+    """Returns where the set stands among the random sets of every kind by its specific drop."""
+    return [(control.specific, control) for control in found.controls if control.specific]
 
 
-def _reached(found: Verification, quantity: Quantity) -> str:
-    """Describes how many random sets of each kind reach the real set."""
+def _reached(found: Verification) -> str:
+    """Describes how many random sets of each kind are as specific, and the strength of that."""
     return " and ".join(
-        f"{getattr(control, quantity).rank - 1} of {len(control.sets)} random sets matched by "
-        f"{control.kind}"
-        for control in found.controls
+        f"{of.rank - 1} of {len(control.sets)} random sets matched by {control.kind} are as "
+        f"specific{_strength(of)}"
+        for of, control in _standings(found)
     )
+
+
+def _strength(standing: Standing) -> str:
+    if (ahead := standing.ahead) is None:
+        return ""
+    ends = f"[{100 * ahead.low:.0f}, {100 * ahead.high:.0f}]"
+    return f" (ahead of {100 * ahead.value:.0f} % {ends})"
 
 
 def _contribute(found: Verification) -> str:
     needed = sum(member.needed for member in found.members)
-    return f"{needed} of {len(found.members)} members contribute significantly"
+    idle = [member.head for member in found.members if not member.needed]
+    but = f", {', '.join(idle)} do not" if needed and idle else ""
+    return f"{needed} of {len(found.members)} members contribute significantly{but}"
 
 
 def _named(found: Verification) -> str:

@@ -15,14 +15,23 @@ _SIGNED = fixed(3, sign=True)
 
 
 def component_grid(result: Localization | Refit) -> Figure:
-    """Draws the effect of every component; selected ones have a frame."""
+    """Draws the effect of every component; selected ones have a frame.
+
+    Effects whose interval includes zero are grey, and so are all if nothing was selected for want
+    of an effect beyond noise and no intervals are known.
+    """
+    known = any(line.ci is not None for line in result.ranking)
     grid = ComponentGrid(
-        {line.name: line.effect for line in result.ranking},
+        {
+            line.name: 0.0 if line.ci and line.ci[0] <= 0 <= line.ci[1] else line.effect
+            for line in result.ranking
+        },
         f"estimated effect of ablating it on {result.response} in {result.task}",
         model=getattr(result, "model", None),
         selected=result.selected,
+        span=None if known or result.selected else 1.0,
     )
-    caption = "Each cell is a component of the model: layers from top to bottom."
+    caption = "Each cell is a component of the model, layers from top to bottom; noise is grey."
     return Figure("components", caption, grid)
 
 
@@ -33,7 +42,9 @@ def ranking_table(result: Localization | Refit) -> Table:
     if effects == sorted(effects):
         order = "most harmful ablation first"
     else:
-        order = "largest specific effect first" if off_target else "in the order of the method"
+        order = (
+            "largest effect beyond the others first" if off_target else "in the order of the method"
+        )
     return Table.of(
         "ranking", f"Estimated effect of every component, {order}", result.ranking,
         component("name"),

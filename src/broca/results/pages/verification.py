@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broca.results.pages.charts import Figure, IntervalChart, LineChart, Series
 from broca.results.pages.grid import ComponentGrid
@@ -18,7 +18,7 @@ from broca.results.pages.tables import (
 )
 
 if TYPE_CHECKING:
-    from broca.results.verification import Curve, Standing, TaskFailures, Verification
+    from broca.results.verification import Curve, TaskFailures, Verification
 
 _MODES = ("repetition", "constant", "empty", "collapse")
 
@@ -27,26 +27,19 @@ def verification_tables(verification: Verification) -> dict[str, Table]:
     """Returns the tables of a verification by name; some have no rows."""
     members, sets = verification.members, verification.controls
 
-    def standing(of: Standing | None, count: int) -> tuple[Any, ...]:
-        return (None,) * 3 if of is None else (f"{of.rank - 1} of {count}", of.p, of.effect)
-
     tables = (
         task_table(verification),
-        Table(
-            "controls", "How many random sets of the same size reach the real set",
-            (
-                Column("matched by"), Column("sets"), Column("items"), Column("items of others"),
-                Column("reach its drop"), Column("p", show=p_value),
-                Column("sd away", show=fixed(1)), Column("reach its specific drop"),
-                Column("p ", show=p_value), Column("sd away ", show=fixed(1)),
-            ),
-            tuple(
-                (
-                    line.kind, len(line.sets), line.items, line.other_items,
-                    *standing(line.drop, len(line.sets)), *standing(line.specific, len(line.sets)),
-                )
-                for line in sets
-            ),
+        Table.of(
+            "controls", "How many random sets of the same size reach the real set", sets,
+            Column("matched by", "kind"), Column("sets", lambda line: len(line.sets)),
+            Column("items"), Column("items of others", "other_items"),
+            Column("reach its drop", lambda line: line.drop.rank - 1),
+            Column("are as specific", lambda line: line.specific and line.specific.rank - 1),
+            Column("p", lambda line: line.specific and line.specific.p, p_value),
+            Column("% ahead", lambda line: line.specific and line.specific.ahead,
+                   fixed(0, scale=100), "Share of random sets that are less specific"),
+            Column("sd away", lambda line: line.specific and line.specific.away, fixed(1),
+                   "Distance from their mean in their standard deviations"),
         ),
         Table.of(
             "members", f"Contribution of each member to {verification.task}, in points", members,
@@ -56,37 +49,11 @@ def verification_tables(verification: Verification) -> dict[str, Table]:
                    "Drop that is avoided when only it is intact"),
             Column("p (Holm)", "p", p_value), Column("needed"),
         ),
-        Table(
-            "elsewhere", "Drops of the other tasks when only each member is ablated, in points",
-            (component(), Column("task"), Column("lost", show=points)),
-            tuple((line.head, *drop) for line in members for drop in line.elsewhere.items()),
-        ),
-        Table(
-            "changes", "Outputs that each member changes",
-            (
-                component(), Column("prompt"), Column("answer"), Column("with it", show=_output),
-                Column("without it", show=_output), Column("rest of the set"),
-            ),
-            tuple(
-                (line.head, change.prompt, change.target, change.before, change.after,
-                 line.other_members)
-                for line in members
-                for change in line.changes
-            ),
-        ),
         Table.of(
             "ablations", "The claim under other kinds of ablation, in points",
             verification.ablations,
             Column("ablation", "kind"), Column("lost", "drop", points),
             Column("specific", show=points), Column("p", show=p_value), Column("survives"),
-        ),
-        Table.of(
-            "crossings",
-            "Drops without the components of another task of the capability, in points",
-            verification.crossings,
-            Column("found on"), Column("measured on"),
-            Column("components", lambda line: " ".join(line.heads)),
-            Column("lost", "drop", points), Column("p", show=p_value),
         ),
         failure_table(verification),
         Table.of(
@@ -130,7 +97,10 @@ def task_table(verification: Verification) -> Table:
     summary = (
         ("mean of the others", verification.off_target or verification.off_target_drop),
         (f"largest of the others: {worst.task}", worst.interval or worst.drop),
-        (f"specific to {verification.task}", verification.specific or verification.specific_drop),
+        *(
+            [(f"specific to {verification.task}", verification.specific)]
+            * bool(verification.verdict)
+        ),
     )
     rows = tuple((name, *(None,) * 6, lost, None, None, None) for name, lost in summary)
     strong = table.strong | {len(table.rows) + 2}

@@ -1,0 +1,180 @@
+"""Compares a set with random sets, of which only close ones are measured on many items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from broca.components import ComponentSet
+from broca.measurement import Floats, Ints
+from broca.results.verification import Controls, ControlSet
+from broca.verification.evidence import SCREEN, Evidence
+from broca.verification.statistics import behind, contrast_ends, standing
+from broca.verification.trial import Places
+
+Measure = Callable[[Sequence[Sequence[int]], Places], Mapping[str, Floats]]
+"""Measures the responses without sets of columns, `(sets, items)` by task."""
+
+_SURE = 2.0
+"""Standard errors between a random set and the real set that decide the comparison."""
+
+_SLACK = 0.02
+"""Gain of the other tasks, in their metric, that a random set may have by noise."""
+
+_WAVE = 5
+"""Maximum number of random sets of each kind that are measured together."""
+
+
+@dataclass(eq=False)
+class _Drawn:
+    """A random set with what is known of it.
+
+    Attributes:
+        columns: Its members.
+        rows: Responses by task, intact, without the real set and without this one, `(3, items)`.
+        reaches: Whether it is as specific as the real set, or costs as much without other tasks;
+            None if undecided.
+    """
+
+    columns: list[int]
+    rows: dict[str, Floats] = field(default_factory=dict)
+    reaches: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ControlComparison:
+    """The comparison of a set with random sets.
+
+    The task's first items decide most random sets: those whose drop is far below the specific drop
+    of the real set. The others get more items, of the other tasks too, until they are decided. All
+    ends when significantly more than 5 % of the sets of a kind reach the real set.
+
+    Attributes:
+        found: The evidence of the intact model and the real set.
+        places: Items of the task and of the others, in the order in which they are measured.
+        measure: Measures responses.
+        rows: Maximum number of rows; None for no maximum.
+    """
+
+    found: Evidence
+    places: Places
+    measure: Measure
+    rows: int | None
+
+    def controls(self, drawn: Mapping[str, Ints], components: ComponentSet) -> tuple[Controls, ...]:
+        """Returns the random sets of every kind, as many as the verdict needs.
+
+        Args:
+            drawn: Columns of the random sets by kind, `(sets, size)`.
+            components: All components.
+        """
+        sets: dict[str, list[_Drawn]] = {kind: [] for kind in drawn if len(drawn[kind])}
+        most, left = max(map(len, drawn.values()), default=0), self.rows
+        whole = len(sets) * sum(map(len, self.places.values()))  # a random set of every kind
+        start, size = 0, _WAVE
+        while start < most and (size := _WAVE if left is None else min(_WAVE, left // whole)):
+            wave = {
+                kind: list(map(_Drawn, drawn[kind][start : start + size].tolist())) for kind in sets
+            }
+            spent = self._decide([random_set for kind in wave for random_set in wave[kind]])
+            left = None if left is None else left - spent
+            sets = {kind: [*sets[kind], *wave[kind]] for kind in sets}
+            reached = {kind: sum(bool(one.reaches) for one in of) for kind, of in sets.items()}
+            if any(behind(reached[kind], len(sets[kind]), self.found.scope.level) for kind in sets):
+                break
+            start += size
+        return tuple(
+            self._described(kind, of, len(drawn[kind]), components)
+            for kind, of in sets.items()
+            if of
+        )
+
+    def _decide(self, close: Sequence[_Drawn]) -> int:
+        """Measures random sets block by block until they are decided; returns the rows."""
+        found, trial, spent = self.found, self.found.trial, 0
+        count = len(self.places[trial.task])
+        ends = [end for end in (SCREEN, 2 * SCREEN, 4 * SCREEN) if end < count and trial.others]
+        if trial.aggregation(trial.task, found.responses[trial.task][0]) is not None:
+            ends = []  # items alone say little
+        # the task's items alone decide most random sets
+        for begin, end in pairwise([0, *ends, count]):
+            block = {}
+            for name, places in self.places.items():
+                total, first = len(places), begin if name == trial.task or begin > SCREEN else 0
+                last = end if name == trial.task or end > SCREEN or end == count else 0
+                block[name] = slice(-(-total * first // count), -(-total * last // count))
+            block = {name: part for name, part in block.items() if part.start < part.stop}
+            asked = {name: self.places[name][part] for name, part in block.items()}
+            spent += len(close) * sum(map(len, asked.values()))
+            for name, values in self.measure([one.columns for one in close], asked).items():
+                known = found.responses[name][:, block[name]]
+                for random_set, of_set in zip(close, values, strict=True):
+                    rows = np.vstack([known, of_set])
+                    before = random_set.rows.get(name, rows[:, :0])
+                    random_set.rows[name] = np.hstack([before, rows])
+            for random_set in close:
+                random_set.reaches = self._reaches(random_set, whole=end == count)
+            close = [random_set for random_set in close if random_set.reaches is None]
+            if not close:
+                break
+        return spent
+
+    def _reaches(self, random_set: _Drawn, *, whole: bool) -> bool | None:
+        """Returns whether a random set reaches the real set; None if it is close.
+
+        If all items are measured, the values decide, and ties count against the real set.
+        """
+        if whole:
+            real, own = self._values(random_set, 1)[-1], self._values(random_set, 2)[-1]
+            return bool(own >= real - 1e-12)
+        weights = [self.found.trial.weights.get(name, 1.0) for name in random_set.rows]
+        task, *others = (rows[2] - rows[1] for rows in random_set.rows.values())
+        value, half = contrast_ends(task, others, weights[1:], width=_SURE)
+        if not others:  # its specific drop is at most its drop
+            off_target, _ = self.found.contrast()
+            least = max(0.0, off_target.value if off_target else 0.0) + _SLACK
+            return False if value - half > least else None
+        return None if abs(value) <= half else value < 0
+
+    def _values(self, random_set: _Drawn, row: int) -> list[float]:
+        """Returns drop and, if all tasks were measured, specific drop without a set of the rows."""
+        trial, rows = self.found.trial, random_set.rows
+        losses = np.array([trial.loss(name, of[0], of[row]) for name, of in rows.items()])
+        known = trial.others and len(rows) == 1 + len(trial.others)
+        return [float(losses[0]), *([float(trial.specific(losses)[1])] if known else [])]
+
+    def _described(
+        self, kind: str, sets: Sequence[_Drawn], drawn: int, components: ComponentSet
+    ) -> Controls:
+        """Returns the random sets of a kind as results describe them."""
+        trial = self.found.trial
+        values = [self._values(random_set, 2) for random_set in sets]
+        costs = [
+            own[0] >= self._values(random_set, 1)[0] - 1e-12
+            for random_set, own in zip(sets, values, strict=True)
+        ]
+        reaches = [bool(random_set.reaches) for random_set in sets]
+        losses = np.array([self.found.loss(name) for name in (trial.task, *trial.others)])
+        specific = float(trial.specific(losses)[1]) if trial.others else None
+        # a specific drop that was not needed is at most the drop
+        drops, at_most = (np.array([own[place] for own in values]) for place in (0, -1))
+        return Controls(
+            kind=kind,
+            items=len(self.places[trial.task]),
+            other_items=sum(len(self.places[name]) for name in trial.others),
+            drop=standing(float(losses[0]), drops, costs),
+            specific=None if specific is None else standing(specific, at_most, reaches),
+            sets=tuple(
+                ControlSet(
+                    tuple(components.names[column] for column in random_set.columns),
+                    own[0],
+                    own[1] if own[1:] else None,
+                    random_set.rows[trial.task].shape[1],
+                )
+                for random_set, own in zip(sets, values, strict=True)
+            ),
+            drawn=drawn,
+        )
