@@ -26,7 +26,7 @@ def measure(
 ) -> dict[str, object]:
     """Verifies random sets and counts the verdicts."""
     gated = broca.load(model, device="cpu")
-    scope = Scope(control_items=items, member_items=items, curve=0, failure_items=20)
+    scope = Scope(control_items=items, member_items=items, ablations=False, failure_items=20)
     workspace = broca.Workspace()
     run = broca.Run(gated, TaskSet(), workspace)
     tasks = run.claimed(task, others="auto", items=100, seed=0, limit=items, searched="task")

@@ -103,7 +103,7 @@ class SimulatedModel:
         return generations
 
     def examiner(self, task=None, *, same_skill=(), **scope):
-        """Returns an examiner of this model, by default without a curve."""
+        """Returns an examiner of this model."""
         task = task or self.names[0]
         others = tuple(n for n in self.names if n != task and n not in same_skill)
         places = {
@@ -122,7 +122,7 @@ class SimulatedModel:
             lambda columns: TextChange(100, 5.0, 5.0, self.garbled),
             lambda: self.rows,
             {},
-            Scope(**{"curve": 0, "resamples": 500, "failure_items": 20, **scope}),
+            Scope(**{"resamples": 500, "failure_items": 20, **scope}),
         )
 
     def verdict(self, heads, task=None, **options):
@@ -144,6 +144,6 @@ def five_tasks(**options):
 def toy_verification(*, name="toy", notes=()):
     """Returns a verification of one task's heads with controls, failures and paired outputs."""
     heads = [f"L{layer}H0" for layer in range(4)]
-    examiner = five_tasks(name=name).examiner(curve=3)
+    examiner = five_tasks(name=name).examiner()
     examined = examiner.examine(heads, report=lambda text: None)
     return replace(examined, rows=5, notes=tuple(notes))

@@ -106,7 +106,7 @@ TOY = samples.make_result()
             selected=(), abstained=True, reason="no single one lowers it",
             ranking=(RankedComponent("L0M", 0, None, -0.1),)),
          "No MLP blocks found|no single one lowers it", "with the set ablated"),
-        (toy_verification(), "with the set ablated|figure-controls|figure-curve", "\0"),
+        (toy_verification(), "with the set ablated|figure-controls", "\0"),
         (replace(toy_verification(), heads=()), "<h1>", "with the set ablated"),
         (samples.make_atlas(),
          "What 2 tasks need in toy|−0.11 [−0.20, −0.02]|cannot do the task|L0H2 L0H0|"
@@ -192,7 +192,7 @@ def test_figures_of_a_verification_have_its_numbers():
     verification = toy_verification()
     html = verification.page()
     assert html.index(f">{verification.verdict.label}</span>") < html.index("<svg")
-    scores, controls, curve, members = verification.figures()
+    scores, controls, members = verification.figures()
     rows, series = scores.chart.rows, scores.chart.series
     shown = [{rows[row]: score for row, score in line.points} for line in series]
     assert shown == [verification.baseline, verification.after]
@@ -200,11 +200,6 @@ def test_figures_of_a_verification_have_its_numbers():
     kinds = verification.controls
     assert len(drawn.points) == sum(len(kind.sets) for kind in kinds)
     assert [value for _, value in real.points] == [100 * kind.drop.value for kind in kinds]
-    task, swept = curve.chart.lines[0], verification.curve
-    assert [k for k, _ in task.points] == [point.k for point in swept.points]
-    assert task.points[0][1] == 0  # nothing is ablated yet
-    assert [drop.low for _, drop in task.points[1:]] == [100 * p.drop.low for p in swept.points[1:]]
-    assert curve.chart.mark == swept.flat_at
     for member in verification.members:
         assert members.chart.effects[member.head] == -member.alone.value
 

@@ -12,7 +12,7 @@ VERBS = {
     ),
     "verify": lambda model, journal, _: broca.verify(
         model, "sorting", "L0H1+L1H2", others=["capitals"], limit=20, engine_options=NARROW,
-        scope=broca.Scope(controls=4, control_items=10, curve=2, failure_items=5),
+        scope=broca.Scope(controls=4, control_items=10, failure_items=5),
         journal=journal,
     ),
     "atlas": lambda model, journal, _: broca.atlas(

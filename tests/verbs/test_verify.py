@@ -17,7 +17,7 @@ from broca.verbs.verify import verify
 from broca.verification import Scope
 
 SMALL = Scope(
-    controls=19, control_items=12, member_items=20, curve=0, failure_items=10, resamples=300
+    controls=19, control_items=12, member_items=20, ablations=False, failure_items=10, resamples=300
 )
 """A small scope: sets are compared with 19 random sets, the fewest for p <= 0.05."""
 
@@ -79,7 +79,7 @@ def test_a_model_that_repeats_itself_is_broken(planted):
 
 
 def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
-    """A verification has a curve, three kinds of ablation and samples, and repeats exactly."""
+    """A verification has three kinds of ablation and samples, and repeats exactly."""
     heads = "+".join(planted_heads["rhyming"])
     verification, again = (
         verify(planted, "rhyming", heads, others=["capitals", "sorting"], limit=12)
@@ -88,7 +88,6 @@ def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     assert verification == again
     assert verification == decode(broca.Verification, encode(verification))
     assert [check.kind for check in verification.ablations] == ["zero", "mean", "resample"]
-    assert [point.k for point in verification.curve.points] == [0, 1, 2]
     assert verification.model.fingerprint == planted.fingerprint
     assert len(verification.samples) == 10
 
@@ -98,7 +97,7 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path):
     path, rows = tmp_path / "journal.sqlite", []
     call = {"task": "rhyming", "others": ["capitals"], "seed": 3}
     call["task_options"] = TaskOptions(limit=60)
-    small = {"limit": 12, "scope": Scope(controls=2, curve=2, failure_items=4, resamples=100)}
+    small = {"limit": 12, "scope": Scope(controls=2, failure_items=4, resamples=100)}
     alone = verify(planted, heads="L2H3+L3H1", **call, **small)
     broca.localize(
         planted, **call, rows=700, items=20, method="cs-fresh", verify=False, journal=path
@@ -139,7 +138,7 @@ def test_a_run_is_verified_from_its_folder(tmp_path):
         tmp_path / "out", model="reference-small", task="sorting", others=["capitals"],
         method="one-shot", rows=200, items=8, k=2, verify=False, limit=40, locate_split="train",
     )  # fmt: skip
-    scope = Scope(controls=0, curve=0, failure_items=4, member_items=8, resamples=50)
+    scope = Scope(controls=0, ablations=False, failure_items=4, member_items=8, resamples=50)
     by_names = verify(
         "reference-small", "sorting", result.selected, others=["capitals"], limit=16, scope=scope,
         task_options=TaskOptions(limit=40, locate_split="train"),

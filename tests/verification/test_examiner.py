@@ -15,9 +15,9 @@ INFO = ModelInfo("toy", "abc")
 TASK_HEADS = [f"L{layer}H0" for layer in range(4)]
 
 
-def examined(model, heads, *, order=(), **options):
+def examined(model, heads, **options):
     """Returns the verification of some heads."""
-    return model.examiner(**options).examine(heads, order=order, report=lambda text: None)
+    return model.examiner(**options).examine(heads, report=lambda text: None)
 
 
 def test_the_task_s_own_heads_are_specific():
@@ -138,19 +138,6 @@ def test_tasks_of_the_same_skill_are_no_controls():
     verification = examined(model, ["L0H0", "L1H0"], same_skill=["b"])
     assert verification.verdict.label == "specific"
     assert [drop.task for drop in verification.roles("same_skill")] == ["b"]
-
-
-def test_the_curve_grows_and_becomes_flat():
-    """A curve over four heads, of which two matter, is flat from two heads on."""
-    model = SimulatedModel({"a": {"L0H0": 0.6, "L1H0": 0.6}, "b": {}, "c": {}})
-    order = ["L0H0", "L1H0", "L4H1", "L4H2"]
-    curve = examined(model, order[:2], order=order, curve=10).curve
-    assert [point.k for point in curve.points] == [0, 1, 2, 3, 4]
-    drops = [point.drop.value for point in curve.points]
-    assert drops[0] == 0 < drops[1] < drops[2] == drops[3] == drops[4]
-    assert curve.flat_at == 2
-    assert all(abs(point.others.value) < 0.05 for point in curve.points)
-    assert curve.points[1].same_skill is None
 
 
 def test_every_kind_of_ablation_is_checked():

@@ -93,9 +93,6 @@ class VerifyOptions(Options):
     model: Any = None
     """The model, if the run's model has moved."""
 
-    order: Annotated[Any, PYTHON_ONLY] = ()
-    """Components in the order in which the curve ablates them; default: the run's ranking."""
-
     others: Any = "auto"
     """Tasks that should not suffer, as in localize; default: the run's."""
 

@@ -10,7 +10,6 @@ from broca.results.pages.charts import Figure
 from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
 from broca.results.pages.verification import (
-    curve_table,
     member_grid,
     verification_figures,
     verification_tables,
@@ -232,38 +231,6 @@ class Member:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
-    """Drops with the first k components ablated.
-
-    Attributes:
-        k: Number of ablated components.
-        head: The last ablated component; None for k = 0.
-        drop: Drop of the task.
-        same_skill: Mean drop of the tasks of its skill; None without such tasks.
-        others: Mean drop of the others; None without others.
-    """
-
-    k: int
-    head: str | None
-    drop: Interval
-    same_skill: Interval | None
-    others: Interval | None
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Drops with an increasing number of ablated components.
-
-    Attributes:
-        points: The points from k = 0 to at most 10.
-        flat_at: The k beyond which no further component increases the drop significantly.
-    """
-
-    points: tuple[CurvePoint, ...]
-    flat_at: int
-
-
-@dataclass(frozen=True)
 class AblationCheck:
     """The claim under one kind of ablation.
 
@@ -386,7 +353,6 @@ class Verification(
         level: Level of the tests and intervals.
         controls: Random sets, kind by kind.
         members: Contribution of each member.
-        curve: Drops for k from 0 on; None if it was not requested.
         ablations: The claim under other kinds of ablation.
         failures: Degenerate outputs, task by task.
         samples: Outputs of the intact and the ablated model, side by side.
@@ -414,7 +380,6 @@ class Verification(
     level: float = 0.05
     controls: tuple[Controls, ...] = ()
     members: tuple[Member, ...] = ()
-    curve: Curve | None = None
     ablations: tuple[AblationCheck, ...] = ()
     failures: tuple[TaskFailures, ...] = ()
     samples: tuple[Sample, ...] = ()
@@ -529,7 +494,7 @@ class Verification(
         return tuple(lines)
 
     def figures(self) -> tuple[Figure, ...]:
-        """Returns its figures: scores, random sets, curve, and the set within the model."""
+        """Returns its figures: scores, random sets, and the set within the model."""
         return (*verification_figures(self).values(), member_grid(self))
 
     def page(self) -> str:
@@ -552,10 +517,7 @@ class Verification(
         if self.text is not None:
             yield self.text.says
         yield tables["tasks"].pick("task|role|items|chance|intact|ablated|points lost|p (Holm)")
-        yield from (tables[name] for name in ("controls", "members"))
-        if self.curve is not None:
-            yield curve_table(self.curve)
-        yield from (tables[name] for name in ("ablations", "failures"))
+        yield from (tables[name] for name in ("controls", "members", "ablations", "failures"))
         yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"
 
 

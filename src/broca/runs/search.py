@@ -1,7 +1,6 @@
 """The searches of a localization: their problem, their budget, and the repetitions of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from broca import searches
@@ -18,21 +17,6 @@ from broca.verification.trial import Places
 
 REFERENCES = "looking for right answers"
 """The stage that several verbs have before they measure margins."""
-
-
-@dataclass(frozen=True)
-class Searched:
-    """A search of a run.
-
-    Attributes:
-        referenced: Its items and their response.
-        problem: The problem that it solved.
-        ranking: The ranking that it returned.
-    """
-
-    referenced: Referenced
-    problem: Problem
-    ranking: Ranking
 
 
 def method_of(options: SearchOptions) -> str:
@@ -88,7 +72,7 @@ def searching_run(
 
 def search(
     run: Run, method: str, options: SearchOptions, *, seed: int, stage: str = ""
-) -> Searched:
+) -> tuple[Referenced, Ranking]:
     """Finds the reference answers that a search needs, and searches.
 
     Args:
@@ -97,6 +81,9 @@ def search(
         options: Its budget and settings.
         seed: Seed of the search.
         stage: Stage of its progress; by default it names the method.
+
+    Returns:
+        The items with their response, and the ranking that it returned.
 
     Raises:
         TaskUnusable: No item has a reference answer, and the method or the user requires one.
@@ -118,15 +105,15 @@ def search(
         record.search(problem, options.options),
         method=method, problem=problem, response=referenced.response, options=options.options,
     )  # fmt: skip
-    return Searched(referenced, problem, found)
+    return referenced, found
 
 
 def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Repeat:
     """Returns the selection of a search with another seed, on other items and masks."""
     again = searching_run(run, options, method, seed=seed, noted=False)
-    ranking = search(
+    _, ranking = search(
         again, method, options.search_options, seed=seed, stage="searching again, on other items"
-    ).ranking
+    )
     rows = again.search_rows
     again.finish()
     return Repeat(

@@ -58,8 +58,7 @@ def localize(options: LocalizeOptions) -> Localization:
         stages.expect(options.seeds * rows + proof + len(tasks.bank))
         baseline, _ = run.intact()
         with stages.reserved(rows):
-            searched = search.search(run, method, budget, seed=seed)
-        ranking = searched.ranking
+            referenced, ranking = search.search(run, method, budget, seed=seed)
         selected = tuple(components.names[column] for column in ranking.selected)
         proof = min(proof, max(run.search_rows, _LEAST))
         with stages.reserved(scope.rows or 0):
@@ -105,12 +104,12 @@ def localize(options: LocalizeOptions) -> Localization:
             abstained=not selected,
             reason=ranking.reason,
             verification=replace(verification, rows=scoring_rows, documents=tasks.documents),
-            response=searched.referenced.response,
+            response=referenced.response,
             components=run.model.kinds,
             ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
             task_options=run.options.task_options.to_dict(),
             notes=(
-                *_notes(tasks, baseline), *searched.referenced.notes,
+                *_notes(tasks, baseline), *referenced.notes,
                 *_groups(components.names, ranking),
             ),
             answer=ranking.answer,

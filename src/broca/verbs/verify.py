@@ -68,14 +68,14 @@ def verify(options: VerifyOptions) -> Verification:
             "seed": seed,
         }
         run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
-        kinds = ablations_of(gated) if scope.curve else ()
+        kinds = ablations_of(gated) if scope.ablations else ()
         proof, _ = most_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds))
         stages.note(f"at most {proof:,} rows")
         stages.expect(proof + sum(map(len, tasks.places["report"].values())))
         _, at_chance = run.intact()
         examiner = run.examiner(scope, kinds=kinds)
         with stages.reserved(proof):
-            verification = examiner.examine(names, order=options.order, report=stages.enter)
+            verification = examiner.examine(names, report=stages.enter)
         rows = run.scoring_rows
         run.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
@@ -127,7 +127,6 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, str | None]:
         "task": options.task or found.task,
         "heads": found.selected,
         "components": found.components,
-        "order": options.order or _order(found),
         "others": list(found.others) if options.others == "auto" else options.others,
         "same_skill": [*(found.same_skill if options.task is None else ()), *options.same_skill],
         "seed": found.search.seed if options.seed is None else options.seed,
@@ -160,12 +159,6 @@ def _with_neurons(options: VerifyOptions) -> VerifyOptions:
         kinds = options.run_options.model_options.components.split("+")
     components = "+".join([*(kind for kind in kinds if kind != "neurons"), "neurons"])
     return VerifyOptions.of({"heads": names, "components": components}, options)
-
-
-def _order(run: Localization) -> list[str]:
-    """Returns the curve's heads: the selection, then the ranking while effects are harmful."""
-    harmful = [head.name for head in run.ranking if head.effect < 0]
-    return list(dict.fromkeys([*run.selected, *harmful]))
 
 
 def _tasks(names: str | Sequence[str | Task]) -> list[str | Task]:

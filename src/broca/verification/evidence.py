@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,7 +32,7 @@ class Scope:
         control_items: Number of items of the task for a random set that is close, and of all others
             together; None for all report items.
         member_items: Number of items of the task for each member's contribution; None for all.
-        curve: Largest k of the curve; 0 for no curve.
+        ablations: Whether the claim is tested under every kind of ablation.
         failure_items: Number of items of each task whose outputs are examined; 0 for none.
         samples: Number of outputs that are shown side by side.
         rows: Maximum number of rows; random sets take what the other measurements leave. None for
@@ -45,7 +45,7 @@ class Scope:
     controls: int = CONTROLS
     control_items: int | None = None
     member_items: int | None = None
-    curve: int = 10
+    ablations: bool = True
     failure_items: int = 100
     samples: int = 10
     rows: int | None = None
@@ -55,7 +55,7 @@ class Scope:
 
     @property
     def few(self) -> int:
-        """Number of items of the curve and of other kinds of ablation, which decide no verdict."""
+        """Number of items of other kinds of ablation, which decide no verdict."""
         return min(50, self.control_items or 50)
 
     def within(self, rows: int, *, members: int) -> Scope:
@@ -69,7 +69,7 @@ class Scope:
         )
 
 
-QUICK = Scope(curve=0)
+QUICK = Scope(ablations=False)
 """The parts of the verification at the end of a localization, whose rows bound its items."""
 
 
@@ -107,10 +107,10 @@ class Evidence:
         """Returns the score of every task without a set."""
         return {name: self.trial.score(name, rows[row]) for name, rows in self.responses.items()}
 
-    def loss(self, name: str, after: int = 1) -> float:
+    def loss(self, name: str) -> float:
         """Returns the drop of a task from the intact model."""
-        rows = self.responses[name]
-        return self.trial.loss(name, rows[0], rows[after])
+        before, after = self.responses[name][:2]
+        return self.trial.loss(name, before, after)
 
     def drop(self, name: str, after: int = 1, *, before: int = 0) -> Interval:
         """Returns the drop of a task with its interval."""
@@ -137,36 +137,27 @@ class Evidence:
         ends = interval.low, interval.high
         return replace(drop, drop=interval.value, ci=ends, test=test, p=p, p_holm=p)
 
-    def mean_drop(self, names: Sequence[str], after: int = 1) -> Interval | None:
-        """Returns the mean drop of some tasks; None without tasks."""
-        if len(names) < 2:
-            return self.drop(names[0], after) if names else None
-        losses, draws = self.resampled(names, after)
-        return interval_of(float(losses.mean()), draws.mean(axis=0), level=self.scope.level)
-
-    def contrast(self, after: int = 1) -> tuple[Interval | None, Interval | None]:
+    def contrast(self) -> tuple[Interval | None, Interval | None]:
         """Returns the off-target drop and the specific drop; None without other tasks."""
         if not self.trial.others:
             return None, None
-        losses, draws = self.resampled((self.trial.task, *self.trial.others), after)
+        names = (self.trial.task, *self.trial.others)
+        losses = np.array([self.loss(name) for name in names])
+        draws = np.array(
+            [
+                bootstrap_drops(
+                    self.responses[name][0],
+                    self.responses[name][1],
+                    resamples=self.scope.resamples,
+                    seed=[self.scope.seed, number],
+                    aggregate=self.trial.aggregation(name, self.responses[name][0]),
+                )
+                for number, name in enumerate(names)
+            ]
+        )
         return tuple(
             interval_of(float(value), drawn, level=self.scope.level)
             for value, drawn in zip(
                 self.trial.specific(losses), self.trial.specific(draws), strict=True
             )
         )  # type: ignore[return-value]
-
-    def resampled(self, names: Sequence[str], after: int) -> tuple[Floats, Floats]:
-        """Returns the drop of every task, `(tasks,)`, and on resampled items, each by itself."""
-        losses = [self.loss(name, after) for name in names]
-        draws = [
-            bootstrap_drops(
-                self.responses[name][0],
-                self.responses[name][after],
-                resamples=self.scope.resamples,
-                seed=[self.scope.seed, number],
-                aggregate=self.trial.aggregation(name, self.responses[name][0]),
-            )
-            for number, name in enumerate(names)
-        ]
-        return np.array(losses), np.array(draws)

@@ -14,8 +14,6 @@ from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.verification import (
     AblationCheck,
     Controls,
-    Curve,
-    CurvePoint,
     Member,
     Sample,
     TaskDrop,
@@ -36,9 +34,6 @@ Answer = Callable[[Plan], list[tuple[Output, ...]]]
 
 Sets = Sequence[Sequence[int]]
 """Columns of sets of components."""
-
-FLAT = 0.05
-"""A curve is flat from the k beyond which no further head significantly costs more than this."""
 
 
 def plain_verification(
@@ -110,7 +105,6 @@ class Examiner:
         self,
         heads: Sequence[str],
         *,
-        order: Sequence[str] = (),
         report: Callable[[str], None],
         drops_idle: bool = False,
     ) -> Verification:
@@ -118,7 +112,6 @@ class Examiner:
 
         Args:
             heads: The set, most important first.
-            order: Heads in the order in which the curve ablates them; `heads` if empty.
             report: Receives the current stage.
             drops_idle: Whether members that contribute nothing leave the set before the claim.
         """
@@ -157,13 +150,9 @@ class Examiner:
         few = trial.smaller(scope.few)
         if not settled(evidence):
             report("verifying: random sets")
-            later = sum(map(len, few.values())) * (scope.curve + 1 + 2 * len(self.kinds))
+            later = sum(map(len, few.values())) * 2 * len(self.kinds)
             left = None if scope.rows is None else scope.rows - self.spent() - later
             evidence = replace(evidence, controls=judging._controls(columns, found, left))
-        if scope.curve:
-            report("verifying: k from 0 on")
-            ordered = self.components.columns(order or heads)
-            evidence = replace(evidence, curve=judging._curve(ordered, few))
         checks = tuple(judging._ablation(kind, columns, few) for kind in self.kinds)
         evidence = replace(evidence, ablations=checks)
         return replace(evidence, verdict=judge(evidence))
@@ -290,29 +279,6 @@ class Examiner:
                 samples = failing.samples(*shown, benchmark.choices)
         return tuple(failures), samples
 
-    def _curve(self, columns: Sequence[int], subset: Places) -> Curve:
-        """Measures the first k components for every k, and finds the k where the curve is flat."""
-        trial = self.trial
-        sizes = range(min(self.scope.curve, len(columns)) + 1)
-        found = self._evidence([columns[:k] for k in sizes], subset)
-
-        def costs(before: int, after: int) -> bool:
-            drop = found.drop(trial.task, after, before=before)
-            return drop.value >= FLAT and drop.low > 0
-
-        points = tuple(
-            CurvePoint(
-                k=k,
-                head=self.components.names[columns[k - 1]] if k else None,
-                drop=found.drop(trial.task, k),
-                same_skill=found.mean_drop(trial.same_skill, k),
-                others=found.contrast(k)[0],
-            )
-            for k in sizes
-        )
-        flat = next(k for k in sizes if not any(costs(k, later) for later in sizes[k + 1 :]))
-        return Curve(points, flat)
-
     def _ablation(self, kind: str, columns: Sequence[int], subset: Places) -> AblationCheck:
         """Measures the claim under another kind of ablation."""
         task = self.trial.task
@@ -339,7 +305,7 @@ def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> tu
     fixed = (
         2 * (every + outputs)
         + len(trial.at_most(scope.member_items)[trial.task]) * (2 * members + 1)
-        + few * ((scope.curve + 1 if scope.curve else 0) + 2 * kinds)
+        + 2 * few * kinds
     )
     compared = trial.smaller(scope.control_items)
     items = sum(len(compared[name]) for name in (trial.task, *trial.others))

@@ -313,7 +313,6 @@ class LineChart(OneAxes):
         across: Quantity of the horizontal axis.
         up: Quantity of the vertical axis.
         logarithmic: Whether the horizontal axis is logarithmic.
-        mark: A position with a dotted vertical line.
         height: Height of the whole chart in pixels.
     """
 
@@ -321,7 +320,6 @@ class LineChart(OneAxes):
     across: str
     up: str
     logarithmic: bool = False
-    mark: float | None = None
     height: float = 330.0
 
     def plot(self, axes: Any, width: float, scale: float) -> None:
@@ -335,8 +333,6 @@ class LineChart(OneAxes):
         else:
             whole = all(x == int(x) for line in self.lines for x, _ in line.points)
             axes.xaxis.get_major_locator().set_params(integer=whole)
-        if self.mark is not None:
-            axes.axvline(self.mark, color=LIGHT["ink"], lw=1.2 * scale, ls=":")
         axes.axhline(0, color=LIGHT["muted"], lw=scale, zorder=0)
         axes.grid(axis="y")
         axes.set_xlabel(self.across)

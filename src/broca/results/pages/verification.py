@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from broca.results.pages.charts import Figure, IntervalChart, LineChart, Series
+from broca.results.pages.charts import Figure, IntervalChart, Series
 from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import (
     Column,
@@ -18,7 +18,7 @@ from broca.results.pages.tables import (
 )
 
 if TYPE_CHECKING:
-    from broca.results.verification import Curve, TaskFailures, Verification
+    from broca.results.verification import TaskFailures, Verification
 
 _MODES = ("repetition", "constant", "empty", "collapse")
 
@@ -70,8 +70,6 @@ def verification_figures(verification: Verification) -> dict[str, Figure]:
     figures = [before_after(verification)]
     if verification.controls:
         figures.append(control_figure(verification))
-    if verification.curve is not None:
-        figures.append(curve_figure(verification.curve))
     return {figure.name: figure for figure in figures}
 
 
@@ -131,15 +129,6 @@ def _output(text: str) -> str:
     return text.strip() or "(nothing)"
 
 
-def curve_table(curve: Curve) -> Table:
-    """Returns the drops with the first k components ablated."""
-    return Table.of(
-        "curve", f"The first k heads (flat from k = {curve.flat_at})", curve.points,
-        Column("k"), component(), Column("task", "drop", points), Column("same skill", show=points),
-        Column("others", show=points),
-    )  # fmt: skip
-
-
 def member_grid(verification: Verification) -> Figure:
     """Draws the verified set within the model, with the single drops of members as colours."""
     grid = ComponentGrid(
@@ -180,24 +169,3 @@ def control_figure(verification: Verification) -> Figure:
         "points lost on the task",
     )
     return Figure("controls", "The real set and random sets, on the same items.", chart)
-
-
-def curve_figure(curve: Curve) -> Figure:
-    """Draws the drops with the first k components ablated, with intervals."""
-    lines = []
-    for number, (name, role, field) in enumerate((
-        ("the task", "harm", "drop"), ("its skill", "series1", "same_skill"),
-        ("the others", "intact", "others"),
-    )):  # fmt: skip
-        drops = [
-            (point.k, 100 * drop if point.k else 0.0)  # no component is ablated at k = 0
-            for point in curve.points
-            if (drop := getattr(point, field))
-        ]
-        if drops:
-            lines.append(Series.line(number, name, drops, role))
-    chart = LineChart(tuple(lines), "components ablated", "points lost", mark=float(curve.flat_at))
-    caption = (
-        f"Beyond k = {curve.flat_at}, no further component significantly costs more than 5 points."
-    )
-    return Figure("curve", caption, chart)
