@@ -29,7 +29,7 @@ COMMANDS = {
     "compare": (
         "reference-small reference-small --tasks capitals --rows 120 --items 12 --limit 20 "
         "--heads L0H1+L1H2", "comparison.json",
-        ["No components changed from", "Scores, with drops in points", "given",
+        ["the same weights", "Scores, with drops in points", "given",
          "nothing", "report: ", "comparison.html"],
     ),
     **{

@@ -233,7 +233,7 @@ def make_estimate():
     )
     return CostEstimate(
         model=MODEL, task="adding", items=10, components=96, timed_rows=64,
-        tokens_per_second={"accuracy": 100.0}, memory_bytes=1, proof_rows=600, methods=methods,
+        tokens_per_second={"accuracy": 100.0}, memory_bytes=1, methods=methods,
     )  # fmt: skip
 
 

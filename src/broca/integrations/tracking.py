@@ -204,7 +204,7 @@ def numbers_of(result: Result) -> dict[str, float]:
         numbers |= {f"intact/{name}": value for name, value in result.baseline.items()}
         numbers |= {f"ablated/{name}": value for name, value in result.after.items()}
         numbers |= {f"drop/{line.task}": line.drop for line in result.drops}
-        if result.specific_drop is not None:
+        if result.specific_drop is not None and result.verdict is not None:
             numbers["specific_drop"] = result.specific_drop
     if isinstance(result, Comparison):
         for score in result.scores:

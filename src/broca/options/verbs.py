@@ -165,8 +165,8 @@ class StressOptions(Options):
     """Heads, L0H4+L1H8, or published:MODEL/TASK/METHOD; default: the run's selection."""
 
     family: str = "letters"
-    """Prompts with two operations on the same operands: letters, or a YAML file. The selection of a
-    run is tested on a family that names the run's task in its `tasks`."""
+    """Prompts with two operations on the same operands: letters, for runs about sorting or
+    reversing, or a YAML file that names the run's task in its `tasks`."""
 
     control: list[str] = field(default_factory=lambda: ["sums"])
     """A family for which the heads should not matter: sums, or a YAML file; may be repeated."""

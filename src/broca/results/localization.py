@@ -98,7 +98,8 @@ class RankedComponent:
         effect: Change of the response when it is ablated; negative = the task needs it.
         ci: Interval of the effect, if the method gives one. It is extended to include the effect,
             because a regression may shrink an effect out of the interval of the unshrunken effect.
-        frequency: Share of resamples in which it is selected, if the method gives one.
+        frequency: Share of resamples of the search's rows, or of draws of their posterior, that
+            select it, if the method gives one.
         p_value: One-sided p-value of no harm, if the method gives one.
         q_value: p-value corrected for the number of components.
     """
@@ -278,6 +279,14 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         return sum(shares) / len(shares) if shares else None
 
     @property
+    def stability(self) -> str:
+        """How often resamples of the search's rows select the core; empty if it is not known."""
+        often = {line.name: line.frequency for line in self.ranking}
+        core = [(name, often.get(name)) for name in self.verification.core]
+        shares = [f"{name} in {share:.0%}" for name, share in core if share is not None]
+        return f"resamples of the search's rows select {', '.join(shares)}" if shares else ""
+
+    @property
     def headline(self) -> str:
         """The answer, or the verdict of its verification, as a page and a terminal begin."""
         if not self.abstained:
@@ -329,6 +338,10 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             yield f"Nothing was selected: {self.reason}."
         else:
             yield from self.verification.lines
+            if self.stability:
+                yield f"{self.stability}."
+            if self.verification.text is not None:
+                yield f"{self.verification.text.says}."
             tasks = verification_tables(self.verification)["tasks"]
             yield tasks.pick("task|intact|ablated|points lost|chance")
         yield from (f"{member.head} {member.says}" for member in self.verification.members)

@@ -84,7 +84,6 @@ class CostEstimate(Result, file="plan.json", verb="broca plan", rows="methods"):
         timed_rows: Number of timed rows, over all responses.
         tokens_per_second: Speed in each response.
         memory_bytes: Peak memory of the device, or of the process on a CPU.
-        proof_rows: Minimum number of further rows, for the verification.
         methods: The cost of every method.
     """
 
@@ -96,7 +95,6 @@ class CostEstimate(Result, file="plan.json", verb="broca plan", rows="methods"):
     timed_rows: int
     tokens_per_second: dict[str, float]
     memory_bytes: int
-    proof_rows: int
     methods: tuple[MethodCost, ...]
 
     def terminal(self) -> Iterator[str | Table]:
@@ -118,7 +116,7 @@ class CostEstimate(Result, file="plan.json", verb="broca plan", rows="methods"):
         )  # fmt: skip
         yield (
             f"from {self.timed_rows} timed rows; rows that share work take less; the verification "
-            f"measures {self.proof_rows:,} rows and more; memory held so far: "
+            "measures at most as many rows, and 3,000 after a shorter search; memory held so far: "
             f"{self.memory_bytes / 2**30:.1f} GiB"
         )
 

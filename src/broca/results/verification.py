@@ -304,9 +304,10 @@ class TextChange:
     @property
     def says(self) -> str:
         """The numbers in words."""
+        unknown = "" if self.before <= KNOWN else ", which the intact model does not know"
         return (
             f"perplexity {self.before:.3g} -> {self.after:.3g} and divergence "
-            f"{self.divergence:.2f} nats per token on neutral text"
+            f"{self.divergence:.2f} nats per token on neutral text{unknown}"
         )
 
 
@@ -484,7 +485,8 @@ class Verification(
         """The verdict below the headline, with the one that it replaces; empty without one."""
         if self.verdict is None:
             return ()
-        lines = [f"{self.verdict.label}: {self.verdict.text}"]
+        sure = " (provisional)" if self.verdict.provisional else ""
+        lines = [f"{self.verdict.label}{sure}: {self.verdict.text}"]
         if self.was is not None and self.was.label != self.verdict.label:
             lines.append(f"was {self.was.label}, because {self.was.text}")
         if self.verdict.items_needed:
@@ -515,7 +517,7 @@ class Verification(
         yield f"{self.headline}."
         yield from self.lines
         if self.text is not None:
-            yield self.text.says
+            yield f"{self.text.says}."
         yield tables["tasks"].pick("task|role|items|chance|intact|ablated|points lost|p (Holm)")
         yield from (tables[name] for name in ("controls", "members", "ablations", "failures"))
         yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"

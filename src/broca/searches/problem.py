@@ -112,7 +112,8 @@ class Ranking:
         reason: Why nothing was selected; empty otherwise.
         options: The settings that the search used, for the record.
         intervals: 90 % interval of every effect, `(components, 2)`; NaN for none.
-        frequency: Share of resamples that select each component, `(components,)`.
+        frequency: Share of resamples of the rows, or of draws of their posterior, that select each
+            component, `(components,)`.
         others: Mean effect on the other tasks, `(components,)`.
         universal: Columns of the components that the other tasks need too.
         notes: Notes for the reader.

@@ -102,6 +102,11 @@ def load_family(name: str | Path) -> Family:
         ) from error
 
 
+def families_of(task: str) -> tuple[str, ...]:
+    """Returns the names of the shipped families on which a run about a task can be tested."""
+    return tuple(name for name in SHIPPED if task in load_family(name).tasks)
+
+
 @dataclass(frozen=True, eq=False)
 class Operand:
     """An operand with its prompts' tokens and its answers' first tokens.

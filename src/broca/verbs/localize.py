@@ -14,19 +14,16 @@ from broca.runs.session import ablation_of, open_run
 from broca.runs.speed import rows_within
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
-from broca.verification import QUICK, Scope, most_rows, plain_verification
+from broca.verification import QUICK, most_rows, plain_verification
 
 _REPORT = 300
-"""Default number of report items of the task, and of all others together."""
+"""Maximum number of report items of the task, and of all others together, by default."""
 
 _FEWEST = 8
-"""Minimum number of these items."""
+"""Minimum number of these items, by default."""
 
-_USUAL = 6000
-"""Rows of verification beyond which no measurement needs more items."""
-
-_LEAST = 3000
-"""Rows of verification that a search without `rows` may be followed by, however few it needs."""
+_LEAST, _MOST = 3000, 8000
+"""Range of the rows of a verification after a search without `rows`."""
 
 
 @verb(LocalizeOptions)
@@ -49,22 +46,22 @@ def localize(options: LocalizeOptions) -> Localization:
         components = opened.model.components
         search.require_selection(budget.k, opened.model)
         started = time.perf_counter()
-        run, budget, scope = _bounded(opened, options, method)
+        run, budget, proof = _bounded(opened, options, method)
         tasks, stages = run.tasks, run.stages
-        rows, proof = search.search_rows(run.model, tasks, method, budget), scope.rows or 0
-        stages.note(
-            f"at most {options.seeds * rows:,} rows of search and {proof:,} of verification"
-        )
+        rows = search.search_rows(run.model, tasks, method, budget)
+        what = "verification" if options.verify else "scores on report items"
+        stages.note(f"at most {options.seeds * rows:,} rows of search and {proof:,} of {what}")
         stages.expect(options.seeds * rows + proof + len(tasks.bank))
         baseline, _ = run.intact()
         with stages.reserved(rows):
             referenced, ranking = search.search(run, method, budget, seed=seed)
         selected = tuple(components.names[column] for column in ranking.selected)
-        proof = min(proof, max(run.search_rows, _LEAST))
-        with stages.reserved(scope.rows or 0):
+        with stages.reserved(proof):
             verification, after = None, baseline
             if options.verify and selected:
-                examiner = run.examiner(replace(scope, rows=proof))
+                fewer = min(proof, max(run.search_rows, _LEAST))
+                scope = QUICK.within(fewer, members=len(selected), tasks=len(tasks.benchmarks))
+                examiner = run.examiner(replace(scope, seed=seed))
                 verification = examiner.examine(selected, report=stages.enter, drops_idle=True)
                 selected = verification.heads
             elif selected:
@@ -117,56 +114,51 @@ def localize(options: LocalizeOptions) -> Localization:
         )  # fmt: skip
 
 
-def _bounded(
-    opened: Run, options: LocalizeOptions, method: str
-) -> tuple[Run, SearchOptions, Scope]:
+def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, SearchOptions, int]:
     """Divides `rows` and `max_minutes` between search and verification.
 
-    Each further search of `seeds` takes as many rows as the first. Without these options, the
-    verification may take as many rows as the search. With `report_items` and without verification,
-    the caller sets both numbers: `rows` are those of the search alone.
+    Half is for the verification; without either, it may take as many rows as the search. A search
+    that is not verified has all `rows`, and the scores of the report items are beside them.
 
     Returns:
-        The run of the first search, the budget of every search, and the size of the verification,
-        whose rows are all those that are not rows of a search.
+        The run of the first search, the budget of every search, and the largest number of rows that
+        are not rows of a search.
 
     Raises:
         BadInput: The rows that remain do not suffice for the method.
     """
-    given, seed, items = options.search_options, options.seed, options.report_items
-    part, of_item = (2, 20) if options.verify else (4, 8)  # rows of verification for an item
+    given, seed = options.search_options, options.seed
     run = search.searching_run(opened, options, method, seed=seed, noted=False)
-    usual, minutes, rows = search.search_rows(run.model, run.tasks, method, given), "", given.rows
+    usual, rows = search.search_rows(run.model, run.tasks, method, given), given.rows
+    minutes, bounded = "", rows is not None and options.verify
     if given.max_minutes is not None:
         places = search.measured_places(method, run.tasks, given)
         in_time = rows_within(run, 60 * given.max_minutes, places)
-        minutes = f"`max_minutes` {given.max_minutes:g} allow about {in_time:,} rows here: "
         if in_time < (rows or 2 * usual):
-            rows = in_time
-    alone = not options.verify and items is not None
-    if rows is not None and not alone:
-        items = min(_REPORT, items or _REPORT, max(_FEWEST, rows // part // of_item))
-    cut = replace(options, report_items=items or _REPORT)
-    run = search.searching_run(opened, cut, method, seed=seed)
-    most = max(usual, _LEAST) if rows is None else rows // part
-    trial, scope = run.tasks.trial(), QUICK.within(min(most, _USUAL), members=given.k)
+            minutes = f"`max_minutes` {given.max_minutes:g} allow about {in_time:,} rows here: "
+            rows, bounded = in_time, True
+    share = min(_MOST, max(usual, _LEAST)) if rows is None else rows // 2
+    items = min(_REPORT, max(_FEWEST, share // (20 if options.verify else 8)))
+    if options.report_items is not None:
+        items = min(options.report_items, items if bounded else options.report_items)
+    run = search.searching_run(opened, replace(options, report_items=items), method, seed=seed)
+    trial = run.tasks.trial()
     proof = 2 * sum(map(len, trial.places.values()))
     if options.verify:
-        needed, fixed = most_rows(trial, replace(scope, rows=None), members=given.k)
-        proof = max(fixed, min(most, needed))
-    scope = replace(scope, rows=proof, seed=seed)
-    if rows is None:
-        return run, replace(given, max_minutes=None), scope
-    others = 0 if alone else proof
-    budget = replace(given, rows=max(1, rows - others), max_minutes=None)
+        scope = QUICK.within(share, members=given.k, tasks=len(trial.names))
+        proof = most_rows(trial, scope, members=given.k)
+    left = rows - proof if bounded and rows is not None else rows
+    budget = replace(given, rows=left if left is None else max(1, left), max_minutes=None)
     try:
         search.search_rows(run.model, run.tasks, method, budget)
     except BadInput as error:
+        if not bounded:
+            raise
         raise BadInput(
-            f"{minutes}{others:,} of {rows:,} rows are for other measurements than the search, and "
+            f"{minutes}{proof:,} of {rows:,} rows are for other measurements than the search, and "
             f"{error}"
         ) from None
-    return run, budget, scope
+    return run, budget, proof
 
 
 def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:

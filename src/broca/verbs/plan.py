@@ -62,7 +62,6 @@ def plan(options: PlanOptions) -> CostEstimate:
             timed_rows=speed.rows,
             tokens_per_second=speed.tokens_per_second,
             memory_bytes=speed.memory_bytes,
-            proof_rows=2 * sum(len(places) for places in tasks.places["report"].values()),
             methods=tuple(costs),
         )
 

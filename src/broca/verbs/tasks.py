@@ -6,6 +6,7 @@ from pathlib import Path
 from broca.models import GatedModel, load_tokenizer
 from broca.options import DescribeTaskOptions, verb
 from broca.results.tasks import TaskDescription, TaskList
+from broca.stress_tests.subject import families_of
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, RequestTokenizer
 
 
@@ -57,6 +58,7 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
     )
     requests = [request for item in benchmark.items for request in item.requests]
     first = benchmark.items[0]
+    families = " and ".join(families_of(benchmark.name)) or "no family"
     return TaskDescription(
         name=benchmark.name,
         tasks=tuple(benchmark.task_names),
@@ -68,7 +70,7 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
         requests=len(requests),
         prompt_tokens=max(len(request.context) for request in requests),
         cut_items=benchmark.cut_items,
-        notes=tuple(benchmark.notes),
+        notes=(*benchmark.notes, f"stress tests have {families} for it"),
         first_prompt=first.prompt,
         first_target=first.target,
     )

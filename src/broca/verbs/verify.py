@@ -51,10 +51,6 @@ def verify(options: VerifyOptions) -> Verification:
                 f"{gated.fingerprint}, not {fingerprint}): name the run's in `model`"
             )
         names = named_heads(gated, options.heads)
-        scope = options.scope
-        if scope is None:
-            scope = Scope(controls=options.controls).within(options.rows, members=len(names))
-        scope = replace(scope, seed=seed)
         tasks = opened.claimed(
             options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
             seed=seed, limit=options.limit, searched="task",
@@ -68,8 +64,12 @@ def verify(options: VerifyOptions) -> Verification:
             "seed": seed,
         }
         run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
+        scope = options.scope or Scope(controls=options.controls).within(
+            options.rows, members=len(names), tasks=len(tasks.benchmarks)
+        )
+        scope = replace(scope, seed=seed)
         kinds = ablations_of(gated) if scope.ablations else ()
-        proof, _ = most_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds))
+        proof = most_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds))
         stages.note(f"at most {proof:,} rows")
         stages.expect(proof + sum(map(len, tasks.places["report"].values())))
         _, at_chance = run.intact()

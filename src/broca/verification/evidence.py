@@ -58,14 +58,20 @@ class Scope:
         """Number of items of other kinds of ablation, which decide no verdict."""
         return min(50, self.control_items or 50)
 
-    def within(self, rows: int, *, members: int) -> Scope:
-        """Returns the scope with as many items as fit into some rows, for a set of some members."""
+    def within(self, rows: int, *, members: int, tasks: int) -> Scope:
+        """Returns the scope with as many items as fit into some rows.
+
+        Args:
+            rows: The rows.
+            members: Number of components of the set.
+            tasks: Number of tasks.
+        """
         return replace(
             self,
             rows=rows,
             control_items=min(100, max(SCREEN, rows // 48)),
             member_items=min(200, max(SCREEN, rows // (8 * members))),
-            failure_items=min(40, max(4, rows // 250)),
+            failure_items=min(40, max(4, rows // (16 * tasks))),
         )
 
 

@@ -289,8 +289,8 @@ class Examiner:
         return AblationCheck(kind, drop, specific, found.test(task)[1], survives)
 
 
-def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> tuple[int, int]:
-    """Returns how many rows a verification measures at most, and without random sets.
+def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> int:
+    """Returns the largest number of rows that a verification measures.
 
     Args:
         trial: The tasks and their report items.
@@ -310,7 +310,7 @@ def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> tu
     compared = trial.smaller(scope.control_items)
     items = sum(len(compared[name]) for name in (trial.task, *trial.others))
     most = fixed + 2 * scope.controls * items
-    return most if scope.rows is None else max(fixed, min(most, scope.rows)), fixed
+    return most if scope.rows is None else max(fixed, min(most, scope.rows))
 
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:

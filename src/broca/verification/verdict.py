@@ -130,13 +130,11 @@ def _not_ahead(found: Verification) -> Verdict | None:
     controls, standings = found.controls, _standings(found)
     if any(behind(of.rank - 1, len(c.sets), found.level) for of, c in standings):
         reached = max(standings, key=lambda pair: (pair[0].rank - 1) / len(pair[1].sets))
-        count = reached[0].rank - 1
         return Verdict(
             "not localized at head level",
             f"{_lost(found)}, but {_reached(found)}: other components of these layers matter as "
             "much.",
-            headline=f"{_costs(found)}, but {count} of {len(reached[1].sets)} random sets "
-            f"{'is' if count == 1 else 'are'} as specific",
+            headline=f"{_costs(found)}, but {_as_specific(*reached)}",
         )
     fewest = min((len(control.sets) for control in controls), default=0)
     first = all(of.rank == 1 for of, _ in standings)
@@ -182,8 +180,7 @@ def _partly(found: Verification) -> Verdict | None:
     if not found.controls:
         reasons.append(("no random sets were measured", "no random sets were measured"))
     elif close:
-        fewer = f"{close[0][0].rank - 1} of {len(close[0][1].sets)} random sets are as specific"
-        reasons.append((_reached(found), fewer))
+        reasons.append((_reached(found), _as_specific(*close[0])))
     if _off_target(found).high > SPILL * found.drop:
         spilled = f"the others may lose more than {SPILL:.0%} of what {found.task} loses"
         reasons.append((spilled, "the others may lose too"))
@@ -248,10 +245,15 @@ def _standings(found: Verification) -> list[tuple[Standing, Controls]]:
 def _reached(found: Verification) -> str:
     """Describes how many random sets of each kind are as specific, and the strength of that."""
     return " and ".join(
-        f"{of.rank - 1} of {len(control.sets)} random sets matched by {control.kind} are as "
-        f"specific{_strength(of)}"
+        f"{_as_specific(of, control, f' matched by {control.kind}')}{_strength(of)}"
         for of, control in _standings(found)
     )
+
+
+def _as_specific(standing: Standing, control: Controls, kind: str = "") -> str:
+    count = standing.rank - 1
+    verb = "is" if count == 1 else "are"
+    return f"{count} of {len(control.sets)} random sets{kind} {verb} as specific"
 
 
 def _strength(standing: Standing) -> str:

@@ -52,7 +52,7 @@ def ranking_table(result: Localization | Refit) -> Table:
         Column("on the other tasks", lambda line: off_target.get(line.name), _SIGNED),
         Column("90 % low", lambda line: line.ci and line.ci[0], _SIGNED),
         Column("90 % high", lambda line: line.ci and line.ci[1], _SIGNED),
-        Column("frequency", "frequency", fixed(2), "Share of resamples in which it is selected"),
+        Column("frequency", "frequency", fixed(2), "Share of resamples of the rows that select it"),
         Column("q", "q_value", p_value, "Share of false discoveries up to this line"),
         strong=lambda line: line.name in result.selected,
     )  # fmt: skip

@@ -89,6 +89,8 @@ _LEFT = 4
 _JOINT = 0.5
 """Share of `least` that the screen's masks may lose beyond the sum of what their components cost
 alone, if the answer is that there is nothing."""
+_DRAWS = 200
+"""Number of draws of the posterior whose best sets show how stable the selection is."""
 _FAR = 20
 """Factor of the measured rows above which the number of needed rows is not stated."""
 
@@ -483,6 +485,7 @@ class _Search:
             outcome.reason,
             options,
             intervals=np.stack([effects - halves, effects + halves], axis=1),
+            frequency=beliefs.propose(_DRAWS).mean(axis=0),
             others=others,
             universal=tuple(universal.tolist()),
             additivity=additivity(masks, -losses, lasso, seed=measurer.problem.seed),
