@@ -44,7 +44,7 @@ def collected():
     reports, catalog = [], Catalog()
     stages = Stages(lambda stage, progress: reports.append((stage, progress)))
     for model in models:
-        collection.require_components(model.components.names, model.name)
+        collection.require_components(model.components.names, model.name, model.architecture)
         benchmarks = load_tasks(model, [catalog.name_of(PARITY)], catalog)
         with Workspace(None) as space:
             tasks = split_tasks(benchmarks, items=ITEMS, seed=0, limit=20)

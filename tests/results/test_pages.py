@@ -199,7 +199,7 @@ def test_figures_of_a_verification_have_its_numbers():
     drawn, real = controls.chart.series
     kinds = verification.controls
     assert len(drawn.points) == sum(len(kind.sets) for kind in kinds)
-    assert [value for _, value in real.points] == [100 * kind.drop.value for kind in kinds]
+    assert [value for _, value in real.points] == [100 * verification.drop for _ in kinds]
     for member in verification.members:
         assert members.chart.effects[member.head] == -member.alone.value
 

@@ -10,6 +10,7 @@ from broca.engine import Engine
 from broca.errors import BadInput, NothingToLocalize
 from broca.executors.executor import Executor
 from broca.measurement import Plan
+from broca.results.files import decode, encode
 from broca.runs.replay import ranking_from_journal
 from broca.store import Journal, find_run
 from broca.tasks import Catalog, RequestTokenizer, shipped_folder

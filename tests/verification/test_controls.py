@@ -53,12 +53,12 @@ def test_standing_counts_ties_against_the_real_set():
 
     The share that it is ahead of has the exact interval of one success in three.
     """
-    place = standing(0.9, np.array([0.1, 0.2, 0.9]))
+    place = standing(0.9, np.array([0.1, 0.2, 0.9]), [False, False, True])
     assert (place.rank, place.p) == (2, 0.5)
-    assert place.effect == pytest.approx((0.9 - 0.4) / np.std([0.1, 0.2, 0.9], ddof=1))
+    assert place.effect.value == pytest.approx((0.9 - 0.4) / np.std([0.1, 0.2, 0.9], ddof=1))
     assert (place.ahead.low, place.ahead.high) == pytest.approx((0.094, 0.992), abs=0.001)
-    assert standing(1.0, np.linspace(0, 0.5, 20)).p == pytest.approx(1 / 21)
-    assert standing(1.0, np.zeros(20)).effect is None
+    assert standing(1.0, np.linspace(0, 0.5, 20), [False] * 20).p == pytest.approx(1 / 21)
+    assert standing(1.0, np.zeros(20), [False] * 20).effect is None
 
 
 def test_norm_matched_members_stand_for_their_own_kind():

@@ -27,7 +27,7 @@ def test_the_task_s_own_heads_are_specific():
     assert all(member.needed for member in verification.members)
     assert [control.kind for control in verification.controls] == ["layers", "norm"]
     for control in verification.controls:
-        assert (control.drop.rank, len(control.sets)) == (1, 39)
+        assert (control.specific.rank, len(control.sets)) == (1, 39)
     assert [drop.role for drop in verification.drops] == ["task", *["other"] * 4]
     assert len(verification.samples) == 10
 

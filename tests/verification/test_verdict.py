@@ -34,11 +34,11 @@ def lost(task, role, before, after, *, chance=0.0, p=None, half=0.02):
     )  # fmt: skip
 
 
-def controls(drop_rank=1, specific_rank=1, sets=39):
-    """Returns random sets of one kind, among which the tested set has the given ranks."""
+def controls(rank=1, sets=39):
+    """Returns random sets of one kind, among which the tested set has the given rank."""
     control_set = ControlSet(("L1H1", "L1H2"), 0.0, 0.0)
-    places = [Standing(0.5, rank, rank / (sets + 1), None) for rank in (drop_rank, specific_rank)]
-    return [Controls("layers", 100, 100, *places, (control_set,) * sets)]
+    place = Standing(0.5, rank, rank / (sets + 1), None, interval(1 - (rank - 1) / sets))
+    return [Controls("layers", 100, 100, place, (control_set,) * sets)]
 
 
 def members(*needed):
@@ -82,12 +82,12 @@ def verdict_of(drops=DROPS, *, off_target=None, specific=None, **changes):
         ({"drops": [lost("adding", "task", 0.7, 0.9), *DROPS[1:]]}, "not localized at head level"),
         ({"drops": DROPS[:1]}, "inconclusive"),
         ({"drops": [DROPS[0], *(lost(n, "other", 0.9, 0.4) for n in "ab")]}, "universal"),
-        ({"controls": controls(7, 7)}, "not localized at head level"),
+        ({"controls": controls(7)}, "not localized at head level"),
         ({"controls": controls(sets=4)}, "inconclusive"),
         ({"specific": interval(0.04, 0.05)}, "inconclusive"),
         ({"controls": ()}, "partly specific"),
-        ({"controls": [*controls(), *controls(1, 7)]}, "not localized at head level"),
-        ({"controls": [*controls(), *controls(1, 3)]}, "partly specific"),
+        ({"controls": [*controls(), *controls(7)]}, "not localized at head level"),
+        ({"controls": [*controls(), *controls(3)]}, "partly specific"),
         ({"off_target": interval(0.15, 0.1)}, "partly specific"),
         ({"drops": [DROPS[0], lost("a", "other", 0.9, 0.4, p=0.5), DROPS[2]],
           "off_target": interval(0.0)}, "partly specific"),

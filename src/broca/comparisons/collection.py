@@ -73,24 +73,17 @@ class Collection:
     models: dict[str, Measured] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def require_components(
-        self, names: tuple[str, ...], label: str, architecture: str = ""
-    ) -> None:
+    def require_components(self, names: tuple[str, ...], label: str, architecture: str) -> None:
         """Refuses a model of another architecture, and selections that it does not have.
 
         Raises:
             BadInput: The components have other names than those of the first model.
         """
-        if self.components and architecture != self.architecture:
+        if self.components and (names, architecture) != (self.components, self.architecture):
             raise BadInput(
-                f"'{label}' is a {architecture} and the first model a {self.architecture}: equal "
-                "names mean nothing there; only models of one architecture can be compared"
-            )
-        if self.components and names != self.components:
-            raise BadInput(
-                f"'{label}' has {len(names)} components from {names[0]} to {names[-1]}, and the "
-                f"first model {len(self.components)} to {self.components[-1]}: only models of one "
-                "architecture can be compared"
+                f"'{label}' is a {architecture} with {len(names)} components to {names[-1]}, and "
+                f"the first model a {self.architecture} with {len(self.components)} to "
+                f"{self.components[-1]}: only models of one architecture can be compared"
             )
         self.components, self.architecture = names, architecture
 

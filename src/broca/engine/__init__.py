@@ -9,5 +9,4 @@ from broca.engine.engine import Job as Job
 from broca.engine.engine import Progress as Progress
 from broca.engine.engine import RunnerSpec as RunnerSpec
 from broca.engine.engine import WeightDelta as WeightDelta
-from broca.engine.neutral_text import TextReading as TextReading
 from broca.options import EngineOptions as EngineOptions

@@ -152,9 +152,7 @@ class Measurer:
 
         def verified() -> Verification:
             others = [name for name in self._names() if name != task]
-            scope = QUICK.within(
-                VERIFICATION_ROWS, members=max(1, len(names)), tasks=1 + len(others)
-            )
+            scope = QUICK.within(VERIFICATION_ROWS, members=len(names), tasks=1 + len(others))
             return self._verify(
                 self._model, task, list(names), others=others, scope=scope, limit=VERIFIED,
                 run_options=self._options.within(self._opened.workspace),

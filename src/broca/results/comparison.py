@@ -223,10 +223,9 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
             return "the same weights, with fewer than two selections to compare"
         shared, every = set.intersection(*sets), set().union(*sets)
         carried = [
-            f"{line.task} {'also needs' if line.carried == 'yes' else 'needs in part'} the set of "
-            f"{line.selection}"
+            f"{line.task} also needs the set of {line.selection}"
             for line in self.carries
-            if line.carried in ("yes", "in part")
+            if line.carried == "yes"
         ]
         return "; ".join([f"the sets share {len(shared)} of {len(every)} components", *carried])
 

@@ -340,11 +340,9 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             yield from self.verification.lines
             if self.stability:
                 yield f"{self.stability}."
-            if self.verification.text is not None:
-                yield f"{self.verification.text.says}."
-            tasks = verification_tables(self.verification)["tasks"]
-            yield tasks.pick("task|intact|ablated|points lost|chance")
-        yield from (f"{member.head} {member.says}" for member in self.verification.members)
+            tables = verification_tables(self.verification)
+            yield tables["tasks"].pick("task|intact|ablated|points lost|chance")
+            yield tables["members"]
         if self.overlap is not None:
             often = ", ".join(f"{name} {times}" for name, times in self.times_selected.items())
             yield (

@@ -132,26 +132,19 @@ class Standing:
     """The rank of the real set among random sets.
 
     Attributes:
-        value: Drop, or specific drop, without the real set on the items of the controls.
+        value: Specific drop without the real set on the items of the controls.
         rank: 1 + the number of random sets that reach or exceed this value.
         p: `rank` / (random sets + 1).
-        effect: `value` minus the mean of the random sets, in their standard deviations; None if the
-            random sets are all equal.
-        effect_ci: 95 % interval of `effect`, for random sets with a normal distribution.
+        effect: `value` minus the mean of the random sets, in their standard deviations, with its
+            95 % interval for a normal distribution; None if the random sets are all equal.
         ahead: Share of random sets that do not reach the value, with its exact 95 % interval.
     """
 
     value: float
     rank: int
     p: float
-    effect: float | None
-    effect_ci: tuple[float, float] | None = None
-    ahead: Interval | None = None
-
-    @property
-    def away(self) -> Interval | None:
-        """The effect with its interval."""
-        return _interval(self.effect, self.effect_ci)
+    effect: Interval | None
+    ahead: Interval
 
 
 @dataclass(frozen=True)
@@ -162,19 +155,15 @@ class Controls:
         kind: `layers`: as many from each layer; `norm`: heads of nearly the same output norm.
         items: Number of the task's items on which close ones were measured.
         other_items: Number of items of all other tasks together.
-        drop: Standing by the drop of the task.
-        specific: Standing by the specific drop; None without others.
+        specific: Standing by the specific drop.
         sets: The random sets.
-        drawn: Number of random sets that exist and could have been measured.
     """
 
     kind: str
     items: int
     other_items: int
-    drop: Standing
-    specific: Standing | None
+    specific: Standing
     sets: tuple[ControlSet, ...]
-    drawn: int = 0
 
 
 @dataclass(frozen=True)
@@ -219,16 +208,6 @@ class Member:
         """The larger of `alone` and `restored`."""
         return max(self.alone.value, self.restored.value)
 
-    @property
-    def says(self) -> str:
-        """Returns the contribution in words; a member may add to the set but cost nothing alone."""
-        alone, added = (100 * drop.value for drop in (self.alone, self.restored))
-        if self.alone.low > 0:
-            return f"costs {alone:.1f} points alone"
-        if self.restored.low > 0:
-            return f"shows no cost alone, adds {added:.1f} points to what the others cost"
-        return "shows no cost alone, and adds none that shows"
-
 
 @dataclass(frozen=True)
 class AblationCheck:
@@ -261,8 +240,7 @@ class TaskFailures:
         excess: Share of items whose output is degenerate with the set ablated and not in the intact
             model.
         most_common: The most common output with the set ablated.
-        explained: Net loss of score on these items as a share of the task's score above chance;
-            None if it was not computed.
+        explained: Net loss of score on these items as a share of the task's score above chance.
     """
 
     task: str
@@ -271,12 +249,12 @@ class TaskFailures:
     after: dict[str, float]
     excess: float
     most_common: str
-    explained: float | None = None
+    explained: float
 
     @property
     def damage(self) -> float:
         """Share of outputs that count as broken: the smaller of `excess` and `explained`."""
-        return self.excess if self.explained is None else min(self.excess, self.explained)
+        return min(self.excess, self.explained)
 
 
 @dataclass(frozen=True)
@@ -471,8 +449,7 @@ class Verification(
     def damage(self) -> str:
         """What is broken besides the task, in a clause for the headline; empty if nothing is."""
         said = []
-        judged = self.roles("other") or self.roles("task")
-        names = [line.task for line in judged]
+        names = [line.task for line in self.roles("other") or self.roles("task")]
         shares = [line.excess for line in self.failures if line.task in names]
         if shares and sum(shares) >= BROKEN * len(shares):
             said.append(f"{sum(shares) / len(shares):.0%} of the outputs collapse")
@@ -493,6 +470,8 @@ class Verification(
             lines.append(f"About {self.verdict.items_needed:,} report items would be enough.")
         if self.dropped:
             lines.append(f"dropped, as they contribute nothing: {joined_names(self.dropped)}")
+        if self.text is not None:
+            lines.append(f"{self.text.says}.")
         return tuple(lines)
 
     def figures(self) -> tuple[Figure, ...]:
@@ -516,8 +495,6 @@ class Verification(
         tables = verification_tables(self)
         yield f"{self.headline}."
         yield from self.lines
-        if self.text is not None:
-            yield f"{self.text.says}."
         yield tables["tasks"].pick("task|role|items|chance|intact|ablated|points lost|p (Holm)")
         yield from (tables[name] for name in ("controls", "members", "ablations", "failures"))
         yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"

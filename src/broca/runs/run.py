@@ -17,14 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import (
-    Ablation,
-    OutputNorms,
-    RunnerSpec,
-    TextReading,
-    WeightDelta,
-    donor_activations,
-)
+from broca.engine import Ablation, OutputNorms, RunnerSpec, WeightDelta, donor_activations
+from broca.engine.neutral_text import TextReading
 from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
 from broca.measurement import Measurement, Observation, Plan, Response
@@ -50,8 +44,9 @@ from broca.runs.workspace import Workspace
 from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.store import Condition, ItemRecord, components_digest, now, written
-from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task, neutral_text
+from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
 from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
+from broca.tasks.catalog import neutral_text
 from broca.verification import Examiner, Scope
 from broca.verification.trial import Places
 

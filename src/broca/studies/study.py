@@ -11,13 +11,14 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.models import SHIPPED_MODELS
 from broca.options import ReproduceOptions, RunOptions
 from broca.published import PublishedFigures
+from broca.results.verification import TaskDrop
 from broca.runs.run import Run
 from broca.runs.task_sets import claim_tasks, load_tasks, other_tasks
 from broca.searches import FEWEST_ROWS, METHODS
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS
 from broca.verbs.atlas import atlas
 from broca.verbs.localize import localize
-from broca.verification import Scope, TaskDrop
+from broca.verification import Scope
 
 Row = dict[str, Any]
 """A row of a table: plain values by column."""

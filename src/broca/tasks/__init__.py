@@ -2,13 +2,7 @@
 
 from broca.options import TaskOptions
 from broca.tasks.benchmark import Benchmark
-from broca.tasks.catalog import (
-    PAPER_GROUPS,
-    PAPER_TASKS,
-    Catalog,
-    neutral_text,
-    shipped_folder,
-)
+from broca.tasks.catalog import PAPER_GROUPS, PAPER_TASKS, Catalog, shipped_folder
 from broca.tasks.examples import Task
 from broca.tasks.items import Generation, Item, LogLikelihood, Margin, Output, Request, Split
 from broca.tasks.tokenizer import RequestTokenizer, says_date
@@ -28,7 +22,6 @@ __all__ = [
     "Split",
     "Task",
     "TaskOptions",
-    "neutral_text",
     "says_date",
     "shipped_folder",
 ]

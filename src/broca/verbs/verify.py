@@ -7,12 +7,7 @@ from pathlib import Path
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import (
-    AblationOptions,
-    TaskOptions,
-    VerifyOptions,
-    verb,
-)
+from broca.options import AblationOptions, TaskOptions, VerifyOptions, verb
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification
@@ -54,7 +49,7 @@ def verify(options: VerifyOptions) -> Verification:
         tasks = opened.claimed(
             options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
             seed=seed, limit=options.limit, searched="task",
-            report_items=None if options.scope else options.rows // 20,
+            report_items=None if options.scope else options.rows // 30,
         )  # fmt: skip
         settings = {
             "measures": tasks.task,

@@ -1,6 +1,5 @@
 """Verification of a selection, on items that the search did not use."""
 
-from broca.results.verification import TaskDrop
 from broca.verification.evidence import QUICK, Evidence, Scope
 from broca.verification.examiner import Examiner, most_rows, plain_verification
 from broca.verification.trial import Trial, roles
@@ -10,7 +9,6 @@ __all__ = [
     "Evidence",
     "Examiner",
     "Scope",
-    "TaskDrop",
     "Trial",
     "most_rows",
     "plain_verification",

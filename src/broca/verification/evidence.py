@@ -34,7 +34,6 @@ class Scope:
         member_items: Number of items of the task for each member's contribution; None for all.
         ablations: Whether the claim is tested under every kind of ablation.
         failure_items: Number of items of each task whose outputs are examined; 0 for none.
-        samples: Number of outputs that are shown side by side.
         rows: Maximum number of rows; random sets take what the other measurements leave. None for
             no maximum.
         level: Level of tests and intervals.
@@ -47,16 +46,10 @@ class Scope:
     member_items: int | None = None
     ablations: bool = True
     failure_items: int = 100
-    samples: int = 10
     rows: int | None = None
     level: float = 0.05
     resamples: int = 2000
     seed: int = 0
-
-    @property
-    def few(self) -> int:
-        """Number of items of other kinds of ablation, which decide no verdict."""
-        return min(50, self.control_items or 50)
 
     def within(self, rows: int, *, members: int, tasks: int) -> Scope:
         """Returns the scope with as many items as fit into some rows.
@@ -69,9 +62,9 @@ class Scope:
         return replace(
             self,
             rows=rows,
-            control_items=min(100, max(SCREEN, rows // 48)),
-            member_items=min(200, max(SCREEN, rows // (8 * members))),
-            failure_items=min(40, max(4, rows // (16 * tasks))),
+            control_items=min(100, max(SCREEN, rows // 72)),
+            member_items=min(200, max(2 * SCREEN, rows // (16 * max(1, members)))),
+            failure_items=min(40, max(4, rows // (32 * tasks))),
         )
 
 
@@ -103,11 +96,6 @@ class Evidence:
             for name, some in places.items()
         }
         return replace(self, responses=picked)
-
-    def joined(self, responses: Mapping[str, Floats]) -> Evidence:
-        """Returns the evidence of some tasks, with the responses without further sets."""
-        rows = {name: np.vstack([self.responses[name], more]) for name, more in responses.items()}
-        return replace(self, responses=rows)
 
     def scores(self, row: int) -> dict[str, float]:
         """Returns the score of every task without a set."""

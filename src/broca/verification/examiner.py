@@ -27,13 +27,16 @@ from broca.verification.evidence import Evidence, Scope
 from broca.verification.random_sets import ControlComparison
 from broca.verification.statistics import holm, layer_matched, norm_matched
 from broca.verification.trial import Places, Trial
-from broca.verification.verdict import judge, settled
+from broca.verification.verdict import RELEVANT, judge, settled
 
 Answer = Callable[[Plan], list[tuple[Output, ...]]]
 """Returns the model's answers in every row of a plan."""
 
 Sets = Sequence[Sequence[int]]
 """Columns of sets of components."""
+
+_FEW = 50
+"""Number of items under other kinds of ablation, which decide no verdict."""
 
 
 def plain_verification(
@@ -121,6 +124,7 @@ class Examiner:
         if drops_idle and idle:
             members = [line for line in members if line.needed]
             columns = [column for column in columns if column not in idle]
+        dropped = tuple(self.components.names[c] for c in idle if c not in columns)
         heads = [self.components.names[column] for column in columns]
         report("verifying: the drops")
         found = self._evidence([[], columns], self.trial.places)
@@ -134,7 +138,6 @@ class Examiner:
         off_target, specific = found.contrast()
         report("verifying: the outputs")
         failures, samples = judging.outputs(columns, found)
-        dropped = set(idle) - set(columns)
         evidence = replace(
             plain,
             drops=(claimed, *(replace(drop, p_holm=p) for drop, p in corrected)),
@@ -142,12 +145,12 @@ class Examiner:
             specific_ci=_ends(specific),
             level=scope.level,
             members=tuple(members),
-            dropped=tuple(self.components.names[column] for column in idle if column in dropped),
+            dropped=dropped,
             failures=failures,
             samples=samples,
             text=self.read(columns),
         )
-        few = trial.smaller(scope.few)
+        few = trial.smaller(_FEW)
         if not settled(evidence):
             report("verifying: random sets")
             later = sum(map(len, few.values())) * 2 * len(self.kinds)
@@ -206,8 +209,8 @@ class Examiner:
         A member is ablated alone, and last of its set, which shows redundant heads.
 
         Returns:
-            The members, and the columns of those that contribute nothing: without them the set
-            costs as much.
+            The members, and the columns of those that contribute nothing, if it can be excluded
+            that the set costs 10 points less without them.
         """
         scope, task, count = self.scope, self.trial.task, len(columns)
         places = {task: self.trial.at_most(scope.member_items)[task]}
@@ -236,9 +239,8 @@ class Examiner:
         if not 0 < len(idle) < count:
             return members, []
         needed = [column for column in columns if column not in idle]
-        own = own.joined(self._responses([needed], places))
-        together = own.drop(task, 1, before=2 + 2 * count)  # what the idle cost together
-        return members, [] if together.low > 0 else idle
+        together = self._evidence([needed, columns], places).drop(task)  # what the idle cost
+        return members, idle if together.low <= 0 and together.high < RELEVANT else []
 
     def _answers(
         self, sets: Sets, places: Ints
@@ -274,9 +276,7 @@ class Examiner:
                 )
             )  # fmt: skip
             if name == trial.task:
-                count = self.scope.samples
-                shown = items[:count], before[:count], after[:count]
-                samples = failing.samples(*shown, benchmark.choices)
+                samples = failing.samples(items, before, after, benchmark.choices)
         return tuple(failures), samples
 
     def _ablation(self, kind: str, columns: Sequence[int], subset: Places) -> AblationCheck:
@@ -300,7 +300,7 @@ def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> in
     """
     every, few, outputs = (
         sum(map(len, places.values()))
-        for places in (trial.places, trial.smaller(scope.few), trial.at_most(scope.failure_items))
+        for places in (trial.places, trial.smaller(_FEW), trial.at_most(scope.failure_items))
     )
     fixed = (
         2 * (every + outputs)

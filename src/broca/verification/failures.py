@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -21,6 +22,9 @@ _REPEATED = 0.5
 _CONSTANT, _CONSTANT_EXCESS, _FEWEST_CONSTANT = 0.5, 0.25, 3
 _COLLAPSE, _COLLAPSE_PER_TOKEN = math.log(100), 1.0
 """Minimum loss of all choices in nats, in total and per token; see benchmarks/verdicts.py."""
+
+_SHOWN = 10
+"""Number of outputs that are shown side by side."""
 
 _RIGHT = 1.0 - 1e-9
 """Minimum response of a right answer."""
@@ -121,10 +125,10 @@ def samples(
     after: ItemOutputs,
     choices: Callable[[Item], Sequence[str]],
 ) -> tuple[Sample, ...]:
-    """Returns the outputs of every item side by side; `choices` returns the texts of choices."""
+    """Returns the outputs of the first items side by side; `choices` returns the choices' texts."""
     return tuple(
         Sample(item.task, item.prompt[-500:], item.target, *texts)
-        for item, *answers in zip(items, before, after, strict=True)
+        for item, *answers in islice(zip(items, before, after, strict=True), _SHOWN)
         for texts in [[_choice_texts(outputs, choices(item))[:500] for outputs in answers]]
     )
 

@@ -35,8 +35,7 @@ class _Drawn:
     Attributes:
         columns: Its members.
         rows: Responses by task, intact, without the real set and without this one, `(3, items)`.
-        reaches: Whether it is as specific as the real set, or costs as much without other tasks;
-            None if undecided.
+        reaches: Whether it is as specific as the real set; None if undecided.
     """
 
     columns: list[int]
@@ -86,17 +85,13 @@ class ControlComparison:
             if any(behind(reached[kind], len(sets[kind]), self.found.scope.level) for kind in sets):
                 break
             start += size
-        return tuple(
-            self._described(kind, of, len(drawn[kind]), components)
-            for kind, of in sets.items()
-            if of
-        )
+        return tuple(self._described(kind, of, components) for kind, of in sets.items() if of)
 
     def _decide(self, close: Sequence[_Drawn]) -> int:
         """Measures random sets block by block until they are decided; returns the rows."""
         found, trial, spent = self.found, self.found.trial, 0
         count = len(self.places[trial.task])
-        ends = [end for end in (SCREEN, 2 * SCREEN, 4 * SCREEN) if end < count and trial.others]
+        ends = [end for end in (SCREEN, 2 * SCREEN, 4 * SCREEN) if end < count]
         if trial.aggregation(trial.task, found.responses[trial.task][0]) is not None:
             ends = []  # items alone say little
         # the task's items alone decide most random sets
@@ -128,53 +123,42 @@ class ControlComparison:
         If all items are measured, the values decide, and ties count against the real set.
         """
         if whole:
-            real, own = self._values(random_set, 1)[-1], self._values(random_set, 2)[-1]
+            real, own = (self._specific(random_set, row) for row in (1, 2))
             return bool(own >= real - 1e-12)
         weights = [self.found.trial.weights.get(name, 1.0) for name in random_set.rows]
         task, *others = (rows[2] - rows[1] for rows in random_set.rows.values())
         value, half = contrast_ends(task, others, weights[1:], width=_SURE)
         if not others:  # its specific drop is at most its drop
             off_target, _ = self.found.contrast()
-            least = max(0.0, off_target.value if off_target else 0.0) + _SLACK
-            return False if value - half > least else None
+            assert off_target is not None
+            return False if value - half > max(0.0, off_target.value) + _SLACK else None
         return None if abs(value) <= half else value < 0
 
-    def _values(self, random_set: _Drawn, row: int) -> list[float]:
-        """Returns drop and, if all tasks were measured, specific drop without a set of the rows."""
+    def _specific(self, random_set: _Drawn, row: int) -> float:
+        """Returns the specific drop without a set of the rows, and before it is known the drop."""
         trial, rows = self.found.trial, random_set.rows
         losses = np.array([trial.loss(name, of[0], of[row]) for name, of in rows.items()])
-        known = trial.others and len(rows) == 1 + len(trial.others)
-        return [float(losses[0]), *([float(trial.specific(losses)[1])] if known else [])]
+        return float(trial.specific(losses)[1] if len(rows) > 1 else losses[0])
 
-    def _described(
-        self, kind: str, sets: Sequence[_Drawn], drawn: int, components: ComponentSet
-    ) -> Controls:
+    def _described(self, kind: str, sets: Sequence[_Drawn], components: ComponentSet) -> Controls:
         """Returns the random sets of a kind as results describe them."""
         trial = self.found.trial
-        values = [self._values(random_set, 2) for random_set in sets]
-        costs = [
-            own[0] >= self._values(random_set, 1)[0] - 1e-12
-            for random_set, own in zip(sets, values, strict=True)
-        ]
-        reaches = [bool(random_set.reaches) for random_set in sets]
         losses = np.array([self.found.loss(name) for name in (trial.task, *trial.others)])
-        specific = float(trial.specific(losses)[1]) if trial.others else None
         # a specific drop that was not needed is at most the drop
-        drops, at_most = (np.array([own[place] for own in values]) for place in (0, -1))
+        at_most = np.array([self._specific(random_set, 2) for random_set in sets])
+        reached = [bool(random_set.reaches) for random_set in sets]
         return Controls(
             kind=kind,
             items=len(self.places[trial.task]),
             other_items=sum(len(self.places[name]) for name in trial.others),
-            drop=standing(float(losses[0]), drops, costs),
-            specific=None if specific is None else standing(specific, at_most, reaches),
+            specific=standing(float(trial.specific(losses)[1]), at_most, reached),
             sets=tuple(
                 ControlSet(
                     tuple(components.names[column] for column in random_set.columns),
-                    own[0],
-                    own[1] if own[1:] else None,
+                    trial.loss(trial.task, *random_set.rows[trial.task][[0, 2]]),
+                    value if len(random_set.rows) > 1 else None,
                     random_set.rows[trial.task].shape[1],
                 )
-                for random_set, own in zip(sets, values, strict=True)
+                for random_set, value in zip(sets, at_most.tolist(), strict=True)
             ),
-            drawn=drawn,
         )

@@ -330,29 +330,24 @@ def _distinct(
     return np.array(list(sets), dtype=np.intp).reshape(len(sets), size)
 
 
-def standing(value: float, others: Floats, reached: Sequence[bool] | None = None) -> Standing:
+def standing(value: float, others: Floats, reached: Sequence[bool]) -> Standing:
     """Returns the rank of a value among the values of random sets; larger is more.
-
-    Ties count against the real set, so that `p` is never too small.
 
     Args:
         value: The value of the real set.
         others: Values of the random sets.
-        reached: Whether each random set reaches the real one; by default its value decides.
+        reached: Whether each random set reaches the real one; ties count against the real set, so
+            that `p` is never too small.
     """
-    reaching = others >= value - 1e-12 if reached is None else reached
-    count, rank = len(others), 1 + int(np.sum(reaching))
+    count, rank = len(others), 1 + sum(reached)
     low, high = share_interval(count - rank + 1, count)
-    spread = float(np.std(others, ddof=1)) if count > 1 else 0.0
-    effect = (value - float(np.mean(others))) / spread if spread > 1e-12 else None
-    half = 0.0 if effect is None else 1.96 * math.sqrt(1 / count + effect**2 / (2 * count))
+    spread, effect = float(np.std(others, ddof=1)) if count > 1 else 0.0, None
+    if spread > 1e-12:
+        away = (value - float(np.mean(others))) / spread
+        half = 1.96 * math.sqrt(1 / count + away**2 / (2 * count))
+        effect = Interval(away, away - half, away + half)
     return Standing(
-        float(value),
-        rank,
-        rank / (count + 1),
-        effect,
-        None if effect is None else (effect - half, effect + half),
-        Interval((count - rank + 1) / count if count else 0.0, low, high),
+        value, rank, rank / (count + 1), effect, Interval((count - rank + 1) / count, low, high)
     )
 
 

@@ -38,7 +38,7 @@ def judge(found: Verification) -> Verdict:
 
 def settled(found: Verification) -> bool:
     """Whether the verdict does not depend on random sets."""
-    return any(rule(found) is not None for rule in (_breaks, _no_drop, _universal))
+    return any(rule(found) is not None for rule in RULES[: RULES.index(_not_ahead)])
 
 
 def _breaks(found: Verification) -> Verdict | None:
@@ -111,9 +111,7 @@ def _not_compared(found: Verification) -> Verdict | None:
 
 def _universal(found: Verification) -> Verdict | None:
     """At least half of the other tasks lose, and on average half as much."""
-    if not (others := found.roles("other")):
-        return None
-    off_target = _off_target(found)
+    others, off_target = found.roles("other"), _off_target(found)
     hurt = [drop for drop in others if _significant(drop, found.level)]
     enough = off_target.low > 0 and off_target.value >= UNIVERSAL * found.drop
     if not enough or 2 * len(hurt) < len(others):
@@ -140,16 +138,12 @@ def _not_ahead(found: Verification) -> Verdict | None:
     first = all(of.rank == 1 for of, _ in standings)
     if not controls or not first or 1 / (fewest + 1) <= found.level:
         return None
-    exist = all(len(control.sets) == control.drawn for control in controls)
-    why = "of them exist: too few to exclude chance; verify a smaller set"
-    if not exist:
-        why = "of them were measured within the rows: more rows would exclude chance"
     return Verdict(
         "inconclusive",
-        f"{_lost(found)}, and it is more specific than any random set, but only {fewest} {why}.",
-        headline=f"{_costs(found)}, but only {fewest} random sets "
-        f"{'exist' if exist else 'were measured'}, too few to exclude chance",
-        provisional=not exist,
+        f"{_lost(found)}, and it is more specific than any random set, but only {fewest} of them "
+        "exist or fit into the rows, too few to exclude chance: give more rows or a smaller set.",
+        headline=f"{_costs(found)}, but {fewest} random sets are too few to exclude chance",
+        provisional=True,
     )
 
 
@@ -188,10 +182,9 @@ def _partly(found: Verification) -> Verdict | None:
     if _interval(surest).low > WORST * found.drop:
         alone = f"{surest.task} alone loses {_points(_interval(surest))}"
         reasons.append((alone, f"{surest.task} loses {_rounded(surest.drop)}"))
-    needed = [member.head for member in found.members if member.needed]
-    if found.members and 2 * len(needed) <= len(found.members):
-        who = f"only {_contribute(found)} ({', '.join(needed) or 'none by itself'})"
-        reasons.append((who, f"only {_contribute(found)}"))
+    needed = sum(member.needed for member in found.members)
+    if found.members and 2 * needed <= len(found.members):
+        reasons.append((f"only {_contribute(found)}",) * 2)
     if not reasons:
         return None
     sentences, short = zip(*reasons, strict=True)
@@ -239,13 +232,14 @@ def _significant(drop: TaskDrop, level: float) -> bool:
 
 def _standings(found: Verification) -> list[tuple[Standing, Controls]]:
     """Returns where the set stands among the random sets of every kind by its specific drop."""
-    return [(control.specific, control) for control in found.controls if control.specific]
+    return [(control.specific, control) for control in found.controls]
 
 
 def _reached(found: Verification) -> str:
     """Describes how many random sets of each kind are as specific, and the strength of that."""
     return " and ".join(
-        f"{_as_specific(of, control, f' matched by {control.kind}')}{_strength(of)}"
+        f"{_as_specific(of, control, f' matched by {control.kind}')} (ahead of "
+        f"{_percent(of.ahead)})"
         for of, control in _standings(found)
     )
 
@@ -256,11 +250,8 @@ def _as_specific(standing: Standing, control: Controls, kind: str = "") -> str:
     return f"{count} of {len(control.sets)} random sets{kind} {verb} as specific"
 
 
-def _strength(standing: Standing) -> str:
-    if (ahead := standing.ahead) is None:
-        return ""
-    ends = f"[{100 * ahead.low:.0f}, {100 * ahead.high:.0f}]"
-    return f" (ahead of {100 * ahead.value:.0f} % {ends})"
+def _percent(share: Interval) -> str:
+    return f"{100 * share.value:.0f} % [{100 * share.low:.0f}, {100 * share.high:.0f}]"
 
 
 def _contribute(found: Verification) -> str:
