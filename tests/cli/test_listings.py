@@ -29,11 +29,13 @@ def test_tasks_are_listed_with_what_they_need():
 
 
 def test_tasks_of_a_folder_are_listed(tmp_path):
-    """Tasks and groups of `--include-path` are listed."""
+    """Tasks and groups of `--include-path` are listed, control characters of the file as codes."""
     (tmp_path / "one.yaml").write_text("task: one\ndataset_path: json\ntag: marked\n")
+    (tmp_path / "red.yaml").write_text('task: "r\\e[31md"\ndataset_path: json\n')
     (tmp_path / "all.yaml").write_text("group: all\ntask: [one]\n")
     lines = printed("tasks", "--include-path", tmp_path).splitlines()
     listed = {"one (of the folder)", "all (group of the folder)", "marked (group of the folder)"}
+    listed.add(r"r\x1b[31md (of the folder)")
     assert listed <= set(lines)
 
 

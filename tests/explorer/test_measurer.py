@@ -1,9 +1,13 @@
 """Live scores: rows of a run, each measured once, with intervals."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 import pytest
 
 from broca.errors import BadInput, BrocaError
-from broca.explorer.measurer import ITEMS, Measurer
+from broca.explorer.measurer import ITEMS, WAITING, Measurer
 from broca.options import RunOptions
 
 
@@ -61,3 +65,19 @@ def test_what_cannot_be_measured_is_refused(measurer):
         measurer.score("sorting", ["L9H9"])
     assert measurer.tasks() == ("sorting", "reversing")
     assert measurer.busy[0] == ""
+
+
+def test_a_queue_has_an_end(measurer):
+    """Beyond the waiting measurements a further one is refused at once; the others are answered."""
+    running, go_on = Event(), Event()
+    with ThreadPoolExecutor(WAITING + 1) as pool:
+        first = pool.submit(measurer._do, "a long job", lambda: (running.set(), go_on.wait(60)))
+        assert running.wait(60)
+        scores = [pool.submit(measurer.score, "sorting", []) for _ in range(WAITING)]
+        while measurer.busy[1] < WAITING:
+            time.sleep(0.01)
+        with pytest.raises(BadInput, match="busy with other measurements"):
+            measurer.score("sorting", [])
+        go_on.set()
+        assert {score.result(timeout=60).drop.value for score in scores} == {0.0}
+        assert first.result(timeout=60)

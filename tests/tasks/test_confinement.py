@@ -1,9 +1,13 @@
 """A task file runs no code from a template, does not run on, and fetches nothing by itself."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from harness_tasks import write_task
 
 from broca.errors import BadInput, BrocaError, TaskUnusable
+from broca.limits import time_limit
 from broca.tasks import Catalog
 from broca.tasks.examples import LONGEST, Task
 
@@ -43,6 +47,18 @@ def test_templates_have_a_time_limit(tmp_path, tokenizer, monkeypatch, settings)
     write_task(tmp_path, "endless", DOCUMENTS, **settings)
     with pytest.raises(BadInput, match=r"took more than 0\.3 s"):
         Catalog(tmp_path).load("endless", tokenizer)
+
+
+def test_other_threads_have_a_time_limit():
+    """A loop without an end is ended in a thread too, as on the live page."""
+
+    def endless():
+        with time_limit(0.2, "a template"):
+            while True:
+                time.sleep(0.01)
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(BadInput, match=r"took more than 0\.2 s"):
+        pool.submit(endless).result(timeout=60)
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/x.json", "zip://a::https://h/x.zip"])
