@@ -160,7 +160,7 @@ def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path
     """A run that goes on, or is repeated, on another day asks what it asked; a new run does not."""
     command = (
         "localize", dated_model, "--task", "capitals", "--others", "brackets", "--rows", 700,
-        "--items", 6, "--report-items", 20, "--no-verify", "--chat-template",
+        "--items", 6, "--no-verify", "--chat-template",
     )  # fmt: skip
     out = tmp_path / "out"
     on_day("2026-03-01")

@@ -16,9 +16,8 @@ from broca.verbs.stress import stress
 def result(planted):
     """A small run that selects components."""
     return broca.localize(
-        planted, task="sorting", others=[], method="one-shot", rows=970, items=10, k=2,
-        verify=False, report_items=20,
-    )  # fmt: skip
+        planted, task="sorting", others=[], method="one-shot", rows=970, items=10, k=2, verify=False
+    )
 
 
 @pytest.fixture(scope="module")

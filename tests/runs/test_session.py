@@ -19,15 +19,7 @@ from broca.verbs.localize import localize
 def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path):
     """A localization gives its model and selection, as an object or a folder; named heads win."""
     result = localize(
-        planted,
-        "mc_biology",
-        others=[],
-        method="one-shot",
-        rows=500,
-        items=5,
-        k=2,
-        verify=False,
-        report_items=10,
+        planted, "mc_biology", others=[], method="one-shot", rows=500, items=5, k=2, verify=False
     )
     (tmp_path / "result.json").write_text(encode(result))
     assert result.selected

@@ -88,9 +88,8 @@ def test_others_auto_is_every_other_shipped_task(reference):
     """`auto` takes every shipped task of another capability as a control."""
     task_options = broca.TaskOptions(limit=50)
     result = localize(
-        reference, task="mc_biology", rows=600, items=20, report_items=50, verify=False,
-        task_options=task_options,
-    )  # fmt: skip
+        reference, task="mc_biology", rows=600, items=20, verify=False, task_options=task_options
+    )
     assert len(result.others) == 8
     assert result.same_skill == ("mc_chemistry",)
     assert not {"mc_biology", "mc_chemistry"} & set(result.others)
@@ -130,7 +129,7 @@ def test_group_is_localized_as_one_task(reference, tmp_path):
         "aggregate_metric_list: [{metric: acc, weight_by_size: true}]\n"
     )
     arguments = {
-        "method": "one-shot", "items": 5, "verify": False,
+        "rows": 400, "items": 20, "verify": False, "report_items": 300,
         "task_options": broca.TaskOptions(limit=80),
     }  # fmt: skip
     result = localize(reference, task="science", others=[], include_path=tmp_path, **arguments)

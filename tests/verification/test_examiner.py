@@ -88,21 +88,6 @@ def test_a_change_of_the_model_s_text_is_said_first(garbled, label):
     assert ("nats per token" in verification.headline) == (garbled > 0.3)
 
 
-def test_redundant_heads_count_as_members():
-    """Two heads that replace each other cost nothing alone; both are needed members."""
-
-    class Redundant(SimulatedModel):
-        def _lost_to(self, mask, position):
-            ablated = mask[COMPONENTS.column("L0H0")] and mask[COMPONENTS.column("L1H0")]
-            return "own" if ablated and self.items[position].task == "a" else None
-
-    verification = examined(Redundant({"a": {}, "b": {}, "c": {}}), ["L0H0", "L1H0"])
-    assert verification.verdict.label == "specific"
-    assert [(member.alone.value, member.needed) for member in verification.members] == [
-        (0, True)
-    ] * 2
-
-
 def test_idle_members_leave_the_set_before_the_claim():
     """The claim of a search names only what is needed, the core first; named sets keep all."""
     model = SimulatedModel({"a": {"L0H0": 0.9, "L1H0": 0.2}, "b": {}, "c": {}})
@@ -116,18 +101,21 @@ def test_idle_members_leave_the_set_before_the_claim():
     assert found.headline.startswith("toy needs L0H0 for a; with them L1H0 (adds ")
 
 
-def test_members_that_stand_in_for_each_other_do_not_leave():
-    """Of three heads, any two of which do the work, none is idle."""
+@pytest.mark.parametrize(
+    ("heads", "needed"), [(TASK_HEADS[:2], True), (TASK_HEADS, False)], ids=["two", "four"]
+)
+def test_members_that_stand_in_for_each_other_do_not_leave(heads, needed):
+    """If any two ablated heads cost the task, both of two are needed, and none of four is idle."""
 
     class Backups(SimulatedModel):
         def _lost_to(self, mask, position):
-            lost = mask[COMPONENTS.columns("L0H0+L1H0+L2H0+L3H0")].sum() >= 2
+            lost = mask[COMPONENTS.columns(heads)].sum() >= 2
             return "own" if lost and self.items[position].task == "a" else None
 
-    heads = ["L0H0", "L1H0", "L2H0", "L3H0"]
     model = Backups({"a": {}, "b": {}, "c": {}})
     found = model.examiner().examine(heads, report=lambda text: None, drops_idle=True)
     assert (found.heads, found.dropped) == (tuple(heads), ())
+    assert [member.needed for member in found.members] == [needed] * len(heads)
 
 
 def test_tasks_of_the_same_skill_are_no_controls():
