@@ -294,17 +294,8 @@
   find("link").addEventListener("click", () => copied("link", location.href));
   find("command").addEventListener("click", () => copied("command",
     `broca verify ${about.model} --task ${[...chips.keys()][0] ?? "TASK"} --heads ${[...off].join("+")}`));
-  find("export").addEventListener("click", async () => {
-    const [button, status] = [find("export"), find("exported")];
-    button.disabled = true;
-    status.textContent = "Exporting, and loading it again …";
-    showError();
-    try {
-      const got = await answered("api/export", { ...question(), kind: find("kind").value });
-      status.replaceChildren(make("a", `Download ${got.name}.zip`, { download: `${got.name}.zip`,
-        href: `export/${got.export}${token ? `?token=${token}` : ""}` }), ` ${got.text}.`);
-    } catch (error) { status.textContent = ""; showError(error); } finally { button.disabled = false; }
-  });
+  find("export").addEventListener("click", () => copied("export",
+    `broca export ${about.model} --heads ${[...off].join("+")} --scale ${scale()} --to DIR`));
   find("json").addEventListener("click", () => {
     const text = JSON.stringify({ model: about.model, components: [...off], scale: scale() }, null, 2);
     save("components.json", "application/json", `${text}\n`);
