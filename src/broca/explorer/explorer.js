@@ -273,8 +273,7 @@
       try {
         const now = await answered("api/status");
         const parts = [];
-        if (now.writing > 1) parts.push(`${now.writing} answers are being written in one batch`);
-        if (now.queued) parts.push(`${now.queued} wait for the batch to end`);
+        if (now.queued) parts.push(`${now.queued} questions wait`);
         if (now.measuring) parts.push(`${now.measuring}${now.waiting ? `, ${now.waiting} more wait` : ""}`);
         find("busy").textContent = parts.length ? `Busy: ${parts.join("; ")}.` : "";
       } catch { find("busy").textContent = "The model does not answer: is `broca explore` still running?"; }

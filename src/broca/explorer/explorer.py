@@ -219,7 +219,6 @@ class Explorer(AbstractContextManager["Explorer"]):
         """Returns the current activity, for all tabs."""
         measuring, waiting = self.measurer.busy
         return {
-            "writing": self.generator.running // 2,
             "queued": self.generator.waiting,
             "measuring": measuring,
             "waiting": waiting,
