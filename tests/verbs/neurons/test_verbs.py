@@ -131,7 +131,6 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
 @pytest.mark.parametrize(
     ("verb", "wrong", "message"),
     [
-        ("locate", {"task": "capitals", "scope": "head"}, "`scope`"),
         ("locate", {"task": "capitals", "method": "cln"}, "did you mean 'cnl'"),
         ("locate", {"task": "capitals", "method": "random"}, "`count`"),
         ("locate", {"task": "capitals", "method": "activation", "others": ""}, "`others`"),
