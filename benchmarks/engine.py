@@ -32,7 +32,8 @@ from broca import designs
 from broca.engine import Engine, EngineOptions
 from broca.executors.executor import Executor
 from broca.measurement import Plan
-from broca.models import GatedModel, load, shipped_model_folder
+from broca.models import GatedModel, load
+from broca.models.checkpoints import shipped_model_folder
 from broca.tasks import Benchmark, Catalog, Request, RequestTokenizer
 from broca.testing import tiny_tokenizer
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from broca.engine.ablation import ABLATIONS
-from broca.models import KINDS
+from broca.models.gates import KINDS
 from broca.neurons.methods import NEURON_METHODS
 from broca.recovery import RECOVERIES
 from broca.searches import DEFAULT_METHOD, METHODS

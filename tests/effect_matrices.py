@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from broca.atlases.effects import EffectMatrix
+from broca.atlases.findings import EffectMatrix
 
 CAPABILITIES = ("sums", "sums", "words", "facts", "code")
 

@@ -12,46 +12,30 @@ class BrocaError(Exception):
     """An error that broca raises on purpose; `exit_code` is what the command line returns."""
 
     exit_code = 2
-    remedy = "Do what the message says."
 
 
 class BadInput(BrocaError):
     """An argument, file or model that cannot be used as given."""
 
-    remedy = "Change what the message names; `broca COMMAND --help` lists the options."
-
 
 class UnknownName(BadInput):
     """A model, task, method or component that does not exist."""
-
-    remedy = (
-        "Use the name that the message suggests, or list the names with `broca tasks` or "
-        "`broca scan MODEL`."
-    )
 
 
 class UnsupportedModel(BadInput):
     """A model whose architecture broca does not cover; the model is unchanged."""
 
-    remedy = "Give a decoder-only model; `docs/architectures.md` lists those that passed."
-
 
 class TaskUnusable(BadInput):
     """A task that exists but cannot be run: no data, no items, no usable metric."""
-
-    remedy = "Check the task's file and data, or use another metric, response or reference."
 
 
 class NothingToLocalize(BadInput):
     """The unablated model does not do the task, so no component can be necessary for it."""
 
-    remedy = "Choose a task that the intact model can do."
-
 
 class SelfTestFailed(BrocaError):
     """The gates fail their self-test on this model, so its figures would mean nothing."""
-
-    remedy = "Report the architecture; no figure of this model can be trusted."
 
 
 class BadLogits(BrocaError):
@@ -62,8 +46,6 @@ class BadLogits(BrocaError):
         row: Number of the faulty row in its job.
     """
 
-    remedy = "Use another `dtype` (bfloat16 for float16), or a smaller `scale`."
-
     def __init__(self, message: str, *, row: int = 0) -> None:
         super().__init__(message)
         self.row, self.job = row, 0
@@ -72,75 +54,45 @@ class BadLogits(BrocaError):
 class BadResponse(BrocaError):
     """The response of a row is not a finite number, so no figure can be computed from it."""
 
-    remedy = "Choose another metric of the task, or another `response`."
-
 
 class OutFolderTaken(BadInput):
     """The out folder holds the results of another command."""
-
-    remedy = "Choose another `out`, or `fresh` to replace its contents."
 
 
 class OutOfMemory(BrocaError):
     """Not even one row fits the memory of the device."""
 
-    remedy = (
-        "Use a smaller model or `dtype`, `device_map` auto, or a shorter task; rows that were "
-        "measured are kept."
-    )
-
 
 class MissingExtra(BadInput):
     """A feature needs packages that are not installed."""
-
-    remedy = "Install the extra that the message names."
 
 
 class JournalError(BrocaError):
     """A journal cannot be used as it is; its contents were not changed."""
 
-    remedy = "Do what the message says, or give another `journal`."
-
 
 class JournalBusy(JournalError):
     """Another process writes to the journal."""
-
-    remedy = "Wait for the process that the message names, or give another `journal`."
 
 
 class JournalDamaged(JournalError):
     """The file is truncated, was altered, or is not a journal."""
 
-    remedy = (
-        "Restore the file from a copy, or move it away: the same command measures its rows again."
-    )
-
 
 class JournalNotWritable(JournalError):
     """The journal cannot be written: the disk is full or the folder is read-only."""
-
-    remedy = (
-        "Free space on the disk, or give `journal` a path that can be written; then repeat the "
-        "same command."
-    )
 
 
 class JournalVersion(JournalError):
     """Another version of broca wrote the journal."""
 
-    remedy = "Use the broca that wrote it, or another `journal`."
-
 
 class NotInJournal(JournalError):
     """The journal lacks a row that is needed, and no model is loaded to measure it."""
 
-    remedy = "Repeat the command of the run; it continues where it ended."
-
 
 class ExecutorFailed(BrocaError):
     """Workers died or hung too often; the rows that they had measured are kept."""
-
-    remedy = "Check the workers' machines; the same command continues where it ended."
 
 
 class NotReproduced(BrocaError):
@@ -148,23 +100,17 @@ class NotReproduced(BrocaError):
 
     exit_code = 1
 
-    remedy = "Compare `versions`, `machine` and `digests` in reproduce.json with this installation."
-
 
 class CannotRun(BrocaError):
     """Something that every run needs is missing or broken on this machine."""
 
     exit_code = 1
 
-    remedy = "Follow the advice of `broca doctor`, then run it again."
-
 
 class Interrupted(BrocaError):
     """The user interrupted the run; the rows that were measured are kept."""
 
     exit_code = 130
-
-    remedy = "Run the command that the message names; it continues where the run ended."
 
 
 EXIT_CODES = {
@@ -205,17 +151,3 @@ def is_shortage(error: BaseException) -> bool:
     """Whether memory ran out: on a CPU, torch raises a RuntimeError that names its allocator."""
     known = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return known or "DefaultCPUAllocator" in str(error)
-
-
-def all_errors(root: type[BrocaError] = BrocaError) -> list[type[BrocaError]]:
-    """Returns the tree of errors, parents before their children."""
-    return [root, *(error for child in root.__subclasses__() for error in all_errors(child))]
-
-
-def table() -> str:
-    """Returns the tree as a Markdown table, which `docs/errors.md` contains."""
-    lines = ["| error | cause | what to do | exit code |", "|---|---|---|---|"]
-    for error in all_errors():
-        cause = " ".join((error.__doc__ or "").split("\n\n")[0].split())
-        lines.append(f"| {error.__name__} | {cause} | {error.remedy} | {error.exit_code} |")
-    return "\n".join(lines) + "\n"

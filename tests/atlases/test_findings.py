@@ -8,8 +8,7 @@ import pytest
 from effect_matrices import effects_of, matrix
 
 from broca.atlases import find, keep_to_groups
-from broca.atlases.effects import EffectMatrix
-from broca.atlases.findings import APART, clusters_of, count_groups
+from broca.atlases.findings import APART, EffectMatrix, clusters_of, count_groups
 
 NAMES = [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
 TASKS = ("sums", "words", "more sums", "broken")

@@ -1,8 +1,7 @@
-"""The live page in a browser: ablation, answers, scale, scores, verification, links, export."""
+"""The live page in a browser: ablation, answers, scale, scores, verification, links."""
 
 import json
 import re
-import zipfile
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -172,23 +171,6 @@ def test_an_empty_prompt_is_refused(page):
     page.click("#send")
     page.locator("#error", has_text="prompt is empty").wait_for()
     assert answers_of(page, "sort b a =")[0]
-
-
-def test_the_set_is_exported(page):
-    """A set is exported, checked and downloaded as a zip file; an empty set is refused."""
-    page.click("#export")
-    page.locator("#error", has_text="no components are named").wait_for()
-    page.click('[data-component="L2H5"]')
-    page.click("#export")
-    link = page.locator("#exported a")
-    link.wait_for(timeout=120_000)
-    assert "32 of 32 continuations as broca's" in page.locator("#exported").inner_text()
-    with page.expect_download() as download:
-        link.click()
-    name = download.value.suggested_filename.removesuffix(".zip")
-    assert name.startswith("reference-small-adapter-")
-    with zipfile.ZipFile(download.value.path()) as archive:
-        assert f"{name}/adapter_model.safetensors" in archive.namelist()
 
 
 def test_the_set_is_saved(page):

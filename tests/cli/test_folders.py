@@ -15,7 +15,7 @@ from cli.running import SMALL, assert_refused, broca
 from journals import totals
 from transformers.utils import chat_template_utils
 
-from broca.models import shipped_model_folder
+from broca.models.checkpoints import shipped_model_folder
 from broca.store import Journal
 
 

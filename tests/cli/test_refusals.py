@@ -40,7 +40,7 @@ REFUSED = [
     (f"{ADDITION} --components hats", "did you mean 'heads'"),
     (f"{ADDITION} --components experts", "no experts were found"),
     (f"{ADDITION} --log wandbb", "--log 'wandbb' is unknown; did you mean 'wandb'"),
-    ("neurons locate reference --task capitals --scope head", "--scope"),
+    ("neurons enhance reference --task capitals --without x", "--without"),
     ("neurons locate reference --task data:none --fields x", "--fields"),
     ("neurons erase reference --task capitals --methods x", "'x' is unknown"),
 ]

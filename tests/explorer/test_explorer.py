@@ -2,7 +2,6 @@
 
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 from results.samples import make_atlas, make_result, make_stress
@@ -22,7 +21,7 @@ def explorer(planted):
     subject = ExplorerSubject(
         "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
     )
-    with Explorer(planted, subject, verify=refused, export=refused) as page_explorer:
+    with Explorer(planted, subject, verify=refused) as page_explorer:
         yield page_explorer
 
 
@@ -57,8 +56,6 @@ def test_names_are_read_in_any_form(explorer, text):
         (lambda page: page.named("L0H99"), UnknownName, "L0H99"),
         (lambda page: page.named("published:nothing"), BrocaError, "published"),
         (lambda page: page.verification_page(1), BadInput, "verification 1 is not known"),
-        (lambda page: page.exported(0), BadInput, "export 0 is not known"),
-        (lambda page: page.exported(1), BadInput, "export 1 is not known"),
     ],
 )
 def test_bad_questions_are_refused(explorer, question, error, message):
@@ -71,7 +68,7 @@ def test_a_set_of_another_model_is_refused(planted):
     """A set with components that the model lacks is refused when the explorer is made."""
     subject = ExplorerSubject("planted", {"needed": ("L77H1",)})
     with pytest.raises(UnknownName):
-        Explorer(planted, subject, verify=refused, export=refused)
+        Explorer(planted, subject, verify=refused)
 
 
 def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch):
@@ -85,26 +82,6 @@ def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch
     texts = [[event.get("text") for event in events] for events in (plain, chat, asked_plainly)]
     assert texts[0] == texts[1]
     assert texts[0] != texts[2]
-
-
-def test_folders_of_exports_are_numbered_and_go_with_the_page(planted):
-    """They have plain names and numbers, and go when they failed and when the page is closed."""
-
-    def export(model, folder, *, heads, scale, kind):
-        if scale == 2:
-            raise BadInput("no")
-        (folder / "file").write_text("x")
-        return SimpleNamespace(summary=lambda: ("done",))
-
-    subject = ExplorerSubject('plan"ted\r\nSet-Cookie: a=1')
-    with Explorer(planted, subject, verify=refused, export=export) as explorer:
-        reply = explorer.export("heads", ["L0H1"])
-        file = explorer.exported(reply["export"])
-        assert reply["name"] == "plan-ted-Set-Cookie-a-1-heads-1"
-        with pytest.raises(BadInput, match="no"):
-            explorer.export("heads", ["L0H1"], scale=2)
-        assert [*file.parent.iterdir()] == [file]
-    assert not file.exists()
 
 
 def test_results_bring_their_model_sets_effects_and_tasks(tmp_path):

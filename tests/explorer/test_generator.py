@@ -1,7 +1,5 @@
-"""Answers of the live page: many tabs share one batch, and each answers as if it were alone."""
+"""Answers of the live page: a question after another, its rows in one batch."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -54,26 +52,11 @@ def test_both_answers_are_those_of_transformers(ask, reference, prompt, scale):
         assert texts[1] == intact.generate(prompt, max_new_tokens=12)
 
 
-def test_tabs_share_a_batch_and_answer_as_if_alone(generator, ask):
-    """Tabs with different sets share a batch, and each gets the answer it gets alone."""
+def test_tabs_are_answered_in_turn(ask):
+    """Tabs with different sets may ask at once, and each gets the answer it gets alone."""
     questions = [(prompt, [f"L0H{n}"]) for n, prompt in enumerate(PROMPTS * 2)]
     alone = [answers(ask(*question, longest=16))[0] for question in questions]
-    start = threading.Barrier(len(questions))
-
-    def tab(question):
-        start.wait()
-        return answers(ask(*question, longest=16))[0]
-
-    with ThreadPoolExecutor(len(questions)) as tabs:
-        assert list(tabs.map(tab, questions, timeout=60)) == alone
-    assert generator.largest > 2
-
-
-def test_questions_wait_where_caches_cannot_be_joined(ask, monkeypatch):
-    """If caches cannot be joined, questions run one after the other with the same answers."""
-    alone = [answers(ask(prompt, ["L0H3"], longest=16))[0] for prompt in PROMPTS]
-    monkeypatch.setattr("broca.explorer.generator.is_plain", lambda cache: False)
-    streams = [ask(prompt, ["L0H3"], longest=16) for prompt in PROMPTS]
+    streams = [ask(*question, longest=16) for question in questions]
     assert [answers(stream)[0] for stream in streams] == alone
 
 
@@ -108,15 +91,16 @@ def test_bad_and_cancelled_questions_leave_the_others(ask):
     assert texts[0]
 
 
-def test_tokens_in_flight_are_bounded(ask, monkeypatch):
-    """Questions beyond the bound are refused, alone and together, and later ones are answered."""
+def test_questions_are_bounded(ask, monkeypatch):
+    """A question beyond the bound is refused, and so are many; later ones are answered."""
     monkeypatch.setattr("broca.explorer.generator.TOKENS", 500)
     with pytest.raises(BadInput, match="has 250 tokens, and the page takes at most 249"):
         ask([1] * 250, longest=1)
-    first = ask(PROMPTS[0], longest=200)
+    monkeypatch.setattr("broca.explorer.generator.WAITING", 1)
+    streams = [ask(PROMPTS[0], longest=200)]
     with pytest.raises(BadInput, match="is busy"):
-        ask(PROMPTS[0], longest=10)
-    assert len(list(first)) > 2
+        streams += [ask(PROMPTS[0], longest=10) for _ in range(3)]
+    assert all(len(list(stream)) > 2 for stream in streams)
     assert answers(ask(PROMPTS[0], longest=10))[0][0]
 
 

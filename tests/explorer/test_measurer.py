@@ -15,7 +15,7 @@ from broca.options import RunOptions
 def measurer(planted):
     """A measurer on a copy of the planted model."""
     page_measurer = Measurer(
-        planted.copy(), RunOptions(), verify=None, export=None, tasks=("sorting", "reversing")
+        planted.copy(), RunOptions(), verify=None, tasks=("sorting", "reversing")
     )
     yield page_measurer
     page_measurer.close()

@@ -1,12 +1,10 @@
 """The page over HTTP: access control, and the answer to each kind of request."""
 
 import http.client
-import io
 import json
 import re
 import socket
 import time
-import zipfile
 from contextlib import ExitStack, closing, suppress
 
 import pytest
@@ -21,7 +19,7 @@ from broca.explorer.server import LIMITS, Server
 def explorer(planted):
     """An explorer on the planted model."""
     subject = ExplorerSubject("planted", tasks=("sorting",))
-    with Explorer(planted, subject, verify=broca.verify, export=broca.export) as page_explorer:
+    with Explorer(planted, subject, verify=broca.verify) as page_explorer:
         yield page_explorer
 
 
@@ -89,21 +87,8 @@ def test_questions_are_answered_or_refused_in_one_line(server):
         assert refusal.startswith("400: ")
         assert expected in refusal
         assert "\n" not in refusal
-    for path, data in (("/api/nothing", {}), ("/nothing", None), ("/export/7", None)):
+    for path, data in (("/api/nothing", {}), ("/nothing", None), ("/verification/7", None)):
         assert ask(server, path, data)[0] == 404
-
-
-def test_a_set_is_exported_and_downloaded(server):
-    """An export is checked and downloaded as a zip."""
-    answer = answered(server, "/api/export", {"kind": "heads", "off": ["L0H1", "L1H2"]})
-    assert answer["name"] == "planted-heads-1"
-    assert "32 of 32 continuations as broca's" in answer["text"]
-    status, headers, content = ask(server, f"/export/{answer['export']}")
-    assert status == 200
-    assert headers["Content-Disposition"] == 'attachment; filename="planted-heads-1.zip"'
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        listed = json.loads(archive.read("planted-heads-1/heads.json"))
-    assert listed["heads"] == [[0, 1], [1, 2]]
 
 
 def test_foreign_pages_and_large_requests_are_refused(server):
@@ -121,7 +106,7 @@ def test_foreign_pages_and_large_requests_are_refused(server):
     [
         b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n",
         b"GET /verification/" + b"9" * 5000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /export/\xd9\xa1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /verification/\xd9\xa1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET /x?token=%ff%00 HTTP/1.1\r\nHost: localhost\r\nX-Token: \xff\r\n\r\n",
         b"\x00\xff\x16\x03\r\n\r\n",
         b"PUT /api/score HTTP/9.9\r\nHost: localhost\r\nOrigin: null\r\n\r\n",

@@ -94,13 +94,6 @@ def accuracy(model, path, *, limit):
     return sum(right) / len(right)
 
 
-def test_an_atlas_is_drawn_every_few_steps(tasks, tmp_path):
-    """Measurements that can draw an atlas store it under their step."""
-    callback = TrainerCallback(tasks[0], others=tasks[1:], every=4, limit=10, atlas_rows=400)
-    train(tiny_llama(), tmp_path, callback)
-    assert [values["step"] for values in callback.history] == [4]
-
-
 def test_a_repeated_training_measures_nothing_again(tasks, tmp_path):
     """A journal keeps the rows of every step under its weights, and the same training reads it."""
     histories, rows = [], []
@@ -119,9 +112,9 @@ def test_a_repeated_training_measures_nothing_again(tasks, tmp_path):
 
 
 def test_bad_input_is_refused_before_training(tasks):
-    """A callback without heads and atlas, or with an interval below 1, is refused."""
-    with pytest.raises(BadInput, match="`heads` or `atlas_rows`"):
-        TrainerCallback(tasks[0])
+    """A callback without heads, or with an interval below 1, is refused."""
+    with pytest.raises(BadInput, match="no heads are named"):
+        TrainerCallback(tasks[0], "")
     with pytest.raises(BadInput, match="`every` must be at least 1"):
         TrainerCallback(tasks[0], "L0H1", every=0)
     with pytest.raises(BadInput, match="has no parameter 'jurnal'; did you mean 'journal'"):

@@ -4,7 +4,8 @@ import pytest
 
 from broca.components import Component
 from broca.errors import BadInput, UnknownName
-from broca.models import KINDS, GatedModel, kinds_of
+from broca.models import GatedModel, kinds_of
+from broca.models.gates import KINDS
 from broca.testing import tiny_llama, tiny_tokenizer
 
 

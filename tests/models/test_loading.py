@@ -19,7 +19,8 @@ from transformers import (
 )
 
 from broca.errors import BadInput, UnknownName, UnsupportedModel
-from broca.models import load, shipped_model_folder
+from broca.models import load
+from broca.models.checkpoints import shipped_model_folder
 from broca.models.usage import fingerprint
 from broca.runs.run import Run, model_info
 from broca.runs.workspace import Workspace

@@ -13,7 +13,8 @@ from torch import nn
 from transformers import AutoModelForCausalLM, TorchAoConfig
 
 from broca.errors import BadInput, SelfTestFailed
-from broca.models import GatedModel, load, require_self_test, self_test
+from broca.models import GatedModel, load, self_test
+from broca.models.selftest import require_self_test
 from broca.testing import tiny_llama, tiny_tokenizer
 
 FLOATS = torch.float8_e4m3fn

@@ -10,7 +10,8 @@ from independent import plain_loglikelihood
 
 from broca.engine import Engine
 from broca.errors import BadInput, SelfTestFailed
-from broca.models import GatedModel, require_self_test, self_test
+from broca.models import GatedModel, self_test
+from broca.models.selftest import require_self_test
 from broca.tasks import Request
 from broca.testing import tiny_llama, tiny_tokenizer
 

@@ -6,7 +6,7 @@ from models.architectures import BY_NAME, make_model
 from torch import nn
 
 from broca.errors import UnsupportedModel
-from broca.models import find_structure
+from broca.models.structure import find_structure
 from broca.testing import tiny_llama
 
 

@@ -11,7 +11,6 @@ from broca.errors import BadInput, TaskUnusable
 from broca.neurons.items import (
     PARAPHRASED,
     ItemPair,
-    capitals,
     example_tasks,
     examples_by_wording,
     neuron_tasks,
@@ -105,11 +104,9 @@ def test_answers_are_right():
         options = dict(re.findall(r"([ABCD]) (\S+)", example["prompt"].split(" : ")[0]))
         rights.add((example["content"], options[example["answer"].strip()]))
     assert len(rights) == 5
-    capital_of = capitals()
-    assert len(capital_of) == 169
-    assert (capital_of["france"], capital_of["new zealand"]) == ("paris", "wellington")
-    for example in examples_by_wording("capitals", contents=5).examples:
-        assert capital_of[example["content"]] == example["answer"].strip()
+    capitals = examples_by_wording("capitals", contents=100).examples
+    assert {example["content"]: example["answer"] for example in capitals}["france"] == " paris"
+    for example in capitals:
         assert example["content"] in example["prompt"]
 
 

@@ -12,12 +12,9 @@ from broca.neurons.methods import (
     choose_neurons,
     outstanding,
     random_sets,
-    standardized,
 )
 from broca.neurons.neuron_run import NeuronRun
 from broca.options import DrawOptions, RuleOptions
-
-LAYERS = np.repeat([0, 1], 50)
 
 
 def scores(**high):
@@ -32,22 +29,10 @@ def test_the_rule_selects_what_stands_out():
     """Scores above mean + sigma deviations, or the `count` highest; none of constant scores."""
     values = scores(n3=30.0, n70=12.0)
     bound = values.mean() + 2.5 * values.std()
-    selected = outstanding(values, LAYERS, RuleOptions(sigma=2.5))
+    selected = outstanding(values, RuleOptions(sigma=2.5))
     assert selected.tolist() == np.flatnonzero(values > bound).tolist()
-    assert outstanding(values, LAYERS, RuleOptions(count=2)).tolist() == [3, 70]
-    assert not len(outstanding(np.ones(100), LAYERS, RuleOptions()))
-
-
-def test_scope_layer_judges_each_layer_by_itself():
-    """A neuron that is ordinary among all neurons is selected in a quiet layer."""
-    values = np.concatenate([scores()[:50] * 100, scores()[50:]])
-    values[60] = 20.0
-    assert 60 not in outstanding(values, LAYERS, RuleOptions(sigma=4))
-    assert 60 in outstanding(values, LAYERS, RuleOptions(sigma=4, scope="layer"))
-    for layer in (0, 1):
-        standard = standardized(values, LAYERS, "layer")[layer == LAYERS]
-        assert abs(standard.mean()) < 1e-9
-        assert standard.std() == pytest.approx(1)
+    assert outstanding(values, RuleOptions(count=2)).tolist() == [3, 70]
+    assert not len(outstanding(np.ones(100), RuleOptions()))
 
 
 @pytest.mark.parametrize("matching", ["size", "layer"])

@@ -19,7 +19,7 @@ import broca
 from broca.engine import Ablation, EngineOptions
 from broca.errors import Interrupted
 from broca.measurement import Plan
-from broca.models import shipped_model_folder
+from broca.models.checkpoints import shipped_model_folder
 from broca.results.files import encode
 from broca.runs import run as runs
 from broca.runs.interrupts import Stopper

@@ -18,7 +18,8 @@ from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
 from broca.exports import folder as export_folder
 from broca.exports import forms
 from broca.exports.factors import factors_of
-from broca.models import GatedModel, shipped_model_folder
+from broca.models import GatedModel
+from broca.models.checkpoints import shipped_model_folder
 from broca.results.files import write_beside
 from broca.testing import tiny_llama, tiny_tokenizer
 

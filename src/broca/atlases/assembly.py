@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.atlases.effects import LEAST, EffectMatrix
-from broca.atlases.findings import find, keep_to_groups
+from broca.atlases.findings import LEAST, EffectMatrix, find, keep_to_groups
 from broca.recovery.joint import interval
 from broca.results.atlas import Atlas, AtlasCost, AtlasTask, EffectRows
 from broca.results.base import AblationInfo

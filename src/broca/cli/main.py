@@ -11,7 +11,6 @@ from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
 from broca.cli import again, before, find, neurons, use
 from broca.cli.commands import Commands, flags_of, make_app
 from broca.cli.output import keep_stdout_for_results, print_text
-from broca.cli.reproduce import reproduce
 from broca.cli.start import show_next_steps
 from broca.cli.wording import in_flags, tell
 from broca.errors import EXIT_CODES, BadInput, BrocaError, NothingToLocalize, nearest
@@ -47,7 +46,7 @@ COMMANDS: dict[str, Commands] = {
         "rerun": again.rerun,
         "refit": again.refit,
     },
-    "Studies": {"reproduce": reproduce},
+    "Studies": {"reproduce": use.reproduce},
 }
 """The commands under the headings of the menu."""
 

@@ -1,4 +1,4 @@
-"""Commands that look at results and use them."""
+"""Commands that look at results and use them, and the paper's tables and figures."""
 
 import secrets
 import sys
@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from broca.cli.keeping import measuring
-from broca.cli.output import print_result
+from broca.cli.output import print_result, print_text
 from broca.cli.progress import PrintOptions, ProgressDisplay, ProgressPrint
-from broca.cli.wording import printable, say
-from broca.options import ChatOptions, ExploreOptions, ExportOptions
+from broca.cli.wording import printable, say, tell
+from broca.options import ChatOptions, ExploreOptions, ExportOptions, ReproduceOptions
 from broca.options.base import ON
 
 
@@ -136,6 +136,30 @@ def chat(options: ChatOptions, *, prints: ProgressPrint = ProgressPrint()) -> No
             sys.stdout.flush()
 
         broca.chat(settings=replace(options, lines=lines(), write=write, on_progress=progress))
+
+
+def reproduce(
+    options: ReproduceOptions, *, out: str = "broca-paper", prints: PrintOptions = PrintOptions()
+) -> None:
+    """Repeat a table or figure of the paper on other models, beside the published figures.
+
+    Args:
+        out: Folder for JSON, CSV, the page, and the measured rows.
+    """
+    with measuring(out, options, prints) as (folder, within, _):
+        import broca
+        from broca.results.files import encode
+        from broca.studies.pages import as_csv, write  # imports torch
+
+        reproductions = broca.reproduce(settings=within)
+    paths = write(reproductions, folder)
+    if prints.json:
+        texts = ",\n".join(encode(reproduction).rstrip() for reproduction in reproductions)
+        print_text(f"[{texts}]\n" if len(reproductions) > 1 else f"{texts}\n")
+    elif len(reproductions) == 1:
+        print_text(as_csv(reproductions[0]))
+    notes = dict.fromkeys(note for table in reproductions for note in table.notes)
+    tell(*(f"note: {note}" for note in notes), *(f"written: {path}" for path in paths))
 
 
 lm_eval_app = App(name="lm-eval", help_flags=(), version_flags=(), end_of_options_delimiter="")

@@ -17,15 +17,12 @@ from scipy import linalg, stats
 
 from broca import designs, searches
 from broca.errors import BadInput
-from broca.measurement import Plan, Response
+from broca.measurement import Bools, Floats, Plan, Response
 from broca.results.base import ModelInfo
 from broca.runs.run import Run, model_info
 from broca.searches.pilot import MOST_MASKS, pilot, spread_masks
 from broca.verification import Trial
 from broca.verification.trial import Places
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 ROWS_PER_COMPONENT = 6
 """Default number of rows with random masks for each component."""

@@ -273,8 +273,7 @@
       try {
         const now = await answered("api/status");
         const parts = [];
-        if (now.writing > 1) parts.push(`${now.writing} answers are being written in one batch`);
-        if (now.queued) parts.push(`${now.queued} wait for the batch to end`);
+        if (now.queued) parts.push(`${now.queued} questions wait`);
         if (now.measuring) parts.push(`${now.measuring}${now.waiting ? `, ${now.waiting} more wait` : ""}`);
         find("busy").textContent = parts.length ? `Busy: ${parts.join("; ")}.` : "";
       } catch { find("busy").textContent = "The model does not answer: is `broca explore` still running?"; }
@@ -294,17 +293,8 @@
   find("link").addEventListener("click", () => copied("link", location.href));
   find("command").addEventListener("click", () => copied("command",
     `broca verify ${about.model} --task ${[...chips.keys()][0] ?? "TASK"} --heads ${[...off].join("+")}`));
-  find("export").addEventListener("click", async () => {
-    const [button, status] = [find("export"), find("exported")];
-    button.disabled = true;
-    status.textContent = "Exporting, and loading it again …";
-    showError();
-    try {
-      const got = await answered("api/export", { ...question(), kind: find("kind").value });
-      status.replaceChildren(make("a", `Download ${got.name}.zip`, { download: `${got.name}.zip`,
-        href: `export/${got.export}${token ? `?token=${token}` : ""}` }), ` ${got.text}.`);
-    } catch (error) { status.textContent = ""; showError(error); } finally { button.disabled = false; }
-  });
+  find("export").addEventListener("click", () => copied("export",
+    `broca export ${about.model} --heads ${[...off].join("+")} --scale ${scale()} --to DIR`));
   find("json").addEventListener("click", () => {
     const text = JSON.stringify({ model: about.model, components: [...off], scale: scale() }, null, 2);
     save("components.json", "application/json", `${text}\n`);

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import zipfile
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
-from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, TypeVar, get_args
+from typing import Any
 
 import torch
 
-from broca.errors import BadInput, require_known
+from broca.errors import BadInput
 from broca.explorer.generator import Generator, Stream
-from broca.explorer.measurer import Exporter, Measurer, Verify
+from broca.explorer.measurer import Measurer, Verify
 from broca.models import GatedModel, holds_model
 from broca.options import RunOptions
 from broca.results.atlas import Atlas
-from broca.results.export import Form
 from broca.results.localization import Localization
 from broca.results.pages.charts import Figure
 from broca.results.pages.grid import ComponentGrid, counted
@@ -36,7 +30,6 @@ LONGEST = 256
 """Maximum number of tokens of an answer."""
 
 Reply = dict[str, Any]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -107,7 +100,6 @@ class Explorer(AbstractContextManager["Explorer"]):
         model: The model, which nothing else may run while the explorer is open.
         subject: Known effects and sets of its components.
         verify: The verb `verify`.
-        export: The verb `export`.
         run_options: Options of tasks, measuring and the journal.
     """
 
@@ -117,7 +109,6 @@ class Explorer(AbstractContextManager["Explorer"]):
         subject: ExplorerSubject,
         *,
         verify: Verify,
-        export: Exporter,
         run_options: RunOptions | None = None,
     ) -> None:
         self.model = model
@@ -126,13 +117,9 @@ class Explorer(AbstractContextManager["Explorer"]):
             model.components.columns(names)  # refuses a result of another model
         run_options = run_options or RunOptions()
         self._task_options = run_options.task_options
-        self.measurer = Measurer(
-            model.copy(), run_options, verify=verify, export=export, tasks=subject.tasks
-        )
+        self.measurer = Measurer(model.copy(), run_options, verify=verify, tasks=subject.tasks)
         self.generator = Generator(model)
         self._verified: list[Verification] = []
-        self._exports = TemporaryDirectory(prefix="broca-exports-")
-        self._exported: list[Path] = []
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -141,7 +128,6 @@ class Explorer(AbstractContextManager["Explorer"]):
         """Stops both threads; the model's state is restored."""
         self.generator.close()
         self.measurer.close()
-        self._exports.cleanup()
 
     def describe(self) -> Reply:
         """Returns the model's components, the known sets, and whether it has a chat template."""
@@ -209,61 +195,14 @@ class Explorer(AbstractContextManager["Explorer"]):
         }
 
     def verification_page(self, number: int) -> str:
-        """Returns the page of a verification that was started here.
+        """Returns the page of a verification that was started here, from 1.
 
         Raises:
             BadInput: There is no such verification.
         """
-        return _numbered(self._verified, "verification", number).page()
-
-    def export(self, kind: str, off: Sequence[str], *, scale: float = 0.0) -> Reply:
-        """Exports a set like `broca export`, into its own folder.
-
-        If this page has verified the set, the export states the verdict.
-
-        Args:
-            kind: Form of the export: `adapter`, `weights` or `heads`.
-            off: The components.
-            scale: Their gate.
-
-        Returns:
-            A summary of the export and its checks, and its number.
-
-        Raises:
-            BrocaError: The set is empty, or cannot be exported exactly in this form.
-        """
-        require_known("`kind`", kind, get_args(Form), error=BadInput)
-        self.model.components.columns(off)  # refuses components that the model lacks
-        verified = [made for made in self._verified if not scale and set(made.heads) == set(off)]
-        heads: Verification | list[str] = verified[-1] if verified else list(off)
-        # a name is also a header of HTTP
-        name = re.sub(r"[^A-Za-z0-9.-]+", "-", self.subject.shown_name.replace("/", "--"))
-        for number in count(1):
-            folder = Path(self._exports.name, f"{name}-{kind}-{number}")
-            with suppress(FileExistsError):
-                folder.mkdir()
-                break
-        try:
-            done = self.measurer.export(heads, _scale(scale), kind, folder)  # type: ignore[arg-type]
-        finally:
-            with suppress(OSError):  # it is not empty
-                folder.rmdir()
-        file = folder.with_name(f"{folder.name}.zip")
-        with zipfile.ZipFile(file, "w") as archive:
-            for path in sorted(folder.rglob("*")):
-                archive.write(path, path.relative_to(folder.parent))
-        shutil.rmtree(folder)
-        self._exported.append(file)
-        text = "; ".join(done.summary())
-        return {"name": folder.name, "text": text, "export": len(self._exported)}
-
-    def exported(self, number: int) -> Path:
-        """Returns the zip file of an export that was started here, from 1.
-
-        Raises:
-            BadInput: There is no export of this number.
-        """
-        return _numbered(self._exported, "export", number)
+        if not 1 <= number <= len(self._verified):
+            raise BadInput(f"verification {number} is not known: start it from the page")
+        return self._verified[number - 1].page()
 
     def named(self, text: str) -> list[str]:
         """Reads components from names joined by `+`, commas or spaces, or `published:...`.
@@ -282,7 +221,6 @@ class Explorer(AbstractContextManager["Explorer"]):
         """Returns the current activity, for all tabs."""
         measuring, waiting = self.measurer.busy
         return {
-            "writing": self.generator.running // 2,
             "queued": self.generator.waiting,
             "measuring": measuring,
             "waiting": waiting,
@@ -315,12 +253,6 @@ class Explorer(AbstractContextManager["Explorer"]):
             text = requests.chat([{"role": "user", "content": prompt}])
             return list(tokenizer.encode(text, add_special_tokens=False))
         return list(tokenizer.encode(prompt))
-
-
-def _numbered(made: Sequence[T], kind: str, number: int) -> T:
-    if not 1 <= number <= len(made):
-        raise BadInput(f"{kind} {number} is not known: start it from the page")
-    return made[number - 1]
 
 
 def _scale(scale: float) -> float:

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from pathlib import Path
 from queue import Queue
 from typing import Any, TypeVar
 
@@ -15,7 +14,6 @@ from broca.measurement import Measurement, Plan
 from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.results.base import Interval
-from broca.results.export import Export, Form
 from broca.results.verification import Verification
 from broca.runs.run import Run
 from broca.runs.session import open_run
@@ -46,9 +44,6 @@ T = TypeVar("T")
 Verify = Callable[..., Verification]
 """The verb `verify`, which this package cannot import."""
 
-Exporter = Callable[..., Export]
-"""The verb `export`."""
-
 
 @dataclass(frozen=True)
 class Score:
@@ -77,7 +72,6 @@ class Measurer:
         run_options: Options of tasks, measuring and the journal; the journal and the workers are
             opened and closed on the thread.
         verify: The verb.
-        export: The verb.
         tasks: Names of the tasks; if empty, those of `auto`.
 
     Raises:
@@ -90,14 +84,12 @@ class Measurer:
         run_options: RunOptions,
         *,
         verify: Verify,
-        export: Exporter,
         tasks: Sequence[str] = (),
     ) -> None:
         self._model = model
         self._options = run_options
         self._named_tasks = tuple(tasks)
         self._verify = verify
-        self._export = export
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
         self._listed: tuple[str, ...] = ()
         self._running = ""
@@ -159,25 +151,6 @@ class Measurer:
             )  # fmt: skip
 
         return self._do(f"verifying on {task}", verified)
-
-    def export(
-        self, heads: Sequence[str] | Verification, scale: float, kind: Form, folder: Path
-    ) -> Export:
-        """Exports the model with a set of components scaled, and checks the export.
-
-        Args:
-            heads: Names of the components, or their verification, which the export states.
-            scale: Their gate.
-            kind: Form of the export.
-            folder: Folder of the export.
-
-        Raises:
-            BrocaError: As in the verb.
-        """
-        return self._do(
-            f"exporting {kind}",
-            lambda: self._export(self._model, folder, heads=heads, scale=scale, kind=kind),
-        )
 
     def close(self) -> None:
         """Stops the thread after its current job."""

@@ -147,11 +147,10 @@ class Server:
 
     def _serve(self, request: Environment, start: Callable[..., Any]) -> Iterable[bytes]:
         """Answers a request, or says in one line why not."""
-        status, headers = HTTPStatus.OK, self._headers
+        status = HTTPStatus.OK
         try:
             self._admit(request)
-            kind, content, more = self._answer(request)
-            headers = headers | more
+            kind, content = self._answer(request)
         except Exception as error:  # noqa: BLE001  # the page says it; the server goes on
             status, text = HTTPStatus.BAD_REQUEST, " ".join(str(error).split())
             if isinstance(error, _Refusal):
@@ -160,7 +159,7 @@ class Server:
                 status = HTTPStatus.INTERNAL_SERVER_ERROR
                 text = f"{type(error).__name__}: this could not be answered"
             kind, content = _json({"error": text})
-        start(f"{status.value} {status.phrase}", [("Content-Type", kind), *headers.items()])
+        start(f"{status.value} {status.phrase}", [("Content-Type", kind), *self._headers.items()])
         return [content] if isinstance(content, bytes) else content
 
     def _admit(self, request: Environment) -> None:
@@ -184,8 +183,8 @@ class Server:
                 "this page answers only itself: open the address that broca printed",
             )
 
-    def _answer(self, request: Environment) -> tuple[str, Any, dict[str, str]]:
-        """Returns the type, the content and more headers of an answer."""
+    def _answer(self, request: Environment) -> tuple[str, Any]:
+        """Returns the type and the content of an answer."""
         explorer, path = self._explorer, request["PATH_INFO"]
         if request["REQUEST_METHOD"] == "POST":
             question = _question(request["wsgi.input"].read())
@@ -195,12 +194,11 @@ class Server:
                     question.prompt, off, scale=scale, longest=question.longest,
                     chat=question.chat,
                 )  # fmt: skip
-                return "application/x-ndjson; charset=utf-8", _lines(stream), {}
+                return "application/x-ndjson; charset=utf-8", _lines(stream)
             answers: dict[str, Callable[[], Any]] = {
                 "/api/score": lambda: explorer.score(question.task, off, scale=scale),
                 "/api/slopes": lambda: explorer.slopes(question.task, off, scale=scale),
                 "/api/verify": lambda: explorer.verify(question.task, off),
-                "/api/export": lambda: explorer.export(question.kind, off, scale=scale),
                 "/api/set": lambda: explorer.named(question.text),
             }
         else:
@@ -210,26 +208,15 @@ class Server:
                 "/api/tasks": explorer.measurer.tasks,
             }
             if path == "/":
-                return *_html(explorer.page()), {}
-            if made := re.fullmatch(r"/(verification|export)/([0-9]{1,6})", path):
-                return self._made(made[1], int(made[2]), request)
+                return _html(explorer.page())
+            if made := re.fullmatch(r"/verification/([0-9]{1,6})", path):
+                try:
+                    return _html(explorer.verification_page(int(made[1])))
+                except BadInput as error:
+                    raise _Refusal(HTTPStatus.NOT_FOUND, str(error)) from error
         if path not in answers:
             raise _Refusal(HTTPStatus.NOT_FOUND, "there is no such page or question")
-        return *_json(answers[path]()), {}
-
-    def _made(
-        self, kind: str, number: int, request: Environment
-    ) -> tuple[str, Any, dict[str, str]]:
-        """Returns the page of a verification, or the zip file of an export."""
-        try:
-            if kind == "verification":
-                return *_html(self._explorer.verification_page(number)), {}
-            file = self._explorer.exported(number)
-        except BadInput as error:
-            raise _Refusal(HTTPStatus.NOT_FOUND, str(error)) from error
-        content = request["wsgi.file_wrapper"](file.open("rb"), 2**18)
-        disposition = f'attachment; filename="{file.name}"'
-        return "application/zip", content, {"Content-Disposition": disposition}
+        return _json(answers[path]())
 
 
 class Question(msgspec.Struct):
@@ -241,7 +228,6 @@ class Question(msgspec.Struct):
     prompt: str = ""
     longest: int = 64
     chat: bool = True
-    kind: str = ""
     text: str = ""
 
 

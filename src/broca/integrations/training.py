@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 from transformers import TrainerCallback as Base
 
 from broca.engine import Ablation
-from broca.errors import BadInput, NothingToLocalize
+from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import RunOptions
-from broca.results.atlas import Atlas
-from broca.runs.session import open_run, open_workspace
+from broca.runs.session import open_run, open_workspace, require_names
 from broca.tasks import Task
-from broca.verbs.atlas import atlas
 
 if TYPE_CHECKING:
     from broca.integrations.tracking import Log
@@ -31,20 +29,18 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
     items, intact and with the set ablated; then its state is restored. Values are
     `broca/intact/TASK`, `broca/ablated/TASK`, `broca/drop` and `broca/specific_drop` (the drop
     minus the mean drop of the others). They are added to `history`, the trainer's
-    `state.log_history`, and a tracker. With `atlas_rows`, the effects of all components on all
-    tasks are measured instead.
+    `state.log_history`, and a tracker.
 
     Sharded weights (FSDP, DeepSpeed's third stage) are not covered: every process must have the
     whole model, and the first process measures.
 
     Args:
         task: The task.
-        heads: The set; not needed with `atlas_rows`.
+        heads: The set.
         others: Other tasks, whose mean drop is subtracted.
         tokenizer: The tokenizer; by default the trainer's `processing_class`.
         every: Steps between two measurements.
         limit: Maximum number of report items of each task.
-        atlas_rows: Rows of an atlas of `task` and `others`, kept in `atlases` by step.
         seed: Seed of the items.
         log: The run of a tracker, which receives the values too.
         journal: File that keeps every measured row under the digest of the step's weights; a
@@ -56,37 +52,33 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
 
     Attributes:
         history: The values of each measurement, with `step`.
-        atlases: The atlases by step.
 
     Raises:
-        BadInput: Neither a set nor `atlas_rows` is given, or a number is out of range.
+        BadInput: No component is named, or a number is out of range.
     """
 
     def __init__(
         self,
         task: str | Task,
-        heads: str | Sequence[str] = (),
+        heads: str | Sequence[str],
         *,
         others: Sequence[str | Task] = (),
         tokenizer: Any = None,
         every: int = 500,
         limit: int = 100,
-        atlas_rows: int | None = None,
         seed: int = 0,
         log: Log | None = None,
         run_options: RunOptions | None = None,
         **keywords: Any,
     ) -> None:
-        if not heads and atlas_rows is None:
-            raise BadInput("nothing to measure: give `heads` or `atlas_rows`")
+        require_names(heads)
         for name, number in (("every", every), ("limit", limit)):
             if number < 1:
                 raise BadInput(f"`{name}` must be at least 1, not {number}")
         self.history: list[dict[str, float]] = []
-        self.atlases: dict[int, Atlas] = {}
         self._task, self._heads, self._others = task, heads, others
         self._tokenizer, self._every, self._limit = tokenizer, every, limit
-        self._atlas_rows, self._seed, self._log = atlas_rows, seed, log
+        self._seed, self._log = seed, log
         self._run_options, self._opened = RunOptions.of(keywords, run_options), ExitStack()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
@@ -119,7 +111,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
             components=self._options.model_options.components,
         )
         step = int(state.global_step)
-        values = self._atlas(gated, step) if self._atlas_rows else self._drops(gated)
+        values = self._drops(gated)
         self.history.append({"step": step, **values})
         state.log_history.append({"step": step, **values})
         if self._log is not None:
@@ -150,18 +142,4 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
             **{f"broca/ablated/{name}": score for name, score in after.items()},
             "broca/drop": losses[tasks.task],
             "broca/specific_drop": losses[tasks.task] - sum(others) / max(1, len(others)),
-        }
-
-    def _atlas(self, model: GatedModel, step: int) -> dict[str, float]:
-        """Measures an atlas; returns how many components each task needs more than the others."""
-        try:
-            result = atlas(
-                model, tasks=[self._task, *self._others], rows=self._atlas_rows,
-                items=self._limit, seed=self._seed, run_options=self._options,
-            )  # fmt: skip
-        except NothingToLocalize:  # the model can do no task yet
-            return {}
-        self.atlases[step] = result
-        return {f"broca/intact/{task.name}": task.intact for task in result.tasks} | {
-            f"broca/needed/{line.task}": float(len(line.components)) for line in result.selections
         }

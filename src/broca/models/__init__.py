@@ -3,13 +3,10 @@
 from broca.models.checkpoints import SHIPPED_MODELS as SHIPPED_MODELS
 from broca.models.checkpoints import adapter_in as adapter_in
 from broca.models.checkpoints import load_tokenizer as load_tokenizer
-from broca.models.checkpoints import shipped_model_folder as shipped_model_folder
 from broca.models.gated import GatedModel as GatedModel
 from broca.models.gated import greedy as greedy
-from broca.models.gates import KINDS as KINDS
 from broca.models.gates import ActiveGates as ActiveGates
 from broca.models.gates import GatePoint as GatePoint
-from broca.models.gates import Replacement as Replacement
 from broca.models.gates import captured as captured
 from broca.models.gates import kinds_of as kinds_of
 from broca.models.gguf_files import holds_model as holds_model
@@ -19,11 +16,9 @@ from broca.models.neurons import Slice as Slice
 from broca.models.neurons import last_token_replaced as last_token_replaced
 from broca.models.neurons import neuron_blocks as neuron_blocks
 from broca.models.neurons import neuron_slices as neuron_slices
-from broca.models.selftest import require_self_test as require_self_test
 from broca.models.selftest import self_test as self_test
 from broca.models.selftest import sharing_checks as sharing_checks
 from broca.models.structure import adapted_matrix as adapted_matrix
-from broca.models.structure import find_structure as find_structure
 from broca.models.structure import is_transposed as is_transposed
 from broca.models.structure import text_config as text_config
 from broca.models.usage import fingerprint as fingerprint

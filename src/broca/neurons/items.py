@@ -1,14 +1,12 @@
 """The items of the neuron verbs: tasks with gold answers, paraphrases, and pairs of items.
 
-Shipped paraphrases and pairs are made from the items of the shipped tasks, by seed, so that no
-network is needed. The shipped models know the wordings.
+Shipped paraphrases and pairs are files, which `training/make_neuron_items.py` makes from the items
+of the shipped tasks. The shipped models know the wordings.
 """
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from broca.models import GatedModel
 from broca.options import DataOptions, TaskOptions
 from broca.runs.run import Run
 from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks
-from broca.tasks import Benchmark, RequestTokenizer, Split, shipped_folder
+from broca.tasks import Benchmark, RequestTokenizer, Split
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file, read_rows
 from broca.tasks.examples import Task, harness_task
@@ -32,24 +30,11 @@ ROWS_READ = 4
 PAIRS = "pairs"
 """Name of the task of all items of some pairs."""
 
-CAPITAL_WORDINGS = (
-    "the capital of {} is",
-    "{} has its capital in",
-    "capital city of {} :",
-    "{} is governed from",
-    "the government of {} is in",
-    "in {} the capital is",
-    "name the capital of {} :",
-    "question : capital of {} ? answer :",
-    "the parliament of {} meets in",
-    "{} , capital :",
-    "ministers of {} work in",
-    "the capital that {} chose is",
-)
+PARAPHRASED = ("capitals", "addition", "mc_biology", "mc_chemistry")
+"""Shipped tasks with paraphrases: by templates, by the order of operands, by the order of
+options."""
 
-_LETTERS = "ABCD"
-
-Example = dict[str, Any]
+_FOLDER = Path(__file__).parent
 
 
 def neuron_tasks(
@@ -144,7 +129,7 @@ def examples_by_wording(
     """Returns the items of a task, an example for every paraphrase.
 
     Args:
-        task: A key of `PARAPHRASED`; `data:NAME`, a JSON-lines file or a task of examples, whose
+        task: One of `PARAPHRASED`; `data:NAME`, a JSON-lines file or a task of examples, whose
             examples have `paraphrases`, or a `content` that several of them share.
         contents: Maximum number of contents, the first ones of data and examples.
         wordings: Maximum number of paraphrases of an item of a shipped task.
@@ -156,107 +141,28 @@ def examples_by_wording(
     source = Task(task) if isinstance(task, str) else task
     if source.name.startswith(PREFIX):
         return read_data_set(source.name, limit=contents).by_wording()
-    if not source.examples and names_file(source.name):
+    shipped = not source.examples and source.name in PARAPHRASED
+    if shipped:
+        file = _FOLDER / "paraphrases" / f"{source.name}.jsonl"
+        examples = Task.from_examples(file, name=source.name).examples
+        source = Task(source.name, examples=examples, kind="loglikelihood")
+    elif not source.examples and names_file(source.name):
         source = Task.from_examples(source.name)
-    if source.examples:
-        of_content = [str(each.get("content") or each["prompt"]) for each in source.examples]
-        first = list(dict.fromkeys(of_content))[:contents]
-        pairs = zip(source.examples, of_content, strict=True)
-        examples = tuple(example for example, content in pairs if content in first)
-        return replace(source, examples=examples).by_wording()
-    if source.name not in PARAPHRASED:
+    if not source.examples:
         raise BadInput(
             f"task '{source.name}' has no paraphrases: use {', '.join(PARAPHRASED)}, or a "
             "JSON-lines file of examples with a field 'paraphrases'"
         )
-    groups: dict[str, list[Example]] = {}
-    for group in PARAPHRASED[source.name](np.random.default_rng([seed, 17]), wordings):
-        groups.setdefault(group[0]["content"], group)
-        if len(groups) == contents:
-            break
-    examples = tuple(example for group in groups.values() for example in group)
-    return Task(source.name, examples=examples, kind="loglikelihood")
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for example in source.examples:
+        groups.setdefault(str(example.get("content") or example["prompt"]), []).append(example)
+    if shipped:  # a seed begins elsewhere in the file
+        turned = deque((content, group[:wordings]) for content, group in groups.items())
+        turned.rotate(-seed * contents)
+        groups = dict(turned)
+    chosen = [example for group in islice(groups.values(), contents) for example in group]
+    return replace(source, examples=tuple(chosen)).by_wording()
 
-
-def _shipped_items(task: str) -> Iterator[dict[str, str]]:
-    """Reads all items of a shipped task, those of the training split first."""
-    for split in ("train", "test"):
-        for _, row in read_rows(shipped_folder() / "data" / task / f"{split}.jsonl"):
-            yield row
-
-
-def capitals() -> dict[str, str]:
-    """Reads country -> capital from the shipped items."""
-    patterns = [re.escape(wording).replace(r"\{\}", "(.+)") for wording in CAPITAL_WORDINGS]
-    matches = (
-        (re.fullmatch(pattern, item["prompt"]), item["answer"])
-        for item in _shipped_items("capitals")
-        for pattern in patterns
-    )
-    return dict(sorted((match[1], answer) for match, answer in matches if match))
-
-
-def _example(prompt: str, answer: str, content: str, wording: str) -> Example:
-    return {"prompt": prompt, "answer": f" {answer}", "content": content, "wording": wording}
-
-
-def _capitals(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
-    facts = list(capitals().items())
-    for index in rng.permutation(len(facts)):
-        country, capital = facts[index]
-        chosen = rng.permutation(len(CAPITAL_WORDINGS))[:wordings]
-        yield [
-            _example(CAPITAL_WORDINGS[w].format(country), capital, country, f"wording {w}")
-            for w in sorted(chosen.tolist())
-        ]
-
-
-def _addition(rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
-    for first, second in _operands(rng):
-        if first != second:
-            total, content = str(first + second), f"{min(first, second)}+{max(first, second)}"
-            prompts = {
-                "compute": f"compute {first} + {second} =",
-                "sum": f"the sum of {first} and {second} is",
-                "compute, turned": f"compute {second} + {first} =",
-                "sum, turned": f"the sum of {second} and {first} is",
-            }
-            worded = islice(prompts.items(), wordings)
-            yield [_example(prompt, total, content, wording) for wording, prompt in worded]
-
-
-def _operands(rng: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Pairs of operands of the shipped additions, in random order."""
-    pairs = [re.findall(r"\d+", item["prompt"]) for item in _shipped_items("addition")]
-    for index in rng.permutation(len(pairs)):
-        first, second = pairs[index]
-        yield int(first), int(second)
-
-
-def _choices(task: str, rng: np.random.Generator, wordings: int) -> Iterator[list[Example]]:
-    items = list(_shipped_items(task))
-    for index in rng.permutation(len(items)):
-        listed, question = items[index]["prompt"].removeprefix("choose ").rsplit(" : ", 1)
-        options = re.findall(r"[ABCD] (\S+)", listed)
-        right = options[_LETTERS.index(items[index]["answer"])]
-        content = f"{' '.join(sorted(options))} : {question}"
-        examples = []
-        for turn in range(min(wordings, len(options))):
-            order = options[turn:] + options[:turn]
-            named = " ".join(map(" ".join, zip(_LETTERS, order, strict=True)))
-            answer, prompt = _LETTERS[order.index(right)], f"choose {named} : {question}"
-            examples.append(_example(prompt, answer, content, f"turn {turn}"))
-        yield examples
-
-
-PARAPHRASED: dict[str, Callable[[np.random.Generator, int], Iterator[list[Example]]]] = {
-    "capitals": _capitals,
-    "addition": _addition,
-    "mc_biology": partial(_choices, "mc_biology"),
-    "mc_chemistry": partial(_choices, "mc_chemistry"),
-}
-"""Shipped tasks with paraphrases: by templates, by the order of operands, by the order of
-options."""
 
 PromptAnswer = tuple[str, str]
 
@@ -308,49 +214,20 @@ def task_of(pairs: Sequence[ItemPair]) -> Task:
 
 
 def shipped_pairs(*, count: int, seed: int = 0) -> list[ItemPair]:
-    """Makes pairs for decoupling, from letters to sort or reverse and from numbers to add.
-
-    Sorting and reversing are different operations on the same list of letters. Compared lists have
-    the same length, so that length is uninformative.
+    """Returns pairs for decoupling, from letters to sort or reverse and from numbers to add.
 
     Args:
         count: Number of pairs of every relation.
         seed: Seed of the choice.
 
     Raises:
-        BadInput: The count is more than the possible pairs.
+        BadInput: The count is more than the shipped pairs.
     """
-    rng = np.random.default_rng([seed, 19])
-    lists = [
-        re.findall(r"\b[a-z]\b", item["prompt"])
-        for task in ("sorting", "reversing")
-        for item in _shipped_items(task)
-    ]
-    lists = [lists[index] for index in rng.permutation(len(lists))]
-    by_length = {
-        length: [letters for letters in lists if len(letters) == length] for length in (4, 5, 6)
-    }
-    most = 3 * (min(len(same) for same in by_length.values()) // 2)
-    if count > most:
-        raise BadInput(f"`items` {count} is more than the {most} pairs that can be made")
-
-    def ordered(word: str, letters: list[str], order: list[str]) -> PromptAnswer:
-        return f"{word} {' '.join(letters)} =", f" {' '.join(order)}"
-
-    sums = _operands(rng)
-    pairs: list[ItemPair] = []
-    for number in range(count):
-        u, v = by_length[4 + number % 3][2 * (number // 3) :][:2]
-        (a, b), (c, d) = next(sums), next(sums)
-        added = (f"compute {a} + {b} =", f" {a + b}")
-        sort_u, sort_v = (ordered("sort", letters, sorted(letters)) for letters in (u, v))
-        turn_u, turn_v = (ordered("reverse", letters, letters[::-1]) for letters in (u, v))
-        alike = (sort_u, sort_v), (turn_u, turn_v), (added, (f"compute {c} + {d} =", f" {c + d}"))
-        reworded = f"the sum of {a} and {b} is", added[1]
-        pairs += [
-            ItemPair("same capability, other content", *alike[number % 3]),
-            ItemPair("same content, other capability", sort_u, turn_u),
-            ItemPair("same capability and content, other wording", added, reworded),
-            ItemPair("other capability and content", sort_u, turn_v),
-        ]
-    return pairs
+    pairs = read_pairs(_FOLDER / "pairs.jsonl")
+    relations = len({pair.relation for pair in pairs})
+    if count * relations > len(pairs):
+        most = len(pairs) // relations
+        raise BadInput(f"`items` {count} is more than the {most} pairs of a relation that ship")
+    turned = deque(pairs)
+    turned.rotate(-seed * count * relations)  # a seed begins elsewhere in the file
+    return list(islice(turned, count * relations))

@@ -35,30 +35,16 @@ _OF_HIGHEST, _OF_ITEMS = 0.2, 0.4
 """The two thresholds of knowledge neurons, which are published."""
 
 
-def standardized(scores: NDArray[np.floating], layers: NDArray[np.intp], scope: str) -> Scores:
-    """Returns scores in standard deviations above their mean.
-
-    Args:
-        scores: Scores, `(neurons,)`.
-        layers: Layer of every neuron, `(neurons,)`.
-        scope: `global` over all neurons, or `layer` within each layer.
-    """
+def standardized(scores: NDArray[np.floating]) -> Scores:
+    """Returns scores in standard deviations above their mean, `(neurons,)`; zeros if all equal."""
     values = np.asarray(scores, dtype=np.float64)
-    groups = np.zeros(len(values), dtype=np.intp) if scope == "global" else layers
-    standard = np.zeros_like(values)
-    for group in np.unique(groups):
-        members = groups == group
-        deviation = values[members].std()
-        if deviation > 0:
-            standard[members] = (values[members] - values[members].mean()) / deviation
-    return standard
+    deviation = values.std()
+    return (values - values.mean()) / deviation if deviation > 0 else np.zeros_like(values)
 
 
-def outstanding(
-    scores: NDArray[np.floating], layers: NDArray[np.intp], rule: RuleOptions
-) -> Columns:
+def outstanding(scores: NDArray[np.floating], rule: RuleOptions) -> Columns:
     """Returns the neurons that stand out in a vector of scores, sorted."""
-    standard = standardized(scores, layers, rule.scope)
+    standard = standardized(scores)
     if rule.count is not None:
         return _highest(standard, rule.count)
     return np.flatnonzero(standard > rule.sigma)

@@ -256,7 +256,7 @@ class NeuronRun:
 
     def outstanding(self, scores: NDArray[np.floating]) -> Columns:
         """Returns the neurons that stand out in a vector of scores, by the rule of the run."""
-        return outstanding(scores, self.neurons.layers, self.rule)
+        return outstanding(scores, self.rule)
 
     def scaled(self, places: ItemPlaces, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
         """Measures all items under every set: the tasks' metrics and the gold answers' likelihood.
@@ -334,7 +334,7 @@ class NeuronRun:
     def selection(self, task: str, method: str, choice: Choice) -> NeuronSet:
         """Makes the result of the neurons that a method selected on a task, and ends the run."""
         neurons, items, columns = self.neurons, choice.items, choice.columns
-        standard = standardized(choice.scores, neurons.layers, self.rule.scope)
+        standard = standardized(choice.scores)
         best_first = columns[np.argsort(-choice.scores[columns], kind="stable")]
         facts = (
             values[best_first].tolist()

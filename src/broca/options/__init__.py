@@ -32,7 +32,6 @@ from broca.options.running import ExecutorOptions as ExecutorOptions
 from broca.options.running import JournalOptions as JournalOptions
 from broca.options.running import ModelOptions as ModelOptions
 from broca.options.running import Reference as Reference
-from broca.options.running import Response as Response
 from broca.options.running import RunOptions as RunOptions
 from broca.options.running import SearchOptions as SearchOptions
 from broca.options.running import SourceOptions as SourceOptions

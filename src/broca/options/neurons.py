@@ -23,9 +23,6 @@ class RuleOptions(Options):
     sigma: float = 6.0
     """Standard deviations above the mean that a score must exceed."""
 
-    scope: Literal["global", "layer"] = "global"
-    """Mean and deviation over all neurons, global, or over those of each layer."""
-
     count: Annotated[Count | None, WHOLE] = None
     """Select this many top-scoring neurons instead of using `sigma`."""
 

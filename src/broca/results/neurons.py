@@ -31,7 +31,7 @@ class LocatedNeuron:
         layer: Decoder layer, from 0.
         index: Number within the layer.
         score: Score by which it was selected.
-        sigmas: The score in standard deviations above the mean of its scope.
+        sigmas: The score in standard deviations above the mean of all neurons.
     """
 
     name: str

@@ -12,7 +12,6 @@ from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog
-from broca.verbs.export import export
 from broca.verbs.verify import verify
 
 
@@ -80,7 +79,6 @@ def explore(options: ExploreOptions) -> LivePage:
         subject,
         run_options=replace(run_options, on_progress=None),
         verify=verify,
-        export=export,
     )
     try:
         server = Server(

@@ -13,7 +13,6 @@ import broca
 from broca import neurons
 from broca.errors import BadInput
 from broca.models.usage import fingerprint
-from broca.neurons.items import capitals
 from broca.results.files import encode
 from broca.runs.workspace import Workspace
 
@@ -105,7 +104,9 @@ def test_examples_with_paraphrases_are_compared(small, tmp_path):
             "prompt": f"the capital of {country} is", "answer": f" {capital}",
             "paraphrases": [f"{country} has its capital in"],
         }
-        for country, capital in list(capitals().items())[:4]
+        for country, capital in (
+            ("france", "paris"), ("japan", "tokyo"), ("peru", "lima"), ("norway", "oslo"),
+        )
     ]  # fmt: skip
     file = tmp_path / "capitals.jsonl"
     file.write_text("".join(f"{json.dumps(example)}\n" for example in examples))
@@ -130,7 +131,6 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
 @pytest.mark.parametrize(
     ("verb", "wrong", "message"),
     [
-        ("locate", {"task": "capitals", "scope": "head"}, "`scope`"),
         ("locate", {"task": "capitals", "method": "cln"}, "did you mean 'cnl'"),
         ("locate", {"task": "capitals", "method": "random"}, "`count`"),
         ("locate", {"task": "capitals", "method": "activation", "others": ""}, "`others`"),

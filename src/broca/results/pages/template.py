@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-class Contents:
-    """The sections of a page, in the order in which they are written."""
-
-    def __init__(self) -> None:
-        self.sections: list[tuple[str, str]] = []
-
-    def add(self, name: str, title: str) -> str:
-        """Adds a section and returns its title."""
-        self.sections.append((name, title))
-        return title
-
-
 def filled(template: str, *, package: str = __package__, **values: Any) -> str:
     """Fills a template; the resulting page is self-contained.
 
@@ -42,7 +30,7 @@ def filled(template: str, *, package: str = __package__, **values: Any) -> str:
         return Markup(environment.loader.get_source(environment, name)[0])  # type: ignore[union-attr]
 
     return environment.get_template(f"{template}.html.j2").render(
-        contents=Contents(), source=source, colours=Markup(style_sheet()), **values
+        contents=[], source=source, colours=Markup(style_sheet()), **values
     )
 
 
