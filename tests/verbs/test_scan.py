@@ -19,7 +19,7 @@ def test_a_shipped_model_is_described():
     assert len(scan.self_test) == 4
     assert scan.not_covered == scan.without_mlp_block == scan.norms_across_heads == ()
     assert scan.description.startswith("reference-small: 48 heads in 4 layers")
-    assert stages[0] == "loading the model"
+    assert stages[0] == "loading the model reference-small"
 
 
 def test_a_model_in_memory_is_left_as_it_was():

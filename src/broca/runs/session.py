@@ -118,7 +118,7 @@ def model_in_use(
         BadInput: Components of the model are ablated now.
     """
     if not isinstance(model, GatedModel):
-        stages.enter("loading the model")
+        stages.enter(f"loading the model {model}")
         model = load(model, **asdict(options))
     model.require_intact()
     with model.in_use():

@@ -72,7 +72,7 @@ def explore(options: ExploreOptions) -> LivePage:
     if isinstance(target, GatedModel):
         gated = target
     else:
-        stages.enter("loading the model")
+        stages.enter(f"loading the model {subject.model}")
         gated = load(subject.model, **asdict(run_options.model_options))
     explorer = Explorer(
         gated,
