@@ -21,6 +21,9 @@ _IMAGINED = 0.5
 """Standard deviation of a pseudo-item that is added to the measured items, because a few items may
 agree by chance."""
 
+_EDGE = 1e-3
+"""Probabilities are moved so far from 0 and 1 before their log-odds are taken."""
+
 
 @dataclass(frozen=True)
 class Losses:
@@ -205,6 +208,32 @@ class LossMeasurer:
         if others:
             self._add("others", part, masks[:others], lost[count:], items[count:])
         return lost
+
+    def slopes(self, mask: Bools, items: int) -> Search[tuple[Floats, Floats]]:
+        """Measures the slopes of the log-odds of right answers in all gates, with a set ablated.
+
+        Log-odds do not saturate where the model is sure.
+
+        Args:
+            mask: The set, `(components,)`.
+            items: Number of items of the task, and of the others in turn.
+
+        Returns:
+            Mean slopes of the task and of the others, `(components,)` each; those of the others
+            are 0 without other tasks. A component whose ablation harms has a positive slope.
+        """
+        names = [""] * items
+        if self.problem.others:
+            names += [next(self._turns) for _ in range(items)]
+        drawn = self._next_items(names, "items")
+        plan = Plan.crossed(mask[None], drawn, response="probability")
+        plan = replace(plan, gradients=True)
+        self.rows += plan.cost
+        measured = yield plan
+        sure = np.clip(measured.responses, _EDGE, 1 - _EDGE)
+        slopes = measured.slopes() / (sure * (1 - sure))[:, None]
+        others = slopes[items:].mean(axis=0) if self.problem.others else np.zeros(len(mask))
+        return slopes[:items].mean(axis=0), others
 
     def crossed(self, masks: Bools, items: int) -> Search[SetDrops]:
         """Measures the drops of masks on the same fresh items, in the task's own metric."""

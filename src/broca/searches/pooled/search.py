@@ -26,7 +26,7 @@ from statistics import NormalDist
 import numpy as np
 
 from broca.errors import BadInput
-from broca.measurement import Bools, Floats
+from broca.measurement import Bools, Floats, Ints
 from broca.recovery import make_recovery
 from broca.recovery.uncertainty import additivity
 from broca.results.localization import AnswerInfo
@@ -42,6 +42,13 @@ _GOING_ON = 4
 """Factor up to which a search without an answer extends its default budget."""
 _FEWEST_ROWS = 300
 """Minimum number of rows without other tasks; twice as many with them."""
+_PER_COMPONENT = 60
+"""Rows of the budget for each component. If there are more components, those of the largest slopes
+are searched: fewer rows would not tell what each costs."""
+_STEEP = 0.025
+"""Share of the rows for the slopes at one set."""
+_STEEPEST = 4
+"""Number of components that the slopes at the best set so far add to the short list."""
 _SCREEN = 0.45
 """Share of the rows for the screen."""
 _ROUNDS = 0.35
@@ -50,6 +57,10 @@ _NUMBER = 6
 """Maximum number of rounds; each updates the posterior."""
 _ROUND = 100
 """Minimum number of rows of a round; fewer would not change the posterior."""
+_FEW_SHARES = (0.35, 0.3)
+"""The same shares where slopes name the components."""
+_REFINED = (1, 3)
+"""Rounds before which slopes at the best set so far add components."""
 _SHARED = 0.25
 """Share of the screen's masks that are measured on the others, whose mean has less noise."""
 _SPREAD = 0.5
@@ -175,15 +186,22 @@ class Pooled:
         budget = most // _GOING_ON if problem.rows is None else most
         measurer = LossMeasurer(problem, budget, self.contrast)
         yield from measurer.measure_intact("items", budget // 20)
+        columns = np.arange(problem.components)
+        number = budget // _PER_COMPONENT
+        few = problem.differentiable and number < problem.components
+        if few:
+            none = np.zeros(problem.components, dtype=bool)
+            columns = np.sort((yield from _steepest(measurer, none, 2, number)))
         _, lost = yield from pilot(
-            lambda masks: measurer.each_on_one(masks, 0, "items"),
-            problem.components,
+            lambda masks: measurer.each_on_one(_among(columns, masks, problem), 0, "items"),
+            len(columns),
             masks=min(MOST_MASKS, max(1, budget // 100)),
             rng=measurer.rng,
             intact=measurer.intact_level,
         )
         measurer.losses.clear()  # masks of any size give little evidence about small sets
-        search = _Search(self, measurer, growing_size(lost, measurer.intact_level))
+        size = growing_size(lost, measurer.intact_level)
+        search = _Search(self, measurer, size, columns)
         outcome = yield from search.spend(measurer.rows_left)
         while outcome.answer.says == "not enough rows":
             rows = min(measurer.rows, most - measurer.rows)
@@ -201,11 +219,15 @@ class _Search:
         strategy: The options of the search.
         measurer: Measures the rows.
         size: Approximate number of components that a mask of the screen ablates.
+        columns: The components that the screen ablates.
     """
 
-    def __init__(self, strategy: Pooled, measurer: LossMeasurer, size: int) -> None:
+    def __init__(
+        self, strategy: Pooled, measurer: LossMeasurer, size: int, columns: Ints
+    ) -> None:
         problem = measurer.problem
         self._strategy, self._measurer, self._size = strategy, measurer, size
+        self._columns = columns
         self._beliefs = Beliefs(
             measurer.losses,
             problem.components,
@@ -221,14 +243,20 @@ class _Search:
         """The task's rows of the screen."""
         return self._measurer.losses["task", "items"]
 
+    @property
+    def _few(self) -> bool:
+        """Whether the screen ablates only components of large slopes."""
+        return len(self._columns) < self._measurer.problem.components
+
     def spend(self, rows: int) -> Search[Outcome]:
         """Spends rows on a screen, on rounds and on the decision."""
         measurer, before = self._measurer, self._measurer.rows
         if "confirm" not in measurer.intact:
             yield from measurer.measure_intact("confirm", rows // 20)
         rows -= measurer.rows - before
-        yield from self._screen(int(_SCREEN * rows))
-        yield from self._propose(int(_ROUNDS * rows))
+        screen, rounds = _FEW_SHARES if self._few else (_SCREEN, _ROUNDS)
+        yield from self._screen(int(screen * rows))
+        yield from self._propose(int(rounds * rows))
         return (yield from self._settle())
 
     def _screen(self, rows: int) -> Search[None]:
@@ -236,12 +264,13 @@ class _Search:
         measurer, problem = self._measurer, self._measurer.problem
         number = int(rows / (1 + _SHARED)) if problem.others else rows
         components, rng = problem.components, measurer.rng
-        masks = spread_masks(self._size, number, components, rng, spread=_SPREAD)
+        columns = self._columns
+        masks = spread_masks(self._size, number, len(columns), rng, spread=_SPREAD)
+        masks = _among(columns, masks, problem)
         shared = round(_SHARED * number) if problem.others else 0
         yield from measurer.each_on_one(masks, shared, "items")
         beliefs, screened = self._beliefs, self._screened
-        columns = np.arange(components)
-        if components > _COLUMNS:
+        if len(columns) > _COLUMNS:
             centered = screened.masks - screened.masks.mean(axis=0)
             moved = centered.T @ (screened.losses - screened.losses.mean())
             columns = np.sort(np.argsort(-moved, kind="stable")[:_COLUMNS])
@@ -278,15 +307,38 @@ class _Search:
         """
         measurer, beliefs = self._measurer, self._beliefs
         rounds = min(_NUMBER, max(1, rows // _ROUND))
-        for _ in range(rounds):
+        for number_ in range(rounds):
             share = beliefs.doubt_of_others()
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
+            if self._few and number_ in _REFINED:
+                new = yield from self._refine()
+                sets[::2] = new[measurer.rng.integers(0, len(new), len(sets[::2]))]
             empty = ~sets.any(axis=1)  # an empty set gives no evidence
             drawn = measurer.rng.choice(self._harms, int(empty.sum()))
             sets[empty] = self._most_harmful(drawn)
             yield from measurer.each_on_one(sets, round(share * number), "confirm")
             beliefs.fit()
+
+    def _refine(self) -> Search[Bools]:
+        """Adds components of large slopes at the best set so far to the short list.
+
+        Backups have no slope at the intact model, and have one where what they back up is ablated.
+
+        Returns:
+            The best set with one of them in place of each of its members, or besides them.
+        """
+        beliefs, measurer = self._beliefs, self._measurer
+        best, features = beliefs.candidates(1)[0], beliefs.features
+        steep = yield from _steepest(measurer, best, 1, 2 * _STEEPEST)
+        new = steep[~best[steep]][:_STEEPEST]
+        columns, short = (np.union1d(old, new) for old in (features.columns, features.short))
+        beliefs.describe(Features(columns, short))
+        sets = np.repeat(best[None], len(new), axis=0)
+        sets[np.arange(len(new)), new] = True
+        if best.sum() < measurer.problem.k:
+            return sets
+        return np.vstack([sets & (np.arange(len(best)) != old) for old in np.flatnonzero(best)])
 
     def _settle(self) -> Search[Outcome]:
         """Compares the best sets on fresh items, and removes members that add nothing.
@@ -512,3 +564,29 @@ METHOD = Method(
     answers="which set this task needs and the others do not, many weak heads or few strong ones",
     rows="800 for each task measured, at most 3,200",
 )  # fmt: skip
+
+
+def _steepest(measurer: LossMeasurer, mask: Bools, rate: int, number: int) -> Search[Ints]:
+    """Finds the components of the largest slopes, with a set ablated.
+
+    Half of them have the largest slopes of the task, and the others the largest of the task minus
+    those of the other tasks.
+
+    Args:
+        measurer: Measures the slopes.
+        mask: The set, `(components,)`.
+        rate: Multiple of the share of rows for one set.
+        number: Number of components.
+    """
+    tasks = 2 if measurer.problem.others else 1
+    items = int(rate * _STEEP * measurer.budget / 3 / tasks)
+    task, others = yield from measurer.slopes(mask, max(4, items))
+    ranks = [np.argsort(np.argsort(-harm, kind="stable")) for harm in (task, task - others)]
+    return np.argsort(np.min(ranks, axis=0), kind="stable")[:number]
+
+
+def _among(columns: Ints, masks: Bools, problem: Problem) -> Bools:
+    """Returns masks of some components as masks of all."""
+    wide = np.zeros((len(masks), problem.components), dtype=bool)
+    wide[:, columns] = masks
+    return wide
