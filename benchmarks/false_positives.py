@@ -1,6 +1,7 @@
 """The share of random head sets that are called specific, and the rows of their verification.
 
     python benchmarks/false_positives.py planted --task addition --sets 200 --size 5
+    python benchmarks/false_positives.py MODEL --task T --others A,B --include-path TASKS
 
 Every random set is verified like a claimed one. A set is never specific if its drop is not
 significant, or if the other tasks lose more than a quarter as much on average; only the remaining
@@ -12,24 +13,34 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from contextlib import ExitStack
 
 import numpy as np
 
-import broca
-from broca.runs.task_sets import TaskSet
+from broca.options import RunOptions
+from broca.runs.session import open_run
 from broca.verification import Scope
 from broca.verification.verdict import SPILL
 
 
 def measure(
-    model: str, task: str, *, sets: int, size: int, items: int, seed: int = 0
+    model: str,
+    task: str,
+    *,
+    others: str | list[str],
+    include_path: str | None,
+    sets: int,
+    size: int,
+    items: int,
+    seed: int = 0,
 ) -> dict[str, object]:
     """Verifies random sets and counts the verdicts."""
-    gated = broca.load(model, device="cpu")
     scope = Scope(control_items=items, member_items=items, ablations=False, failure_items=20)
-    workspace = broca.Workspace()
-    run = broca.Run(gated, TaskSet(), workspace)
-    tasks = run.claimed(task, others="auto", items=100, seed=0, limit=items, searched="task")
+    options = RunOptions.of({"include_path": include_path, "device": "cpu"})
+    opened = ExitStack()
+    run = opened.enter_context(open_run(model, options, task=task, others=[others]))
+    gated = run.model
+    tasks = run.claimed(task, others=others, items=100, seed=0, limit=items, searched="task")
     examiner = run.on(tasks, settings={}).examiner(scope)
     rng = np.random.default_rng([seed, 7])
     verdicts: Counter[str] = Counter()
@@ -56,7 +67,7 @@ def measure(
         if verdict.label == "specific":
             specific.append({"heads": heads, "text": verdict.text})
         print(number, verdict.label, flush=True)
-    workspace.close()
+    opened.close()
     return {
         "model": model,
         "task": task,
@@ -73,11 +84,19 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("--task", default="addition")
+    parser.add_argument("--others", help="names, joined by commas; by default all shipped tasks")
+    parser.add_argument("--include-path", help="folder of the tasks")
     parser.add_argument("--sets", type=int, default=200)
     parser.add_argument("--size", type=int, default=5)
     parser.add_argument("--items", type=int, default=100)
     chosen = parser.parse_args()
     result = measure(
-        chosen.model, chosen.task, sets=chosen.sets, size=chosen.size, items=chosen.items
+        chosen.model,
+        chosen.task,
+        others=chosen.others.split(",") if chosen.others else "auto",
+        include_path=chosen.include_path,
+        sets=chosen.sets,
+        size=chosen.size,
+        items=chosen.items,
     )
     print(json.dumps(result, indent=2))

@@ -47,7 +47,7 @@ _PATIENCE_S = 120
 """Seconds within which a served page must answer, and within which the server must end."""
 
 PREPARED = (
-    "broca localize reference-small --task sorting --others capitals,brackets --rows 600 "
+    "broca localize reference-small --task sorting --others capitals,brackets --rows 1500 "
     "--items 12 --limit 60 --out broca-out"
 )
 """The command of the run in `broca-out` that the pages use."""

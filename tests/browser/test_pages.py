@@ -86,7 +86,7 @@ def test_a_click_on_a_component_shows_what_is_known_of_it(open_page, pages, pict
     assert page.locator("[data-details] h2").inner_text() == name
     member = column(page, "members", 1)[0]
     page.click(f'[data-component="{member}"]')
-    for part in ("Contribution of each member", "Outputs that each member changes"):
+    for part in ("Contribution of each member", "adds to the others"):
         assert part in details.inner_text()
 
 

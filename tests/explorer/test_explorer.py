@@ -95,7 +95,7 @@ def test_results_bring_their_model_sets_effects_and_tasks(tmp_path):
     effects = {line.name: line.effect for line in result.ranking}
     subject = ExplorerSubject.of(tmp_path / "r")
     assert (subject.model, subject.effects, subject.tasks) == ("toy", effects, result.tasks)
-    assert subject.sets == {"needed for adding": result.selected}
+    assert subject.sets == {"selected for adding": result.selected}  # nothing was verified
     assert ExplorerSubject.of(tmp_path / "v").sets == {"verified on adding": result.selected}
     assert ExplorerSubject.of(tmp_path / "a").sets == {"needed for adding": ("L0H0",)}
     with pytest.raises(BadInput, match="is a stress test, which names no components"):

@@ -56,7 +56,7 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
     reached = {"searching": [], "verifying": []}
 
     def note(stage, progress):
-        if progress is not None and (name := stage.partition(" ")[0]) in reached:
+        if progress is not None and (name := stage.split()[0].rstrip(":")) in reached:
             reached[name].append(progress.done)
 
     expected = broca.localize(reference, **arguments, journal=whole, on_progress=note)

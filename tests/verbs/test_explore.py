@@ -41,7 +41,7 @@ def test_a_run_brings_its_model_set_and_tasks(tmp_path):
     )  # fmt: skip
     replace(result, selected=("L0M", "L1H2")).save(out)
     with broca.explore(out, include_path=tmp_path, port=0) as page:
-        assert page.explorer.describe()["sets"] == {"needed for mine": ["L0M", "L1H2"]}
+        assert page.explorer.describe()["sets"] == {"selected for mine": ["L0M", "L1H2"]}
         assert page.explorer.measurer.tasks() == ("mine", "capitals")
         assert page.explorer.model.kinds == "heads+mlp"
         assert page.explorer.score("mine", ["L0M"])["items"] == ITEMS

@@ -171,11 +171,14 @@ def test_verbs_share_scores_within_a_workspace(small):
 
 
 def test_own_examples_are_a_task(small):
-    """A task of pairs or choices is accepted, by default without other tasks."""
+    """A task of pairs or choices is accepted, by default beside neutral text."""
     pairs = [(f"{n} + {n} =", f" {2 * n}") for n in range(8)]
     choices = [{"prompt": f"{n} is", "choices": [" a", " b"], "label": n % 2} for n in range(8)]
     for examples in (pairs, choices):
         task = broca.Task.from_examples(examples, name="own")
         result = neurons.erase(small, task, report_items=4, draws=1, count=3, **FEW)
-        assert [(part.questions, part.neurons) for part in result.result] == [("own", 3)]
-        assert result.settings["others"] == []
+        assert [(part.questions, part.neurons) for part in result.result] == [
+            ("own", 3),
+            ("neutral_text", 3),
+        ]
+        assert result.settings["others"] == ["neutral_text"]
