@@ -3,6 +3,8 @@
 If effects are small and many, a stage that decides by its own few rows decides by noise. Every
 stage therefore uses the rows of all earlier stages:
 
+0. if the model has more components than rows can tell apart, the slopes of the gates at the intact
+   model name those that are searched, and later the slopes at the best set so far add to them;
 1. a pilot finds the size of masks that costs about a third of the intact response, or the largest
    size if none costs anything;
 2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
@@ -49,6 +51,8 @@ _STEEP = 0.025
 """Share of the rows for the slopes at one set."""
 _STEEPEST = 4
 """Number of components that the slopes at the best set so far add to the short list."""
+_NEAR = 2
+"""Number of these components whose addition to the best set is among the sets that are compared."""
 _SCREEN = 0.45
 """Share of the rows for the screen."""
 _ROUNDS = 0.35
@@ -119,6 +123,7 @@ class Outcome:
             pairs.
         joint: Upper bound, at 95 %, of what masks of the screen lose beyond the sum of what their
             components cost alone.
+        hidden: Where a better set may be, so that no bound is stated; empty for nowhere.
     """
 
     answer: AnswerInfo
@@ -127,6 +132,7 @@ class Outcome:
     error: float
     bound: float
     joint: float
+    hidden: str = ""
 
     @property
     def is_finding(self) -> bool:
@@ -141,8 +147,8 @@ class Outcome:
             return ""
         if self.answer.says == "nothing":
             return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {best}"
-        if self.answer.bound is None:
-            best += f", but large masks cost up to {self.joint:.2f} more than their parts"
+        if self.hidden:
+            best += f", but {self.hidden}"
         if self.answer.rows_needed is not None:
             best += f"; about {self.answer.rows_needed:,} rows would do"
         return f"not enough rows to tell: {best}"
@@ -222,12 +228,11 @@ class _Search:
         columns: The components that the screen ablates.
     """
 
-    def __init__(
-        self, strategy: Pooled, measurer: LossMeasurer, size: int, columns: Ints
-    ) -> None:
+    def __init__(self, strategy: Pooled, measurer: LossMeasurer, size: int, columns: Ints) -> None:
         problem = measurer.problem
         self._strategy, self._measurer, self._size = strategy, measurer, size
         self._columns = columns
+        self._near: Bools = np.zeros((0, problem.components), dtype=bool)
         self._beliefs = Beliefs(
             measurer.losses,
             problem.components,
@@ -247,6 +252,12 @@ class _Search:
     def _few(self) -> bool:
         """Whether the screen ablates only components of large slopes."""
         return len(self._columns) < self._measurer.problem.components
+
+    @property
+    def _searched(self) -> str:
+        """How many components are searched."""
+        searched, components = len(self._beliefs.features.columns), self._beliefs.components
+        return f"{searched} of {components} components were searched, those of large slopes"
 
     def spend(self, rows: int) -> Search[Outcome]:
         """Spends rows on a screen, on rounds and on the decision."""
@@ -307,13 +318,13 @@ class _Search:
         """
         measurer, beliefs = self._measurer, self._beliefs
         rounds = min(_NUMBER, max(1, rows // _ROUND))
-        for number_ in range(rounds):
+        for turn in range(rounds):
             share = beliefs.doubt_of_others()
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
-            if self._few and number_ in _REFINED:
-                new = yield from self._refine()
-                sets[::2] = new[measurer.rng.integers(0, len(new), len(sets[::2]))]
+            if self._few and turn in _REFINED:
+                self._near = yield from self._refine()
+                sets[::2] = np.resize(self._near, sets[::2].shape)
             empty = ~sets.any(axis=1)  # an empty set gives no evidence
             drawn = measurer.rng.choice(self._harms, int(empty.sum()))
             sets[empty] = self._most_harmful(drawn)
@@ -326,19 +337,20 @@ class _Search:
         Backups have no slope at the intact model, and have one where what they back up is ablated.
 
         Returns:
-            The best set with one of them in place of each of its members, or besides them.
+            The best set with each of them, in place of a member if it has k, the steepest first.
         """
         beliefs, measurer = self._beliefs, self._measurer
-        best, features = beliefs.candidates(1)[0], beliefs.features
+        best, features = self._candidates()[0], beliefs.features
         steep = yield from _steepest(measurer, best, 1, 2 * _STEEPEST)
         new = steep[~best[steep]][:_STEEPEST]
         columns, short = (np.union1d(old, new) for old in (features.columns, features.short))
         beliefs.describe(Features(columns, short))
-        sets = np.repeat(best[None], len(new), axis=0)
-        sets[np.arange(len(new)), new] = True
-        if best.sum() < measurer.problem.k:
-            return sets
-        return np.vstack([sets & (np.arange(len(best)) != old) for old in np.flatnonzero(best)])
+        if best.sum() == measurer.problem.k:
+            smaller = _each_left_out(best)
+            best = smaller[int(np.argmax(beliefs.values(smaller)))]
+        near = np.repeat(best[None], len(new), axis=0)
+        near[np.arange(len(new)), new] = True
+        return near
 
     def _settle(self) -> Search[Outcome]:
         """Compares the best sets on fresh items, and removes members that add nothing.
@@ -363,12 +375,12 @@ class _Search:
         return outcome
 
     def _candidates(self) -> Bools:
-        """Returns the best sets of the posterior, and the most harmful set by the screen alone."""
-        best = self._beliefs.candidates(_MEETING)
+        """Returns the best sets of the posterior, sets near the best, and the most harmful set."""
         harmful = self._most_harmful(self._harms.mean(axis=0, keepdims=True))
-        if (best == harmful).all(axis=1).any():
-            return best
-        return np.vstack([best[: _MEETING - 1], harmful])
+        further = np.vstack([self._near[:_NEAR], harmful])
+        best = self._beliefs.candidates(_MEETING)
+        further = further[~(further[:, None] == best).all(axis=2).any(axis=1)]
+        return np.vstack([best[: _MEETING - len(further)], further])
 
     def _proven(self, members: Bools) -> Search[Outcome]:
         """Returns the answer after the set was measured on fresh items: by all rows, or by these.
@@ -401,12 +413,16 @@ class _Search:
         outcome = Outcome(AnswerInfo("found"), members, worth, error, bound, self._joint_loss())
         if worth > _CERTAIN * error and worth + _CERTAIN * error >= least:
             return outcome
-        answer = AnswerInfo("nothing", bound)
+        answer, hidden = AnswerInfo("nothing", bound), ""
         if bound > least:
             answer = AnswerInfo("not enough rows", bound, self._rows_needed(outcome))
         if outcome.joint > _JOINT * least:  # pairs do not bound the worth of such sets
+            hidden = f"large masks cost up to {outcome.joint:.2f} more than their parts"
+        elif self._few:
+            hidden = self._searched
+        if hidden:
             answer = AnswerInfo("not enough rows", None, answer.rows_needed)
-        return replace(outcome, answer=answer)
+        return replace(outcome, answer=answer, hidden=hidden)
 
     def _joint_loss(self) -> float:
         """Returns a bound of what the screen's masks lose beyond the sum of single components.
@@ -521,7 +537,7 @@ class _Search:
             "cost": strategy.cost,
             "least": strategy.least,
             "contrast": strategy.contrast,
-            "share": self._size / components,
+            "share": self._size / len(self._columns),
             "response": measurer.response,
             "worth": outcome.worth,
             "worth_error": outcome.error,
@@ -540,6 +556,7 @@ class _Search:
             frequency=beliefs.propose(_DRAWS).mean(axis=0),
             others=others,
             universal=tuple(universal.tolist()),
+            notes=(self._searched,) if self._few else (),
             additivity=additivity(masks, -losses, lasso, seed=measurer.problem.seed),
             answer=outcome.answer,
         )

@@ -1,0 +1,63 @@
+"""Pooled where components are more than rows can tell apart: it searches those of large slopes."""
+
+import numpy as np
+import pytest
+from task_problems import problem_of, rows_of, searched
+
+from broca.measurement import Measurement
+
+COUNT = 60
+NEEDED, SHARED, BACKUP = [7, 33], 15, 59
+
+
+def respond(plan):
+    """Two components cost the first task log-odds, a third all tasks, and a backup of the first.
+
+    The backup has no slope as long as the first component is open.
+    """
+    masks = plan.masks[plan.mask_index]
+    own = plan.item_index < 100
+    slopes = np.zeros((len(plan), COUNT))
+    slopes[np.ix_(own, NEEDED)] = 2.0
+    slopes[:, SHARED] = 1.5
+    slopes[own, BACKUP] = 3.0 * masks[own, NEEDED[0]]
+    sure = 1 / (1 + np.exp((masks * slopes).sum(axis=1) - 3))
+    if plan.response == "accuracy":
+        drawn = np.random.default_rng(0).random(1000)[plan.item_index]
+        return Measurement(plan, (drawn < sure).astype(float))
+    slopes[own, NEEDED[0]] += 3.0 * masks[own, BACKUP]
+    gradients = slopes * (sure * (1 - sure))[:, None]
+    return Measurement(plan, sure, gradients.astype(np.float32) if plan.gradients else None)
+
+
+@pytest.mark.parametrize(("rows", "listed"), [(2100, 35), (3600, COUNT)])
+def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed):
+    """The rows allow 35 of 60 components and what backs them up; with rows for all, no gradient."""
+    fields = {"continuous": True, "differentiable": True}
+    problem = problem_of(3, COUNT, items=50, k=3, rows=rows, **fields)
+    ranking, plans = searched("pooled", respond, problem)
+    assert rows_of(plans) <= rows
+    assert any(plan.gradients for plan in plans) == (listed < COUNT)
+    ablated = np.vstack([plan.masks for plan in plans]).any(axis=0)
+    assert listed <= ablated.sum() <= listed + 8
+    assert set(ranking.selected) == {*NEEDED, BACKUP}
+    assert sorted(ranking.order) == list(range(COUNT))
+    assert not ranking.effects[~ablated].any()
+    assert ranking.universal == (SHARED,)
+    if listed < COUNT:
+        assert "of 60 components were searched" in ranking.notes[-1]
+
+
+def test_nothing_is_said_only_of_all_components():
+    """A task that nothing harms ends in *nothing* if all are searched, else in *not enough rows*."""
+
+    def harmless(plan):
+        responses = np.full(len(plan), 0.9 if plan.response == "probability" else 1.0)
+        gradients = np.zeros((len(plan), COUNT), dtype=np.float32)
+        return Measurement(plan, responses, gradients if plan.gradients else None)
+
+    for rows, says in ((1500, "not enough rows"), (3600, "nothing")):
+        fields = {"continuous": True, "differentiable": True}
+        problem = problem_of(3, COUNT, items=50, k=3, rows=rows, **fields)
+        ranking, _ = searched("pooled", harmless, problem)
+        assert (ranking.answer.says, ranking.selected) == (says, ())
