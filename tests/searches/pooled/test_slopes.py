@@ -49,7 +49,7 @@ def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed
 
 
 def test_nothing_is_said_only_of_all_components():
-    """A task that nothing harms ends in *nothing* if all are searched, else in *not enough rows*."""
+    """A task that nothing harms ends in *nothing* only if all components are searched."""
 
     def harmless(plan):
         responses = np.full(len(plan), 0.9 if plan.response == "probability" else 1.0)
