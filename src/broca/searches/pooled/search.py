@@ -193,7 +193,7 @@ class Pooled:
         measurer = LossMeasurer(problem, budget, self.contrast)
         yield from measurer.measure_intact("items", budget // 20)
         columns = np.arange(problem.components)
-        number = budget // _PER_COMPONENT
+        number = max(2 * problem.k, budget // _PER_COMPONENT)
         few = problem.differentiable and number < problem.components
         if few:
             none = np.zeros(problem.components, dtype=bool)
