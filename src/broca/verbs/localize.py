@@ -138,7 +138,7 @@ def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, S
             minutes = f"`max_minutes` {given.max_minutes:g} allow about {in_time:,} rows here: "
             rows, bounded = in_time, True
     share = min(_MOST, max(usual, _LEAST)) if rows is None else rows // 2
-    items = min(_REPORT, max(_FEWEST, share // (30 if options.verify else 2)))
+    items = min(_REPORT, max(_FEWEST, share // (30 if options.verify else 8 if bounded else 2)))
     if options.report_items is not None:
         items = min(options.report_items, items if bounded else options.report_items)
     run = search.searching_run(opened, replace(options, report_items=items), method, seed=seed)
