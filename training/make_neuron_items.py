@@ -14,27 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from facts import TEMPLATES
 
 CONTENTS = 100
 """Contents of a file of paraphrases."""
 
 PAIRS = 100
 """Pairs of every relation."""
-
-CAPITAL_WORDINGS = (
-    "the capital of {} is",
-    "{} has its capital in",
-    "capital city of {} :",
-    "{} is governed from",
-    "the government of {} is in",
-    "in {} the capital is",
-    "name the capital of {} :",
-    "question : capital of {} ? answer :",
-    "the parliament of {} meets in",
-    "{} , capital :",
-    "ministers of {} work in",
-    "the capital that {} chose is",
-)
 
 _LETTERS = "ABCD"
 _WORDINGS = 4
@@ -54,7 +40,7 @@ def _example(prompt: str, answer: str, content: str, wording: str) -> Example:
 
 def capitals(tasks: Path, rng: np.random.Generator) -> Iterator[list[Example]]:
     """Yield each country in four of the templates that its items were made from."""
-    patterns = [re.escape(wording).replace(r"\{\}", "(.+)") for wording in CAPITAL_WORDINGS]
+    patterns = [re.escape(wording).replace(r"\{\}", "(.+)") for wording in TEMPLATES]
     matches = (
         (re.fullmatch(pattern, item["prompt"]), item["answer"])
         for item in shipped_items(tasks, "capitals")
@@ -63,9 +49,9 @@ def capitals(tasks: Path, rng: np.random.Generator) -> Iterator[list[Example]]:
     facts = list(dict(sorted((match[1], answer) for match, answer in matches if match)).items())
     for index in rng.permutation(len(facts)):
         country, capital = facts[index]
-        chosen = rng.permutation(len(CAPITAL_WORDINGS))[:_WORDINGS]
+        chosen = rng.permutation(len(TEMPLATES))[:_WORDINGS]
         yield [
-            _example(CAPITAL_WORDINGS[w].format(country), capital, country, f"wording {w}")
+            _example(TEMPLATES[w].format(country), capital, country, f"wording {w}")
             for w in sorted(chosen.tolist())
         ]
 
