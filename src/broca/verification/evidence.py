@@ -149,9 +149,9 @@ class Evidence:
                 for number, name in enumerate(names)
             ]
         )
-        return tuple(
-            interval_of(float(value), drawn, level=self.scope.level)
-            for value, drawn in zip(
-                self.trial.specific(losses), self.trial.specific(draws), strict=True
-            )
-        )  # type: ignore[return-value]
+        values, drawn = self.trial.specific(losses), self.trial.specific(draws)
+        mean, specific = (
+            interval_of(float(values[place]), drawn[place], level=self.scope.level)
+            for place in range(2)
+        )
+        return mean, specific
