@@ -8,8 +8,8 @@ from task_problems import problem_of, rows_of, searched
 
 from broca.measurement import Measurement
 
-COUNT = 60
-NEEDED, SHARED, BACKUP = [7, 33], 15, 59
+COUNT = 140
+NEEDED, SHARED, BACKUP = [7, 33], 15, 139
 PROBLEM = problem_of(3, COUNT, items=50, k=3, continuous=True, differentiable=True)
 
 
@@ -33,9 +33,9 @@ def respond(plan):
     return Measurement(plan, sure, gradients.astype(np.float32) if plan.gradients else None)
 
 
-@pytest.mark.parametrize(("rows", "listed"), [(2100, 35), (3600, COUNT)])
+@pytest.mark.parametrize(("rows", "listed"), [(2100, 35), (8400, COUNT)])
 def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed):
-    """The rows allow 35 of 60 components and what backs them up; with rows for all, no gradient."""
+    """The rows allow 35 of 140 components and what backs them up; with rows for all, no gradient."""
     ranking, plans = searched("pooled", respond, replace(PROBLEM, rows=rows))
     assert rows_of(plans) <= rows
     assert any(plan.gradients for plan in plans) == (listed < COUNT)
@@ -44,7 +44,7 @@ def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed
     assert set(ranking.selected) == {*NEEDED, BACKUP}
     assert not ranking.effects[~ablated].any()
     assert ranking.universal == (SHARED,)
-    assert ("of 60 components were searched" in str(ranking.notes)) == (listed < COUNT)
+    assert ("of 140 components were searched" in str(ranking.notes)) == (listed < COUNT)
 
 
 def test_nothing_is_said_only_of_all_components():
@@ -54,6 +54,6 @@ def test_nothing_is_said_only_of_all_components():
         gradients = np.zeros((len(plan), COUNT), np.float32) if plan.gradients else None
         return Measurement(plan, np.full(len(plan), 0.9), gradients)
 
-    for rows, says in ((1500, "not enough rows"), (3600, "nothing")):
+    for rows, says in ((1500, "not enough rows"), (8400, "nothing")):
         answer = searched("pooled", harmless, replace(PROBLEM, rows=rows))[0].answer
         assert answer.says == says

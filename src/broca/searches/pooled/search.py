@@ -3,8 +3,9 @@
 If effects are small and many, a stage that decides by its own few rows decides by noise. Every
 stage therefore uses the rows of all earlier stages:
 
-0. if the model has more components than rows can tell apart, the slopes of the gates at the intact
-   model name those that are searched, and later the slopes at the best set so far add to them;
+0. if the model has many components, more than rows can tell apart, the slopes of the gates at the
+   intact model name those that are searched, and later the slopes at the best set so far add to
+   them;
 1. a pilot finds the size of masks that costs about a third of the intact response, or the largest
    size if none costs anything;
 2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
@@ -44,6 +45,9 @@ _GOING_ON = 4
 """Factor up to which a search without an answer extends its default budget."""
 _FEWEST_ROWS = 300
 """Minimum number of rows without other tasks; twice as many with them."""
+_MANY = 128
+"""Number of components up to which all are searched, whatever the rows: on small models slopes miss
+components that the task needs (experiments/LOG.md)."""
 _PER_COMPONENT = 60
 """Rows of the budget for each component. If there are more components, those of the largest slopes
 are searched: fewer rows would not tell what each costs."""
@@ -194,8 +198,7 @@ class Pooled:
         yield from measurer.measure_intact("items", budget // 20)
         columns = np.arange(problem.components)
         number = max(2 * problem.k, budget // _PER_COMPONENT)
-        few = problem.differentiable and number < problem.components
-        if few:
+        if problem.differentiable and problem.components > max(_MANY, number):
             none = np.zeros(problem.components, dtype=bool)
             columns = np.sort((yield from _steepest(measurer, none, 2, number)))
         _, lost = yield from pilot(
