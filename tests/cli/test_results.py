@@ -35,7 +35,7 @@ COMMANDS = {
     **{
         f"neurons {verb}": (
             " ".join(
-                ["reference-small --steps 4", *([] if verb == "fidelity" else ["--items 6"]),
+                ["reference-small --steps 4 --items 6",
                  *(f"--{name.replace('_', '-')} {value}" for name, value in options.items())]
             ),
             "neurons.json" if verb == "locate" else f"{verb}.json", ["written: "],

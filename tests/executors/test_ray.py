@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from broca.neurons.tuning import ChangedPart, NeuronDelta
 from clusters import ray_on
 from journals import totals
 
@@ -29,7 +30,6 @@ from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
 from broca.measurement import Plan
 from broca.models import GatedModel
-from broca.neurons.tuning import ChangedPart, NeuronDelta
 from broca.options import ExecutorOptions
 from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace

@@ -71,8 +71,6 @@ def test_means_are_those_of_the_values_that_are_known(ask):
     before, after = np.array([1.0, 1, 1, 0]), np.array([1.0, 0, 0, 0])
     assert run.score("letters", before).value == 0.75
     assert run.lost("letters", before, after).value == 0.5
-    assert run.mean([1.0, None, float("nan"), 3.0]).value == 2
-    assert np.isnan(run.mean([]).low)
 
 
 def test_masks_ablate_the_components_of_the_same_names(neurons, tiny):
