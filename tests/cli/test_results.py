@@ -20,7 +20,7 @@ COMMANDS = {
     ),
     "atlas": (
         "planted --tasks rhyming,capitals --rows 400 --items 20", "atlas.json",
-        ["facts", "universal", "key/value groups", "localize", "report: ", "atlas.html"],
+        ["facts", "universal", "localize", "report: ", "atlas.html"],
     ),
     "stress": (
         "reference-small --heads L0H1+L1H2 --pairs 16", "stress.json",

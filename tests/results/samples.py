@@ -87,10 +87,6 @@ def make_atlas(**changes):
         ),
         "clusters": (atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
         "task_clusters": (("adding",),),
-        "groups": atlas.GroupTest(
-            2, (atlas.HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000
-        ),
-        "groups_note": "",
         "response": "probability",
         "kinds": "heads",
         "ablation": AblationInfo("zero", 0.0),

@@ -147,7 +147,7 @@ def test_a_large_model_has_a_small_page():
         components=columns, effects=rows, low=rows, high=rows, model=model,
         tasks=tuple(AtlasTask(n, n, "acc", 1.0, 8, False, 0.0, 0.0) for n in tasks),
         selections=tuple(Selection(n, (), (), "nothing") for n in tasks), universal=(),
-        clusters=(), task_clusters=(), groups=None, groups_note="no pairs",
+        clusters=(), task_clusters=(),
     ).page()  # fmt: skip
     for html in (report, atlas):
         assert html.count("data-component=") == 80 * 128

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.atlases.findings import LEAST, EffectMatrix, find, keep_to_groups
+from broca.atlases.findings import LEAST, EffectMatrix, find
 from broca.recovery.joint import interval
 from broca.results.atlas import Atlas, AtlasCost, AtlasTask, EffectRows
 from broca.results.base import AblationInfo
@@ -58,16 +58,6 @@ def assembled(
     def arranged(values: NDArray[np.float64]) -> EffectRows:
         return tuple(tuple(row) for row in values[np.ix_(findings.rows, findings.columns)].tolist())
 
-    sets: dict[str, dict[str, None]] = {}  # the distinct components of all tasks of a capability
-    for selection in findings.selections:
-        members = sets.setdefault(benchmarks[selection.task].capability, {})
-        members |= {component.name: None for component in selection.components}
-    groups, why_not = keep_to_groups(
-        sets,
-        {part.layer: part.heads // part.kv_heads for part in model.structure.projections},
-        names,
-        seed=seed,
-    )
     notes: list[str] = []
     for row, name in enumerate(run.tasks.benchmarks):
         notes += run.tasks.notes_of(name)
@@ -107,8 +97,6 @@ def assembled(
         selections=findings.selections,
         clusters=findings.clusters,
         task_clusters=findings.task_clusters,
-        groups=groups,
-        groups_note=why_not,
         response=referenced.response,
         kinds=model.kinds,
         ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
