@@ -70,7 +70,7 @@ PUBLIC = {
         *_in("broca.searches", "Method Problem Ranking Strategy run"),
         *_in("broca.recovery", "Recovery make_recovery"),
     ),
-    "Integrations": _in("broca.integrations", "Log TrainerCallback TrackerKind BrocaLM"),
+    "Integrations": _in("broca.integrations", "Log TrainerCallback BrocaLM"),
     "Journal": _in("broca.store", "Journal read_run read_runs table_of_rows"),
 }
 """The sections of the page on Python, with the dotted names in each."""
