@@ -30,6 +30,7 @@ import numpy as np
 import torch
 
 import broca
+from broca.measurement import Plan
 from broca.neurons.items import with_golds
 from broca.neurons.methods import EMPTY, Columns, choose_neurons, random_sets
 from broca.neurons.neuron_run import NeuronModel, NeuronRun, open_neurons
@@ -196,11 +197,14 @@ def reliability(settings: argparse.Namespace) -> Iterator[Line]:
             for columns in sets
             for arm in (columns, *random_sets(columns, layers, draws, seed=settings.seed))
         ]
-        intact = np.exp(run.log_probability(places, [EMPTY], np.zeros_like(places)))
-        each = settings.draws + 1
+        tokens = np.array([len(gold.continuation) for gold in run.golds(places)])
+        intact = np.exp(run.scaled(places, [EMPTY]).log_probability[0])
+        masks, each = run.neurons.masks(arms), settings.draws + 1
         for factor in (0.0, 2.0):
-            rows = np.repeat(places, each), arms, np.arange(len(arms)), factor
-            after = np.exp(run.log_probability(*rows)).reshape(-1, each)
+            rows = np.arange(len(arms)), np.repeat(places, each)
+            plan = Plan(masks, *rows, response="margin", scale=factor)
+            margins = run.run.measure(plan).responses.reshape(-1, each)
+            after = np.exp(margins * tokens[:, None])
             located = run.difference(after[:, 0], intact)
             yield {
                 "factor": factor, "items": len(sets), "probability": intact.mean(),

@@ -227,31 +227,10 @@ class NeuronRun:
         """
         plan = replace(Plan.crossed(self.neurons.masks(sets), places), scale=_scale(factor))
         shape = (len(sets), len(places))
-        likelihood = self.log_probability(
-            np.tile(places, len(sets)), sets, np.repeat(np.arange(len(sets)), len(places)), factor
-        )
-        return Responses(self.run.measure(plan).responses.reshape(shape), likelihood.reshape(shape))
-
-    def log_probability(
-        self,
-        places: ItemPlaces,
-        sets: Sequence[Columns],
-        index: NDArray[np.intp],
-        factor: float = 0.0,
-    ) -> Values:
-        """Measures the log-probability of whole gold answers, in nats, `(rows,)`.
-
-        Args:
-            places: Item of every row, `(rows,)`.
-            sets: Neurons that are scaled.
-            index: Set of every row, `(rows,)`.
-            factor: Factor of the neurons' activations.
-        """
-        masks = self.neurons.masks(sets)
-        plan = Plan(masks, index, places, response="margin", scale=_scale(factor))
         tokens = np.array([len(gold.continuation) for gold in self.golds(places)])
-        measured: Values = self.run.measure(plan).responses * tokens
-        return measured
+        margins = self.run.measure(replace(plan, response="margin")).responses
+        scores = self.run.measure(plan).responses
+        return Responses(scores.reshape(shape), margins.reshape(shape) * tokens)
 
     def difference(self, first: Values, second: Values) -> Interval:
         """Returns the mean difference of paired values with its bootstrap interval."""
