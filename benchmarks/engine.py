@@ -31,7 +31,7 @@ from pages import write_section
 from broca import designs
 from broca.engine import Engine, EngineOptions
 from broca.executors.executor import Executor
-from broca.measurement import Plan
+from broca.measurement import Measurement, Plan
 from broca.models import GatedModel, load
 from broca.models.checkpoints import shipped_model_folder
 from broca.tasks import Benchmark, Catalog, Request, RequestTokenizer
@@ -40,6 +40,12 @@ from broca.testing import tiny_tokenizer
 HERE = Path(__file__).parent
 SHIPPED = files("broca") / "tasks" / "shipped"
 REPEATS = 5
+
+
+def measured(executor: Executor, plan: Plan) -> Measurement:
+    """Returns the measurement of a plan at once, without a journal."""
+    (answers,) = executor.runner.stream([executor.job(0, plan)], rows=len(plan))
+    return executor.measurement(plan, answers)
 
 
 @dataclass(frozen=True)
@@ -157,13 +163,13 @@ def protocol() -> list[Line]:
         benchmark = benchmark_of(model, task)
         bank = [(benchmark, item) for item in benchmark.items[:50]]
         executor = Executor(Engine(model), bank)
-        broca_scores = executor.run(Plan.crossed(masks, np.arange(50))).mask_means()
+        broca_scores = measured(executor, Plan.crossed(masks, np.arange(50))).mask_means()
         np.testing.assert_allclose(broca_scores, plain_protocol(task, masks, 50), atol=1e-9)
 
         def fast(executor: Executor = executor, benchmark: Benchmark = benchmark) -> None:
             for document in benchmark._documents:  # each time is that of a first run
                 document._scores.clear()
-            executor.run(Plan.crossed(fast_masks, np.arange(50)))
+            measured(executor, Plan.crossed(fast_masks, np.arange(50)))
 
         slow_s, fast_s = alternately(lambda task=task: plain_protocol(task, masks, 50), fast)
         slow_rate, fast_rate = 4 * 50 / slow_s, 40 * 50 / fast_s

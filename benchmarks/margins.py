@@ -38,7 +38,9 @@ def correlations(
         for reference in ("own", "gold"):
             options = TaskOptions(reference=reference)
             benchmarks = load_tasks(model, [task], catalog, options=options)
-            run = broca.Run(model, equal_tasks(benchmarks, items=items, seed=seed), workspace)
+            run = broca.Run(
+                model, equal_tasks(benchmarks, "locate", items=items, seed=seed), workspace
+            )
             located = run.tasks.places["locate"]
             places = run.referenced("margin", located, otherwise=None).places[task]
             if reference == "own":

@@ -30,12 +30,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--slow-items", type=int, default=4)
-    parser.add_argument("--tasks", default="addition,mc_biology")
+    parser.add_argument("--others", default="mc_biology")
     options = parser.parse_args()
-    keywords = {"model": "reference", "task": "", "items": options.items, "device": "cpu"}
+    keywords = {"model": "reference", "task": "addition", "items": options.items, "device": "cpu"}
     located = LocateOptions.of(keywords)
     print(f"{torch.get_num_threads()} threads")
-    with open_neurons("locate", located, others=options.tasks, parts={"locate": True}) as run:
+    with open_neurons("locate", located, others=options.others, parts={"locate": True}) as run:
         paths = [block.part.path for block in run.neurons.blocks]
         for task in run.names:
             places = run.places(task)

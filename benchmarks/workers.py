@@ -67,14 +67,15 @@ def scaling(options: argparse.Namespace) -> None:
     benchmark = Catalog().load("mc_biology", tokenizer)
     bank = [(benchmark, item) for item in benchmark.items[:20]]
     masks = np.random.default_rng(0).random((options.rows // 20, 96)) < 0.1
-    pieces = [Plan.crossed(part, np.arange(20)) for part in np.array_split(masks, 40)]
+    parts = np.array_split(masks, 40)
+    pieces = [Plan.crossed(part, np.arange(20), response="margin") for part in parts]
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for count in (1, 2) * options.repeats:
         # threads are cores / workers by default; Single gives every worker one
         spec = RunnerSpec(model=model)
         with closing(Single(Recipe.of(spec), ExecutorOptions(workers=count))) as pool:
             await_workers(pool, count)
-            executor = Executor(RayRunner(pool, spec), bank, response="margin")
+            executor = Executor(RayRunner(pool, spec), bank)
             measure(executor, pieces[:2])
             start = time.perf_counter()
             measure(executor, pieces)

@@ -40,8 +40,6 @@ def _in(home: str, names: str) -> tuple[str, ...]:
     return tuple(f"{home}.{name}" for name in names.split())
 
 
-_NEURONS = "locate fidelity reliability decouple overlap erase enhance cross"
-
 PUBLIC = {
     "Verbs": _in(
         "broca",
@@ -49,9 +47,7 @@ PUBLIC = {
         "report view read list_tasks describe_task published_lists inspect_journal doctor "
         "reproduce",
     ),
-    "Neurons, in `broca.neurons`": tuple(
-        f"broca.verbs.neurons.{name}" for name in _NEURONS.split()
-    ),
+    "Neurons, in `broca.neurons`": _in("broca.verbs.neurons", "locate erase"),
     "Models, tasks and components": _in("broca", "load GatedModel Component ComponentSet Task"),
     "Results": _in(
         "broca",
@@ -64,10 +60,9 @@ PUBLIC = {
             "broca.options",
             "LocalizeOptions VerifyOptions AtlasOptions StressOptions CompareOptions PlanOptions "
             "RefitOptions RerunOptions ScanOptions ExportOptions ExploreOptions ChatOptions "
-            "DescribeTaskOptions ReproduceOptions LocateOptions FidelityOptions ReliabilityOptions "
-            "DecoupleOptions OverlapOptions EraseOptions EnhanceOptions CrossOptions SearchOptions "
+            "DescribeTaskOptions ReproduceOptions LocateOptions EraseOptions SearchOptions "
             "BudgetOptions SourceOptions AblationOptions ModelOptions JournalOptions RunOptions "
-            "RuleOptions DataOptions TrainingOptions DrawOptions",
+            "RuleOptions DataOptions DrawOptions",
         ),
     ),
     "Building blocks": _in("broca", "Run Workspace"),
@@ -75,7 +70,7 @@ PUBLIC = {
         *_in("broca.searches", "Method Problem Ranking Strategy run"),
         *_in("broca.recovery", "Recovery make_recovery"),
     ),
-    "Integrations": _in("broca.integrations", "Log TrainerCallback TrackerKind BrocaLM"),
+    "Integrations": _in("broca.integrations", "Log TrainerCallback BrocaLM"),
     "Journal": _in("broca.store", "Journal read_run read_runs table_of_rows"),
 }
 """The sections of the page on Python, with the dotted names in each."""

@@ -14,7 +14,6 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from broca.results.neurons import EXPERIMENTS, NeuronExperiment
 from broca.results.reading import KINDS
 from broca.results.runs import RunFolderRecord
 
@@ -32,12 +31,7 @@ START, END = "<!-- keys -->\n", "<!-- end of keys -->\n"
 
 def schema_of(kind: type) -> dict[str, Any]:
     """Returns the JSON schema of a kind of file, which describes and requires every key."""
-    experiments = EXPERIMENTS.values() if kind is NeuronExperiment else ()
-    (schema, *results), definitions = msgspec.json.schema_components(
-        [kind, *experiments], ref_template="#/$defs/{name}"
-    )
-    if results:
-        definitions[kind.__name__]["properties"]["result"] = {"anyOf": results}
+    (schema,), definitions = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     shapes = _shapes(kind)
     for name, definition in definitions.items():
         descriptions = _described(shapes[name])
@@ -96,7 +90,7 @@ def _table(heading: str, shape: type) -> str:
 def _shapes(kind: type) -> dict[str, type]:
     """Returns the data class and all data classes within it, by name."""
     shapes: dict[str, type] = {}
-    waiting: list[Any] = [kind, *(EXPERIMENTS.values() if kind is NeuronExperiment else ())]
+    waiting: list[Any] = [kind]
     while waiting:
         hint = waiting.pop(0)
         waiting += getattr(hint, "__args__", ())

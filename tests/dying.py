@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
 import signal
-
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from broca.store import Journal
 
@@ -53,14 +50,3 @@ def killed_in_stage(call, stage):
             die()
 
     killed(lambda: call(on_progress=progress))
-
-
-def killed_in_training(call, *, steps):
-    """Kills the call after `steps` optimizer steps."""
-
-    def doomed():
-        counter = itertools.count(1)
-        register_optimizer_step_post_hook(lambda *_: die() if next(counter) == steps else None)
-        call()
-
-    killed(doomed)

@@ -1,7 +1,7 @@
-"""Write the items of the neuron verbs: paraphrases of shipped items, and pairs to decouple.
+"""Write the items of the neuron studies: paraphrases of shipped items, and pairs to decouple.
 
-Usage: `python training/make_neuron_items.py --tasks TASKS --out src/broca/neurons`, where TASKS is
-`src/broca/tasks/shipped`.
+Usage: `python training/make_neuron_items.py --tasks TASKS --out benchmarks/neuron_items`,
+where TASKS is `src/broca/tasks/shipped`.
 """
 
 from __future__ import annotations
@@ -156,10 +156,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     files = {
-        f"paraphrases/{task}": paraphrases(arguments.tasks, task)
+        task: paraphrases(arguments.tasks, task)
         for task in ("capitals", "addition", "mc_biology", "mc_chemistry")
     }
-    (arguments.out / "paraphrases").mkdir(parents=True, exist_ok=True)
+    arguments.out.mkdir(parents=True, exist_ok=True)
     for name, rows in {**files, "pairs": pairs(arguments.tasks)}.items():
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
         (arguments.out / f"{name}.jsonl").write_text("\n".join(lines) + "\n")

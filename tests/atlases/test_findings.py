@@ -1,14 +1,11 @@
-"""Findings: universal components, selections, clusters, and key/value groups."""
+"""Findings: universal components, selections and clusters."""
 
 from dataclasses import replace
-from itertools import permutations
 
 import numpy as np
-import pytest
 from effect_matrices import effects_of, matrix
 
-from broca.atlases import find, keep_to_groups
-from broca.atlases.findings import APART, EffectMatrix, clusters_of, count_groups
+from broca.atlases.findings import APART, EffectMatrix, clusters_of, find
 
 NAMES = [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
 TASKS = ("sums", "words", "more sums", "broken")
@@ -60,30 +57,6 @@ def test_everything_is_named():
     assert ("sums", "more sums") in findings.task_clusters or (
         "more sums", "sums",
     ) in findings.task_clusters  # fmt: skip
-
-
-def test_groups_are_tested_where_there_are_some():
-    """Pairs of heads of a capability are tested; capabilities with one head have no pairs."""
-    chosen = {"sums": ["L0H0", "L0H1"], "words": ["L1H3"]}
-    test, why_not = keep_to_groups(chosen, {0: 2, 1: 2}, NAMES, seed=0)
-    assert why_not == ""
-    assert (test.pairs, test.group_size) == (1, 2)
-    assert [head_set.capability for head_set in test.sets] == ["sums"]
-    assert abs(test.expected - 1 / 3) < 0.03
-
-
-def test_why_groups_mean_nothing():
-    """The note names the reason: no groups, a single group, no heads, or no pairs."""
-    pair = {"sums": ["L0H0", "L0H1"]}
-    for chosen, sizes, names, reason in (
-        (pair, {0: 1, 1: 1}, NAMES, "keys and values of its own"),
-        (pair, {0: 4, 1: 4}, NAMES, "there is one group"),
-        (pair, {0: 2, 1: 2}, ["L0M", "L1M"], "not attention heads"),
-        ({"sums": ["L0H0"], "words": []}, {0: 2, 1: 2}, NAMES, "no capability has two"),
-    ):
-        test, why_not = keep_to_groups(chosen, sizes, names, seed=0)
-        assert test is None
-        assert reason in why_not
 
 
 def test_nothing_is_selected_where_effects_explain_nothing():
@@ -154,29 +127,3 @@ def test_members_of_a_cluster_are_closer_than_the_cut():
         assert near.min() > 0  # no pair of a cluster points in opposite directions
         pairs = np.triu_indices(len(members), 1)
         assert (1 - near[pairs]).sum() <= APART * len(pairs[0]) + 1e-12
-
-
-def test_chance_is_that_of_all_permutations():
-    """Mean and p-value of one layer of four heads equal those of all 24 permutations."""
-    sets, groups = [[0, 1], [1, 2]], np.array([0, 0, 0, 1])
-    counts = [
-        sum(groups[order[a]] == groups[order[b]] for a, b in sets)
-        for order in permutations(range(4))
-    ]
-    _, expected, _, p = count_groups(
-        sets, np.zeros(4, dtype=int), groups, seed=1, permutations=20000
-    )
-    real = sum(groups[a] == groups[b] for a, b in sets)
-    assert p == pytest.approx(np.mean([pairs >= real for pairs in counts]), abs=0.02)
-    assert expected == pytest.approx(np.mean(counts), abs=0.02)
-
-
-def test_p_is_uniform_under_chance():
-    """About 10 % of random sets, or fewer because counts have ties, have a p-value up to 0.1."""
-    rng, layers, groups = np.random.default_rng(0), np.repeat([0, 1], 8), np.repeat(range(4), 4)
-    called = 0
-    for seed in range(100):
-        sets = [rng.choice(16, 5, replace=False).tolist() for _ in range(3)]
-        *_, p = count_groups(sets, layers, groups, seed=seed, permutations=200)
-        called += p <= 0.1
-    assert called <= 17

@@ -111,7 +111,7 @@ def pages(run, tmp_path_factory):
     shown |= {
         "comparison": samples.make_comparison().page(),
         "refit": samples.make_refit().page(),
-        "experiment": samples.make_experiment().page(),
+        "erasure": samples.make_erasure().page(),
         "reproduction": render_page([reproduction()]),
     }
     for name, html in shown.items():

@@ -12,7 +12,6 @@ from broca.cli.help import SHIPPED
 from broca.cli.wording import in_flags
 from broca.engine.ablation import ABLATIONS
 from broca.errors import BadInput
-from broca.executors.hosts import executors
 from broca.integrations.tracking import TRACKERS
 from broca.models.gates import KINDS
 from broca.options import AblationOptions, Options, SearchOptions
@@ -161,7 +160,6 @@ def test_help_names_the_records_that_exist():
     assert {
         "components": tuple(KINDS),
         "ablations": tuple(ABLATIONS),
-        "executors": tuple(executors()),
         "trackers": tuple(TRACKERS),
     } == SHIPPED
     for command, listed in (("localize", METHODS), ("reproduce", NAMES)):

@@ -95,7 +95,7 @@ MEASURING = (
     "localize reference --task addition", "verify reference --heads L0H1 --task addition",
     "atlas reference", "compare reference planted --tasks addition",
     "stress reference --heads L0H1", "neurons locate reference --task addition",
-    "neurons cross reference",
+    "neurons erase reference --task addition",
     "reproduce table2 reference", "plan reference --task addition", "scan reference",
     "explore reference",
 )  # fmt: skip

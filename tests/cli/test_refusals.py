@@ -40,7 +40,7 @@ REFUSED = [
     (f"{ADDITION} --components hats", "did you mean 'heads'"),
     (f"{ADDITION} --components experts", "no experts were found"),
     (f"{ADDITION} --log wandbb", "--log 'wandbb' is unknown; did you mean 'wandb'"),
-    ("neurons enhance reference --task capitals --without x", "--without"),
+    ("neurons erase reference --task capitals --matching x", "--matching"),
     ("neurons locate reference --task data:none --fields x", "--fields"),
     ("neurons erase reference --task capitals --methods x", "'x' is unknown"),
 ]
@@ -81,13 +81,7 @@ WEIGHTS = {
     "export": "MODEL --heads L0H0 --to out",
     "chat": "MODEL --heads L0H0",
     "reproduce": "table3 MODEL --out out",
-    **{
-        f"neurons {verb}": "MODEL --task addition --out out"
-        for verb in ("locate", "fidelity", "reliability", "erase", "enhance")
-    },
-    "neurons decouple": "MODEL --out out",
-    "neurons overlap": "MODEL --tasks addition,sorting --out out",
-    "neurons cross": "MODEL --tasks addition,sorting --out out",
+    **{f"neurons {verb}": "MODEL --task addition --out out" for verb in ("locate", "erase")},
 }
 """Commands that load weights, with the arguments that they need."""
 

@@ -20,7 +20,7 @@ COMMANDS = {
     ),
     "atlas": (
         "planted --tasks rhyming,capitals --rows 400 --items 20", "atlas.json",
-        ["facts", "universal", "key/value groups", "localize", "report: ", "atlas.html"],
+        ["facts", "universal", "localize", "report: ", "atlas.html"],
     ),
     "stress": (
         "reference-small --heads L0H1+L1H2 --pairs 16", "stress.json",
@@ -35,7 +35,7 @@ COMMANDS = {
     **{
         f"neurons {verb}": (
             " ".join(
-                ["reference-small --steps 4", *([] if verb == "fidelity" else ["--items 6"]),
+                ["reference-small --steps 4 --items 6",
                  *(f"--{name.replace('_', '-')} {value}" for name, value in options.items())]
             ),
             "neurons.json" if verb == "locate" else f"{verb}.json", ["written: "],

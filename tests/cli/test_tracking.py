@@ -11,7 +11,7 @@ from broca.integrations import tracking
 def recorder(monkeypatch):
     """A tracker that `--log recorder` uses and that records its calls."""
     recorder = Recorder()
-    monkeypatch.setattr(tracking, "TRACKERS", {"recorder": recorder.kind})
+    monkeypatch.setattr(tracking, "TRACKERS", {"recorder": recorder.begin})
     return recorder
 
 

@@ -14,7 +14,7 @@ from broca.models import GatedModel
 from broca.results.comparison import ComparedSelection
 from broca.runs.progress import Stages
 from broca.runs.run import Run
-from broca.runs.task_sets import load_tasks, split_tasks
+from broca.runs.task_sets import equal_tasks, load_tasks
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Task
 from broca.testing import tiny_llama, tiny_tokenizer
@@ -47,7 +47,7 @@ def collected():
         collection.require_components(model.components.names, model.name, model.architecture)
         benchmarks = load_tasks(model, [catalog.name_of(PARITY)], catalog)
         with Workspace(None) as space:
-            tasks = split_tasks(benchmarks, items=ITEMS, seed=0, limit=20)
+            tasks = equal_tasks(benchmarks, "locate", "report", items=ITEMS, seed=0, limit=20)
             run = Run(model, tasks, space, settings={"test": "collection"}, stages=stages)
             collection.measure(run, model.name)
     return collection, reports
@@ -73,7 +73,7 @@ def test_effects_and_differences_are_those_of_one_regression(collected):
     assert not np.allclose(first, second)
     expected = estimate_effects(design.masks, first, design.items["parity"])
     assert comparison.effects[0].effects == pytest.approx(expected.values)
-    assert comparison.effects[0].low == pytest.approx(expected.intervals(0.1)[0])
+    assert comparison.effects[0].low == pytest.approx(expected.with_ends(0.1)[1])
     (line,) = comparison.differences
     change = estimate_effects(design.masks, second - first, design.items["parity"])
     assert (line.model, line.task) == ("tiny1", "parity")

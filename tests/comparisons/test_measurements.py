@@ -15,7 +15,7 @@ from broca.errors import BadInput
 from broca.measurement import Plan
 from broca.options import TaskOptions
 from broca.runs.run import Run
-from broca.runs.task_sets import load_tasks, split_tasks
+from broca.runs.task_sets import equal_tasks, load_tasks
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog
 
@@ -27,7 +27,7 @@ def run(reference):
         reference, ["addition", "sorting"], Catalog(), options=TaskOptions(limit=60)
     )
     with Workspace(None) as space:
-        tasks = split_tasks(benchmarks, items=20, seed=0, limit=30)
+        tasks = equal_tasks(benchmarks, "locate", "report", items=20, seed=0, limit=30)
         yield Run(reference, tasks, space, settings={"test": "comparison"})
 
 
@@ -113,7 +113,7 @@ def test_intervals_hold_for_new_items():
     effects = np.linspace(-0.5, 0.5, 12)
     held = []
     for seed in range(60):
-        low, high = estimate_effects(*simulated(seed, effects=effects)).intervals()
+        low, high = estimate_effects(*simulated(seed, effects=effects)).with_ends(0.05)[1:]
         held += ((low <= effects) & (effects <= high)).tolist()
     assert 0.91 <= np.mean(held) <= 0.985
 

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from direct import DirectExecutor
 from executors.counting import Counting, Numbers, bank_of
 
 from broca.engine import Ablation, Engine
 from broca.errors import TaskUnusable
-from broca.executors.executor import Executor
 from broca.measurement import Plan
 
 
 def job_of(plan, **options):
     """Returns the job of a plan."""
     runner = Counting()
-    Executor(runner, bank_of(), **options).run(plan)
+    DirectExecutor(runner, bank_of(), **options).run(plan)
     return runner.jobs[0]
 
 
@@ -45,7 +45,7 @@ def test_every_request_of_every_row_is_asked_under_the_rows_mask(plan):
 def test_responses_are_the_tasks_scores_and_higher_is_better(plan, higher):
     """Responses are the task's scores, negated if lower is better."""
     bank = bank_of(Numbers(higher_is_better=higher, bonus=0.5))
-    measured = Executor(Counting(), bank, keep_outputs=True).run(plan)
+    measured = DirectExecutor(Counting(), bank, keep_outputs=True).run(plan)
     scores = numbers_of(plan) + 0.5
     np.testing.assert_allclose(measured.responses, scores if higher else -scores)
     outputs = [output.value for (output,) in measured.outputs]
@@ -54,7 +54,7 @@ def test_responses_are_the_tasks_scores_and_higher_is_better(plan, higher):
 
 def test_margins_are_asked_where_they_are_wanted_and_missing_ones_are_named(plan):
     """A margin response is the task's margin; an item without a margin is refused by its number."""
-    executor = Executor(Counting(), bank_of(Numbers(unanswered=3)), response="margin")
+    executor = DirectExecutor(Counting(), bank_of(Numbers(unanswered=3)), response="margin")
     first = Plan(plan.masks, plan.mask_index[:3], plan.item_index[:3])
     np.testing.assert_allclose(executor.run(first).responses, numbers_of(first))
     with pytest.raises(TaskUnusable, match="item 3 of task 'task' has no answer"):
@@ -65,7 +65,7 @@ def test_margins_are_asked_where_they_are_wanted_and_missing_ones_are_named(plan
 def test_gradients_of_probabilities_follow_the_chain_rule(plan):
     """A probability's gradient is the margin's gradient times the probability's derivative."""
     runner, plan = Counting(), replace(plan, gradients=True)
-    measured = Executor(runner, bank_of(), response="probability").run(plan)
+    measured = DirectExecutor(runner, bank_of(), response="probability").run(plan)
     assert runner.jobs[0].requests == ()
     slopes = np.array([-1, 0, 1]) * plan.item_index[:, None]
     for row, (margin, value) in enumerate(
@@ -101,7 +101,7 @@ def test_donors_depend_on_mask_and_item_and_are_never_the_items_own():
 @pytest.mark.parametrize("response", ["margin", "probability"])
 def test_gradients_hold_where_gates_are_half_closed(reference, bank, response):
     """With all gates at 0.7, the sum of the slopes equals a central difference in the scale."""
-    executor = Executor(Engine(reference), bank, response=response)
+    executor = DirectExecutor(Engine(reference), bank, response=response)
     plan = Plan.crossed(np.ones((1, 96), dtype=bool), np.arange(12))
     step = 0.002
     low, high = (

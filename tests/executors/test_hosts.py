@@ -2,52 +2,22 @@
 
 import os
 import sys
-from dataclasses import dataclass
-from importlib.metadata import EntryPoint
-from types import SimpleNamespace
 
 import pytest
 
 import broca
 from broca.errors import BadInput, MissingExtra
-from broca.executors.hosts import ExecutorKind, open_host
 from broca.executors.process import tune_process
-from broca.options import ExecutorOptions
 
 
-@dataclass(frozen=True)
-class QueueOptions:
-    """Settings of an executor of another package."""
-
-    jobs: int = 1
-
-
-def test_executors_are_found_and_take_what_they_need(monkeypatch):
-    """Another package's is found by entry point, by name or by its settings.
-
-    What an executor does not take, and a missing Ray, are refused before a model is loaded.
-    """
-    kind = ExecutorKind(
-        name="queue", help="In a queue.", open=lambda options: options, takes=("workers",),
-        settings=QueueOptions,
-    )  # fmt: skip
-    monkeypatch.setitem(sys.modules, "theirs", SimpleNamespace(KIND=kind))
-    entry = EntryPoint("queue", "theirs:KIND", "broca.executors")
-    monkeypatch.setattr(
-        "broca.plugins.entry_points",
-        lambda group: [entry] if group == entry.group else [],
-    )
-    for options in (
-        ExecutorOptions(executor="queue", workers=3),
-        ExecutorOptions(executor=QueueOptions(jobs=2)),
-    ):
-        assert open_host(options) is options
+def test_what_needs_ray_is_refused_before_a_model_is_loaded(monkeypatch):
+    """What workers alone take, an unknown executor and a missing Ray are refused."""
     monkeypatch.setitem(sys.modules, "ray", None)
     for wrong, message in (
-        ({"executor": "queue", "address": "auto"}, "`address` needs `executor` ray"),
-        ({"workers": 3}, "`workers` needs `executor` ray or queue"),
+        ({"address": "auto"}, "`address` needs `executor` ray"),
+        ({"workers": 3}, "`workers` needs `executor` ray"),
         ({"gpus_per_worker": 0.5}, "`gpus_per_worker` needs `executor` ray"),
-        ({"executor": "slurm"}, "'slurm' is unknown: use local or ray or queue"),
+        ({"executor": "slurm"}, "'slurm' is unknown: use local, ray"),
         ({"executor": "ray"}, r"pip install 'broca\[ray\]'"),
     ):
         with pytest.raises((BadInput, MissingExtra), match=message):

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import torch
+from direct import DirectExecutor
 from executors.counting import Counting, Numbers, bank_of
 from journals import totals
 
 from broca.engine import Engine
 from broca.errors import BadLogits, BadResponse
-from broca.executors.executor import Executor
 from broca.executors.journaled import JournaledExecutor, chunks
 from broca.measurement import Plan
 from broca.models import GatedModel
@@ -28,7 +28,7 @@ def executor(journal, runner, bank=None, **options):
     components = journal.components(NAMES)
     run = journal.begin_run(b"r", settings={}, components=components, items=items, process="p")
     return JournaledExecutor(
-        executor=Executor(runner, bank or bank_of(), keep_outputs=True), journal=journal,
+        executor=DirectExecutor(runner, bank or bank_of(), keep_outputs=True), journal=journal,
         number=run, condition=CONDITION, components=components, items=items,
         lengths=np.full(30, 10, dtype=np.int64), chunk_tokens=100, **options,
     )  # fmt: skip
@@ -53,7 +53,7 @@ def plan():
 def test_answers_are_those_of_the_inner_executor(plan, gradients, response):
     """Responses equal the inner executor's; each distinct row is measured once over two runs."""
     plan = replace(plan, gradients=gradients, response=response)
-    direct, runner = Executor(Counting(), bank_of()).run(plan), Counting()
+    direct, runner = DirectExecutor(Counting(), bank_of()).run(plan), Counting()
     with Journal() as journal:
         journaled = executor(journal, runner)
         for _ in range(2):
@@ -83,7 +83,7 @@ def test_a_break_loses_at_most_one_chunk(plan, tmp_path, after):
     with Journal(tmp_path / "j.sqlite") as journal:
         measurement = executor(journal, later).run(longer)
     assert later.requested == [(more[20].tobytes(), 29)]
-    direct = Executor(Counting(), bank_of()).run(longer)
+    direct = DirectExecutor(Counting(), bank_of()).run(longer)
     np.testing.assert_array_equal(measurement.responses, direct.responses)
 
 
@@ -199,7 +199,7 @@ def test_answers_and_observations_are_kept_and_asked_once(plan, tmp_path):
         assert again.answers(plan) == outputs
         np.testing.assert_array_equal(again.observe(observations), vectors)
         assert totals(journal)["vectors"] == 7
-    assert outputs == Executor(Counting(), bank_of()).answers(plan)
+    assert outputs == DirectExecutor(Counting(), bank_of()).answers(plan)
     assert [vector[0] for vector in vectors] == [n % 7 for n in range(20)]
     assert len(runner.requested) == len(set(runner.requested)) < 300
     assert runner.requested[-7:] == [str(n) for n in range(7)]
@@ -228,5 +228,7 @@ def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
     assert (np.frombuffer(b"".join(kept), "<i8") % 2 == 0).all()  # ids begin at 1: odd numbers
     even = plan.item_index % 2 == 0
     np.testing.assert_allclose(scored[1] - scored[0], 10.0 * even, atol=1e-12)
-    np.testing.assert_array_equal(scored[0], Executor(Counting(), bank_of()).run(plan).responses)
+    np.testing.assert_array_equal(
+        scored[0], DirectExecutor(Counting(), bank_of()).run(plan).responses
+    )
     assert not runners[1].requested  # outputs are shared

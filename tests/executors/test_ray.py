@@ -11,7 +11,9 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from broca.neurons.tuning import ChangedPart, NeuronDelta
 from clusters import ray_on
+from direct import DirectExecutor
 from journals import totals
 
 import broca
@@ -25,11 +27,9 @@ from broca.engine import (
 )
 from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, UnknownName
 from broca.executors import ray as ray_executor
-from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
 from broca.measurement import Plan
 from broca.models import GatedModel
-from broca.neurons.tuning import ChangedPart, NeuronDelta
 from broca.options import ExecutorOptions
 from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace
@@ -79,15 +79,15 @@ def await_workers(pool, count):
 
 def margins(runner, bank, plan):
     """Returns the margins of a plan's rows."""
-    return Executor(runner, bank, response="margin").run(plan).responses
+    return DirectExecutor(runner, bank, response="margin").run(plan).responses
 
 
 @pytest.mark.parametrize("response", ["accuracy", "margin", "probability"])
 def test_answers_are_those_of_this_process(pool, reference, bank, plan, response):
     """Responses, texts and gradients equal those of the current process, to rounding."""
     spec = RunnerSpec(model=reference)
-    local = Executor(Engine(reference), bank, response=response)
-    far = Executor(RayRunner(pool, spec), bank, response=response)
+    local = DirectExecutor(Engine(reference), bank, response=response)
+    far = DirectExecutor(RayRunner(pool, spec), bank, response=response)
     np.testing.assert_allclose(far.run(plan).responses, local.run(plan).responses, atol=1e-5)
     if response == "accuracy":
         texts = [[getattr(a[0], "text", None) for a in e.answers(plan)] for e in (far, local)]
@@ -111,8 +111,8 @@ def test_donors_and_changed_weights_reach_the_workers(pool, reference, bank, pla
     for spec in (plain, mean, changed, plain):
         ablation = Ablation("mean" if spec.donors else "zero")
         options = {"response": "margin", "ablation": ablation}
-        expected = Executor(spec.engine(), bank, **options).run(plan).responses
-        responses = Executor(RayRunner(pool, spec), bank, **options).run(plan).responses
+        expected = DirectExecutor(spec.engine(), bank, **options).run(plan).responses
+        responses = DirectExecutor(RayRunner(pool, spec), bank, **options).run(plan).responses
         np.testing.assert_allclose(responses, expected, atol=1e-5)
         seen.append(responses)
     assert not np.allclose(seen[0], seen[1], atol=1e-3)
@@ -126,7 +126,7 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
              for i in range(8)]  # fmt: skip
     responses = np.full(len(plan), np.nan)
-    executor = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
+    executor = DirectExecutor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
     jobs = (executor.job(number, part) for number, part in enumerate(parts))
     for count, answers in enumerate(executor.runner.stream(jobs, rows=len(plan))):
         if count == 0:

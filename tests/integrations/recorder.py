@@ -1,7 +1,5 @@
 """A tracker, and a stand-in for its library, that records its calls."""
 
-from broca.integrations import TrackerKind
-
 
 class Recorder:
     """Keeps calls of any name in their order; what a call returns records on."""
@@ -9,12 +7,8 @@ class Recorder:
     def __init__(self):
         self.calls = []
 
-    @property
-    def kind(self):
-        """The tracker whose run this is."""
-        return TrackerKind("recorder", self._begun)
-
-    def _begun(self, project, settings):
+    def begin(self, project, settings):
+        """Begins the run."""
         self.calls.append(("begin", (project, settings), {}))
         return self
 

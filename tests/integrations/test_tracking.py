@@ -2,8 +2,6 @@
 
 import sys
 from contextlib import suppress
-from importlib.metadata import EntryPoint
-from types import SimpleNamespace
 from unittest.mock import ANY
 
 import pytest
@@ -13,9 +11,8 @@ from simulated import toy_verification
 
 from broca.engine import Progress
 from broca.errors import BadInput, UnknownName
-from broca.integrations import Log, TrackerKind, tracking
+from broca.integrations import Log, tracking
 from broca.integrations.tracking import TRACKERS, numbers_of
-from broca.plugins import Plugins
 
 
 def test_progress_is_logged_now_and_then(monkeypatch):
@@ -84,15 +81,10 @@ def test_each_library_is_called(name, monkeypatch):
     assert calls == ended(name, "result.json", "\n".join(result.summary()))
 
 
-def test_trackers_of_other_packages_are_found(monkeypatch):
-    """Trackers of other packages are found by entry point; unknown or missing ones are refused."""
+def test_a_function_is_a_tracker(monkeypatch):
+    """A function that begins a run is a tracker; unknown or missing ones are refused."""
     recorder = Recorder()
-    monkeypatch.setitem(sys.modules, "elsewhere", SimpleNamespace(KIND=recorder.kind))
-    entry = EntryPoint("recorder", "elsewhere:KIND", "broca.trackers")
-    monkeypatch.setattr("broca.plugins.entry_points", lambda group: [entry])
-    found = Plugins(TrackerKind, *TRACKERS.values(), group="broca.trackers")
-    monkeypatch.setattr(tracking, "TRACKERS", found)
-    with Log("recorder") as log:
+    with Log(recorder.begin) as log:
         log.log({"x": 1.0})
     assert recorder.calls == [
         ("begin", ("broca", {}), {}), ("log", ({"x": 1.0}, 1), {}), ("end", (), {"failed": False}),

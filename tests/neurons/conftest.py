@@ -3,12 +3,13 @@
 import pytest
 
 from broca.models import GatedModel
-from broca.neurons.items import example_tasks, with_golds
+from broca.neurons.items import with_golds
 from broca.neurons.neuron_run import NeuronModel, NeuronRun
 from broca.options import RuleOptions
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
-from broca.tasks import Split, Task
+from broca.tasks import Benchmark, RequestTokenizer, Split, Task
+from broca.tasks.examples import harness_task
 from broca.testing import tiny_llama, tiny_tokenizer
 
 
@@ -33,6 +34,12 @@ def letters(count=8, *, name="letters", start=0):
     return Task(name, examples=examples, kind="loglikelihood")
 
 
+def benchmark_of(model, task):
+    """Returns a task of examples as the model is asked it."""
+    tokenizer = RequestTokenizer.of(model)
+    return Benchmark.build([harness_task(task, tokenizer)], tokenizer)
+
+
 @pytest.fixture
 def ask(neurons):
     """Returns a function that makes a run in memory with all items of a task in every part."""
@@ -40,7 +47,7 @@ def ask(neurons):
     def make(*tasks, journal=None, rule=None):
         benchmarks = {}
         for task in tasks:
-            benchmarks |= example_tasks(neurons.model, task).benchmarks
+            benchmarks[task.name] = benchmark_of(neurons.model, task)
         splits = {
             name: Split(*[tuple(range(len(benchmark.items)))] * 3)
             for name, benchmark in benchmarks.items()

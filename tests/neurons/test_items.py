@@ -1,27 +1,17 @@
-"""Items of the neuron verbs: splits, gold answers, data sets, paraphrases and pairs."""
+"""Items of the neuron verbs: splits, gold answers and data sets."""
 
 import json
-import re
-from collections import Counter
 
 import pytest
-from neurons.conftest import letters
+from neurons.conftest import benchmark_of, letters
 
-from broca.errors import BadInput, TaskUnusable
-from broca.neurons.items import (
-    PARAPHRASED,
-    ItemPair,
-    example_tasks,
-    examples_by_wording,
-    neuron_tasks,
-    read_pairs,
-    shipped_pairs,
-)
+from broca.errors import TaskUnusable
+from broca.neurons.items import neuron_tasks, with_golds
 from broca.options import DataOptions, RunOptions, TaskOptions
 from broca.runs.run import Run
 from broca.runs.task_sets import TaskSet
 from broca.runs.workspace import Workspace
-from broca.tasks import Benchmark, Catalog, RequestTokenizer
+from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split
 
 
 def cut(model, parts, *, max_length=None, **options):
@@ -75,72 +65,14 @@ def test_items_without_gold_answers_are_left_out(neurons, monkeypatch):
         "margin",
         lambda self, item: None if item.number in without else original(self, item),
     )
-    tasks = example_tasks(neurons.model, letters(3))
+    arguments = (
+        {"letters": benchmark_of(neurons.model, letters(3))},
+        {"letters": Split((0, 1, 2), (), ())},
+        {"locate": ("letters",)},
+    )
+    tasks = with_golds(*arguments)
     assert tasks.places["locate"]["letters"].tolist() == [1, 2]
     assert tasks.notes == ("1 items of letters were left out: they have no gold answer",)
     without |= {1, 2}
     with pytest.raises(TaskUnusable, match="has a gold answer"):
-        example_tasks(neurons.model, letters(3))
-
-
-@pytest.mark.parametrize("task", PARAPHRASED)
-def test_paraphrases_share_content_and_differ_in_wording(task):
-    """Every content has four different prompts, and the seed determines the items."""
-    first, again, other = (
-        examples_by_wording(task, contents=6, wordings=4, seed=seed).examples for seed in (1, 1, 2)
-    )
-    assert first == again != other
-    for field in ("prompt", "wording"):
-        pairs = {(example["content"], example[field]) for example in first}
-        assert sorted(Counter(content for content, _ in pairs).values()) == [4] * 6
-
-
-def test_answers_are_right():
-    """Sums, right options and capitals are correct in every wording."""
-    for example in examples_by_wording("addition", contents=5).examples:
-        assert sum(map(int, re.findall(r"\d+", example["prompt"]))) == int(example["answer"])
-    rights = set()
-    for example in examples_by_wording("mc_chemistry", contents=5).examples:
-        options = dict(re.findall(r"([ABCD]) (\S+)", example["prompt"].split(" : ")[0]))
-        rights.add((example["content"], options[example["answer"].strip()]))
-    assert len(rights) == 5
-    capitals = examples_by_wording("capitals", contents=100).examples
-    assert {example["content"]: example["answer"] for example in capitals}["france"] == " paris"
-    for example in capitals:
-        assert example["content"] in example["prompt"]
-
-
-SHARED = {
-    "same capability, other content": (True, False),
-    "same content, other capability": (False, True),
-    "other capability and content": (False, False),
-}
-"""Whether the items of a relation share the capability, their first word, and the content."""
-
-
-def test_pairs_share_what_they_say():
-    """Pairs share what their relation says; other wordings have the same answer."""
-    pairs = shipped_pairs(count=9, seed=3)
-    assert pairs == shipped_pairs(count=9, seed=3)
-    assert len(pairs) == 36
-    for pair in pairs:
-        if pair.relation not in SHARED:
-            assert pair.first[1] == pair.second[1]
-            continue
-        first, second = (prompt.split() for prompt, _ in (pair.first, pair.second))
-        same = first[0] == second[0], sorted(first[1:]) == sorted(second[1:])
-        assert same == SHARED[pair.relation]
-        assert len(first) == len(second)
-
-
-def test_pairs_are_read_or_refused(tmp_path):
-    """A line has a relation and two items; broken lines and empty files are refused."""
-    file, item = tmp_path / "pairs.jsonl", {"prompt": "say a", "answer": "A"}
-    file.write_text(json.dumps({"relation": "same", "first": item, "second": item}))
-    assert read_pairs(file) == [ItemPair("same", ("say a", " A"), ("say a", " A"))]
-    for content, message in (('{"relation": "same"}', "line 1 of .* is not a"), ("", "is empty")):
-        file.write_text(content)
-        with pytest.raises(BadInput, match=message):
-            read_pairs(file)
-    with pytest.raises(BadInput, match="more than"):
-        shipped_pairs(count=100_000)
+        with_golds(*arguments)

@@ -34,15 +34,6 @@ def test_scaled_neurons_equal_scaled_columns(neurons, ask, factor):
     assert np.abs(intact.log_probability - scaled.log_probability).max() > 0.01
 
 
-def test_every_row_has_its_own_set(ask):
-    """A batch of mixed sets equals the sets measured separately."""
-    run = ask(letters(6))
-    places, sets = run.places("letters"), [EMPTY, COLUMNS, COLUMNS[:2]]
-    apart, index = run.scaled(places, sets).log_probability, np.array([0, 1, 2, 2, 1, 0])
-    mixed = ask(letters(6)).log_probability(places, sets, index)
-    np.testing.assert_allclose(mixed, apart[index, np.arange(6)], atol=1e-5)
-
-
 def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     """A second run reads scores from the journal bit for bit; other steps are computed anew."""
     computed, original = [], Attributor.run
@@ -71,8 +62,6 @@ def test_means_are_those_of_the_values_that_are_known(ask):
     before, after = np.array([1.0, 1, 1, 0]), np.array([1.0, 0, 0, 0])
     assert run.score("letters", before).value == 0.75
     assert run.lost("letters", before, after).value == 0.5
-    assert run.mean([1.0, None, float("nan"), 3.0]).value == 2
-    assert np.isnan(run.mean([]).low)
 
 
 def test_masks_ablate_the_components_of_the_same_names(neurons, tiny):

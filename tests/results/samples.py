@@ -1,7 +1,6 @@
 """A small finished result of every kind."""
 
 from dataclasses import replace
-from functools import partial
 
 from simulated import SimulatedTask, toy_verification
 
@@ -27,29 +26,6 @@ from broca.verification.examiner import plain_verification
 MODEL = ModelInfo("toy", "abc")
 HALF = Interval(0.5, 0.25, 0.75)
 ERASED = neurons.Erased("cnl", "adding", 4, HALF, HALF, HALF, HALF, (0.25, 0.5), HALF, HALF)
-DECOUPLED = neurons.Decoupled("same content", 3, None, HALF, HALF, HALF, 0.125, 0.0625)
-RESULTS = {
-    "fidelity": neurons.Fidelity(
-        "adding", 3, 4.5, 0.0, (neurons.Agreement("same item", HALF, HALF, 0.1, 0.05),)
-    ),
-    "reliability": neurons.Reliability("adding", 6, 0, 4.5, 0.5, 2, (
-        neurons.Moved(0.0, HALF, HALF, HALF, None, None, 0.5),
-        neurons.Moved(2.0, HALF, HALF, HALF, HALF, 0.5, 1.0),
-    )),
-    "decouple": (DECOUPLED, replace(DECOUPLED, relation="same capability")),
-    "overlap": neurons.Overlaps(
-        ("adding", "sorting"),
-        (neurons.ComparedHalves("adding/1", "sorting/2", "other capability", (3, 0),
-                        neurons.Overlap(0, 0.0, None, 0.0, 0.0, 0.0, 0.0)),),
-        {"other capability": {"of_first": 0.0, "of_second": None}},
-    ),
-    "erase": (ERASED, replace(ERASED, questions="sorting")),
-    "enhance": (neurons.Arm("located", "adding", 4, 0.1, 0.05, HALF, HALF, HALF, 1, (0.5, None)),),
-    "cross": (
-        neurons.Crossed("erase", "adding", "sorting", "other capability", 4, HALF, 0.5, HALF),
-    ),
-}  # fmt: skip
-"""The result of every experiment."""
 
 
 def make_result(*, after=None, **changes):
@@ -111,10 +87,6 @@ def make_atlas(**changes):
         ),
         "clusters": (atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
         "task_clusters": (("adding",),),
-        "groups": atlas.GroupTest(
-            2, (atlas.HeadSet("sums", ("L0H0", "L0H1")),), 1, 0.33, 1.4, 0.35, 5000
-        ),
-        "groups_note": "",
         "response": "probability",
         "kinds": "heads",
         "ablation": AblationInfo("zero", 0.0),
@@ -210,10 +182,10 @@ def make_neurons():
     )  # fmt: skip
 
 
-def make_experiment(verb="erase", **changes):
-    """Returns an experiment of a verb; that of `erase` has two lines."""
-    settings = {"command": f"broca neurons {verb}", "result": RESULTS[verb], **changes}
-    return neurons.NeuronExperiment(model=MODEL, settings={}, **settings)
+def make_erasure(*questions):
+    """Returns an erasure measured on some tasks, by default on two."""
+    lines = tuple(replace(ERASED, questions=name) for name in questions or ("adding", "sorting"))
+    return neurons.Erasure(model=MODEL, settings={}, result=lines)
 
 
 def make_refit():
@@ -325,7 +297,7 @@ WITH_FIGURES = (
     make_result, toy_verification, make_atlas, make_stress, make_neurons, make_refit,
     make_comparison,
 )  # fmt: skip
-WITH_PAGES = (*WITH_FIGURES, *(partial(make_experiment, verb) for verb in RESULTS))
+WITH_PAGES = (*WITH_FIGURES, make_erasure)
 OTHERS = (
     make_estimate, make_export, make_reproduction, make_scan, make_list, make_description,
     make_diagnosis, make_contents,

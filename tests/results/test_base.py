@@ -14,7 +14,6 @@ from broca.results.atlas import Atlas
 from broca.results.base import ModelInfo, tables
 from broca.results.checks import Check
 from broca.results.localization import Localization
-from broca.results.neurons import NeuronExperiment
 from broca.results.reading import KINDS, read
 from broca.results.runs import Reproduction
 
@@ -25,7 +24,7 @@ MAKERS = {
     samples.make_atlas: (6, "task capability component effect low high selected"),
     samples.make_stress: (6, "measure of value low high"),
     samples.make_neurons: (2, "component layer index score sigmas"),
-    samples.make_experiment: (2, "method questions neurons before"),
+    samples.make_erasure: (2, "method questions neurons before"),
     samples.make_refit: (6, "component layer head effect"),
     samples.make_estimate: (2, "method rows tokens seconds"),
     samples.make_export: (2, "component ablation scale"),
@@ -43,7 +42,7 @@ def test_every_kind_is_tried_here_and_told_apart():
     """`MAKERS` has an example of every kind; kinds have different names and files."""
     assert {type(make()) for make in MAKERS} == set(KINDS)
     assert len({kind.kind for kind in KINDS}) == len(KINDS)
-    files = [kind.FILE for kind in KINDS if kind not in (NeuronExperiment, Reproduction)]
+    files = [kind.FILE for kind in KINDS if kind is not Reproduction]
     assert len(set(files)) == len(files)
     assert all(files)
 
@@ -79,9 +78,7 @@ def test_what_is_saved_is_read_again(make, tmp_path):
     result = make()
     first, *pages = result.save(tmp_path / "new")
     assert read(tmp_path / "new") == broca.read(str(first)) == type(result).read(first) == result
-    is_experiment = isinstance(result, NeuronExperiment)
-    written = [f"{first.stem}.html"] if is_experiment else [result.PAGE] * bool(result.PAGE)
-    assert [page.name for page in pages] == written
+    assert [page.name for page in pages] == [result.PAGE] * bool(result.PAGE)
     renamed = shutil.copy(first, tmp_path / "renamed.json")
     assert read(renamed) == read(tmp_path) == result
     samples.make_result().save(tmp_path / "new")

@@ -1,15 +1,8 @@
 """What the summaries and tables of each kind of result state."""
 
 from dataclasses import replace
-from math import nan
 
-import pytest
 from results import samples
-
-from broca.errors import BadInput
-from broca.results.base import Interval
-from broca.results.files import decode, encode, plain
-from broca.results.neurons import EXPERIMENTS, NeuronExperiment
 
 
 def test_a_frame_has_a_line_for_each_part():
@@ -54,41 +47,3 @@ def test_a_journal_has_a_line_for_each_run():
     ):
         line = replace(contents.runs[0], settings=settings)
         assert (line.subject, line.procedure) == (subject, procedure)
-
-
-@pytest.mark.parametrize("verb", EXPERIMENTS)
-def test_every_experiment_has_its_tables(verb):
-    """Its records are those of its result, and each table has a name."""
-    experiment = samples.make_experiment(verb)
-    assert repr(experiment).startswith(f"broca neurons {verb} of toy")
-    records = plain(samples.RESULTS[verb])
-    assert experiment.records() == (records if isinstance(records, list) else [records])
-    assert all(len(experiment.to_frame(table=name)) for name in experiment.tables)
-    with pytest.raises(BadInput, match=f"did you mean '{experiment.tables[0]}'"):
-        experiment.to_frame(table=f"{experiment.tables[0]}s")
-
-
-def test_what_is_not_finite_is_none_as_in_the_file():
-    """NaN and intervals of NaN of a measured result are None."""
-    arm = replace(samples.RESULTS["enhance"][0], losses=(0.5, nan))
-    assert samples.make_experiment("enhance", result=(arm,)).result == samples.RESULTS["enhance"]
-    unknown = replace(samples.DECOUPLED, of_first=Interval(nan, nan, nan))
-    experiment = samples.make_experiment("decouple", result=(unknown,))
-    assert experiment.result == (samples.DECOUPLED,)
-    assert decode(NeuronExperiment, encode(experiment)) == experiment
-
-
-@pytest.mark.parametrize(
-    ("command", "result"),
-    [
-        ("broca neurons erase", [{**plain(samples.ERASED), "more": 1}]),
-        ("broca neurons enhance", [plain(samples.ERASED)]),
-        ("broca neurons locate", []),
-        ("broca neurons", {}),
-    ],
-)
-def test_a_result_of_another_experiment_is_refused(command, result):
-    """A file whose result is not that of its command, or whose command is none, is refused."""
-    data = {**plain(samples.make_experiment()), "command": command, "result": result}
-    with pytest.raises(BadInput, match="this is not a neuron experiment of broca"):
-        decode(NeuronExperiment, encode(data))

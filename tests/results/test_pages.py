@@ -10,15 +10,13 @@ from results import samples
 from simulated import toy_verification
 
 from broca.results.atlas import AtlasTask, Selection
-from broca.results.base import Interval, ModelInfo
+from broca.results.base import ModelInfo
 from broca.results.localization import (
     AdditivityInfo,
     RankedComponent,
     Repeat,
 )
-from broca.results.neurons import ComparedHalves, Overlap, Overlaps
 from broca.results.pages.drawing import level
-from broca.results.pages.neurons import experiment_tables, overlap_matrix
 from broca.results.reading import entry_of, render_index
 from broca.results.verification import Sample, TaskFailures
 
@@ -72,14 +70,11 @@ def test_a_page_needs_nothing_from_outside(make):
 
 
 def test_outputs_and_names_of_data_sets_are_escaped():
-    """Outputs on the page of a run are escaped, and so are the tasks of an overlap."""
+    """Outputs on the page of a run are escaped, and so are the tasks of an erasure."""
     assert shown_as_text(
         replace(samples.make_result(), verification=planted(toy_verification())).page()
     )
-    measured = Overlap(1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
-    pairs = (ComparedHalves(f"{EVIL}/first", f"{EVIL}/second", "same data", (3, 4), measured),)
-    overlap = samples.make_experiment("overlap", result=Overlaps((EVIL,), pairs, {}))
-    assert shown_as_text(overlap.page())
+    assert shown_as_text(samples.make_erasure(EVIL).page())
 
 
 TOY = samples.make_result()
@@ -152,7 +147,7 @@ def test_a_large_model_has_a_small_page():
         components=columns, effects=rows, low=rows, high=rows, model=model,
         tasks=tuple(AtlasTask(n, n, "acc", 1.0, 8, False, 0.0, 0.0) for n in tasks),
         selections=tuple(Selection(n, (), (), "nothing") for n in tasks), universal=(),
-        clusters=(), task_clusters=(), groups=None, groups_note="no pairs",
+        clusters=(), task_clusters=(),
     ).page()  # fmt: skip
     for html in (report, atlas):
         assert html.count("data-component=") == 80 * 128
@@ -255,32 +250,6 @@ def test_located_neurons_lie_in_their_layers():
         assert f'data-component="{neuron.name}"' in html
     effects = {neuron.name: -neuron.score for neuron in neuron_set.selected}
     assert neuron_set.plot().chart.effects == effects
-
-
-def test_relations_are_averaged_over_their_pairs():
-    """Means of changes are those of NumPy, for each relation."""
-    (pair,) = samples.RESULTS["cross"]
-    other = replace(pair, change=Interval(0.5, 0.4, 0.6), random_change=0.25)
-    apart = replace(pair, relation="same data")
-    rows = experiment_tables(samples.make_experiment("cross", result=(pair, other, apart)))[-1].rows
-    assert [row[:2] for row in rows] == [(pair.relation, 2), ("same data", 1)]
-    assert rows[0][2] == pytest.approx(np.mean([pair.change.value, 0.5]))
-    assert rows[0][3] == pytest.approx(np.mean([pair.random_change, 0.25]))
-
-
-def test_the_matrix_of_overlaps_has_halves_on_its_diagonal():
-    """Entries off the diagonal are means of four pairs; unknown values remain unknown."""
-    shares = {("a/1", "a/2"): 0.5, ("a/1", "b/1"): 0.2, ("a/1", "b/2"): 0.4, ("a/2", "b/1"): 0.0,
-              ("a/2", "b/2"): 0.2, ("b/1", "b/2"): None}  # fmt: skip
-    pairs = tuple(
-        ComparedHalves(first, second, "", (3, 4), Overlap(1, 0.5, 0.5, share, 0.5, 0.1, 0.1))
-        for (first, second), share in shares.items()
-    )
-    (first, across), (mirrored, unknown) = overlap_matrix(["a", "b"], pairs)
-    assert (first, unknown) == (0.5, None)
-    assert across == mirrored == pytest.approx(0.2)
-    overlap = samples.make_experiment("overlap", result=Overlaps(("a", "b"), pairs, {}))
-    assert overlap.plot().chart.rows == ("a", "b")
 
 
 def test_an_index_states_what_each_result_found():

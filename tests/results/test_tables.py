@@ -3,8 +3,6 @@
 import pytest
 
 from broca.results.base import Interval
-from broca.results.files import plain
-from broca.results.pages.neurons import tables_from
 from broca.results.pages.tables import SHOWN, Column, Table, fixed, interval, p_value, points
 
 
@@ -47,17 +45,3 @@ def test_numbers_have_a_minus_sign():
     assert fixed(2, sign=True)(0.5) == "+0.50"
     assert interval(Interval(-1, -2, 0.5)) == "−1.00 [−2.00, +0.50]"
     assert points(0.123) == "12.3"
-
-
-def test_records_within_records_become_tables():
-    """Values of records and inner records share a table; a list of records has its own table."""
-    record = {"drop": Interval(0.5, 0.25, 1), "share": 0.00015, "a_name": "cnl", "losses": (1.5, 2)}
-    other = {"a_name": "kn", "sure": True, "lines": [{"x": 1}, {"x": 2}]}
-    table, inner = tables_from(plain([record, other]), "Drops")
-    assert (table.caption, inner.caption) == ("Drops", "lines")
-    assert [row[-1] for row in inner.rows] == [1, 2]
-    assert table.columns[2].name == "a name"
-    assert table.lines == [
-        ["0.500 [0.250, 1.000]", "0.00015", "cnl", "1.5, 2", ""], ["", "", "kn", "", "yes"],
-    ]  # fmt: skip
-    assert [words for _, words in table.headings] == [False, False, True, False, True]

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from direct import DirectExecutor
 from harness_tasks import write_tasks
 
 from broca.engine import Engine
 from broca.errors import TaskUnusable
-from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.runs.references import with_references
 from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
@@ -28,7 +28,7 @@ def referenced(engine, bank, items, response="margin", otherwise=None):
     """Returns the reference answers of some items of one task."""
     places = {bank[0][0].name: np.array(items)}
     return with_references(
-        response, Executor(engine, bank).answers, bank, places,
+        response, DirectExecutor(engine, bank).answers, bank, places,
         components=len(engine.model.components), otherwise=otherwise,
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ def test_function_gives_the_answers(reference, tokenizer):
 
     bank = bank_of("addition", tokenizer, TaskOptions(reference=answers), 20)
     references = referenced(Engine(reference), bank, range(20))
-    measured = Executor(Engine(reference), references.bank, response="margin").run(
+    measured = DirectExecutor(Engine(reference), references.bank, response="margin").run(
         Plan.crossed(np.zeros((1, 96), dtype=bool), np.asarray(positions(references)))
     )
     for value, position in zip(measured.responses, positions(references), strict=True):

@@ -61,15 +61,6 @@ def test_other_fields_are_kept_and_numbers_written_out():
     assert Task.from_examples([given]).examples == (given | {"answer": "4"},)
 
 
-def test_wordings_become_examples():
-    """Paraphrases share content and answer; an example without them stays as it is."""
-    rows = [{**ROWS[0], "paraphrases": ["two plus two is"], "content": "2+2"}, ROWS[1]]
-    first, second, third = Task.from_examples(rows).by_wording().examples
-    assert (first["prompt"], first["wording"], first["content"]) == ("2 + 2 =", "wording 0", "2+2")
-    assert second == {**first, "prompt": "two plus two is", "wording": "wording 1"}
-    assert third == ROWS[1]
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -164,44 +155,6 @@ def test_other_files_are_refused(write, name, content, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (
-            {"question": "Two and two?", "answer": "2 + 2 = <<2+2=4>>4\n#### 4"},
-            [("Question: Two and two?\nAnswer:", "2 + 2 = 4\n#### 4")],
-        ),
-        (
-            {"query": "Two?", "response": "Two. The answer is: 2", "type": "GSM_Rephrased"},
-            [("Question: Two?\nAnswer:", "Two. The answer is: 2")],
-        ),
-        (
-            {
-                "requested_rewrite": {
-                    "prompt": "The mother tongue of {} is", "subject": "Ada",
-                    "target_new": {"str": "French"}, "target_true": {"str": "English"},
-                },
-                "paraphrase_prompts": ["It rained. Ada, a native"],
-            },
-            [("The mother tongue of Ada is", "English"), ("It rained. Ada, a native", "English")],
-        ),
-        (
-            {"src": "Born?", "rephrase": "Birth?", "alt": "Rome", "answers": ["London"]},
-            [("Born?", "London"), ("Birth?", "London")],
-        ),
-        ({"text": "i feel fine", "label": "joy"}, [("i feel fine\nLabel:", "joy")]),
-        ({"problem": "add two", "solution": "a + b"}, [("add two", "a + b")]),
-    ],
-    ids=["gsm8k", "metamath", "counterfact", "zsre", "emotion", "code"],
-)  # fmt: skip
-def test_known_columns_become_examples(write, row, expected):
-    """Columns of every schema become prompts, answers and paraphrases with one content."""
-    fields = {"prompt": "problem", "answer": "solution"} if "problem" in row else {}
-    worded = read_data_set(f"data:{write(row)}", fields=fields).by_wording().examples
-    assert [(e["prompt"], e["answer"]) for e in worded] == [(p, f" {a}") for p, a in expected]
-    assert len({example["content"] for example in worded}) == 1
-
-
 def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
     """An item of a data set asks whether the answer, after a space, is the greedy one."""
     name = f"data:{write(*[{'prompt': f'p{n}', 'answer': f'a{n}'} for n in range(12)])}"
@@ -215,18 +168,22 @@ def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
         0,
     ]
     assert benchmark.margin(item).requests == item.requests
-    assert benchmark.document(item)["content"] == "p3"
+    (named,) = read_data_set(
+        str(write({"text": "p", "reply": 3})), fields={"prompt": "text", "answer": "reply"}
+    ).examples
+    assert named == {"prompt": "p", "answer": " 3"}
     assert len(catalog.load(name, tokenizer, options=TaskOptions(limit=5)).items) == 5
 
 
 def test_class_labels_are_named(tmp_path):
     """The answers of a data set with class labels are the labels' names."""
     features = datasets.Features(
-        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
+        {"prompt": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
     )
-    data = datasets.Dataset.from_dict({"text": ["good film"], "label": [1]}, features=features)
+    data = datasets.Dataset.from_dict({"prompt": ["good film"], "label": [1]}, features=features)
     data.to_parquet(tmp_path / "train.parquet")
-    (example,) = read_data_set(f"data:{tmp_path}").examples
+    fields = {"prompt": "prompt", "answer": "label"}
+    (example,) = read_data_set(f"data:{tmp_path}", fields=fields).examples
     assert example["answer"] == " pos"
 
 

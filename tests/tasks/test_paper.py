@@ -10,6 +10,7 @@ import shutil
 import numpy as np
 import paper_data
 import pytest
+from direct import DirectExecutor
 from lm_eval import simple_evaluate
 from lm_eval.models.dummy import DummyLM
 from lm_eval.models.huggingface import HFLM
@@ -17,7 +18,6 @@ from lm_eval.tasks import TaskManager
 
 from broca.engine import Engine
 from broca.errors import BrocaError
-from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.models import GatedModel
 from broca.runs.task_sets import other_tasks
@@ -76,7 +76,7 @@ def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
-    responses = Executor(Engine(model), bank).run(plan).responses
+    responses = DirectExecutor(Engine(model), bank).run(plan).responses
 
     lm = HFLM(pretrained=model.model, tokenizer=model.tokenizer, batch_size=16)
     results, expected = harness(lm, name)

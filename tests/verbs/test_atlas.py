@@ -55,8 +55,6 @@ def test_nothing_is_universal_and_clusters_are_the_sets(atlas, planted_heads):
     for cluster in atlas.clusters:
         assert len({owner[head] for head in cluster.components if head in owner}) <= 1
     assert all(len(tasks) == 1 for tasks in atlas.task_clusters)
-    assert atlas.groups is not None
-    assert atlas.groups.group_size == 4
 
 
 def test_cells_lie_in_their_intervals_and_budget_is_kept(atlas):

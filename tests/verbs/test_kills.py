@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from dying import killed_in_batch, killed_in_training
+from dying import killed_in_batch
 from journals import totals
 from verbs.measuring import NARROW, VERBS
 from verbs.neurons.small_runs import RUNS, arguments_of
@@ -63,7 +63,7 @@ def test_a_killed_verb_goes_on_where_it_was(models, tmp_path, verb):
     The journal keeps every committed batch, and no row is measured twice.
     """
     undisturbed, journal = tmp_path / "whole.sqlite", tmp_path / "killed" / "j.sqlite"
-    journal.parent.mkdir()  # trained weights are stored beside the journal
+    journal.parent.mkdir()
     expected = result_of(call_of(verb, models, undisturbed))
     full = totals(undisturbed)
     call = call_of(verb, models, journal)
@@ -72,18 +72,6 @@ def test_a_killed_verb_goes_on_where_it_was(models, tmp_path, verb):
         assert totals(journal)["batches"] == batch - 1
     assert result_of(call) == expected
     assert totals(journal) == full
-
-
-@pytest.mark.long
-def test_a_verb_that_is_killed_while_it_trains_goes_on(models, tmp_path):
-    """Training that was killed starts again from the same weights and gives the same result."""
-    expected = result_of(call_of("neurons enhance", models, tmp_path / "whole.sqlite"))
-    journal = tmp_path / "killed" / "j.sqlite"
-    journal.parent.mkdir()
-    call = call_of("neurons enhance", models, journal)
-    killed_in_training(call, steps=2)
-    assert result_of(call) == expected
-    assert totals(journal) == totals(tmp_path / "whole.sqlite")
 
 
 @pytest.mark.long

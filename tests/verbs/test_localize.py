@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from capabilities import TASKS
+from direct import DirectExecutor
 from journals import totals
 
 import broca
 from broca.engine import Engine
 from broca.errors import BadInput, NothingToLocalize
-from broca.executors.executor import Executor
 from broca.measurement import Plan
 from broca.results.files import decode, encode
 from broca.runs.replay import ranking_from_journal
@@ -45,7 +45,7 @@ def test_every_task_is_learned(reference):
         assert len(benchmark.items) >= 400
         bank = [(benchmark, item) for item in benchmark.items[::3]]
         plan = Plan.crossed(np.zeros((1, 96), dtype=bool), np.arange(len(bank)))
-        score = Executor(Engine(reference), bank).run(plan).responses.mean()
+        score = DirectExecutor(Engine(reference), bank).run(plan).responses.mean()
         assert score >= 0.95, f"{name}: {score}"
 
 

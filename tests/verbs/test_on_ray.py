@@ -79,7 +79,7 @@ def test_a_model_in_memory_is_sent_to_the_workers(small, tmp_path):
 
 
 def test_neurons_give_the_same_on_ray(workers):
-    """Scores and rows under trained weights agree on Ray up to floating-point noise.
+    """Scores agree on Ray up to floating-point noise.
 
     The noise comes from other batches of observations on the workers.
     """
@@ -91,15 +91,6 @@ def test_neurons_give_the_same_on_ray(workers):
     assert [neuron.name for neuron in remote.selected] == [neuron.name for neuron in local.selected]
     scores = [[neuron.score for neuron in result.selected] for result in (remote, local)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
-    trained = {**located, "report_items": 8, "draws": 1, "lr": 1e-3, "epochs": 1}
-    remote, local = (
-        broca.neurons.enhance("reference-small", **trained, journal=journal)
-        for journal in (workers, None)
-    )
-    for far, near in zip(remote.result, local.result, strict=True):
-        assert (far.arm, far.score, far.losses) == (near.arm, near.score, near.losses)
-        gained = [arm.log_probability_change.value for arm in (far, near)]
-        assert gained[0] == pytest.approx(gained[1], abs=1e-4)
 
 
 def test_a_study_gives_the_same_on_ray(workers, small):

@@ -1,25 +1,16 @@
-"""Findings of a matrix: universal components, selections, clusters, and shared key/value groups."""
+"""Findings of a matrix: universal components, selections and clusters."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 from scipy.spatial.distance import pdist
 
-from broca.components import Component
 from broca.measurement import Bools, Floats
 from broca.recovery.joint import highest, interval
-from broca.results.atlas import (
-    Cluster,
-    GroupTest,
-    HeadSet,
-    SelectedComponent,
-    Selection,
-    UniversalComponent,
-)
+from broca.results.atlas import Cluster, SelectedComponent, Selection, UniversalComponent
 
 LEAST = 0.05
 """Smallest effect that counts, in the response."""
@@ -110,8 +101,6 @@ def universal(matrix: EffectMatrix) -> list[int]:
 
 APART = 0.5
 """Mean cosine distance above which clusters are not joined: an angle of 60 degrees."""
-
-PERMUTATIONS = 5000
 
 
 @dataclass(frozen=True)
@@ -259,92 +248,3 @@ def _selection(
         ),
         reason=reason,
     )
-
-
-def keep_to_groups(
-    selected: Mapping[str, Iterable[str]], group_sizes: Mapping[int, int], names: Sequence[str], *,
-    seed: int,
-) -> tuple[GroupTest | None, str]:  # fmt: skip
-    """Tests whether the heads of each capability keep to key/value groups.
-
-    Args:
-        selected: Names of the selected components of each capability.
-        group_sizes: Number of query heads of a key/value group, layer by layer.
-        names: All components.
-        seed: Seed of the permutations.
-
-    Returns:
-        The test, or None and the reason why it does not apply.
-    """
-    heads = [
-        (part.layer, part.index)
-        for part in map(Component.parse, names)
-        if part.kind == "head" and part.index is not None and part.layer in group_sizes
-    ]
-    if not heads:
-        return None, "the components are not attention heads"
-    layers = np.array([layer for layer, _ in heads])
-    groups = np.array([index // group_sizes[layer] for layer, index in heads])
-    if max(group_sizes.values()) == 1:
-        return None, "every query head has keys and values of its own: there are no groups"
-    if not any(len(np.unique(groups[layers == layer])) > 1 for layer in group_sizes):
-        return None, "all query heads of a layer share one key/value head: there is one group"
-    column = {f"L{layer}H{index}": place for place, (layer, index) in enumerate(heads)}
-    sets = {
-        capability: known
-        for capability, chosen in selected.items()
-        if len(known := tuple(name for name in chosen if name in column)) > 1
-    }
-    if not sets:
-        return None, "no capability has two selected heads"
-    columns = [[column[name] for name in chosen] for chosen in sets.values()]
-    test = GroupTest(
-        max(group_sizes.values()),
-        tuple(HeadSet(capability, chosen) for capability, chosen in sets.items()),
-        *count_groups(columns, layers, groups, seed=seed),
-        PERMUTATIONS,
-    )
-    return test, ""
-
-
-def count_groups(
-    sets: Sequence[Sequence[int]],
-    layers: NDArray[np.int_],
-    groups: NDArray[np.int_],
-    *,
-    seed: int,
-    permutations: int = PERMUTATIONS,
-) -> tuple[int, float, float | None, float]:
-    """Tests whether members of sets share groups, by permuting heads within each layer.
-
-    All sets are permuted together, which preserves their numbers of heads in each layer and their
-    overlaps.
-
-    Args:
-        sets: Columns of each set.
-        layers: Layer of each column, `(columns,)`.
-        groups: Group of each column within its layer, `(columns,)`.
-        seed: Seed of the permutations.
-        permutations: Number of permutations.
-
-    Returns:
-        The number of pairs of members of a set that share a group; its mean under permutations;
-        the difference in standard deviations, None if no permutation changes the number; and the
-        share of the permutations, the identity included, with as many pairs or more.
-    """
-    rng = np.random.default_rng([seed, 0x6A0])
-    places = np.tile(np.arange(len(layers)), (permutations + 1, 1))  # row 0: the identity
-    for layer in np.unique(layers):
-        columns = np.flatnonzero(layers == layer)
-        drawn = np.argsort(rng.random((permutations, len(columns))), axis=1)
-        places[1:, columns] = columns[drawn]
-    _, owner = np.unique(np.stack([layers, groups]), axis=1, return_inverse=True)
-    owners = owner.reshape(-1)[places]  # (permutations + 1, columns)
-    pairs = np.zeros(permutations + 1, dtype=np.intp)
-    for members in sets:
-        for first, second in combinations(members, 2):
-            pairs += owners[:, first] == owners[:, second]
-    null, real = pairs[1:], int(pairs[0])
-    expected, spread = float(null.mean()), float(null.std())
-    effect = (real - expected) / spread if spread > 0 else None
-    return real, expected, effect, (1 + int((null >= real).sum())) / (permutations + 1)

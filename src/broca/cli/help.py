@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 SHIPPED = {
     "components": ("heads", "kv-groups", "attention", "mlp", "layers", "experts", "neurons"),
     "ablations": ("zero", "mean", "resample"),
-    "executors": ("local", "ray"),
     "trackers": ("trackio", "wandb", "mlflow"),
 }
 """Names of records whose modules load torch; a test compares them with the records."""
@@ -72,10 +70,7 @@ def with_names(text: str) -> str:
 def _names(menu: str) -> Iterable[str]:
     """Returns the names that a placeholder stands for, those of other packages too."""
     if menu in SHIPPED:
-        return [
-            *SHIPPED[menu],
-            *sorted(entry.name for entry in entry_points(group=f"broca.{menu}")),
-        ]
+        return SHIPPED[menu]
     if menu == "methods":
         from broca.searches import METHODS
 

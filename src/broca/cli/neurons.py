@@ -6,25 +6,16 @@ from typing import Any
 from broca.cli.commands import make_app
 from broca.cli.keeping import SharedOutput, kept_result
 from broca.cli.output import show
-from broca.options import (
-    CrossOptions,
-    DecoupleOptions,
-    EnhanceOptions,
-    EraseOptions,
-    FidelityOptions,
-    LocateOptions,
-    OverlapOptions,
-    ReliabilityOptions,
-)
+from broca.options import EraseOptions, LocateOptions
 
 
 def _command(verb: str, cls: Any) -> Callable[..., None]:
     """Makes the command of a verb, whose help is that of its options; results share a folder."""
 
     def run(options: Any, *, out: str = "broca-neurons", output: Any = SharedOutput()) -> None:
-        from broca.results.neurons import NeuronExperiment, NeuronSet
+        from broca.results.neurons import Erasure, NeuronSet
 
-        kind: Any = NeuronSet if verb == "locate" else NeuronExperiment
+        kind: Any = NeuronSet if verb == "locate" else Erasure
         result, files = kept_result(kind, f"neurons.{verb}", options, out, output)
         show(result, files[0], json=output.print_options.json)
 
@@ -39,15 +30,6 @@ app = make_app(
     "Find the feed-forward neurons that carry what a data set has in common, and test them.",
     {
         verb: _command(verb, cls)
-        for verb, cls in {
-            "locate": LocateOptions,
-            "fidelity": FidelityOptions,
-            "decouple": DecoupleOptions,
-            "overlap": OverlapOptions,
-            "reliability": ReliabilityOptions,
-            "erase": EraseOptions,
-            "enhance": EnhanceOptions,
-            "cross": CrossOptions,
-        }.items()
+        for verb, cls in {"locate": LocateOptions, "erase": EraseOptions}.items()
     },
 )

@@ -1,13 +1,1 @@
 """Comparisons of models and runs on the same masks and items."""
-
-from broca.comparisons.collection import Collection
-from broca.comparisons.subjects import Comparable, seed_of, selections_of, subjects_of, tasks_of
-
-__all__ = [
-    "Collection",
-    "Comparable",
-    "seed_of",
-    "selections_of",
-    "subjects_of",
-    "tasks_of",
-]

@@ -169,11 +169,6 @@ class EffectEstimates:
     errors: Floats
     freedom: int
 
-    def intervals(self, level: float = 0.05) -> tuple[Floats, Floats]:
-        """Returns lower and upper ends of the intervals, without correction over components."""
-        reach = stats.t.ppf(1 - level / 2, self.freedom) * self.errors
-        return self.values - reach, self.values + reach
-
     def p_values(self) -> Floats:
         """Returns the two-sided p-values of no effect."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -185,9 +180,13 @@ class EffectEstimates:
     def with_ends(
         self, level: float
     ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-        """Returns the effects, then the lower and the upper ends of their intervals."""
-        low, high = self.intervals(level)
-        return tuple(self.values.tolist()), tuple(low.tolist()), tuple(high.tolist())
+        """Returns the effects, then the lower and the upper ends of their intervals.
+
+        They are not corrected over components.
+        """
+        reach = stats.t.ppf(1 - level / 2, self.freedom) * self.errors
+        ends = (self.values - reach).tolist(), (self.values + reach).tolist()
+        return tuple(self.values.tolist()), tuple(ends[0]), tuple(ends[1])
 
 
 def estimate_effects(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> EffectEstimates:

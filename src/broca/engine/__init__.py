@@ -8,5 +8,4 @@ from broca.engine.engine import Engine as Engine
 from broca.engine.engine import Job as Job
 from broca.engine.engine import Progress as Progress
 from broca.engine.engine import RunnerSpec as RunnerSpec
-from broca.engine.engine import WeightDelta as WeightDelta
 from broca.options import EngineOptions as EngineOptions

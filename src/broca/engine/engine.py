@@ -5,12 +5,11 @@ It depends on requests and gates only, not on tasks' metrics or searches.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 from threading import Lock
-from typing import Any, Protocol, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -100,17 +99,6 @@ class Answers:
     vectors: tuple[NDArray[np.float32], ...] = ()
 
 
-class WeightDelta(Protocol):
-    """Changed weights of a model, such as those of trained neurons."""
-
-    @property
-    def digest(self) -> str:
-        """Digest of the changes."""
-
-    def applied(self, model: Any) -> AbstractContextManager[None]:
-        """A context in which the weights of a `GatedModel` are changed; they are restored."""
-
-
 class Engine:
     """Answers jobs with a gated model.
 
@@ -119,7 +107,6 @@ class Engine:
         options: Which work is shared, and the size of batches.
         donors: Activations that replace ablated ones, `(donors, width)` for each gate point, as
             from `donor_activations`; zeros if None.
-        delta: Weights that are changed while it answers.
         on_progress: Called after every batch.
     """
 
@@ -131,12 +118,10 @@ class Engine:
         options: EngineOptions | None = None,
         *,
         donors: dict[GatePoint, Tensor] | None = None,
-        delta: WeightDelta | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         options = options or EngineOptions()
         self.model = model
-        self._delta = delta
         self._on_progress = on_progress
         stop = StopRule(model.tokenizer, eos_tokens(model))
         self._lanes = [Lane(model, options, stop, donors or {})]
@@ -202,9 +187,8 @@ class Engine:
                 if self._on_progress is not None:
                     self._on_progress(Progress(done, len(outputs), self.tokens - start))
 
-        changed = nullcontext() if self._delta is None else self._delta.applied(self.model)
         try:
-            with self.model.in_use(), changed:
+            with self.model.in_use():
                 if job.observations:
                     vectors = type(job.observations[0]).observe(self, job.observations)
                     return Answers(job.number, self.tokens - start, vectors=tuple(vectors))
@@ -281,9 +265,8 @@ class RunnerSpec:
 
     Attributes:
         model: The model of this process.
-        key: Equal keys mean equal donors and changes of weights.
+        key: Equal keys mean equal donors.
         donors: Replacements of ablated activations, in the order of the model's gate points.
-        delta: Changed weights.
         engine_options: Options of the engine.
         model_options: How other processes load the model.
         on_progress: Called after every batch.
@@ -292,7 +275,6 @@ class RunnerSpec:
     model: GatedModel
     key: str = ""
     donors: tuple[Tensor, ...] = field(default=(), repr=False)
-    delta: WeightDelta | None = None
     engine_options: EngineOptions = field(default_factory=EngineOptions)
     model_options: ModelOptions = field(default_factory=ModelOptions)
     on_progress: Callable[[Progress], None] = lambda progress: None
@@ -304,7 +286,6 @@ class RunnerSpec:
             self.model,
             self.engine_options,
             donors=dict(zip(points, self.donors, strict=True)),
-            delta=self.delta,
             on_progress=self.on_progress,
         )
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from broca.engine import Ablation, Answers, Job
 from broca.errors import TaskUnusable
-from broca.measurement import Measurement, Plan, Response
+from broca.measurement import Measurement, Plan
 from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output
 from broca.tasks.code import run_code_ahead
 
@@ -44,7 +44,6 @@ class Executor:
     Args:
         runner: Answers jobs: an engine of this process, or workers.
         bank: The items that plans refer to by position, each with the task that scores it.
-        response: Response of plans that name none.
         ablation: How components are ablated.
         donors: Position in the bank of every donor's item, for `resample`: no row gets a donor of
             its own item.
@@ -57,7 +56,6 @@ class Executor:
         runner: Runner,
         bank: Sequence[tuple[Benchmark, Item]],
         *,
-        response: Response = "accuracy",
         ablation: Ablation | None = None,
         donors: Sequence[int] = (),
         donor_keys: Sequence[int] | None = None,
@@ -65,7 +63,6 @@ class Executor:
     ) -> None:
         self.runner = runner
         self._bank = tuple(bank)
-        self._response = response
         self._ablation = ablation or Ablation()
         self._donors = tuple(donors)
         self._donor_keys = tuple(range(len(bank)) if donor_keys is None else donor_keys)
@@ -82,17 +79,6 @@ class Executor:
         """Replaces the bank by the same items whose tasks now know right answers."""
         self._bank = tuple(bank)
         self._margins = {}
-
-    def run(self, plan: Plan) -> Measurement:
-        """Measures a plan at once, without a journal; see `job` and `measurement`."""
-        (answers,) = self.runner.stream([self.job(0, plan)], rows=len(plan))
-        return self.measurement(plan, answers)
-
-    def answers(self, plan: Plan) -> list[tuple[Output, ...]]:
-        """Returns the model's answers to the requests of each row's item."""
-        job = self.job(0, replace(plan, response="accuracy", gradients=False))
-        (answers,) = self.runner.stream([job], rows=len(plan))
-        return list(answers.outputs)
 
     def scores(self, plan: Plan, outputs: Sequence[tuple[Output, ...]]) -> NDArray[np.float64]:
         """Returns the tasks' metrics of outputs, row by row, negated if lower is better."""
@@ -129,7 +115,7 @@ class Executor:
         positions = plan.item_index.tolist()
         if plan.gradients:
             return Job(*where, margins=tuple(self._margin(position) for position in positions))
-        plain = (plan.response or self._response) == "accuracy"
+        plain = (plan.response or "accuracy") == "accuracy"
         by_item = {
             position: self._bank[position][1].requests if plain else self._margin(position).requests
             for position in set(positions)
@@ -142,7 +128,7 @@ class Executor:
         Responses are the margin or its probability, or the task's metric, negated if lower is
         better.
         """
-        response = plan.response or self._response
+        response = plan.response or "accuracy"
         values, gradients, outputs = answers.values, answers.gradients, answers.outputs
         kept = outputs if self._keep_outputs and not plan.gradients else None
         if response == "accuracy" and not plan.gradients:

@@ -1,15 +1,12 @@
-"""Executors by name, and the hosts that make their runners."""
+"""The hosts that make runners: this process, or workers of Ray."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Protocol
 
 from broca.engine import Engine, RunnerSpec
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput
 from broca.executors.executor import Runner
 from broca.executors.ray import RayHost
 from broca.options import ExecutorOptions
-from broca.plugins import Plugins
 
 
 class Host(Protocol):
@@ -27,25 +24,6 @@ class Host(Protocol):
         """Stops all workers that were started."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExecutorKind:
-    """The record of an executor. A new executor is a file that defines its record.
-
-    Attributes:
-        name: Name of the executor in `executor`.
-        help: Description in one sentence.
-        open: Makes its host; refuses invalid options before anything is loaded.
-        takes: The fields of `ExecutorOptions` that only some executors take, and this one does.
-        settings: Class of its settings, which a caller can give as `executor` in place of the name.
-    """
-
-    name: str
-    help: str
-    open: Callable[[ExecutorOptions], Host]
-    takes: tuple[str, ...] = ()
-    settings: type[Any] | None = None
-
-
 class LocalHost:
     """Makes engines of this process."""
 
@@ -57,41 +35,16 @@ class LocalHost:
         """Does nothing: nothing was started."""
 
 
-LOCAL = ExecutorKind(name="local", help="In this process.", open=lambda options: LocalHost())
-
-RAY = ExecutorKind(
-    name="ray",
-    help="In workers of a Ray cluster, each with its own model; lost workers are replaced.",
-    open=RayHost,
-    takes=("address", "workers", "gpus_per_worker"),
-)
-
-
-def executors() -> Plugins[ExecutorKind]:
-    """Returns every executor by name, including those of other packages."""
-    return Plugins(ExecutorKind, LOCAL, RAY, group="broca.executors")
-
-
 def open_host(options: ExecutorOptions) -> Host:
     """Makes the host of the options.
 
     Raises:
-        BadInput: No executor has this name or these settings, or an option needs another executor.
-        MissingExtra: The executor needs a package that is not installed.
+        BadInput: An option needs workers of Ray.
+        MissingExtra: Ray is not installed.
     """
-    kinds, named = executors(), options.executor
-    chosen = [
-        kind
-        for name, kind in kinds.items()
-        if name == named or (kind.settings is not None and isinstance(named, kind.settings))
-    ]
-    if not chosen:
-        raise BadInput(
-            f"`executor` '{named}' is unknown{nearest(str(named), kinds)}: use {' or '.join(kinds)}"
-        )
-    for option in fields(options):
-        if option.default is None and getattr(options, option.name) is not None:
-            takers = [name for name, kind in kinds.items() if option.name in kind.takes]
-            if chosen[0].name not in takers:
-                raise BadInput(f"`{option.name}` needs `executor` {' or '.join(takers)}")
-    return chosen[0].open(options)
+    if options.executor == "ray":
+        return RayHost(options)
+    for name in ("address", "workers", "gpus_per_worker"):
+        if getattr(options, name) is not None:
+            raise BadInput(f"`{name}` needs `executor` ray")
+    return LocalHost()

@@ -87,7 +87,7 @@ class Loaded(NamedTuple):
     process: int
 
 
-Setting = tuple[str, tuple[torch.Tensor, ...], Any]
+Setting = tuple[str, tuple[torch.Tensor, ...]]
 """The key, the donors and the changed weights of a `RunnerSpec`."""
 
 
@@ -122,7 +122,7 @@ class Worker:
                 )  # fmt: skip
         except BrocaError as error:
             return error
-        model, budget = self._model, self._engine(("", (), None)).token_budget
+        model, budget = self._model, self._engine(("", ())).token_budget
         return Loaded(model.identity, budget, model.device.type, platform.node(), os.getpid())
 
     def answer(self, job: Job, setting: Setting) -> Answers | BrocaError:
@@ -134,12 +134,11 @@ class Worker:
 
     def _engine(self, setting: Setting) -> Engine:
         """Returns the engine of a setting; all engines share the model."""
-        key, donors, delta = setting
+        key, donors = setting
         if key not in self._engines:
             self._engines[key] = RunnerSpec(
                 model=self._model,
                 donors=tuple(values.to(self._model.device) for values in donors),
-                delta=delta,
                 engine_options=self._recipe.options,
             ).engine()
         return self._engines[key]
@@ -328,7 +327,7 @@ class RayPool:
 
 
 class RayRunner:
-    """Answers jobs on the workers of a pool, under some donors and changes of weights.
+    """Answers jobs on the workers of a pool, under some donors.
 
     Args:
         pool: The workers.
@@ -339,7 +338,7 @@ class RayRunner:
 
     def __init__(self, pool: RayPool, spec: RunnerSpec) -> None:
         self._pool = pool
-        self._setting = spec.key, tuple(values.cpu() for values in spec.donors), spec.delta
+        self._setting = spec.key, tuple(values.cpu() for values in spec.donors)
         self._on_progress = spec.on_progress
 
     @property

@@ -22,9 +22,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from broca.engine import Ablation
 from broca.errors import BadInput, SelfTestFailed
-from broca.exports.forms import SNIPPETS, require_peft
+from broca.exports.forms import SNIPPETS
 from broca.exports.request import Means
-from broca.models import ActiveGates, GatedModel, greedy
+from broca.models import ActiveGates, GatedModel, greedy, require_peft
 from broca.models.caches import left_padded
 from broca.options import TaskOptions
 from broca.results.export import Form, ReloadCheck, ScoreCheck

@@ -13,22 +13,10 @@ from jinja2 import Environment, StrictUndefined
 from broca.errors import BadInput
 from broca.models import SHIPPED_MODELS
 from broca.results.export import Export
-from broca.results.files import check_out_folder, encode, write_beside
+from broca.results.files import encode, write_beside
 
 MOST_NAMED = 5
 """Number of components that the title of a card names."""
-
-
-def claimed_folder(to: str | Path) -> Path:
-    """Creates the folder of the export.
-
-    Raises:
-        BadInput: The folder contains files that are not an export, or cannot be written.
-    """
-    folder = check_out_folder(to)
-    if any(folder.iterdir()) and not (folder / Export.FILE).is_file():
-        raise BadInput(f"`to` '{to}' holds other files: choose a new folder")
-    return folder
 
 
 @contextmanager

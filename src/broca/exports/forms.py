@@ -16,10 +16,10 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from broca.components import NAMINGS
-from broca.errors import MissingExtra, UnsupportedModel
+from broca.errors import UnsupportedModel
 from broca.exports.factors import Factors, factors_of, scaled_points, scaled_tensors
 from broca.exports.request import ExportRequest, Means
-from broca.models import GatedModel, adapted_matrix, adapter_in, is_transposed
+from broca.models import GatedModel, adapted_matrix, adapter_in, is_transposed, require_peft
 from broca.results.files import write_beside
 
 VECTORS = "adapter_model.safetensors"
@@ -88,19 +88,6 @@ def write_form(
         content = head_list(model, names, scale)
         text = json.dumps(content, indent=1, ensure_ascii=False)
         write_beside(folder / "heads.json", f"{text}\n")
-
-
-def require_peft() -> Any:
-    """Returns the library PEFT.
-
-    Raises:
-        MissingExtra: PEFT is not installed.
-    """
-    try:
-        import peft
-    except ImportError as error:
-        raise MissingExtra("an adapter needs PEFT: pip install 'broca[export]'") from error
-    return peft
 
 
 def write_adapter(

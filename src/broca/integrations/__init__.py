@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from broca.integrations.lm_eval import BrocaLM as BrocaLM
     from broca.integrations.tracking import Log as Log
-    from broca.integrations.tracking import TrackerKind as TrackerKind
     from broca.integrations.training import TrainerCallback as TrainerCallback
 
 _HOME = {
     "BrocaLM": "broca.integrations.lm_eval",
     "Log": "broca.integrations.tracking",
-    "TrackerKind": "broca.integrations.tracking",
     "TrainerCallback": "broca.integrations.training",
 }
 """The module of each public name, loaded on first use."""

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +9,6 @@ from typing import Any, Protocol, Self
 
 from broca.engine import Progress
 from broca.errors import BadInput, UnknownName, require_known
-from broca.plugins import Plugins
 from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.comparison import Comparison
@@ -34,18 +32,8 @@ class Tracker(Protocol):
         """Ends the run."""
 
 
-@dataclass(frozen=True)
-class TrackerKind:
-    """A kind of tracker.
-
-    Attributes:
-        name: Name of the tracker in `log`, and of the extra that installs it.
-        begin: Begins a run with a project and settings; raises ImportError if its package is
-            not installed.
-    """
-
-    name: str
-    begin: Callable[[str, Mapping[str, Any]], Tracker]
+Begin = Callable[[str, Mapping[str, Any]], Tracker]
+"""Begins a run with a project and settings."""
 
 
 class _Wandb:
@@ -104,14 +92,8 @@ class _Mlflow:
         self._library.end_run("FAILED" if failed else "FINISHED")
 
 
-TRACKERS: Mapping[str, TrackerKind] = Plugins(
-    TrackerKind,
-    TrackerKind("trackio", _Trackio),
-    TrackerKind("wandb", _Wandb),
-    TrackerKind("mlflow", _Mlflow),
-    group="broca.trackers",
-)
-"""All trackers by name."""
+TRACKERS: dict[str, Begin] = {"trackio": _Trackio, "wandb": _Wandb, "mlflow": _Mlflow}
+"""All trackers by their name in `log`, which is that of the extra that installs them."""
 
 
 class Log:
@@ -120,7 +102,7 @@ class Log:
     It can also be used as `on_progress`: `broca.localize(..., on_progress=log)`.
 
     Args:
-        tracker: A tracker, or its name; None logs nothing.
+        tracker: Name of a tracker, or a function that begins a run; None logs nothing.
         project: The project or experiment.
         settings: Settings of the run.
         also: Another report, which receives all progress too.
@@ -131,7 +113,7 @@ class Log:
 
     def __init__(
         self,
-        tracker: str | TrackerKind | None,
+        tracker: str | Begin | None,
         *,
         project: str = "broca",
         settings: Mapping[str, Any] | None = None,
@@ -139,20 +121,21 @@ class Log:
     ) -> None:
         if isinstance(tracker, str):
             require_known("`log`", tracker, TRACKERS, error=UnknownName)
-            tracker = TRACKERS[tracker]
-        self._kind, self._project, self._settings = tracker, project, settings or {}
+        self._named, self._project, self._settings = tracker, project, settings or {}
         self._tracker: Tracker | None = None
         self._also, self._step = also, 0
         self._stage, self._logged = "", -SECONDS
 
     def __enter__(self) -> Self:
-        if self._kind is not None:
+        name = self._named
+        if name is not None:
             try:
-                self._tracker = self._kind.begin(self._project, self._settings)
+                begin = TRACKERS[name] if isinstance(name, str) else name
+                self._tracker = begin(self._project, self._settings)
             except ImportError as error:
                 raise BadInput(
-                    f"`log` {self._kind.name} needs a package that is not installed ({error}): "
-                    f"install it with `pip install 'broca[{self._kind.name}]'`"
+                    f"`log` {name} needs a package that is not installed ({error}): install it "
+                    f"with `pip install 'broca[{name}]'`"
                 ) from error
         return self
 

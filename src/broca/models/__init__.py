@@ -3,6 +3,7 @@
 from broca.models.checkpoints import SHIPPED_MODELS as SHIPPED_MODELS
 from broca.models.checkpoints import adapter_in as adapter_in
 from broca.models.checkpoints import load_tokenizer as load_tokenizer
+from broca.models.checkpoints import require_peft as require_peft
 from broca.models.checkpoints import shipped_model_folder as shipped_model_folder
 from broca.models.gated import GatedModel as GatedModel
 from broca.models.gated import greedy as greedy

@@ -208,6 +208,19 @@ def require_own_files(folder: Path) -> None:
                     )
 
 
+def require_peft() -> Any:
+    """Returns the library PEFT.
+
+    Raises:
+        MissingExtra: PEFT is not installed.
+    """
+    try:
+        import peft
+    except ImportError as error:
+        raise MissingExtra("an adapter needs PEFT: pip install 'broca[export]'") from error
+    return peft
+
+
 def with_adapter(
     base: nn.Module, adapter: AdapterFiles, *, merge: bool, **where: Any
 ) -> tuple[nn.Module, str]:
@@ -227,12 +240,7 @@ def with_adapter(
         UnsupportedModel: It adds tokens to the prompt, or the requested merge is impossible.
         BadInput: Its weights cannot be loaded.
     """
-    try:
-        import peft
-    except ImportError as error:
-        raise MissingExtra(
-            f"adapter '{adapter.place}' needs PEFT: pip install 'broca[export]'"
-        ) from error
+    peft = require_peft()
     try:
         with time_limit(_ADAPTER_S, f"adapter '{adapter.place}'"):  # its file has patterns of names
             adapted = peft.PeftModel.from_pretrained(base, adapter.place, **where)

@@ -6,16 +6,7 @@ A namespace of functions, which are loaded on first use.
 from importlib import import_module
 from typing import Any
 
-__all__ = [
-    "cross",
-    "decouple",
-    "enhance",
-    "erase",
-    "fidelity",
-    "locate",
-    "overlap",
-    "reliability",
-]
+__all__ = ["erase", "locate"]
 
 
 def __getattr__(name: str) -> Any:

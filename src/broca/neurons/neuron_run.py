@@ -6,22 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.engine import WeightDelta
 from broca.errors import BadInput
 from broca.measurement import Plan
 from broca.models import GatedModel, NeuronBlock, Slice, neuron_blocks, neuron_slices
 from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
-from broca.neurons.items import example_tasks, neuron_tasks
+from broca.neurons.items import neuron_tasks
 from broca.neurons.methods import Choice, Columns, outstanding, standardized
-from broca.options import RuleOptions, SeedOptions, flat
+from broca.options import EraseOptions, LocateOptions, RuleOptions, flat
 from broca.results.base import Interval, ModelInfo
-from broca.results.neurons import LocatedNeuron, NeuronExperiment, NeuronSet, Shape
+from broca.results.neurons import LocatedNeuron, NeuronSet
 from broca.runs.progress import Stages
 from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
@@ -106,12 +104,9 @@ class NeuronModel:
 @contextmanager
 def open_neurons(
     verb: str,
-    options: Any,
-    task: str | Task = "",
-    others: str | Sequence[str | Task] = (),
-    parts: Mapping[Part, bool] = {},
-    *,
-    examples: Task | None = None,
+    options: LocateOptions | EraseOptions,
+    others: str | Sequence[str | Task],
+    parts: Mapping[Part, bool],
     **settings: Any,
 ) -> Iterator[NeuronRun]:
     """Opens a model whose components are its neurons, on the items of a verb.
@@ -119,37 +114,28 @@ def open_neurons(
     Args:
         verb: Name of the verb.
         options: Its options.
-        task: The task; empty if all tasks have the same role.
         others: The other tasks.
         parts: The parts of the items, and whether each has items of the other tasks too.
-        examples: A task of examples that are all located, in place of all other tasks.
         settings: Settings of the run in place of the options of the same name.
 
     Raises:
         BrocaError: A task cannot be used, the model cannot be loaded, or it has no neurons that can
             be ablated.
     """
-    data: Any = getattr(options, "data_options", SeedOptions())
     loading = replace(options.run_options.model_options, components="neurons")
     run_options = replace(options.run_options, model_options=loading)
-    objects = ("model", "task", "tasks", "others", "run_options")
+    objects = ("model", "task", "others", "run_options")
     settings = {"verb": f"neurons {verb}", **flat(options.decisive(without=objects)), **settings}
-    with open_run(options.model, run_options, others=[task, others]) as opened:
+    with open_run(options.model, run_options, others=[options.task, others]) as opened:
         neurons = NeuronModel(opened.model)
-        if examples is not None:
-            settings["task"] = examples.name
-            tasks = example_tasks(opened.model, examples, answer_tokens=data.answer_tokens)
-        else:
-            name = opened.catalog.name_of(task)
-            names = other_tasks(name, others, opened.model, opened.catalog)
-            settings["task_options"] = run_options.task_options.to_dict()
-            settings |= {"task": name, "others": list(names)} if name else {"tasks": list(names)}
-            own = (name,) if name else ()
-            if not own + names:
-                raise BadInput("there is no data set: name some in `tasks`")
-            opened.stages.enter("building the tasks")
-            needed = {part: own + names if all_tasks else own for part, all_tasks in parts.items()}
-            tasks = neuron_tasks(opened, needed, data, report_items=settings.get("report_items", 0))
+        name = opened.catalog.name_of(options.task)
+        names = other_tasks(name, others, opened.model, opened.catalog)
+        settings["task_options"] = run_options.task_options.to_dict()
+        settings |= {"task": name, "others": list(names)}
+        opened.stages.enter("building the tasks")
+        needed = {part: (name, *names) if every else (name,) for part, every in parts.items()}
+        report_items = settings.get("report_items", 0)
+        tasks = neuron_tasks(opened, needed, options.data_options, report_items=report_items)
         run = opened.on(tasks, settings=settings)
         yield NeuronRun(run, neurons, options.rule_options, settings["seed"])
 
@@ -189,19 +175,9 @@ class NeuronRun:
         return tuple(self.run.tasks.benchmarks)
 
     @property
-    def deltas(self) -> Path | None:
-        """The folder of trained weights, beside the journal; None for a journal in memory."""
-        journal = self.run.workspace.path
-        return None if journal is None else Path(journal).parent / "deltas"
-
-    @property
     def stages(self) -> Stages:
         """The stages of the run."""
         return self.run.stages
-
-    def changed(self, delta: WeightDelta) -> NeuronRun:
-        """Returns the run on the model with changed weights."""
-        return replace(self, run=self.run.changed(delta))
 
     def places(self, name: str, part: Part = "locate") -> ItemPlaces:
         """Returns the positions of a task's items of a part."""
@@ -210,18 +186,6 @@ class NeuronRun:
     def benchmark(self, name: str) -> Benchmark:
         """Returns a task of the run."""
         return self.run.tasks.benchmarks[name]
-
-    def relation(self, first: str, second: str) -> str:
-        """Returns the relation of two tasks: `same data`, or same or other capability."""
-        if first == second:
-            return "same data"
-        same = self.benchmark(first).capability == self.benchmark(second).capability
-        return "same capability" if same else "other capability"
-
-    def documents(self, task: str) -> list[Any]:
-        """Returns the documents of a task's `locate` items."""
-        bank = (self.run.bank[place] for place in self.places(task).tolist())
-        return [benchmark.document(item) for benchmark, item in bank]
 
     def golds(self, places: ItemPlaces) -> list[Request]:
         """Returns the gold answers of some items, under teacher forcing."""
@@ -249,11 +213,6 @@ class NeuronRun:
         ]
         return ItemScores.of(self.run.observe(observations))
 
-    def item_sets(self, task: str) -> list[Columns]:
-        """Returns the neurons that stand out on each of a task's `locate` items."""
-        self.stages.enter(f"scoring neurons on {task}")
-        return [self.outstanding(item) for item in self.item_scores(self.places(task)).scores]
-
     def outstanding(self, scores: NDArray[np.floating]) -> Columns:
         """Returns the neurons that stand out in a vector of scores, by the rule of the run."""
         return outstanding(scores, self.rule)
@@ -268,46 +227,14 @@ class NeuronRun:
         """
         plan = replace(Plan.crossed(self.neurons.masks(sets), places), scale=_scale(factor))
         shape = (len(sets), len(places))
-        likelihood = self.log_probability(
-            np.tile(places, len(sets)), sets, np.repeat(np.arange(len(sets)), len(places)), factor
-        )
-        return Responses(self.run.measure(plan).responses.reshape(shape), likelihood.reshape(shape))
-
-    def log_probability(
-        self,
-        places: ItemPlaces,
-        sets: Sequence[Columns],
-        index: NDArray[np.intp],
-        factor: float = 0.0,
-    ) -> Values:
-        """Measures the log-probability of whole gold answers, in nats, `(rows,)`.
-
-        Args:
-            places: Item of every row, `(rows,)`.
-            sets: Neurons that are scaled.
-            index: Set of every row, `(rows,)`.
-            factor: Factor of the neurons' activations.
-        """
-        masks = self.neurons.masks(sets)
-        plan = Plan(masks, index, places, response="margin", scale=_scale(factor))
         tokens = np.array([len(gold.continuation) for gold in self.golds(places)])
-        measured: Values = self.run.measure(plan).responses * tokens
-        return measured
+        margins = self.run.measure(replace(plan, response="margin")).responses
+        scores = self.run.measure(plan).responses
+        return Responses(scores.reshape(shape), margins.reshape(shape) * tokens)
 
     def difference(self, first: Values, second: Values) -> Interval:
         """Returns the mean difference of paired values with its bootstrap interval."""
         return bootstrap_interval(first, second, seed=[self.seed, _INTERVALS])
-
-    def mean(self, values: Sequence[float | None] | Values) -> Interval:
-        """Returns the mean of the known values with its bootstrap interval, NaN if there are none.
-
-        Values that are None or NaN are unknown.
-        """
-        numbers = np.asarray(values, dtype=np.float64)
-        numbers = numbers[~np.isnan(numbers)]
-        if not len(numbers):
-            return Interval(float("nan"), float("nan"), float("nan"))
-        return self.difference(numbers, np.zeros(len(numbers)))
 
     def lost(self, name: str, before: Values, after: Values) -> Interval:
         """Returns the loss of a task's score between responses to its `report` items."""
@@ -320,7 +247,7 @@ class NeuronRun:
         sign = 1.0 if self.benchmark(name).higher_is_better else -1.0
         aggregate = self.run.tasks.trial().aggregation(name, values)
         if aggregate is None:
-            return self.mean(sign * values)
+            return self.difference(sign * values, np.zeros(len(values)))
         rng = np.random.default_rng([self.seed, _INTERVALS])
         draws = [rng.integers(len(values), size=len(values)) for _ in range(2000)]
         scores = np.array([sign * aggregate(values[drawn], drawn) for drawn in draws])
@@ -346,7 +273,7 @@ class NeuronRun:
             task=task,
             capability=self.benchmark(task).capability,
             method=method,
-            settings=self._ended(),
+            settings=self.ended(),
             items=len(self.places(task)),
             probability=None if items is None else float(items.probability.mean()),
             residual=None if items is None else float(items.residual.mean()),
@@ -360,22 +287,10 @@ class NeuronRun:
             notes=(*self.notes(), *nothing),
         )
 
-    def _ended(self) -> dict[str, Any]:
+    def ended(self) -> dict[str, Any]:
         """Ends the run, and returns its settings."""
         self.run.finish()
         return {name: value for name, value in self.run.settings.items() if name != "verb"}
-
-    def experiment(
-        self, result: Shape, *, notes: Sequence[str] = (), **settings: Any
-    ) -> NeuronExperiment[Shape]:
-        """Makes the result of an experiment with its settings, and ends the run."""
-        return NeuronExperiment(
-            command=f"broca {self.run.settings['verb']}",
-            model=self.neurons.info(),
-            settings={**self._ended(), **settings},
-            result=result,
-            notes=(*self.notes(), *notes),
-        )
 
 
 def _scale(factor: float) -> float:

@@ -323,9 +323,8 @@ class ExecutorOptions(Options):
         BadInput: A number out of range.
     """
 
-    executor: Any = "local"
-    """Where rows are measured (docs/scale.md): {executors}; in Python also settings of an executor
-    of another package."""
+    executor: Literal["local", "ray"] = "local"
+    """Where rows are measured (docs/scale.md): local (in this process) or ray."""
 
     address: str | None = None
     """Address of a running Ray cluster, or auto; default: start a cluster on this machine."""

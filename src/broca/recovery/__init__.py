@@ -48,11 +48,6 @@ RECOVERIES = Plugins(
     _shipped("ridge", "ridge, penalty by leave-one-out; then the threshold"),
     _shipped("bayesian", "Bayesian ridge; then the threshold"),
     _shipped("ard", "automatic relevance determination; then the threshold"),
-    _shipped(
-        "stability",
-        "what the Lasso selects in 80 % of 50 random halves of the masks, at most 10 in each; then "
-        "least squares",
-    ),
     _shipped("non-positive", "Lasso with coefficients of 0 or below, penalty by cross-validation"),
     group="broca.recoveries",
 )

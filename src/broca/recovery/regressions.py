@@ -31,12 +31,6 @@ _SMALLEST = 0.01
 take long and fit noise."""
 _MEDIAN_OF_NORMAL = 0.6745
 """Median of the absolute values of standard normal numbers."""
-_PAIRS = 25
-"""Pairs of halves of the masks in a stability selection."""
-_STABLE = 0.8
-"""Share of the halves that must select a component."""
-_LARGEST = 10
-"""Maximum number of components that a half selects."""
 
 
 def shipped(name: str) -> Any:
@@ -52,7 +46,6 @@ def shipped(name: str) -> Any:
         "ridge": Thresholded(RidgeCV(alphas=PENALTIES)),
         "bayesian": Thresholded(BayesianRidge()),
         "ard": Thresholded(ARDRegression()),
-        "stability": StabilitySelection(),
         "non-positive": NonPositiveLasso(),
     }
     return estimators[name]
@@ -201,46 +194,3 @@ def _ridge_errors(matrix: Floats, residuals: Floats, penalty: float) -> Floats:
     variance = residuals @ residuals / freedom
     variances: Floats = variance * np.diag(shrunk @ gram @ shrunk)
     return np.sqrt(np.maximum(variances, 1e-300))
-
-
-class StabilitySelection(_Linear):
-    """Fits a Lasso to random halves of the masks and keeps components that most halves select.
-
-    Halves are drawn in complementary pairs. Each half selects at most its `_LARGEST` strongest
-    components, so that chance alone puts a component into few selections. By the bound of
-    Meinshausen and Buehlmann (2010) the expected number of components selected wrongly is at most
-    `_LARGEST**2 / ((2 * _STABLE - 1) * components)`: 1.7 of 96 and 0.16 of 1024.
-
-    Least squares fits the effects of the kept components, so that they are not shrunk.
-
-    Args:
-        seed: Seed of the halves.
-
-    Attributes:
-        frequency_: Share of the halves that selected each component, `(components,)`.
-    """
-
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = seed
-
-    def fit(self, masks: ArrayLike, responses: ArrayLike) -> Self:
-        """Fits the coefficients."""
-        matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
-        rng = np.random.default_rng([self.seed, 0x57AB])
-        lasso = shipped("lasso")
-        selected = np.zeros(matrix.shape[1])
-        half = len(y) // 2
-        for _ in range(_PAIRS if half else 0):
-            order = rng.permutation(len(y))
-            for rows in (order[:half], order[half : 2 * half]):
-                strength = np.abs(lasso.fit(matrix[rows], y[rows]).coef_)
-                strongest = np.argsort(-strength, kind="stable")[:_LARGEST]
-                selected[strongest[strength[strongest] > 0]] += 1
-        self.frequency_ = selected / (2 * _PAIRS)
-        stable = np.flatnonzero(self.frequency_ >= _STABLE)
-        self.coef_, self.intercept_ = np.zeros(len(selected)), float(y.mean())
-        if len(stable):
-            centered = matrix[:, stable] - matrix[:, stable].mean(axis=0)
-            self.coef_[stable] = np.linalg.lstsq(centered, y - y.mean(), rcond=None)[0]
-            self.intercept_ -= float(matrix.mean(axis=0) @ self.coef_)
-        return self

@@ -141,45 +141,9 @@ class Cluster:
     effects: dict[str, float]
 
 
-@dataclass(frozen=True)
-class GroupTest:
-    """A test whether selected heads of a capability share key/value groups more often than chance.
-
-    Attributes:
-        group_size: Number of query heads of a key/value group.
-        sets: The heads of each capability that has a selection.
-        pairs: Number of pairs of heads of the same capability in the same group.
-        expected: Mean number of such pairs when heads are permuted within their layers.
-        effect: `pairs` minus `expected`, in standard deviations; None if the number cannot vary.
-        p: One-sided p-value of the permutation test.
-        permutations: Number of permutations.
-    """
-
-    group_size: int
-    sets: tuple[HeadSet, ...]
-    pairs: int
-    expected: float
-    effect: float | None
-    p: float
-    permutations: int
-
-
-@dataclass(frozen=True)
-class HeadSet:
-    """The selected heads of all tasks of one capability.
-
-    Attributes:
-        capability: The capability.
-        heads: Names of the heads.
-    """
-
-    capability: str
-    heads: tuple[str, ...]
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
-    """The effect of every component on every task, with selections, clusters and tests.
+    """The effect of every component on every task, with selections and clusters.
 
     Attributes:
         model: The model.
@@ -194,8 +158,6 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         selections: The selected components of each task, in the order of `tasks`.
         clusters: Clusters of the components that significantly hurt a task.
         task_clusters: Clusters of the tasks.
-        groups: The test of shared key/value groups; None if it does not apply.
-        groups_note: Why the test does not apply; empty otherwise.
         response: Response in which effects are measured.
         kinds: Kinds of components, such as `heads`.
         ablation: How components were ablated.
@@ -221,8 +183,6 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     selections: tuple[Selection, ...]
     clusters: tuple[Cluster, ...]
     task_clusters: tuple[tuple[str, ...], ...]
-    groups: GroupTest | None
-    groups_note: str
     response: str
     kinds: str
     ablation: AblationInfo
@@ -284,12 +244,6 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         yield tables["universal"].pick("component|mean effect|tasks hurt")
         if not self.universal:
             yield "universal: no head hurts most tasks to about the same degree"
-        yield "key/value groups: " + (
-            f"not tested: {self.groups_note}"
-            if self.groups is None
-            else f"{self.groups.pairs} pairs of selected heads share one, "
-            f"{self.groups.expected:.1f} expected, p = {self.groups.p:.2g}"
-        )
         yield from (f"note: {note}" for note in self.notes)
         yield "This is a screen of single heads; `broca localize` tests a task's set jointly."
         yield (

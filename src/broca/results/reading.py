@@ -13,7 +13,7 @@ from broca.results.comparison import Comparison
 from broca.results.export import Export
 from broca.results.files import read_text
 from broca.results.localization import Localization, Refit
-from broca.results.neurons import NeuronExperiment, NeuronSet
+from broca.results.neurons import Erasure, NeuronSet
 from broca.results.pages.template import filled
 from broca.results.runs import CostEstimate, JournalContents, Reproduction
 from broca.results.stress_test import StressTest
@@ -22,7 +22,7 @@ from broca.results.verification import Verification
 
 KINDS: tuple[type[Result], ...] = (
     Localization, Atlas, NeuronSet, Verification, StressTest, Refit, CostEstimate,
-    NeuronExperiment, Comparison, Export, Reproduction, Scan, TaskList, TaskDescription, Diagnosis,
+    Erasure, Comparison, Export, Reproduction, Scan, TaskList, TaskDescription, Diagnosis,
     JournalContents,
 )  # fmt: skip
 """All kinds; a folder with several is read as the first of them."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from broca import searches
-from broca.engine import Ablation, OutputNorms, RunnerSpec, WeightDelta, donor_activations
+from broca.engine import Ablation, OutputNorms, RunnerSpec, donor_activations
 from broca.engine.neutral_text import TextReading
 from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
@@ -83,7 +83,6 @@ class Run:
         donors: Bank positions of the items whose activations replace ablated ones.
         settings: The options of the verb, which identify the run together with the weights and the
             items.
-        delta: Weights that are changed while the run measures.
         noted: Whether the out folder records the digests of this run.
     """
 
@@ -95,7 +94,6 @@ class Run:
     ablation: Ablation = field(default_factory=Ablation)
     donors: Sequence[int] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    delta: WeightDelta | None = None
     noted: bool = True
     search_response: Response = field(init=False, repr=False, default="accuracy")
     """Response of the search's last plan, and of its intervals."""
@@ -290,10 +288,6 @@ class Run:
             self._siblings[kind] = replace(self, ablation=ablation, settings=settings)
         return self._siblings[kind]
 
-    def changed(self, delta: WeightDelta) -> Run:
-        """Returns the run on the model with changed weights."""
-        return replace(self, delta=delta, settings={**self.settings, "delta": delta.digest})
-
     def examiner(self, scope: Scope, *, kinds: Sequence[str] = ()) -> Examiner:
         """Returns the examiner that measures the evidence for a claim on a set of components.
 
@@ -385,11 +379,8 @@ class Run:
         # the token count distinguishes these donors from those of older journals, prompts alone
         count = sum(len(tokens) for _, tokens in self._donor_sequences)
         donors = b"".join([b"%d" % count, *(self._digests[place] for place in self.donors)])
-        weights = self.model.identity
-        if self.delta is not None:
-            weights = _digest(f"{weights} {self.delta.digest}".encode()).hex()
         return Condition(
-            weights=weights,
+            weights=self.model.identity,
             tokenizer=tokenizer_digest(self.model.tokenizer),
             dtype=self.model.dtype,
             ablation=ablation.kind,
@@ -420,7 +411,6 @@ class Run:
             model=self.model,
             key=json.dumps(key),
             donors=tuple(donors[point] for point in self.model.points) if donors else (),
-            delta=self.delta,
             engine_options=self.options.engine_options,
             model_options=self.options.model_options,
             on_progress=self.stages.within,

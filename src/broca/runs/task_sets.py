@@ -155,24 +155,24 @@ def claim_tasks(
     return TaskSet(task, same, others, benchmarks, bank, places)
 
 
-def equal_tasks(benchmarks: Mapping[str, Benchmark], *, items: int, seed: int) -> TaskSet:
-    """Cuts the `locate` items of tasks that all have the same role."""
-    return _of_one_role(benchmarks, _splits_of(benchmarks, items=items, seed=seed), "locate")
-
-
-def split_tasks(
-    benchmarks: Mapping[str, Benchmark], *, items: int, seed: int, limit: int | None = None
+def equal_tasks(
+    benchmarks: Mapping[str, Benchmark],
+    *parts: Part,
+    items: int,
+    seed: int,
+    limit: int | None = None,
 ) -> TaskSet:
-    """Cuts the `locate` and `report` items of tasks that all have the same role.
+    """Cuts parts of the items of tasks that all have the same role.
 
     Args:
         benchmarks: The tasks by name.
+        parts: The parts that are needed.
         items: Maximum number of `locate` items of each task.
         seed: Seed of the cut.
         limit: Maximum number of `report` items of each task; all by default.
     """
     splits = _splits_of(benchmarks, items=items, seed=seed, limit=limit)
-    return _of_one_role(benchmarks, splits, "locate", "report")
+    return _of_one_role(benchmarks, splits, parts)
 
 
 def whole_tasks(benchmarks: Mapping[str, Benchmark]) -> TaskSet:
@@ -181,11 +181,11 @@ def whole_tasks(benchmarks: Mapping[str, Benchmark]) -> TaskSet:
         name: Split((), (), tuple(range(len(benchmark.items))))
         for name, benchmark in benchmarks.items()
     }
-    return _of_one_role(benchmarks, splits, "report")
+    return _of_one_role(benchmarks, splits, ("report",))
 
 
 def _of_one_role(
-    benchmarks: Mapping[str, Benchmark], splits: Mapping[str, Split], *parts: Part
+    benchmarks: Mapping[str, Benchmark], splits: Mapping[str, Split], parts: Sequence[Part]
 ) -> TaskSet:
     """Lays out parts of the items of tasks that all have the same role."""
     names = tuple(benchmarks)
@@ -288,19 +288,12 @@ def compared_tasks(
     Raises:
         BadInput: There are fewer than two, or one is unknown.
     """
-    if tasks == "auto":
-        names = auto_tasks(model, catalog)
-        if len(names) < 2:
-            raise BadInput(
-                f"an atlas compares tasks, and there are {len(names)} for this model: name two or "
-                "more in `tasks`, or give `include_path`"
-            )
-        return names
-    names = tuple(dict.fromkeys(catalog.names_of(tasks)))
+    every = auto_tasks(model, catalog) if tasks == "auto" else catalog.names_of(tasks)
+    names = tuple(dict.fromkeys(every))
     if len(names) < 2:
         raise BadInput(
-            f"`tasks` names {len(names)} task{'s' * (len(names) != 1)}: an atlas compares tasks "
-            "and needs two at least; for a single one use `broca localize`"
+            f"an atlas compares two tasks or more, not {len(names)}: name more in `tasks`, or a "
+            "folder of tasks in `include_path`; for a single task use `broca localize`"
         )
     return names
 

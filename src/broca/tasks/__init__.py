@@ -1,27 +1,18 @@
 """Tasks of lm-eval and shipped tasks, with their items, splits and metrics."""
 
-from broca.options import TaskOptions
-from broca.tasks.benchmark import Benchmark
-from broca.tasks.catalog import PAPER_GROUPS, PAPER_TASKS, Catalog, shipped_folder
-from broca.tasks.examples import Task
-from broca.tasks.items import Generation, Item, LogLikelihood, Margin, Output, Request, Split
-from broca.tasks.tokenizer import RequestTokenizer, says_date
-
-__all__ = [
-    "PAPER_GROUPS",
-    "PAPER_TASKS",
-    "Benchmark",
-    "Catalog",
-    "Generation",
-    "Item",
-    "LogLikelihood",
-    "Margin",
-    "Output",
-    "Request",
-    "RequestTokenizer",
-    "Split",
-    "Task",
-    "TaskOptions",
-    "says_date",
-    "shipped_folder",
-]
+from broca.options import TaskOptions as TaskOptions
+from broca.tasks.benchmark import Benchmark as Benchmark
+from broca.tasks.catalog import PAPER_GROUPS as PAPER_GROUPS
+from broca.tasks.catalog import PAPER_TASKS as PAPER_TASKS
+from broca.tasks.catalog import Catalog as Catalog
+from broca.tasks.catalog import shipped_folder as shipped_folder
+from broca.tasks.examples import Task as Task
+from broca.tasks.items import Generation as Generation
+from broca.tasks.items import Item as Item
+from broca.tasks.items import LogLikelihood as LogLikelihood
+from broca.tasks.items import Margin as Margin
+from broca.tasks.items import Output as Output
+from broca.tasks.items import Request as Request
+from broca.tasks.items import Split as Split
+from broca.tasks.tokenizer import RequestTokenizer as RequestTokenizer
+from broca.tasks.tokenizer import says_date as says_date

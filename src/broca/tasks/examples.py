@@ -6,8 +6,8 @@ import logging
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -154,25 +154,6 @@ class Task:
             name, metric, until if isinstance(until, str) else tuple(until), max_new_tokens,
             capability, tuple(checked), _KINDS[kind],
         )  # fmt: skip
-
-    def by_wording(self) -> Task:
-        """Returns the task with an example for every paraphrase.
-
-        All paraphrases of an example share its `content`, by default its prompt; `wording` numbers
-        them.
-        """
-        worded = [wording for example in self.examples for wording in _worded(example)]
-        return replace(self, examples=tuple(worded))
-
-
-def _worded(example: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if "paraphrases" not in example:
-        yield example
-        return
-    shared = {key: value for key, value in example.items() if key != "paraphrases"}
-    content = str(example.get("content") or example["prompt"])
-    for number, prompt in enumerate([example["prompt"], *(example["paraphrases"] or [])]):
-        yield {**shared, "prompt": str(prompt), "content": content, "wording": f"wording {number}"}
 
 
 def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:

@@ -1,19 +1,24 @@
 """`atlas`: the effect of every component on every task, from one joint run."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from broca.atlases.assembly import assembled, at_chance
+from broca.atlases.findings import LEAST, EffectMatrix, find
 from broca.errors import NothingToLocalize
 from broca.options import AtlasOptions, verb
-from broca.results.atlas import Atlas
-from broca.runs.run import INTACT
+from broca.recovery.joint import interval
+from broca.results.atlas import Atlas, AtlasCost, AtlasTask, EffectRows
+from broca.results.base import AblationInfo
+from broca.runs.references import Referenced
+from broca.runs.run import INTACT, Run, model_info
 from broca.runs.search import REFERENCES
 from broca.runs.session import ablation_of, open_run
-from broca.runs.task_sets import compared_tasks, equal_tasks, load_tasks
-from broca.searches.atlas import AtlasProblem, atlas_rows, measure_atlas
+from broca.runs.task_sets import at_chance_note, compared_tasks, equal_tasks, load_tasks
+from broca.searches.atlas import AtlasProblem, MeasuredAtlas, atlas_rows, measure_atlas
 
 _DONORS = 100
 
@@ -41,7 +46,7 @@ def atlas(options: AtlasOptions) -> Atlas:
         names = compared_tasks(options.tasks, gated, opened.catalog)
         budget = atlas_rows(options.rows, len(names))
         benchmarks = load_tasks(gated, names, opened.catalog, options=task_options)
-        tasks = equal_tasks(benchmarks, items=options.items, seed=seed)
+        tasks = equal_tasks(benchmarks, "locate", items=options.items, seed=seed)
         every = np.arange(len(tasks.bank))
         donors = every[:: max(1, len(every) // _DONORS)].tolist()
         run = opened.on(
@@ -63,7 +68,7 @@ def atlas(options: AtlasOptions) -> Atlas:
         stages.expect(budget + len(every))
         stages.enter(INTACT)
         scores = run.scores((), part="locate")
-        if all(at_chance(run, name, scores) for name in names):
+        if all(_at_chance(run, name, scores) for name in names):
             raise NothingToLocalize(
                 f"the intact model can do none of the {len(names)} tasks: choose tasks that it "
                 "can do"
@@ -83,4 +88,93 @@ def atlas(options: AtlasOptions) -> Atlas:
             measure_atlas(problem), method="atlas", problem=problem, response=referenced.response
         )
         stages.enter("reading the matrix")
-        return assembled(run, chart, scores, referenced, k=options.k, seed=seed, started=started)
+        return _assembled(run, options, chart, scores, referenced, started)
+
+
+def _at_chance(run: Run, name: str, scores: Mapping[str, float]) -> bool:
+    """Whether the intact model is at chance on a task, which then shows no damage."""
+    items = len(run.tasks.places["locate"][name])
+    return run.tasks.benchmarks[name].at_chance(scores[name], items=items)
+
+
+def _assembled(
+    run: Run,
+    options: AtlasOptions,
+    chart: MeasuredAtlas,
+    scores: Mapping[str, float],
+    referenced: Referenced,
+    started: float,
+) -> Atlas:
+    """Makes the result from the measurements; `scores` are those of the intact model."""
+    model, names, benchmarks = run.model, run.model.components.names, run.tasks.benchmarks
+    matrix = EffectMatrix(
+        chart.joint.effects,
+        chart.joint.resampled,
+        np.array([not _at_chance(run, name, scores) for name in benchmarks]),
+        tuple(benchmark.capability for benchmark in benchmarks.values()),
+        chart.joint.explained,
+    )
+    findings = find(matrix, chart.tasks, names, k=options.k)
+    low, high = interval(matrix.effects, matrix.resampled)
+
+    def arranged(values: NDArray[np.float64]) -> EffectRows:
+        return tuple(tuple(row) for row in values[np.ix_(findings.rows, findings.columns)].tolist())
+
+    notes: list[str] = []
+    for row, name in enumerate(run.tasks.benchmarks):
+        notes += run.tasks.notes_of(name)
+        if not matrix.usable[row]:
+            notes.append(at_chance_note(name))
+    if len(set(matrix.capabilities)) == 1:
+        notes.append("all tasks are of one capability: selections have nothing to be compared with")
+    if chart.joint.shrunk:
+        components = chart.masks.shape[1]
+        notes.append(
+            f"{len(chart.masks)} masks for {components} components are few: estimated effects "
+            "are too small, and intervals cover the noise alone; about "
+            f"{5 * components * len(chart.tasks):,} `rows` would do"
+        )
+    scoring_rows = run.scoring_rows
+    new_rows, tokens = run.finish()
+    return Atlas(
+        model=model_info(model),
+        tasks=tuple(
+            AtlasTask(
+                name=(name := chart.tasks[row]),
+                capability=benchmarks[name].capability,
+                metric=benchmarks[name].metric,
+                intact=scores[name],
+                items=chart.items[row],
+                at_chance=not bool(matrix.usable[row]),
+                change=float(chart.changes[:, row].mean()),
+                explained=float(chart.joint.explained[row]),
+            )
+            for row in findings.rows
+        ),
+        components=tuple(names[column] for column in findings.columns),
+        effects=arranged(matrix.effects),
+        low=arranged(low),
+        high=arranged(high),
+        universal=findings.universal,
+        selections=findings.selections,
+        clusters=findings.clusters,
+        task_clusters=findings.task_clusters,
+        response=referenced.response,
+        kinds=model.kinds,
+        ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
+        masks=len(chart.masks),
+        share=float(chart.masks.mean()),
+        least=LEAST,
+        k=options.k,
+        resamples=len(matrix.resampled),
+        shrunk=chart.joint.shrunk,
+        seed=options.seed,
+        cost=AtlasCost(
+            rows=run.search_rows,
+            scoring_rows=scoring_rows,
+            measured=new_rows,
+            tokens=tokens,
+            wall_s=round(time.perf_counter() - started, 3),
+        ),
+        notes=(*notes, *referenced.notes),
+    )

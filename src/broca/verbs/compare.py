@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
-from broca.comparisons import Collection, seed_of, selections_of, subjects_of, tasks_of
+from broca.comparisons.collection import Collection
+from broca.comparisons.subjects import seed_of, selections_of, subjects_of, tasks_of
 from broca.options import CompareOptions, verb
 from broca.results.comparison import Comparison
 from broca.runs.progress import Stages
 from broca.runs.session import ablation_of, open_run, open_workspace
-from broca.runs.task_sets import load_tasks, split_tasks
+from broca.runs.task_sets import equal_tasks, load_tasks
 
 
 @verb(CompareOptions)
@@ -45,7 +46,9 @@ def compare(options: CompareOptions) -> Comparison:
                     options=opened.options.task_options,
                 )  # fmt: skip
                 run = opened.on(
-                    split_tasks(benchmarks, items=items, seed=seed, limit=options.limit),
+                    equal_tasks(
+                        benchmarks, "locate", "report", items=items, seed=seed, limit=options.limit
+                    ),
                     ablation=ablation,
                     settings={
                         "verb": "compare", "tasks": list(benchmarks), "rows": rows, "items": items,

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+from broca.errors import BadInput
 from broca.exports import check, forms
 from broca.exports import folder as folders
 from broca.exports.request import ExportRequest
+from broca.models import require_peft
 from broca.options import ExportOptions, RunOptions, verb
 from broca.results.export import BaseModel, Export
+from broca.results.files import check_out_folder
 from broca.runs.progress import Stages
 from broca.runs.run import model_info
 from broca.runs.session import open_run
@@ -28,9 +31,11 @@ def export(options: ExportOptions) -> Export:
     run_options: RunOptions = options.run_options
     request = ExportRequest.of(options.target, options.heads, kind, options.scale)
     if kind == "adapter":
-        forms.require_peft()
+        require_peft()
     checked = request.checked_task(options.task) if options.check else None
-    folder = folders.claimed_folder(options.to)
+    folder = check_out_folder(options.to)
+    if any(folder.iterdir()) and not (folder / Export.FILE).is_file():
+        raise BadInput(f"`to` '{options.to}' holds other files: choose a new folder")
     stages = Stages(run_options.on_progress)
     run_options = replace(run_options, model_options=request.loading(run_options.model_options))
     with folders.unpublished(folder) as part:

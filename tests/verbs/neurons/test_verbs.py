@@ -2,8 +2,6 @@
 
 import json
 from functools import partial
-from itertools import product
-from pathlib import Path
 
 import pytest
 from journals import totals
@@ -12,7 +10,6 @@ from verbs.neurons.small_runs import FEW, arguments_of
 import broca
 from broca import neurons
 from broca.errors import BadInput
-from broca.models.usage import fingerprint
 from broca.results.files import encode
 from broca.runs.workspace import Workspace
 
@@ -68,66 +65,6 @@ def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
         assert line.excess.value == pytest.approx(line.drop.value - line.random_drop.value)
 
 
-def test_every_arm_is_trained_and_measured(small, tmp_path):
-    """Three trained sets stand beside the untrained model; their weights lie beside the journal."""
-    before = fingerprint(small.model)
-    arms = {line.arm: line for line in repeated(small, "enhance", tmp_path).result}
-    assert fingerprint(small.model) == before
-    untuned = arms.pop("untuned")
-    assert (untuned.neurons, untuned.share_of_parameters) == (0, 0)
-    assert len(arms) == len(list(Path(tmp_path / "deltas").iterdir())) == 3
-    assert all(0 < line.share_of_parameters <= 1 for line in arms.values())
-    assert all(0 <= line.score.value <= 1 for line in arms.values())
-
-
-def test_sets_are_compared_by_their_overlap(small, tmp_path):
-    """`cross` has every pair of data sets; shares lie between 0 and 1 for every relation."""
-    names = ("sorting", "capitals")
-    lines = repeated(small, "cross", tmp_path / "cross").result
-    assert {(line.located_on, line.measured_on) for line in lines} == set(product(names, names))
-    overlap = repeated(small, "overlap", tmp_path / "overlap").result
-    assert len(overlap.summary) >= 2
-    assert all(0 <= value <= 1 for means in overlap.summary.values() for value in means.values())
-    decoupled = repeated(small, "decouple", tmp_path / "decouple").result
-    fidelity = repeated(small, "fidelity", tmp_path / "fidelity").result
-    for lines in (decoupled, fidelity.agreements):
-        assert len(lines) >= 2
-        for line in lines:
-            assert 0 <= line.iou.value <= line.of_larger.value <= 1
-            assert 0 <= line.random_of_larger <= 1
-
-
-def test_examples_with_paraphrases_are_compared(small, tmp_path):
-    """A JSON-lines file and a task of examples give the same, each content in its wordings."""
-    examples = [
-        {
-            "prompt": f"the capital of {country} is", "answer": f" {capital}",
-            "paraphrases": [f"{country} has its capital in"],
-        }
-        for country, capital in (
-            ("france", "paris"), ("japan", "tokyo"), ("peru", "lima"), ("norway", "oslo"),
-        )
-    ]  # fmt: skip
-    file = tmp_path / "capitals.jsonl"
-    file.write_text("".join(f"{json.dumps(example)}\n" for example in examples))
-    task = broca.Task.from_examples(examples, name=str(file))
-    first, second = (
-        neurons.fidelity(small, source, contents=3, steps=2) for source in (str(file), task)
-    )
-    assert first.result == second.result
-    assert first.result.contents == 3
-    assert first.result.agreements[0].pairs == "same item, other wording"
-
-
-def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
-    """Default factors are 0 and 2; the excess is located minus random."""
-    result = repeated(small, "reliability", tmp_path).result
-    assert [line.factor for line in result.moved] == [0.0, 2.0]
-    for line in result.moved:
-        assert line.excess.value == pytest.approx(line.located.value - line.random.value)
-        assert line.unrelated is not None
-
-
 @pytest.mark.parametrize(
     ("verb", "wrong", "message"),
     [
@@ -135,20 +72,11 @@ def test_every_factor_is_measured_beside_random_sets(small, tmp_path):
         ("locate", {"task": "capitals", "method": "random"}, "`count`"),
         ("locate", {"task": "capitals", "method": "activation", "others": ""}, "`others`"),
         ("locate", {"task": "data:none", "fields": "x"}, "`fields`"),
-        ("cross", {"tasks": "capitals"}, "two data sets"),
-        ("cross", {"action": "freeze"}, "`action`"),
-        ("decouple", {"pairs": "nowhere.jsonl"}, "'nowhere.jsonl' cannot be read"),
-        ("enhance", {"task": "capitals", "lr": 0}, "`lr`"),
-        ("enhance", {"task": "capitals", "without": "x"}, "`without`"),
         ("erase", {"task": "capitals", "methods": "x"}, "`method` 'x'"),
+        ("erase", {"task": "capitals", "draws": 0}, "`draws`"),
+        ("erase", {"task": "capitals", "factor": 1, **FEW, "count": 4}, "other than 1"),
+        ("erase", {"task": "capitals", "factor": float("nan"), **FEW, "count": 4}, "nan"),
         ("erase", {"task": "capitals", "matching": "x"}, "`matching`"),
-        ("fidelity", {"task": "sorting"}, "no paraphrases: use capitals"),
-        ("fidelity", {"task": "capitals", "contents": 1}, "two contents"),
-        ("overlap", {"tasks": ""}, "`tasks`"),
-        ("reliability", {"task": "capitals", "factors": "a"}, "`factors`"),
-        ("reliability", {"task": "capitals", "factors": "1", **FEW, "count": 4}, "other than 1"),
-        ("reliability", {"task": "capitals", "factors": [float("nan")], **FEW, "count": 4}, "nan"),
-        ("reliability", {"task": "capitals", "draws": 0}, "`draws`"),
     ],
 )
 def test_bad_input_is_one_line(small, verb, wrong, message):

@@ -67,15 +67,21 @@ class Plot(ABC):
     """A chart of matplotlib's own axes.
 
     Attributes:
-        least: Minimum width of an axes in pixels; several of them stand side by side.
+        axis: Quantity of the horizontal axis, with its unit.
+        wide: Width on a page in pixels.
     """
 
     axis: str = ""
-    least = 720.0
+    wide = 720.0
+
+    @property
+    @abstractmethod
+    def height(self) -> float:
+        """Height in pixels."""
 
     @abstractmethod
-    def axes(self) -> Sequence[tuple[str, OneAxes]]:
-        """Returns the charts of the plot with their titles."""
+    def plot(self, axes: Any, width: float, scale: float) -> None:
+        """Draws into axes; `width` is theirs in pixels."""
 
     def svg(self, text: str, *, alone: bool = False) -> str:
         """Writes the plot with its text alternative.
@@ -85,7 +91,7 @@ class Plot(ABC):
         from matplotlib import rc_context
 
         with rc_context(style(1.0) | {"svg.fonttype": "none"}), io.StringIO() as file:
-            figure = self.paint(self.least if len(self.axes()) == 1 else 860.0, 1.0)
+            figure = self.paint(self.wide, 1.0)
             metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             figure.savefig(file, format="svg", metadata=metadata, transparent=True)
             content = file.getvalue()
@@ -109,7 +115,7 @@ class Plot(ABC):
         )
 
     def paint(self, width: float, scale: float) -> Any:
-        """Makes a matplotlib figure, with as many axes side by side as fit.
+        """Makes a matplotlib figure.
 
         Args:
             width: Width in CSS pixels.
@@ -117,18 +123,9 @@ class Plot(ABC):
         """
         from matplotlib import figure
 
-        charts = self.axes()
-        across = max(1, min(len(charts), int(width // self.least)))
-        rows = ceil(len(charts) / across) or 1
-        tall = max((chart.height for _, chart in charts), default=100.0) + 24 * bool(charts[1:])
-        size = (width * scale / 72, rows * tall * scale / 72)
+        size = (width * scale / 72, self.height * scale / 72)
         painted = figure.Figure(figsize=size, layout="constrained")
-        grid = painted.subplots(rows, across, squeeze=False).flatten()
-        for axes, (title, chart) in zip(grid, charts, strict=False):
-            axes.set_title(title, loc="left", fontweight="bold")
-            chart.plot(axes, width / across, scale)
-        for axes in grid[len(charts) :]:
-            axes.axis("off")
+        self.plot(painted.subplots(), width, scale)
         return painted
 
 
@@ -189,29 +186,6 @@ class Figure:
         return self.svg()
 
 
-class OneAxes(Plot):
-    """A plot of a single axes."""
-
-    @property
-    @abstractmethod
-    def height(self) -> float:
-        """Height in pixels."""
-
-    @abstractmethod
-    def plot(self, axes: Any, width: float, scale: float) -> None:
-        """Draws into axes; `width` is theirs in pixels."""
-
-    def axes(self) -> Sequence[tuple[str, OneAxes]]:
-        """Returns the plot itself."""
-        return (("", self),)
-
-    def _name_rows(self, axes: Any, rows: Sequence[str], width: float) -> None:
-        """Names rows on the left, the first at the top."""
-        axes.set_yticks(range(len(rows)), [shortened(row, 0.4 * width, 12) for row in rows])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel(self.axis)
-
-
 @dataclass(frozen=True)
 class Series:
     """Values with the same name, colour and symbol.
@@ -233,18 +207,10 @@ class Series:
     joined: bool = False
 
     @classmethod
-    def line(
-        cls,
-        number: int,
-        name: str,
-        points: Sequence[tuple[float, Value]],
-        role: str = "",
-    ) -> Series:
+    def line(cls, number: int, name: str, points: Sequence[tuple[float, Value]]) -> Series:
         """Makes the line of a number among several: lines of the same colour differ in symbol."""
-        return cls(
-            name, role or SERIES[number % len(SERIES)], tuple(points), "osD^x"[number % 5], 4.2,
-            joined=True,
-        )  # fmt: skip
+        role, marker = SERIES[number % len(SERIES)], "osD^x"[number % 5]
+        return cls(name, role, tuple(points), marker, 4.2, joined=True)
 
     def plot(self, axes: Any, scale: float, *, across: bool) -> None:
         """Draws the points with their intervals, along the horizontal axis if `across`."""
@@ -266,7 +232,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class IntervalChart(OneAxes):
+class IntervalChart(Plot):
     """Named rows, with points and intervals along a horizontal axis.
 
     Attributes:
@@ -298,41 +264,38 @@ class IntervalChart(OneAxes):
                     axes.hlines(
                         row, min(values), max(values), LIGHT["muted"], lw=2 * scale, zorder=1.5
                     )
-        self._name_rows(axes, self.rows, width)
+        axes.set_yticks(
+            range(len(self.rows)), [shortened(row, 0.4 * width, 12) for row in self.rows]
+        )
+        axes.set_ylim(len(self.rows) - 0.5, -0.5)
+        axes.set_xlabel(self.axis)
         axes.axvline(0, color=LIGHT["muted"], lw=scale, zorder=0)
         axes.grid(axis="x")
         _explain(axes, self.series)
 
 
 @dataclass(frozen=True)
-class LineChart(OneAxes):
+class LineChart(Plot):
     """Lines over a common axis.
 
     Attributes:
         lines: The lines.
         across: Quantity of the horizontal axis.
         up: Quantity of the vertical axis.
-        logarithmic: Whether the horizontal axis is logarithmic.
         height: Height of the whole chart in pixels.
     """
 
     lines: tuple[Series, ...]
     across: str
     up: str
-    logarithmic: bool = False
     height: float = 330.0
 
     def plot(self, axes: Any, width: float, scale: float) -> None:
         """Draws the legend above and both axes with round numbers."""
         for line in self.lines:
             line.plot(axes, scale, across=False)
-        if self.logarithmic:
-            axes.set_xscale("log")
-            for which in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-                which(lambda value, _: f"{value:,.0f}" if f"{value:.0f}"[0] in "125" else "")
-        else:
-            whole = all(x == int(x) for line in self.lines for x, _ in line.points)
-            axes.xaxis.get_major_locator().set_params(integer=whole)
+        whole = all(x == int(x) for line in self.lines for x, _ in line.points)
+        axes.xaxis.get_major_locator().set_params(integer=whole)
         axes.axhline(0, color=LIGHT["muted"], lw=scale, zorder=0)
         axes.grid(axis="y")
         axes.set_xlabel(self.across)
@@ -340,32 +303,16 @@ class LineChart(OneAxes):
         _explain(axes, self.lines)
 
 
-@dataclass(frozen=True)
-class Panels(Plot):
-    """Charts of the same kind side by side, each with a title."""
-
-    titles: tuple[str, ...]
-    charts: tuple[OneAxes, ...]
-    least: float = 300.0
-
-    def axes(self) -> Sequence[tuple[str, OneAxes]]:
-        """Returns the charts."""
-        return tuple(zip(self.titles, self.charts, strict=True))
-
-
 def _explain(axes: Any, series: Sequence[Series]) -> None:
     """Explains the symbols above the axes if there are several named ones."""
     if len([line for line in series if line.name]) < 2:
         return
-    figure = axes.get_figure()
-    if len(figure.axes) == 1:
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=3)
-    else:
-        axes.legend()
+    handles = axes.get_legend_handles_labels()
+    axes.get_figure().legend(*handles, loc="outside upper left", ncols=3)
 
 
 @dataclass(frozen=True)
-class Matrix(OneAxes):
+class Matrix(Plot):
     """Rows x columns of colours.
 
     Attributes:
@@ -387,7 +334,7 @@ class Matrix(OneAxes):
     texts: tuple[tuple[str, ...], ...] = ()
     framed: frozenset[tuple[int, int]] = frozenset()
     meanings: tuple[str, str] = ("worse without it", "better without it")
-    least = 860.0
+    wide = 860.0
 
     @property
     def height(self) -> float:

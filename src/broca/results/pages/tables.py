@@ -9,7 +9,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from broca.results.base import Interval, Lines
+from broca.results.base import Interval
 
 SHOWN = 40
 """Number of rows that a page shows at once; its script has the others."""
@@ -97,14 +97,6 @@ class Table:
             frozenset(n for n, record in enumerate(records) if strong(record)),
         )
 
-    @classmethod
-    def of_lines(cls, name: str, caption: str, lines: Lines) -> Table:
-        """Makes a table of rows of values by column; an interval is one value."""
-        lines = [_with_intervals(line) for line in lines]
-        names = list(dict.fromkeys(column for line in lines for column in line))
-        columns = tuple(Column(column.replace("_", " ")) for column in names)
-        return cls(name, caption, columns, tuple(tuple(map(line.get, names)) for line in lines))
-
     def pick(self, columns: str = "", most: int | None = None) -> Table:
         """Returns the table with some columns, whose headings `|` joins, and its first rows."""
         headings = [column.name for column in self.columns]
@@ -152,18 +144,6 @@ class Table:
         """
         lines = ("\t".join(" ".join(cell.split()) for cell in line) for line in self.lines[SHOWN:])
         return _LEADING_ZERO.sub(r"\1.", "\n".join(lines).replace("−", "-"))
-
-
-def _with_intervals(line: dict[str, Any]) -> dict[str, Any]:
-    """Returns a row whose columns `x.value`, `x.low` and `x.high` are one column."""
-    joined = {}
-    for name, value in line.items():
-        stem, _, end = name.rpartition(".")
-        if f"{stem}.low" not in line:
-            joined[name] = value
-        elif end == "value":
-            joined[stem] = Interval(value, line[f"{stem}.low"], line[f"{stem}.high"])
-    return joined
 
 
 def fixed(
