@@ -254,7 +254,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
                 yield f"changed on {line.task} in {line.model}: {joined_names(line.changed)}"
         yield from (difference_table(self, _SHOWN), score_table(self), carry_table(self))
         yield (
-            f"{len(self.models)} models, {len(self.tasks)} task{'s' * (len(self.tasks) != 1)}, "
+            f"{len(self.models)} model{'s' * (len(self.models) != 1)}, {len(self.tasks)} task{'s' * (len(self.tasks) != 1)}, "
             f"{self.rows:,} rows for each, seed {self.seed}"
         )
         yield from (f"note: {note}" for note in self.notes)
