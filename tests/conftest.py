@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="broca-tests-")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # a shell makes background processes ignore Ctrl+C; programs that the tests start would inherit that
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "broca"
 ORDER = (
     "errors",
     "limits",
+    "known_paths",
     "plugins",
     "components",
     "measurement",

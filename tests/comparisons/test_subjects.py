@@ -7,6 +7,7 @@ from results.samples import make_result
 
 from broca.comparisons.subjects import (
     ComparedSubject,
+    merged,
     seed_of,
     selections_of,
     subjects_of,
@@ -101,3 +102,15 @@ def test_seed_and_selections_are_the_results_and_what_the_caller_named():
         assert [selection.label for selection in results] == ["a, sorting", "a, capitals"]
         assert (given.label, given.model, given.task) == ("given", None, None)
         assert given.components == ("L1H1", "L0H2")
+
+
+def test_results_on_the_same_weights_are_measured_once():
+    """Their selections are joined under labels of their own; other weights stay apart."""
+    runs = [
+        replace(A, fingerprint=weights, selections=((task, ("L0H1",)),))
+        for weights, task in (("1", "sorting"), ("2", "sorting"), ("1", "sorting"), ("1", "words"))
+    ]
+    labels = [selection.label for selection in selections_of(merged([*runs[:1], *runs[2:]]))]
+    assert labels == ["sorting", "sorting (2)", "words"]
+    assert merged([A, B]) == (A, B)
+    assert [len(subject.selections) for subject in merged(runs)] == [3, 1]

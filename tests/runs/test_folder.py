@@ -7,7 +7,7 @@ import pytest
 from results.samples import make_result
 
 import broca
-from broca.errors import BadInput, JournalBusy, OutFolderTaken
+from broca.errors import BadInput, BrocaError, JournalBusy, OutFolderTaken
 from broca.options import (
     GRANTS,
     LocalizeOptions,
@@ -188,3 +188,28 @@ def test_a_planted_function_is_not_run(tmp_path, verb, place):
     with pytest.raises(BadInput, match="which no folder grants"):
         getattr(broca, verb)(folder, **way)
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("verb", "names"),
+    [(verb, "model") for verb in ("verify", "explore", "stress", "rerun", "chat", "export")]
+    + [(verb, "task") for verb in ("verify", "explore", "rerun")],
+)
+def test_what_a_folder_names_elsewhere_is_confirmed(tmp_path, verb, names):
+    """A model or a file of examples outside of the folder is named, and opened once trusted."""
+    theirs, folder = tmp_path / f"theirs.{names}.jsonl", tmp_path / "out"
+    theirs.write_text("no example")
+    folder.mkdir()
+    given = {"model": "reference-small", "task": "sorting", names: str(theirs)}
+    options = LocalizeOptions.of(given)
+    RunFolder.claim(folder, verb="localize", options=options, command=["broca"])
+    make_result().save(folder)
+    data = json.loads((folder / "result.json").read_text())
+    data["model"]["name"], data["task"], data["others"] = given["model"], given["task"], []
+    (folder / "result.json").write_text(json.dumps(data))
+    more = {"rerun": {"from_scratch": True}, "export": {"to": tmp_path / "new"}}.get(verb, {})
+    with pytest.raises(BadInput, match=f"names '{theirs}'.* name it in `trust`"):
+        getattr(broca, verb)(folder, **more)
+    with pytest.raises(BrocaError) as refused:
+        getattr(broca, verb)(folder, **more, trust=tmp_path)
+    assert "`trust`" not in str(refused.value)

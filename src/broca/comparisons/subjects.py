@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from broca.errors import BadInput
 from broca.models import GatedModel, holds_model
@@ -112,13 +113,31 @@ def subjects_of(
         raise BadInput(
             f"`models` names {len(subjects)}: a comparison needs two models or runs, or `revisions`"
         )
-    counts: Counter[str] = Counter()
-    labelled = []
+    labels = _numbered([subject.label for subject in subjects])
+    return tuple(
+        replace(subject, label=label) for subject, label in zip(subjects, labels, strict=True)
+    )
+
+
+def merged(subjects: Sequence[ComparedSubject]) -> tuple[ComparedSubject, ...]:
+    """Joins the selections of results on the same weights, which are measured once."""
+    joined: dict[Any, ComparedSubject] = {}
     for subject in subjects:
-        counts[subject.label] += 1
-        number = f" ({counts[subject.label]})" if counts[subject.label] > 1 else ""
-        labelled.append(replace(subject, label=subject.label + number))
-    return tuple(labelled)
+        first = joined.setdefault(subject.fingerprint or id(subject), subject)
+        if first is not subject:
+            both = first.selections + subject.selections
+            joined[subject.fingerprint] = replace(first, selections=both)
+    return tuple(joined.values())
+
+
+def _numbered(labels: Sequence[str]) -> list[str]:
+    """Returns labels of which repeated ones are numbered from (2) on."""
+    counts: Counter[str] = Counter()
+    numbered = []
+    for label in labels:
+        counts[label] += 1
+        numbered.append(f"{label} ({counts[label]})" if counts[label] > 1 else label)
+    return numbered
 
 
 def tasks_of(
@@ -156,10 +175,13 @@ def selections_of(
         subjects: The models with their results.
         heads: Names of components, or names joined by `+`.
     """
+    found = [
+        (subject.label, *selection) for subject in subjects for selection in subject.selections
+    ]
+    labels = [task if len(subjects) == 1 else f"{label}, {task}" for label, task, _ in found]
     selections = [
-        ComparedSelection(f"{subject.label}, {task}", subject.label, task, names)
-        for subject in subjects
-        for task, names in subject.selections
+        ComparedSelection(name, label, task, names)
+        for name, (label, task, names) in zip(_numbered(labels), found, strict=True)
     ]
     if heads:
         words = heads.split("+") if isinstance(heads, str) else heads

@@ -23,6 +23,7 @@ from broca.errors import (
     is_shortage,
     require_known,
 )
+from broca.known_paths import require_named
 from broca.models.checkpoints import (
     Checkpoint,
     pickles,
@@ -157,6 +158,7 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     dtype = options.dtype
     require_known("`dtype`", dtype, DTYPES, error=BadInput)
     require_kinds(options.components)
+    require_named(name)
     checkpoint = Checkpoint.find(name, options, offline=offline)
     _require_decoder(checkpoint.name, checkpoint.config)
     device = _device(options.device)

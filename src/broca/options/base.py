@@ -27,6 +27,7 @@ import msgspec
 from cyclopts import Group, Parameter
 
 from broca.errors import BadInput, nearest
+from broca.known_paths import named_in
 
 
 def _whole(_: Any, tokens: Any) -> int:
@@ -173,7 +174,9 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
             named = dict(zip(first, arguments, strict=False))
             if both := sorted({*named} & {*keywords}):
                 raise BadInput(f"`{both[0]}` is given twice")
-            return function(cls.of(named | keywords, settings))
+            options = cls.of(named | keywords, settings)
+            with named_in(_values(options)):
+                return function(options)
 
         with_keywords.__signature__ = Signature(  # type: ignore[attr-defined]
             [
@@ -197,6 +200,16 @@ def leaves(cls: type[Options]) -> Iterator[tuple[type[Options], Field[Any]]]:
             yield cls, item
         else:
             yield from leaves(group)
+
+
+def _values(options: Options) -> Iterator[Any]:
+    """Yields the values of all fields, with those of the groups."""
+    for item in fields(options):
+        value = getattr(options, item.name)
+        if isinstance(value, Options):
+            yield from _values(value)
+        else:
+            yield value
 
 
 def names_of(cls: type[Options]) -> tuple[str, ...]:

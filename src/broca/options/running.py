@@ -47,7 +47,7 @@ they are taken from whoever gives a command, and never from a folder or a file t
 class ModelOptions(Options):
     """How a model is loaded; a model that is already loaded ignores it."""
 
-    HOW: ClassVar[frozenset[str]] = frozenset({"device", "device_map", "allow_pickle"})
+    HOW: ClassVar[frozenset[str]] = frozenset({"device", "device_map", "allow_pickle", "trust"})
 
     components: str = "heads"
     """What can be ablated: {components}, joined by +."""
@@ -73,6 +73,13 @@ class ModelOptions(Options):
 
     merge_adapter: Annotated[bool, ON] = True
     """Merge a PEFT adapter into the weights of its base model instead of running it beside them."""
+
+    trust: str | None = None
+    """A path outside of a run folder from which it may name its model and files of examples."""
+
+    def keywords(self) -> dict[str, Any]:
+        """Returns the keywords of `broca.load`."""
+        return {name: value for name, value in vars(self).items() if name != "trust"}
 
 
 @dataclass(frozen=True, kw_only=True)

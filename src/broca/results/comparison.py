@@ -253,8 +253,9 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
             if line.changed:
                 yield f"changed on {line.task} in {line.model}: {joined_names(line.changed)}"
         yield from (difference_table(self, _SHOWN), score_table(self), carry_table(self))
+        models, tasks = len(self.models), len(self.tasks)
         yield (
-            f"{len(self.models)} models, {len(self.tasks)} task{'s' * (len(self.tasks) != 1)}, "
+            f"{models} model{'s' * (models != 1)}, {tasks} task{'s' * (tasks != 1)}, "
             f"{self.rows:,} rows for each, seed {self.seed}"
         )
         yield from (f"note: {note}" for note in self.notes)

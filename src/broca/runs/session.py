@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -119,7 +119,7 @@ def model_in_use(
     """
     if not isinstance(model, GatedModel):
         stages.enter(f"loading the model {model}")
-        model = load(model, **asdict(options))
+        model = load(model, **options.keywords())
     model.require_intact()
     with model.in_use():
         stages.enter(model.describe())

@@ -12,6 +12,7 @@ from typing import Any
 from lm_eval.tasks import TaskManager
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_line, nearest
+from broca.known_paths import require_named
 from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.results.tasks import PaperTask
@@ -300,7 +301,10 @@ class Catalog:
         if name.startswith(PREFIX):
             limit = options.limit or 0
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
-        return Task.from_examples(name) if names_file(name) else None
+        if not names_file(name):
+            return None
+        require_named(name)
+        return Task.from_examples(name)
 
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
         """Loads lm-eval's objects: the tasks that a name means, and their group if any.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from broca.comparisons.collection import Collection
-from broca.comparisons.subjects import seed_of, selections_of, subjects_of, tasks_of
+from broca.comparisons.subjects import merged, seed_of, selections_of, subjects_of, tasks_of
 from broca.options import CompareOptions, verb
 from broca.results.comparison import Comparison
 from broca.runs.progress import Stages
@@ -25,8 +25,9 @@ def compare(options: CompareOptions) -> Comparison:
     """
     run_options, rows, items = options.run_options, options.rows, options.items
     subjects = subjects_of(options.models, options.revisions)
-    names, selections = tasks_of(subjects, options.tasks), selections_of(subjects, options.heads)
-    seed = seed_of(subjects, options.seed)
+    names, seed = tasks_of(subjects, options.tasks), seed_of(subjects, options.seed)
+    subjects = merged(subjects)
+    selections = selections_of(subjects, options.heads)
     ablation = ablation_of(run_options.ablation_options, seed)
     collection = Collection(subjects, selections, rows, options.response, seed)
     stages = Stages(run_options.on_progress)

@@ -73,7 +73,7 @@ def explore(options: ExploreOptions) -> LivePage:
         gated = target
     else:
         stages.enter(f"loading the model {subject.model}")
-        gated = load(subject.model, **asdict(run_options.model_options))
+        gated = load(subject.model, **run_options.model_options.keywords())
     explorer = Explorer(
         gated,
         subject,

@@ -1,0 +1,92 @@
+"""Paths on this machine that may be opened: a file that broca reads grants none.
+
+A run folder names its model and its files of examples. They are opened if the call or an earlier
+one named them itself, or a folder above them.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from broca.errors import BadInput
+
+_NAMED: ContextVar[tuple[Path, ...] | None] = ContextVar("named", default=None)
+"""The paths that the call of a verb names; None outside of verbs, where Python code names them."""
+
+
+@contextmanager
+def named_in(values: Iterable[Any]) -> Iterator[None]:
+    """Within it, paths may be opened that the values of the outermost call's options name."""
+    if _NAMED.get() is not None:
+        yield
+        return
+    token = _NAMED.set(tuple(place for value in values for place in _paths(value)))
+    try:
+        yield
+    finally:
+        _NAMED.reset(token)
+
+
+def require_named(name: str) -> None:
+    """Refuses a path that only a file names, and remembers a path that a call or code names.
+
+    Args:
+        name: Name of a model or of a file of examples; other names than paths pass.
+
+    Raises:
+        BadInput: Only a file names the path.
+    """
+    named, place = _NAMED.get(), _existing(name)
+    if place is None:
+        return
+    known = _remembered()
+    if named is None or any(place.is_relative_to(path) for path in named):
+        if str(place) not in known:
+            _remember(place)
+    elif str(place) not in known:
+        raise BadInput(
+            f"the folder names '{place}', which lies outside of it and which no command of yours "
+            "has named: look at it, and name it in `trust` if you trust it"
+        )
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    """Yields the paths that a value names; a result in memory names its model and tasks."""
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from _paths(inner)
+    elif isinstance(value, str):
+        yield from filter(None, map(_existing, (value, *value.split(","))))
+    elif hasattr(value, "selected"):
+        yield from _paths([value.model.name, *getattr(value, "tasks", ())])
+
+
+def _existing(name: str) -> Path | None:
+    """Returns the path that a name means; None if there is nothing."""
+    try:
+        return Path(name).expanduser().resolve(strict=True) if name else None
+    except (OSError, ValueError, RuntimeError):  # also names that no path can have
+        return None
+
+
+def _file() -> Path:
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "broca" / "paths"
+
+
+def _remembered() -> set[str]:
+    try:
+        return set(_file().read_text().splitlines())
+    except (OSError, ValueError):
+        return set()
+
+
+def _remember(place: Path) -> None:
+    """Adds a path to those of earlier calls; where nothing can be kept, it is asked for again."""
+    with suppress(OSError):
+        _file().parent.mkdir(parents=True, exist_ok=True)
+        with _file().open("a") as file:
+            file.write(f"{place}\n")
