@@ -18,6 +18,8 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import broca
+
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -37,7 +39,9 @@ NOTEBOOKS = {"tutorial/first-run.ipynb": True, "tutorial/hub-model.ipynb": False
 
 
 def _in(home: str, names: str) -> tuple[str, ...]:
-    return tuple(f"{home}.{name}" for name in names.split())
+    """Returns dotted names; those of `broca` by their modules, which its stub states."""
+    homes = broca._HOME if home == "broca" else {}
+    return tuple(f"{homes.get(name, home)}.{name}" for name in names.split())
 
 
 PUBLIC = {

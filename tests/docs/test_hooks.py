@@ -34,9 +34,8 @@ def test_every_command_has_its_help():
 def test_every_public_name_has_its_place():
     """The page on Python has all names of `broca` and `broca.neurons`, with docstrings."""
     listed = {name for names in hooks.PUBLIC.values() for name in names}
-    public = {name.removeprefix("broca.") for name in listed}
-    assert {name for name in public if "." not in name} == set(broca.__all__)
-    neurons = {name for name in public if name.startswith("verbs.neurons.")}
+    assert {f"{home}.{name}" for name, home in broca._HOME.items()} <= listed
+    neurons = {name for name in listed if name.startswith("broca.verbs.neurons.")}
     assert {name.rpartition(".")[2] for name in neurons} == set(broca.neurons.__all__)
     page = hooks.python_page()
     for name in listed:

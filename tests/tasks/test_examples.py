@@ -168,11 +168,14 @@ def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
         0,
     ]
     assert benchmark.margin(item).requests == item.requests
-    (named,) = read_data_set(
-        str(write({"text": "p", "reply": 3})), fields={"prompt": "text", "answer": "reply"}
-    ).examples
-    assert named == {"prompt": "p", "answer": " 3"}
     assert len(catalog.load(name, tokenizer, options=TaskOptions(limit=5)).items) == 5
+
+
+def test_columns_are_named(write):
+    """Columns of other names are prompts and answers if `fields` names them."""
+    fields = {"prompt": "text", "answer": "reply"}
+    (example,) = read_data_set(str(write({"text": "p", "reply": 3})), fields=fields).examples
+    assert example == {"prompt": "p", "answer": " 3"}
 
 
 def test_class_labels_are_named(tmp_path):

@@ -100,8 +100,8 @@ def test_saved_atlas_is_read_again(atlas, tmp_path):
     ("arguments", "error", "message"),
     [
         ({"tasks": "rhyming,capitlas"}, UnknownName, "did you mean 'capitals'"),
-        ({"tasks": "rhyming"}, BadInput, "names 1 task: .* two at least"),
-        ({"tasks": ""}, BadInput, "names 0 tasks"),
+        ({"tasks": "rhyming"}, BadInput, "two tasks or more, not 1: .* `broca localize`"),
+        ({"tasks": ""}, BadInput, "two tasks or more, not 0"),
         ({"tasks": "rhyming,capitals", "rows": 399}, BadInput, "too few for an atlas of 2 tasks"),
         ({"k": 0}, BadInput, "`k` must be at least 1"),
         ({"response": "loss"}, BadInput, "`response` 'loss' is unknown"),
@@ -119,5 +119,5 @@ def test_a_model_without_tasks_of_its_own(tiny):
     """A model that can do none of the tasks is refused, and `auto` finds none for it."""
     with pytest.raises(NothingToLocalize, match="none of the 2 tasks"):
         broca.atlas(tiny, tasks="rhyming,capitals", rows=400, items=8)
-    with pytest.raises(BadInput, match="there are 0 for this model"):
+    with pytest.raises(BadInput, match="not 0: name more in `tasks`, or a folder"):
         broca.atlas(tiny)
