@@ -111,23 +111,21 @@ def frames() -> list[Frame]:
         if when >= next_frame:
             shown.append(Frame(_window(screen), RUN_SECONDS / RUN_FRAMES))
             next_frame = when + length / RUN_FRAMES
-    shown.append(Frame(_window(screen, first=_verdict(screen)), HOLD_SECONDS))
+    _require_verdict(screen)
+    shown.append(Frame(_window(screen), HOLD_SECONDS))
     return [frame for frame in shown if frame.lines]
 
 
-def _verdict(screen) -> int:
-    """Returns the number of the line at which the answer begins."""
-    for number, text in enumerate(screen.display):
-        if re.match(r"\w\S* needs |Ablating |\w\S* has no ", text):
-            return number
-    sys.exit("the recording has no verdict: record it again")
+def _require_verdict(screen) -> None:
+    """Ends the script if the answer, which the command prints last, was not recorded."""
+    if not any(re.match(r"\w\S* needs |Ablating |\w\S* has no ", text) for text in screen.display):
+        sys.exit("the recording has no verdict: record it again")
 
 
-def _window(screen, first: int | None = None) -> tuple[str, ...]:
-    """Returns the visible lines: those from `first` on, by default the last written ones."""
+def _window(screen) -> tuple[str, ...]:
+    """Returns the visible lines, the last written ones."""
     filled = [number for number, text in enumerate(screen.display) if text.strip()]
-    if first is None:
-        first = max(0, max(filled, default=0) - ROWS + 1)
+    first = max(0, max(filled, default=0) - ROWS + 1)
     lines = [_line(screen.buffer[number]) for number in range(first, first + ROWS)]
     while lines and not lines[-1]:
         lines.pop()

@@ -2,6 +2,8 @@
 
 import json
 import re
+import time
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -19,9 +21,10 @@ def live(run):
 
 @pytest.fixture
 def page(open_page, live):
-    """The live page, opened in the browser, with its tasks loaded."""
-    page = open_page(live.url, height=1300)
-    page.wait_for_selector("#chips[data-ready]")
+    """The live page, opened in the browser with an empty set, with its tasks loaded."""
+    page = open_page(f"{live.url}#off=", width=1200)
+    page.wait_for_selector("#tasks[data-ready]")
+    page.wait_for_selector("#answer-1 .ended")
     return page
 
 
@@ -30,15 +33,20 @@ def answers_of(page, prompt, *, longest=12):
     page.fill("#prompt", prompt)
     page.fill("#longest", str(longest))
     page.click("#send")
-    page.wait_for_selector("#answer-0 .ended")
-    page.wait_for_selector("#answer-1 .ended")
-    texts = [page.locator(f"#answer-{row}").inner_text() for row in (0, 1)]
+    return newest(page)
+
+
+def newest(page):
+    """Returns both answers once they are those of the set and the prompt."""
+    page.wait_for_selector("#answer-1:not(.old):has(.ended)")
+    page.wait_for_selector("#answer-0:not(.old):has(.ended)")
+    texts = [page.locator(f"#answer-{number}").inner_text() for number in (0, 1)]
     return [text.rstrip(" ■…") for text in texts]
 
 
-def chip(page, task):
-    """Returns the box of a task."""
-    return page.locator(".chip").filter(has=page.locator(f"h3:text-is('{task}')"))
+def row(page, task, state=""):
+    """Returns the line of a task, when its bar has a state such as `:not(.old)`."""
+    return page.locator(f'.task[data-task="{task}"]:has(.meter{state})')
 
 
 def state(page):
@@ -51,7 +59,90 @@ def test_everyone_can_use_it(page):
     assert serious(page) == []
 
 
-def test_switched_off_heads_change_the_answer(page, live, pictured):
+def test_it_opens_with_the_runs_set_and_answers_an_item(open_page, live, pictured):
+    """One screen has the run's set, a real item answered, and bars before their random sets."""
+    page = open_page(live.url, width=1200)
+    (needed,) = live.explorer.subject.sets.values()
+    example = live.explorer.example("sorting")
+    page.locator("#target", has_text="Right answer").wait_for()
+    assert page.locator("#prompt").input_value() == example["prompt"]
+    page.locator("#ablated-title", has_text=f"Without {len(needed)} components").wait_for()
+    assert set(state(page)["off"].split("+")) == set(needed)
+    intact, ablated = newest(page)
+    assert intact.split() == example["target"].split()
+    assert intact != ablated
+    for task in ("sorting", "capitals", "reversing"):
+        row(page, task).locator(".dot").first.wait_for()
+    scores = live.explorer.random_scores("sorting", needed)
+    assert row(page, "sorting").locator(".dot").count() == len(scores)
+    for part in ("#grid", "#answer-1", '.task[data-task="reversing"]', "#verify"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 900
+    pictured(page, "live", full_page=False)
+
+
+def test_a_click_moves_the_answer_and_the_bars(page, live):
+    """A change is answered and scored without being asked; until then, what is old is grey."""
+    answers_of(page, "sort q d a z =")
+    waiting = []
+    page.route("**/api/answer", lambda route: waiting.append(route))
+    with page.expect_request("**/api/answer"):
+        page.click('[data-component="L0H11"]')
+    page.wait_for_selector("#answer-1.old")
+    assert "(before the change)" in page.locator("#ablated-title").inner_text()
+    assert "L0H11" not in page.locator("#ablated-title").inner_text()
+    waiting[0].continue_()
+    page.unroute("**/api/answer")
+    page.click('[data-component="L0H3"]')
+    page.click('[data-component="L0H8"]')
+    page.locator("#ablated-title", has_text="Without L0H11, L0H3, L0H8").wait_for()
+    row(page, "sorting", ":not(.old)").wait_for()
+    expected = live.explorer.score("sorting", ["L0H3", "L0H8", "L0H11"])
+    figures = row(page, "sorting").locator(".score").inner_text()
+    assert f"{expected['intact']:.2f} → {expected['score']:.2f}" in figures
+
+
+def test_a_slow_model_is_asked(page):
+    """Where answers take long, a change greys what is old, and a button scores the set."""
+    page.wait_for_selector(".meter.old", state="detached", timeout=60_000)
+    page.route(re.compile("api/(answer|score)"), lambda route: (time.sleep(1.6), route.continue_()))
+    page.click('[data-component="L0H3"]')
+    page.locator("#measure").wait_for(timeout=60_000)
+    page.click('[data-component="L0H11"]')
+    page.wait_for_selector("#answer-1.old")
+    assert page.locator(".meter.old").count() == page.locator(".meter").count()
+    page.unroute_all()
+    page.click("#measure")
+    row(page, "sorting", ":not(.old)").wait_for()
+    assert "old" in page.locator("#answer-1").get_attribute("class")
+
+
+def test_a_model_without_tasks_offers_its_own_text(open_page, planted, tmp_path):
+    """Perplexity and divergence are the bars; a file of examples becomes a task."""
+    file = tmp_path / "pairs.jsonl"
+    file.write_text('{"prompt": 1}')
+    model = replace(planted, source=str(tmp_path))  # tasks come with shipped models
+    with broca.explore(model, port=0) as served:
+        page = open_page(served.url, width=1200)
+        page.locator("#no-tasks", has_text="No task came with").wait_for()
+        assert page.locator(".task").count() == 2
+        page.click('[data-component="L0H3"]')
+        page.locator("#measure").evaluate("(button) => button.click()")  # a busy machine waits
+        row(page, "divergence", ":not(.old)").wait_for()
+        nats = served.explorer.text(["L0H3"])["divergence"]
+        assert f"{nats:.2f} nats" in row(page, "divergence").locator(".score").inner_text()
+        page.set_input_files("#file", file)
+        page.locator("#file-error", has_text="prompt").wait_for()
+        lines = (f'{{"prompt": "sort {a} =", "answer": " {a}"}}\n' for a in "abcdefghij")
+        file.write_text("".join(lines))
+        page.set_input_files("#file", file)
+        page.locator("#target", has_text="Right answer").wait_for()
+        assert row(page, "pairs.jsonl").count() == 1
+        assert page.locator("#prompt").input_value().startswith("sort ")
+        page.close()
+
+
+def test_switched_off_heads_change_the_answer(page):
     """Both answers equal those of `generate`, and the first different token is marked."""
     page.click('[data-component="L0H3"]')
     page.click('[data-component="L0H8"]')
@@ -67,7 +158,6 @@ def test_switched_off_heads_change_the_answer(page, live, pictured):
     assert page.locator(".parted").count() == 2
     page.locator("#answer-1 .token").first.click()
     assert "Next-token probabilities, token 1" in page.locator("#likely").inner_text()
-    pictured(page, "live", full_page=False)
 
 
 def test_a_drag_switches_a_row_and_undo_brings_it_back(page):
@@ -99,39 +189,39 @@ def test_the_slider_scales_the_set(page):
     intact, scaled = answers_of(page, "sort q d a z =")
     assert intact == scaled
     page.locator("#scale").fill("0")
-    intact, off = answers_of(page, "sort q d a z =")
+    intact, off = newest(page)
     assert intact != off
+    page.click("#undo")
+    assert page.locator("#scale").input_value() == "1"
+    assert newest(page) == [intact, intact]
+    page.fill("#names", "L0H99")
+    page.press("#names", "Enter")
+    page.locator("#names-error", has_text="L0H99").wait_for()
 
 
-def test_a_task_is_scored_and_what_adds_to_it_is_shown(page, live):
-    """The score is that of the explorer; the cells take the colours of the gradients."""
-    page.click('[data-component="L0H11"]')
-    box = chip(page, "sorting")
-    box.get_by_text("Score", exact=True).click()
-    box.locator(".score", has_text="points").wait_for()
-    text = box.locator(".score").inner_text()
-    expected = live.explorer.score("sorting", ["L0H11"])
-    assert f"{expected['intact']:.3f} → {expected['score']:.3f}" in text
-    page.click('[data-component="L0H3"]')
-    assert "old" in box.locator(".score").get_attribute("class")  # the score is of the set before
-    before = page.locator('[data-component="L0H8"]').get_attribute("class")
-    box.get_by_text("What adds here?").click()
-    page.locator("#key", has_text="adds to sorting").wait_for()
-    after = page.locator('[data-component="L0H8"]').get_attribute("class")
-    assert re.match(r"[np]\d+", after)
-    assert before is not None
+def test_what_adds_to_a_task_is_shown(page):
+    """The cells take the colours of the gradients of the chosen task."""
+    row(page, "capitals").locator("button").click()
+    page.locator("#slopes", has_text="capitals").click()
+    page.locator("#key", has_text="adds to capitals").wait_for()
+    assert re.match(r"[np]\d+", page.locator('[data-component="L0H8"]').get_attribute("class"))
 
 
 @pytest.mark.long
 def test_a_set_is_verified(page):
     """Verifying a set gives a verdict with a link that opens the verification's page."""
     page.select_option("#sets", index=1)
-    chip(page, "sorting").get_by_text("Verify this set").click()
+    page.click("#verify")
+    page.locator("#verdict", has_text=re.compile(r"Verifying: .*[\d,]+ of [\d,]+ rows")).wait_for(
+        timeout=60_000
+    )
     link = page.locator("#verdict a")
     link.wait_for(timeout=600_000)  # the machine may be busy
     with page.context.expect_page() as opened:
         link.click()
     assert "broca · verification" in opened.value.locator("nav").inner_text()
+    page.click('[data-component="L3H3"]')
+    page.wait_for_selector("#verdict.old")
 
 
 def test_the_link_carries_the_state(page, open_page):
@@ -147,7 +237,7 @@ def test_the_link_carries_the_state(page, open_page):
 
 def test_two_tabs_have_their_own_sets(page, open_page, live):
     """Two tabs that send a prompt at the same time get the answers of their own sets."""
-    other_tab = open_page(live.url)
+    other_tab = open_page(f"{live.url}#off=")
     page.click('[data-component="L0H11"]')
     prompt = "sort q d a z ="
     for tab in (page, other_tab):
@@ -155,14 +245,11 @@ def test_two_tabs_have_their_own_sets(page, open_page, live):
         tab.fill("#longest", "12")
     page.click("#send")
     other_tab.click("#send")
-    for tab in (page, other_tab):
-        tab.wait_for_selector("#answer-0 .ended")
-        tab.wait_for_selector("#answer-1 .ended")
-    answer, intact = (tab.locator("#answer-1").inner_text() for tab in (page, other_tab))
-    assert intact == other_tab.locator("#answer-0").inner_text()  # the other tab ablates nothing
+    (_, answer), (intact, same) = newest(page), newest(other_tab)
+    assert intact == same  # the other tab ablates nothing
     events = list(live.explorer.answer(prompt, ["L0H11"], longest=12))
     alone = "".join(event.get("text", "") for event in events if event["row"] == 1)
-    assert answer.rstrip(" ■…").split() == alone.split()
+    assert answer.split() == alone.split()
 
 
 def test_an_empty_prompt_is_refused(page):
@@ -176,8 +263,22 @@ def test_an_empty_prompt_is_refused(page):
 def test_the_set_is_saved(page):
     """The set is downloaded as JSON with its model and scale."""
     page.click('[data-component="L2H5"]')
+    page.click("summary")
     with page.expect_download() as download:
         page.click("#json")
     assert json.loads(download.value.path().read_text()) == {
         "model": "reference-small", "components": ["L2H5"], "scale": 0,
     }  # fmt: skip
+
+
+def test_the_command_names_the_set_its_gate_and_the_task(page):
+    """The copied command verifies the chosen task at the gate of the page."""
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    row(page, "capitals").locator("button").click()
+    page.click('[data-component="L2H5"]')
+    page.locator("#scale").fill("0.5")
+    page.click("summary")
+    page.click("#command")
+    assert page.evaluate("window.copied") == (
+        "broca verify reference-small --task capitals --heads L2H5 --scale 0.5"
+    )

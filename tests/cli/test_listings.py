@@ -17,13 +17,14 @@ def test_tasks_are_listed_with_what_they_need():
     """Shipped tasks have a line; those of the paper have metrics and, for code, `--allow-code`."""
     lines = printed("tasks").splitlines()
     assert {
-        "addition",
+        "addition        sums of two numbers up to 99: compute 29 + 81 = 110",
         "gsm8k (lm-eval's, math: exact_match,flexible-extract)",
         "mbpp (lm-eval's, code: pass_at_1, executes code)",
-        "rhyme (for chat models)",
+        "rhyme           a word that rhymes with another (for chat models)",
         "general (group of the paper: hellaswag, boolq, arc_challenge, mmlu)",
     } <= set(lines)
     data = json.loads(printed("tasks", "--json"))
+    assert set(data["sentences"]) == {*data["shipped"], *data["instruct"]}
     assert (data["kind"], data["shipped"][0]) == ("task list", "addition")
     assert data["groups"]["general"] == ["hellaswag", "boolq", "arc_challenge", "mmlu"]
 

@@ -16,6 +16,7 @@ from results.samples import (
 
 from broca.cli.output import console, print_table, show
 from broca.cli.progress import PrintOptions, ProgressDisplay
+from broca.cli.wording import say
 from broca.engine import Progress
 from broca.results.base import Interval
 from broca.results.files import encode
@@ -47,6 +48,29 @@ def test_no_color_takes_the_colours(monkeypatch, capsys, variable):
     display.close()
     green = "\x1b[32m" in capsys.readouterr().out
     assert green == (variable != "NO_COLOR")
+
+
+def test_the_verdict_and_the_next_command_come_last(capsys):
+    """A short table, the verdict, the page, the next command; with details all that is known."""
+    result = make_result()
+    printed = []
+    for details in (False, True):
+        show(result, Path("out/report.html"), json=False, details=details, then="broca explore out")
+        printed.append(capsys.readouterr().out)
+        assert printed[-1].endswith("report: out/report.html\nnext: broca explore out\n")
+        assert printed[-1].index("adding") < printed[-1].index(result.headline)
+    assert "note: three prompts were cut" not in printed[0]
+    assert "note: three prompts were cut" in printed[1]
+
+
+def test_words_wrap_between_words(monkeypatch, capsys):
+    """On a narrow terminal lines break between words, below the column of their text."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    say("isolation  bubblewrap makes namespaces of its own, without a network")
+    assert capsys.readouterr().out.splitlines() == [
+        "isolation  bubblewrap makes namespaces", "           of its own, without a network",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", [*WITH_PAGES, make_export])

@@ -81,6 +81,8 @@ def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch
     asked_plainly = list(explorer.answer("b a", [], longest=4, chat=False))
     texts = [[event.get("text") for event in events] for events in (plain, chat, asked_plainly)]
     assert texts[0] == texts[1]
+    generated = planted.generate("b a", max_new_tokens=4, chat=True)
+    assert generated == planted.generate("sort b a =", max_new_tokens=4)
     assert texts[0] != texts[2]
 
 

@@ -85,7 +85,7 @@ TOY = samples.make_result()
     [
         (TOY,
          "96.0|0.975|0.015|L1H2, L0H0|−0.200|−0.020|0.93|20,100|123,456|abc123|"
-         "three prompts were cut|masks 200|on the others",
+         "three prompts were cut|Settings and figures of cs-stratified|on the others",
          'id="stability"|other tasks need too|held-out masks'),
         (samples.make_result(
             repeats=(Repeat(1, ("L1H2", "L2H3"), "found", 900),),
@@ -162,7 +162,7 @@ def test_outputs_stand_side_by_side():
     html = replace(toy_verification(), samples=[Sample("adding", *text) for text in texts]).page()
     table = html[html.index('data-table="samples"') :].partition("</table>")[0]
     cells = re.findall(r">([^<]+)</t[hd]>", table)
-    assert cells[-8:] == [*texts[0], *texts[1][:3], "(nothing)"]
+    assert cells[-10:] == [*texts[0], "changed", *texts[1][:3], "(nothing)", "changed"]
 
 
 def test_failures_are_listed_where_there_are_any():

@@ -59,8 +59,7 @@ def test_own_answers_are_kept_where_right(reference, tokenizer):
     omitted = 200 - len(right)
     assert omitted > 0
     assert references.notes == (
-        f"{omitted} of 200 items of capitals were left out of the margin: the intact model's own "
-        "answer is right on the others only",
+        f"the search leaves out {omitted} of 200 items of capitals: the intact model fails them",
     )
 
 

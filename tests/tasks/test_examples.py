@@ -203,3 +203,13 @@ def test_data_that_cannot_be_read_are_refused(write):
         read_data_set(str(write("")))
     (example,) = read_data_set(str(write({"prompt": "q", "answer": " "}))).examples
     assert example["answer"] == ""
+
+
+def test_the_shipped_example_is_a_file_by_its_name(tmp_path, monkeypatch):
+    """`sums.jsonl` means the shipped file, unless the folder has one of that name."""
+    monkeypatch.chdir(tmp_path)
+    for example in Task.from_examples("sums.jsonl").examples:
+        _, first, _, second, _ = example["prompt"].split()
+        assert int(example["answer"]) == int(first) + int(second)
+    (tmp_path / "sums.jsonl").write_text('{"prompt": "mine", "answer": "x"}')
+    assert len(Task.from_examples("sums.jsonl").examples) == 1

@@ -14,12 +14,14 @@ def test_every_result_is_a_line_with_its_page(tmp_path, monkeypatch):
     """Results are found at any depth, and links are relative to the index."""
     monkeypatch.chdir(tmp_path)
     make_result().save(tmp_path / "runs" / "one")
+    make_result().verification.save(tmp_path / "runs" / "one")
     make_atlas().save(tmp_path / "runs" / "deep" / "two")
     path = broca.view(["runs"], out=tmp_path / "index")
     html = path.read_text()
-    assert "<h1>2 results</h1>" in html
+    assert "<h1>3 results</h1>" in html
     for name, page in (("runs/one", "report.html"), ("runs/deep/two", "atlas.html")):
         assert f'<a href="../{name}/{page}">{name}</a>' in html
+    assert html.count('<a href="../runs/one/report.html">') == 2  # of the run and its verification
     data = json.loads(re.search(r'id="comparable">(.*?)</script>', html, re.DOTALL).group(1))
     first = next(run for run in data if run["name"] == "runs/one")
     assert first["selected"] == ["L1H2", "L0H0"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broca.cli.keeping import OutputOptions, SharedOutput, kept_result
-from broca.cli.output import folder_of, show
+from broca.cli.output import show
 from broca.errors import BadInput
 from broca.options import (
     AtlasOptions,
@@ -54,7 +55,12 @@ def localize(
     options = replace(options, search_options=replace(search, options=settings))
     result, _ = kept_result(Localization, "localize", options, out, output)
     page = Path(out).expanduser() / result.PAGE
-    show(result, page, json=output.print_options.json)
+    _show(result, page, output, then=f"broca explore {shlex.quote(out)}")
+
+
+def _show(result: Result, page: Path, output: OutputOptions, then: str) -> None:
+    """Shows a result in short or with details, and what to do next."""
+    show(result, page, json=output.print_options.json, details=output.details, then=then)
 
 
 def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
@@ -118,9 +124,10 @@ def _show_beside(
     if of_run:
         Localization.read(options.target)  # refused before the out folder is made
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
-    folder = folder_of(out, options.target if of_run else None)
+    folder = str(out or (options.target if of_run else "broca-out"))
     result, files = kept_result(kind, verb, options, folder, output)
-    show(result, files[-1], json=output.print_options.json)
+    target = folder if options.heads is None else str(options.target)
+    _show(result, files[-1], output, then=f"broca explore {shlex.quote(target)}")
 
 
 def atlas(
@@ -134,7 +141,8 @@ def atlas(
     from broca.results.atlas import Atlas
 
     result, _ = kept_result(Atlas, "atlas", options, out, output)
-    show(result, Path(out).expanduser() / result.PAGE, json=output.print_options.json)
+    page = Path(out).expanduser() / result.PAGE
+    _show(result, page, output, then=f"broca explore {shlex.quote(out)}")
 
 
 def compare(
@@ -148,4 +156,4 @@ def compare(
     from broca.results.comparison import Comparison
 
     result, files = kept_result(Comparison, "compare", options, out, output)
-    show(result, files[-1], json=output.print_options.json)
+    _show(result, files[-1], output, then=f"broca view {shlex.quote(out)}")

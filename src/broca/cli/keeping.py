@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
+from broca.cli.output import out_folder
 from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.cli.wording import tell
 from broca.errors import BadInput
@@ -40,6 +41,9 @@ class OutputOptions(Options):
 
     fresh: bool = False
     """Start again: remove everything that a run wrote in `out`, its journal too."""
+
+    details: bool = False
+    """Print all tables and notes; default: the first table and the verdict."""
 
     log_options: LogOptions = field(default_factory=LogOptions)
     print_options: PrintOptions = field(default_factory=PrintOptions)
@@ -77,7 +81,6 @@ def kept_result(
         Interrupted: The user interrupted the command.
         BrocaError: The folder contains the results of another command, or a parameter is refused.
     """
-    from broca.results.files import check_out_folder
     from broca.results.reading import read
     from broca.runs import folder as folders
 
@@ -91,8 +94,8 @@ def kept_result(
             where = place if owned else files[0]
             tell(f"finished; nothing to do: {where} holds the result; {advice}")
             return result, files
-    place = check_out_folder(folder)
     with (
+        out_folder(folder) as place,
         closing(ProgressDisplay(output.print_options)) as progress,
         _workspace(place, verb, options, fresh=output.fresh) as workspace,
     ):
@@ -150,10 +153,8 @@ def measuring(
         Interrupted: The user interrupted the command.
         BrocaError: The folder or the journal cannot be used.
     """
-    from broca.results.files import check_out_folder
-
-    folder = check_out_folder(out)
     with (
+        out_folder(out) as folder,
         closing(ProgressDisplay(print_options)) as progress,
         _workspace(folder, "", options) as workspace,
     ):

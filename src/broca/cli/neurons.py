@@ -1,5 +1,6 @@
 """`broca neurons ...`: which feed-forward neurons carry what a data set has in common."""
 
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,10 @@ def _command(verb: str, cls: Any) -> Callable[..., None]:
 
         kind: Any = NeuronSet if verb == "locate" else Erasure
         result, files = kept_result(kind, f"neurons.{verb}", options, out, output)
-        show(result, files[0], json=output.print_options.json)
+        show(
+            result, files[0], json=output.print_options.json, details=output.details,
+            then=f"broca view {shlex.quote(out)}",
+        )  # fmt: skip
 
     run.__name__ = verb
     run.__annotations__ |= {"options": cls, "output": SharedOutput, "out": str}

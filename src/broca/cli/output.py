@@ -7,10 +7,13 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from broca.cli.wording import printable, tell
+from broca.cli.wording import printable, tell, wrapped
+from broca.errors import BrocaError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,20 +89,42 @@ def print_result(result: Any) -> None:
     print_text(encode(result))
 
 
-def show(result: Result, path: Path | None, *, json: bool) -> None:
-    """Prints a result as JSON, or its lines and tables and the path of its page or file."""
+def show(
+    result: Result, path: Path | None, *, json: bool, details: bool = True, then: str = ""
+) -> None:
+    """Prints a result as JSON, or its lines and tables and the path of its page or file.
+
+    Args:
+        result: The result.
+        path: Its page or file.
+        json: Whether it is printed as JSON.
+        details: Whether all tables and notes are printed; else the first table and the verdict.
+        then: The next command; with one, the verdict is printed last, above it.
+    """
     if json:
         print_result(result)
         return
+    parts = list(result.terminal())
+    tables = [place for place, part in enumerate(parts) if not isinstance(part, str)]
+    if then and tables:
+        verdict, rest = parts[: tables[0]], parts[tables[0] :]
+        parts = [*(rest if details else rest[:1]), *verdict]
     screen = console()
-    for part in result.terminal():
+    for part in parts:
         if isinstance(part, str):
-            screen.print(printable(part), markup=False, soft_wrap=True)
+            _print_lines(part)
         else:
             print_table(screen, part)
     if path is not None:
         label = "report" if path.suffix == ".html" else "written"
-        screen.print(f"{label}: {path}", markup=False, soft_wrap=True)
+        _print_lines(f"{label}: {path}")
+    if then:
+        _print_lines(f"next: {then}")
+
+
+def _print_lines(text: str) -> None:
+    for line in text.split("\n"):
+        print_text(f"{wrapped(printable(line), _results_stream or sys.stdout)}\n")
 
 
 def console() -> Console:
@@ -126,8 +151,17 @@ def print_table(screen: Console, table: Table) -> None:
     screen.print(printed)
 
 
-def folder_of(out: str | None, target: str | None) -> Path:
-    """Creates the out folder: the given one, else the run's, else `broca-out`."""
+@contextmanager
+def out_folder(out: str | Path) -> Iterator[Path]:
+    """Creates an out folder; a command that is refused leaves none that was not there before."""
     from broca.results.files import check_out_folder
 
-    return check_out_folder(out or target or "broca-out")
+    place = Path(out).expanduser()
+    new = [folder for folder in (place, *place.parents) if not folder.exists()]
+    try:
+        yield check_out_folder(out)
+    except BrocaError:
+        for folder in new:
+            with suppress(OSError):  # something is in it
+                folder.rmdir()
+        raise

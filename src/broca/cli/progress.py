@@ -130,7 +130,8 @@ class ProgressDisplay:
     def _line(self, text: str) -> None:
         """Prints a permanent line without wrapping it."""
         self._printed = self._clock()
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        wraps = not self._console.is_terminal  # else between words
+        self._console.print(text, markup=False, highlight=False, soft_wrap=wraps)
 
     def _show(self) -> None:
         if self._live is None:

@@ -8,7 +8,7 @@ OUT = "broca-out"
 """The default out folder."""
 
 FIRST = (
-    ("broca localize reference-small --task sorting", "try it: nothing is downloaded"),
+    ("broca localize reference --task addition", "try it: nothing is downloaded"),
     ("broca localize MODEL --task TASK", "a folder or hub id; any task"),
     ("broca plan MODEL --task TASK", "how long that would take"),
     ("broca tasks", "list the tasks"),

@@ -4,6 +4,9 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from shutil import get_terminal_size
+from textwrap import fill
+from typing import TextIO
 
 _CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
@@ -27,15 +30,30 @@ def printable(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+def wrapped(line: str, stream: TextIO) -> str:
+    """Wraps a line between words if its reader is a terminal; what follows two spaces is indented.
+
+    Addresses and paths stay whole, so that they can be copied.
+    """
+    if not stream.isatty():
+        return line
+    width = get_terminal_size().columns
+    column = max((match.end() for match in re.finditer(r"\s{2,}", line[: width // 2])), default=0)
+    return fill(
+        line, max(width, 20), subsequent_indent=" " * column, replace_whitespace=False,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
 def say(*lines: str) -> None:
     """Prints lines on stdout."""
-    sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
+    sys.stdout.writelines(f"{wrapped(printable(line), sys.stdout)}\n" for line in lines)
 
 
 def tell(*lines: str) -> None:
     """Prints lines on stderr, if it takes them."""
     with suppress(OSError):
-        sys.stderr.writelines(f"{printable(line)}\n" for line in lines)
+        sys.stderr.writelines(f"{wrapped(printable(line), sys.stderr)}\n" for line in lines)
 
 
 def duration(seconds: float) -> str:

@@ -4,7 +4,8 @@
   const about = JSON.parse(find("about").textContent);
   const token = new URLSearchParams(location.search).get("token") ?? "";
   const picture = document.querySelector("#grid svg");
-  const { cells, neighbour } = gridOf(picture);
+  const { cells, neighbour } = gridOf(picture, (name) =>
+    (name in about.effects ? `: ${about.effects[name].toFixed(3)}, ${about.unit}` : ""));
   const colours = new Map([...cells].map(([name, cell]) => [name, cell.getAttribute("class") ?? ""]));
 
   // ---- what the page asks
@@ -20,46 +21,79 @@
     if (!reply.ok) throw new Error(data.error ?? reply.statusText);
     return data;
   };
-  const showError = (error) => { find("error").textContent = error ? error.message : ""; };
+  const showError = (error, id = "error") => { find(id).textContent = error ? error.message : ""; };
 
-  // ---- the set
+  // ---- the set: what is off, and its gate; every change is shown, answered and scored
   let off = new Set();
+  let gate = 0;
+  let chosen = null;
   const undone = [];
-  const scale = () => Number(find("scale").value);
-  const question = () => ({ off: [...off], scale: scale() });
-  const key = () => JSON.stringify([[...off].sort(), off.size ? scale() : 0]);
+  const rowsOfTasks = new Map();
+  const question = () => ({ off: [...off], scale: gate });
+  const key = () => JSON.stringify([[...off].sort(), off.size ? gate : 0]);
+  const label = () => {
+    if (!off.size) return "Without a set: nothing is off";
+    const names = off.size > 4 ? `${off.size} components` : [...off].join(", ");
+    return gate === 0 ? `Without ${names}` : `With ${names} at ${gate}`;
+  };
   const remember = () => {
-    undone.push([...off]);
+    undone.push([[...off], gate]);
     if (undone.length > 200) undone.shift();
   };
   const show = () => {
-    const word = scale() === 0 ? "off" : "scaled";
+    const word = gate === 0 ? "off" : "scaled";
     for (const [name, cell] of cells) {
       const mark = off.has(name) ? word : colours.get(name);
       cell.setAttribute("class", `${mark}${name === current ? " here" : ""}`);
     }
     const names = [...cells.keys()].filter((name) => off.has(name));
-    const done = scale() === 0 ? "off" : `at ${scale()}`;
+    const done = gate === 0 ? "off" : `at ${gate}`;
     find("off").textContent = names.length
       ? `${names.length} of ${cells.size} ${done}: ${names.join(", ")}` : "All components are on.";
-    find("ablated-title").textContent = scale() === 0 || !off.size
-      ? "Without the set" : `With the set at ${scale()}`;
-    find("scale-shown").textContent = scale();
+    find("scale").value = gate;
+    find("scale-shown").textContent = gate;
     find("undo").disabled = !undone.length;
     find("clear").disabled = !off.size;
-    const state = new URLSearchParams({ off: names.join("+"), scale: scale(),
-      prompt: find("prompt").value });
+    for (const id of ["copy", "command", "export"]) find(id).disabled = !off.size;
+    find("slopes").disabled = !chosen;
+    find("verify").disabled = !chosen || !off.size;
+    find("slopes").textContent = `What adds to ${chosen ?? "a task"}?`;
+    find("verify").textContent = `Verify this set on ${chosen ?? "a task"}`;
+    const state = new URLSearchParams({ off: names.join("+"), scale: gate, prompt: find("prompt").value });
+    if (chosen) state.set("task", chosen);
     history.replaceState(null, "", `#${state}`);
-    for (const chip of chips.values()) chip.show();
+    fade();
   };
+  const fade = () => { // what is of another set or prompt is grey, and its title says so
+    const old = shownAnswer.key !== null && shownAnswer.key !== `${key()} ${find("prompt").value}`;
+    find("answer-0").classList.toggle("old", old && shownAnswer.prompt !== find("prompt").value);
+    find("answer-1").classList.toggle("old", old);
+    find("ablated-title").textContent = shownAnswer.title + (old ? " (before the change)" : "");
+    for (const row of rowsOfTasks.values()) row.show();
+    find("measure").hidden = live() || ![...rowsOfTasks.values()].some((row) => row.key !== key());
+    find("verdict").classList.toggle("old", (find("verdict").dataset.key ?? key()) !== key());
+  };
+  const changed = () => { show(); follow(); };
   const become = (names) => {
     remember();
     off = new Set(names.filter((name) => cells.has(name)));
-    show();
+    changed();
   };
-  find("undo").addEventListener("click", () => { off = new Set(undone.pop()); show(); });
+  find("undo").addEventListener("click", () => {
+    const [names, before] = undone.pop();
+    off = new Set(names);
+    gate = before;
+    changed();
+  });
   find("clear").addEventListener("click", () => become([]));
-  find("scale").addEventListener("input", () => show());
+  let sliding = false; // one movement of the slider is undone at once
+  find("scale").addEventListener("input", () => {
+    if (!sliding) remember();
+    sliding = true;
+    gate = Number(find("scale").value);
+    changed();
+  });
+  find("scale").addEventListener("change", () => { sliding = false; });
   for (const name of Object.keys(about.sets)) find("sets").append(make("option", name, { value: name }));
   find("sets").addEventListener("change", (event) => {
     if (event.target.value) become(about.sets[event.target.value]);
@@ -67,8 +101,8 @@
   find("names").addEventListener("keydown", async (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
-    showError();
-    try { become(await answered("api/set", { text: event.target.value })); } catch (error) { showError(error); }
+    showError(null, "names-error");
+    try { become(await answered("api/set", { text: event.target.value })); } catch (error) { showError(error, "names-error"); }
   });
 
   // ---- the grid: click, drag, keys
@@ -78,7 +112,7 @@
   const paint = (name) => {
     if (!name || off.has(name) === painting) return;
     if (painting) off.add(name); else off.delete(name);
-    show();
+    changed();
   };
   picture.addEventListener("pointerdown", (event) => {
     const name = nameAt(event);
@@ -99,7 +133,7 @@
       event.preventDefault();
       remember();
       if (off.has(current)) off.delete(current); else off.add(current);
-      show();
+      changed();
     } else if (event.key.toLowerCase() === "s" && current) {
       const layer = current.match(/^L\d+/)[0];
       const row = [...cells.keys()].filter((name) => name.match(/^L\d+/)[0] === layer);
@@ -112,7 +146,10 @@
   });
 
   // ---- answers
+  const FAST = 1500; // milliseconds within which a change is answered without being asked
   let stopping = null;
+  let answerTook = 0;
+  const shownAnswer = { key: null, prompt: "", title: "Without the set" };
   const rows = [[], []];
   const visible = (text) => text.replace(/\n/g, "⏎\n") || "∅";
   const likely = (step) => {
@@ -120,7 +157,7 @@
     const table = make("table");
     table.append(make("caption", `Next-token probabilities, token ${step + 1}`));
     const head = make("tr");
-    for (const word of ["intact", "p", find("ablated-title").textContent.toLowerCase(), "p"]) {
+    for (const word of ["intact", "p", shownAnswer.title, "p"]) {
       head.append(make("th", word, { scope: "col" }));
     }
     table.append(head);
@@ -152,17 +189,19 @@
       find("parted").textContent = `The answers part at token ${step + 1}.`;
     }
   };
-  find("question").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    stopping?.abort();
-    stopping = new AbortController();
-    const mine = stopping;
-    showError();
-    show();
+  const begin = (title, sent) => {
+    Object.assign(shownAnswer, { key: sent, title, prompt: find("prompt").value });
     firstParted = null;
     find("parted").textContent = "";
     find("likely").hidden = true;
     rows.forEach((row, number) => { row.length = 0; find(`answer-${number}`).replaceChildren(); });
+    fade();
+  };
+  const answer = async () => {
+    stopping?.abort();
+    stopping = new AbortController();
+    const [mine, title, sent, started] = [stopping, label(), `${key()} ${find("prompt").value}`, performance.now()];
+    showError();
     find("stop").hidden = false;
     try {
       const reply = await ask("api/answer", { ...question(), prompt: find("prompt").value,
@@ -170,9 +209,12 @@
       if (!reply.ok) throw new Error((await reply.json()).error);
       const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
       let partial = "";
+      let begun = false; // until the first token, the old answer stays, in grey
       for (;;) {
         const { value, done } = await reader.read();
         if (done || mine !== stopping) break;
+        if (!begun) begin(title, sent);
+        begun = true;
         const lines = (partial + value).split("\n");
         partial = lines.pop();
         for (const line of lines) {
@@ -187,6 +229,8 @@
           drawToken(got.row, rows[got.row].length - 1);
         }
       }
+      if (mine !== stopping) return;
+      answerTook = performance.now() - started;
       if (firstParted === null && rows[0].length !== rows[1].length) {
         find("parted").textContent = "One answer ends where the other goes on.";
       } else if (firstParted === null && rows[0].length) {
@@ -195,9 +239,11 @@
     } catch (error) {
       if (error.name !== "AbortError") showError(error);
     } finally {
-      if (mine === stopping) find("stop").hidden = true;
+      if (mine === stopping) { stopping = null; find("stop").hidden = true; }
     }
-  });
+  };
+  const submit = async () => { show(); await answer(); follow(); };
+  find("question").addEventListener("submit", (event) => { event.preventDefault(); submit(); });
   find("stop").addEventListener("click", () => { stopping?.abort(); find("stop").hidden = true; });
   find("prompt").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey) {
@@ -205,67 +251,206 @@
       find("question").requestSubmit();
     }
   });
-  find("prompt").addEventListener("change", () => show());
+  find("prompt").addEventListener("input", () => show());
 
-  // ---- tasks
-  const chips = new Map();
-  const addTask = (task) => {
-    const box = make("div", "", { className: "chip" });
-    const score = make("p", "not measured", { className: "score old" });
-    let scored = null;
-    const button = (text, run) => {
-      const element = make("button", text, { type: "button" });
-      element.setAttribute("aria-label", `${text}: ${task}`);
-      element.addEventListener("click", async () => {
-        element.disabled = true;
-        showError();
-        try { await run(); } catch (error) { showError(error); } finally { element.disabled = false; }
-      });
-      return element;
-    };
-    const show = () => { score.classList.toggle("old", scored !== key()); };
-    const bar = make("div", "", { className: "controls" });
-    bar.append(
-      button("Score", async () => {
-        const requested = key();
-        const got = await answered("api/score", { ...question(), task });
-        scored = requested;
-        score.textContent = `${got.intact.toFixed(3)} → ${got.score.toFixed(3)}; lost ` +
-          `${points(got.drop.value)} points [${points(got.drop.low)}, ${points(got.drop.high)}], ` +
-          `${got.items} items`;
-        show();
-      }),
-      button("What adds here?", async () => {
-        const got = await answered("api/slopes", { ...question(), task });
-        const most = Math.max(...Object.values(got).map(Math.abs)) || 1;
-        for (const [name, value] of Object.entries(got)) {
-          const step = Math.round((16 * Math.abs(value)) / most);
-          colours.set(name, step ? `${value < 0 ? "n" : "p"}${step}` : "");
-        }
-        find("key").textContent = `Colour: what each component adds to ${task} under the present ` +
-          `gates (slope of the answer's probability; orange: worse without it, full colour at ` +
-          `${most.toPrecision(2)}).`;
-        window.broca.show();
-      }),
-      button("Verify this set", async () => {
-        find("verdict").textContent = `Verifying on ${task}: random sets, members, other tasks …`;
-        try {
-          const got = await answered("api/verify", { task, off: [...off] });
-          const link = make("a", "all that was measured", { target: "_blank",
-            href: `verification/${got.page}${token ? `?token=${token}` : ""}` });
-          find("verdict").replaceChildren(make("b", `${got.label}: `), `${got.text} `, link);
-        } catch (error) { find("verdict").textContent = ""; throw error; }
-      }),
-    );
-    box.append(make("h3", task), score, bar);
-    find("chips").append(box);
-    chips.set(task, { show });
+  // ---- tasks: a line each, with a bar of its score, and the scores of random sets behind it
+  let scoreTook = 0;
+  const live = () => scoreTook < FAST;
+  const mark = (meter, kind, share, title = "") => {
+    const made = make("i", "", { className: kind, title });
+    made.style.left = `${100 * Math.min(1, Math.max(0, share))}%`;
+    meter.append(made);
   };
+  const addRow = (name, measure, draw) => {
+    const box = make("div", "", { className: "task" });
+    box.dataset.task = name;
+    const pick = make("button", "", { type: "button" });
+    const says = make("span", "");
+    pick.append(make("b", name, { title: name }), says);
+    const meter = make("div", "", { className: "meter old" });
+    meter.setAttribute("role", "img");
+    meter.setAttribute("aria-label", `${name}: not scored`);
+    const fill = make("i", "", { className: "fill" });
+    fill.style.width = "0";
+    meter.append(fill);
+    const score = make("p", "not scored", { className: "score old" });
+    const error = make("p", "", { className: "error" });
+    error.setAttribute("role", "alert");
+    box.append(pick, meter, score, error);
+    const row = {
+      name, box, pick, says, meter, fill, score, key: null, warm: false, example: null, clouds: new Map(),
+      show: () => {
+        for (const part of [meter, score]) part.classList.toggle("old", row.key !== key());
+        box.classList.toggle("chosen", name === chosen);
+        pick.setAttribute("aria-pressed", name === chosen);
+      },
+      measure: async () => {
+        const [requested, started] = [key(), performance.now()];
+        error.textContent = "";
+        try {
+          const got = await measure(row);
+          const took = performance.now() - started;
+          if (row.warm || took > 10 * FAST) scoreTook = took; // the first one also builds the task
+          row.warm = true;
+          row.key = requested;
+          draw(row, got);
+        } catch (problem) { error.textContent = problem.message; row.warm = true; }
+        meter.setAttribute("aria-label", `${name}: ${score.textContent}`);
+        fade();
+      },
+    };
+    rowsOfTasks.set(name, row);
+    find("tasks").append(box);
+    return row;
+  };
+  const drawScore = (row, got) => {
+    const whole = (value) => (100 * value).toFixed(0).replace("-", "−");
+    const most = Math.max(1, got.intact, got.score);
+    row.most = most;
+    row.fill.style.width = `${(100 * Math.max(0, got.score)) / most}%`;
+    for (const mark of row.meter.querySelectorAll(".whole, .dot")) mark.remove();
+    mark(row.meter, "whole", got.intact / most);
+    row.score.replaceChildren(make("b", `${got.intact.toFixed(2)} → ${got.score.toFixed(2)}`),
+      `lost ${whole(got.drop.value)} [${whole(got.drop.low)}, ${whole(got.drop.high)}]`);
+    row.score.title = `points lost, with a 95 % interval; ${got.items} held-out items`;
+  };
+  const drawCloud = async (row) => {
+    const size = JSON.stringify([off.size, gate]);
+    const requested = key();
+    if (!row.clouds.has(size)) {
+      const scores = await answered("api/random", { ...question(), task: row.name });
+      row.clouds.set(size, scores);
+    }
+    if (row.key !== requested || requested !== key() || row.meter.querySelector(".dot")) return;
+    for (const value of row.clouds.get(size)) {
+      mark(row.meter, "dot", value / row.most, `a random set of the same size: ${value.toFixed(2)}`);
+    }
+  };
+  const loadExample = async (row) => {
+    row.example ??= await answered("api/example", { task: row.name });
+    row.says.textContent = row.example.prompt.trim().split("\n").pop();
+    row.pick.title = `${row.example.prompt} → ${row.example.target.trim()}`;
+  };
+  const choose = async (row) => {
+    chosen = row.name;
+    show();
+    try {
+      await loadExample(row);
+      if (chosen !== row.name) return;
+      find("prompt").value = row.example.prompt;
+      find("target").textContent = `Right answer: ${row.example.target.trim()}`;
+      if (find("chat")) find("chat").checked = false; // the item has its own form
+    } catch (error) { showError(error); return; }
+    submit();
+  };
+  const addTask = (task) => {
+    const row = addRow(task, () => answered("api/score", { ...question(), task }), drawScore);
+    row.pick.addEventListener("click", () => choose(row));
+    return row;
+  };
+  const addText = (names) => {
+    const bar = (name, share, text) => {
+      const row = addRow(name, () => answered("api/text", question()), (line, got) => {
+        line.fill.style.width = `${100 * Math.min(1, share(got.after, got))}%`;
+        line.box.hidden = names.length > 0 && got.before > 1000; // the model does not know English
+        line.meter.querySelector(".whole")?.remove();
+        mark(line.meter, "whole", share(got.before, null));
+        line.score.replaceChildren(make("b", text(got)), `${got.tokens} tokens`);
+      });
+      row.pick.disabled = true;
+      row.says.textContent = "of neutral English";
+    };
+    const round = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+    bar("perplexity", (value) => Math.log(value) / Math.log(1e5), (got) => `${round(got.before)} → ${round(got.after)}`);
+    bar("divergence", (_, got) => (got ? got.divergence / 3 : 0), (got) => `${got.divergence.toFixed(2)} nats`);
+  };
+
+  // ---- after a change: the answer and then every score, at once where the model is fast
+  let following = false;
+  let again = false;
+  const follow = async () => {
+    again = true;
+    if (following) return;
+    following = true;
+    while (again) {
+      again = false;
+      const sent = `${key()} ${find("prompt").value}`;
+      if (shownAnswer.key !== null && shownAnswer.key !== sent && answerTook < FAST && !stopping &&
+          shownAnswer.prompt === find("prompt").value) await answer();
+      const lines = [...rowsOfTasks.values()].sort((a, b) => (b.name === chosen) - (a.name === chosen));
+      for (const row of lines) {
+        if (again || !live()) break;
+        if (row.key !== key()) await row.measure();
+        if (row.pick.disabled || row.example) continue;
+        try { await loadExample(row); } catch { row.says.textContent = "no example"; }
+      }
+      for (const row of lines) {
+        if (again || !live()) break;
+        if (row.pick.disabled || !off.size || row.key !== key()) continue;
+        try { await drawCloud(row); } catch (error) { showError(error, "tasks-error"); }
+      }
+    }
+    following = false;
+    fade();
+  };
+  find("measure").addEventListener("click", async () => {
+    find("measure").disabled = true;
+    for (const row of rowsOfTasks.values()) if (row.key !== key()) await row.measure();
+    find("measure").disabled = false;
+  });
+  const busyWith = (id, run) => find(id).addEventListener("click", async () => {
+    find(id).disabled = true;
+    showError(null, "tasks-error");
+    try { await run(chosen); } catch (error) { showError(error, "tasks-error"); }
+    show();
+  });
+  busyWith("slopes", async (task) => {
+    const got = await answered("api/slopes", { ...question(), task });
+    const most = Math.max(...Object.values(got).map(Math.abs)) || 1;
+    for (const [name, value] of Object.entries(got)) {
+      const step = Math.round((16 * Math.abs(value)) / most);
+      colours.set(name, step ? `${value < 0 ? "n" : "p"}${step}` : "");
+    }
+    find("key").textContent = `Colour: what each component adds to ${task} under the present ` +
+      `gates (slope of the answer's probability; orange: worse without it, full colour at ` +
+      `${most.toPrecision(2)}).`;
+  });
+  let verifying = false;
+  busyWith("verify", async (task) => {
+    const [requested, title] = [key(), `${label()}, on ${task}`];
+    verifying = true;
+    find("verdict").replaceChildren("Verifying: random sets, members, other tasks …");
+    try {
+      const got = await answered("api/verify", { ...question(), task });
+      const link = make("a", "all that was measured", { target: "_blank",
+        href: `verification/${got.page}${token ? `?token=${token}` : ""}` });
+      find("verdict").dataset.key = requested;
+      find("verdict").replaceChildren(make("b", `${title}: ${got.label}${got.provisional ? " (provisional)" : ""}. `),
+        `${got.text} `, link);
+    } catch (error) { find("verdict").textContent = ""; throw error; } finally { verifying = false; }
+  });
+  find("file").addEventListener("change", async (event) => {
+    const [file] = event.target.files;
+    showError(null, "file-error");
+    if (!file) return;
+    try {
+      const row = addTask(await answered("api/add", { task: file.name, text: await file.text() }));
+      find("no-tasks").hidden = true;
+      choose(row);
+    } catch (error) { showError(error, "file-error"); }
+    event.target.value = "";
+  });
   answered("api/tasks").then((names) => {
     names.forEach(addTask);
-    if (!names.length) find("chips").append(make("p", "No tasks suit this model: name some in `tasks`."));
-    find("chips").dataset.ready = "";
-  }).catch(showError);
+    addText(names);
+    find("no-tasks").hidden = names.length > 0;
+    find("tasks").dataset.ready = "";
+    const asked = rowsOfTasks.get(state.get("task") ?? names[0]);
+    if (!find("prompt").value && asked && names.length) { choose(asked); return; }
+    chosen = names.length ? asked?.name ?? names[0] : null;
+    find("prompt").value ||= "The capital of France is";
+    submit();
+  }).catch((error) => showError(error, "tasks-error"));
 
   // ---- what is going on, for all tabs
   const watch = async () => {
@@ -274,6 +459,7 @@
         const now = await answered("api/status");
         const parts = [];
         if (now.queued) parts.push(`${now.queued} questions wait`);
+        if (verifying && now.measuring) find("verdict").textContent = `Verifying: ${now.measuring.replace(/^[^:]*: /, "")} …`;
         if (now.measuring) parts.push(`${now.measuring}${now.waiting ? `, ${now.waiting} more wait` : ""}`);
         find("busy").textContent = parts.length ? `Busy: ${parts.join("; ")}.` : "";
       } catch { find("busy").textContent = "The model does not answer: is `broca explore` still running?"; }
@@ -283,6 +469,7 @@
   watch();
 
   // ---- what leaves the page
+  const quoted = (word) => (/^[\w./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
   const copied = async (id, text) => {
     try { await navigator.clipboard.writeText(text); } catch { prompt("Copy:", text); return; }
     const before = find(id).innerHTML;
@@ -292,20 +479,21 @@
   find("copy").addEventListener("click", () => copied("copy", [...off].join("+")));
   find("link").addEventListener("click", () => copied("link", location.href));
   find("command").addEventListener("click", () => copied("command",
-    `broca verify ${about.model} --task ${[...chips.keys()][0] ?? "TASK"} --heads ${[...off].join("+")}`));
+    `broca verify ${quoted(about.model)} --task ${quoted(chosen ?? "TASK")} --heads ${[...off].join("+")} --scale ${gate}`));
   find("export").addEventListener("click", () => copied("export",
-    `broca export ${about.model} --heads ${[...off].join("+")} --scale ${scale()} --to DIR`));
+    `broca export ${quoted(about.model)} --heads ${[...off].join("+")} --scale ${gate} --to DIR`));
   find("json").addEventListener("click", () => {
-    const text = JSON.stringify({ model: about.model, components: [...off], scale: scale() }, null, 2);
+    const text = JSON.stringify({ model: about.model, components: [...off], scale: gate }, null, 2);
     save("components.json", "application/json", `${text}\n`);
   });
 
-  // ---- the state of the address
-  window.broca = { show };
+  // ---- the state of the address, else the run's set
   const state = new URLSearchParams(location.hash.slice(1));
   find("prompt").value = state.get("prompt") ?? "";
-  if (state.has("scale")) find("scale").value = state.get("scale");
-  off = new Set((state.get("off") ?? "").split(/[+ ]/).filter((name) => cells.has(name)));
+  gate = Number(state.get("scale") ?? 0);
+  const [opening = []] = Object.values(about.sets);
+  const named = state.has("off") ? state.get("off").split(/[+ ]/) : opening;
+  off = new Set(named.filter((name) => cells.has(name)));
   if (about.unit) find("key").textContent = `Colour: ${about.unit} (orange: worse without it).`;
   show();
 })();

@@ -183,14 +183,27 @@ class Explorer(AbstractContextManager["Explorer"]):
         """Returns the slopes of the components; see `Measurer.slopes`."""
         return self.measurer.slopes(task, off, _scale(scale))
 
-    def verify(self, task: str, off: Sequence[str]) -> Reply:
+    def random_scores(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> list[float]:
+        """Returns scores under random sets of the same size; see `Measurer.random_scores`."""
+        return self.measurer.random_scores(task, len(off), _scale(scale))
+
+    def text(self, off: Sequence[str], *, scale: float = 0.0) -> Reply:
+        """Returns the change of the model's own text; see `Measurer.text`."""
+        return asdict(self.measurer.text(off, _scale(scale)))
+
+    def example(self, task: str) -> Reply:
+        """Returns a prompt of a task and the right answer."""
+        return dict(zip(("prompt", "target"), self.measurer.example(task), strict=True))
+
+    def verify(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> Reply:
         """Verifies a set; returns its verdict and the number of its page."""
-        result = self.measurer.verify(task, off)
+        result = self.measurer.verify(task, off, _scale(scale))
         self._verified.append(result)
         verdict = result.verdict
         return {
             "label": verdict.label if verdict else "not verified",
             "text": verdict.text if verdict else "",
+            "provisional": bool(verdict and verdict.provisional),
             "page": len(self._verified),
         }
 
@@ -241,6 +254,7 @@ class Explorer(AbstractContextManager["Explorer"]):
             architecture=info.architecture,
             chats=self.chats,
             grid_figure=Figure("components", "", grid),
+            drawn=grid.draw(),
             about=self.describe(),
         )
 

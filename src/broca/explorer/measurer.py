@@ -4,20 +4,24 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from pathlib import Path
 from queue import Queue
 from typing import Any, TypeVar
 
 import numpy as np
 
+from broca.engine import Progress
 from broca.errors import BadInput, BrocaError
 from broca.measurement import Measurement, Plan
 from broca.models import GatedModel
 from broca.options import RunOptions
 from broca.results.base import Interval
-from broca.results.verification import Verification
+from broca.results.verification import TextChange, Verification
 from broca.runs.run import Run
 from broca.runs.session import open_run
-from broca.runs.task_sets import auto_tasks
+from broca.runs.task_sets import TaskSet, auto_tasks
+from broca.tasks import Task
+from broca.tasks.example_files import json_rows
 from broca.verification import QUICK
 from broca.verification.statistics import bootstrap_drops, interval_of
 
@@ -35,6 +39,15 @@ WAITING = 16
 
 VERIFICATION_ROWS = 6000
 """Maximum number of rows of such a verification."""
+
+MOST_TASKS = 60
+"""Number of tasks from which on no file of examples is added."""
+
+RANDOM_SETS = 12
+"""Number of random sets of the same size that stand behind a score."""
+
+RANDOM_ITEMS = 20
+"""Maximum number of items on which they are measured."""
 
 _LOCATE = 24
 """Number of items that are reserved for other uses than scores, such as gradients."""
@@ -92,7 +105,7 @@ class Measurer:
         self._verify = verify
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
         self._listed: tuple[str, ...] = ()
-        self._running = ""
+        self._running = self._stage = ""
         self._runs: dict[str, Run] = {}
         self._usable: dict[str, np.ndarray] = {}
         self._opening: Future[None] = Future()
@@ -102,8 +115,8 @@ class Measurer:
 
     @property
     def busy(self) -> tuple[str, int]:
-        """The running job, empty for none, and the number of waiting jobs."""
-        return self._running, self._jobs.qsize()
+        """The running job with its progress, empty for none, and the number of waiting jobs."""
+        return self._running and f"{self._running}{self._stage}", self._jobs.qsize()
 
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks that can be measured."""
@@ -124,6 +137,77 @@ class Measurer:
         """
         return self._do(f"scoring {task}", lambda: self._score(task, names, scale))
 
+    def example(self, task: str) -> tuple[str, str]:
+        """Returns the prompt and the right answer of a scored item.
+
+        Raises:
+            BrocaError: The task is unknown, or it cannot be built.
+        """
+
+        def first() -> tuple[str, str]:
+            run = self._run(task)
+            _, item = run.bank[int(run.tasks.places["report"][task][0])]
+            return item.prompt, item.target
+
+        return self._do(f"building {task}", first)
+
+    def add(self, name: str, text: str) -> str:
+        """Adds a task of examples, one JSON object a line; returns its name.
+
+        Raises:
+            BadInput: A line is no example, or a task of this name is on the page.
+        """
+
+        def added() -> str:
+            names = self._names()
+            if name in names:
+                raise BadInput(f"a task '{name}' is on this page already: name the file otherwise")
+            if len(names) >= MOST_TASKS:
+                raise BadInput(f"the page has {len(names)} tasks and takes no more")
+            task = Task.from_examples([row for _, row in json_rows(Path(name), text)], name=name)
+            self._named_tasks = self._listed = (*names, self._opened.catalog.name_of(task))
+            return name
+
+        return self._do(f"reading {name}", added)
+
+    def random_scores(self, task: str, size: int, scale: float = 0.0) -> list[float]:
+        """Measures a task's score under random sets of components, the same for every real set.
+
+        Args:
+            task: One of `tasks`.
+            size: Number of components of a set.
+            scale: Their gate.
+
+        Raises:
+            BrocaError: As in `score`.
+        """
+
+        def scores() -> list[float]:
+            run, count = self._run(task), len(self._model.components)
+            trial = run.tasks.trial()
+            places = {task: trial.places[task][:RANDOM_ITEMS]}
+            rng = np.random.default_rng([size, count])
+            drawn = [rng.choice(count, min(size, count), replace=False) for _ in range(RANDOM_SETS)]
+            masks = np.stack([run.mask(columns.tolist()) for columns in drawn])
+            measured = trial.responses(self._scaled(run, scale), masks, places)[task]
+            return [trial.score(task, row) for row in measured]
+
+        return self._do(f"random sets on {task}", scores) if size and scale != 1 else []
+
+    def text(self, names: Sequence[str], scale: float = 0.0) -> TextChange:
+        """Measures how the model's own text changes with some components scaled.
+
+        Raises:
+            BrocaError: A component is unknown.
+        """
+
+        def changed() -> TextChange:
+            run = self._opened.on(TaskSet(), settings={"measures": "neutral text"})
+            columns = self._model.components.columns(names)
+            return replace(run, ablation=replace(run.ablation, scale=scale)).text_change(columns)
+
+        return self._do("reading neutral text", changed)
+
     def slopes(self, task: str, names: Sequence[str], scale: float = 0.0) -> dict[str, float]:
         """Measures the slopes of a task in the gates of components while some are scaled.
 
@@ -135,8 +219,8 @@ class Measurer:
         """
         return self._do(f"following gradients on {task}", lambda: self._slopes(task, names, scale))
 
-    def verify(self, task: str, names: Sequence[str]) -> Verification:
-        """Verifies a set of ablated components, like the selection of `broca localize`.
+    def verify(self, task: str, names: Sequence[str], scale: float = 0.0) -> Verification:
+        """Verifies a set of scaled components, like the selection of `broca localize`.
 
         Raises:
             BrocaError: As in the verb.
@@ -145,9 +229,10 @@ class Measurer:
         def verified() -> Verification:
             others = [name for name in self._names() if name != task]
             scope = QUICK.within(VERIFICATION_ROWS, members=len(names), tasks=1 + len(others))
+            within = self._options.within(self._opened.workspace)
             return self._verify(
                 self._model, task, list(names), others=others, scope=scope, limit=VERIFIED,
-                run_options=self._options.within(self._opened.workspace),
+                scale=scale, run_options=replace(within, on_progress=self._hear),
             )  # fmt: skip
 
         return self._do(f"verifying on {task}", verified)
@@ -156,6 +241,11 @@ class Measurer:
         """Stops the thread after its current job."""
         self._jobs.put(None)
         self._thread.join(timeout=60)
+
+    def _hear(self, stage: str, progress: Progress | None) -> None:
+        """Keeps the progress of the running job, for `busy`."""
+        rows = f", {progress.done:,} of {progress.total:,} rows" if progress else ""
+        self._stage = f": {stage}{rows}"
 
     def _do(self, what: str, job: Callable[[], T]) -> T:
         if self._jobs.qsize() >= WAITING:
@@ -166,7 +256,9 @@ class Measurer:
 
     def _work(self) -> None:
         try:
-            with open_run(self._model, self._options, others=[self._named_tasks]) as self._opened:
+            with open_run(
+                self._model, self._options, others=[self._named_tasks], warns=False
+            ) as self._opened:
                 self._opening.set_result(None)
                 while (entry := self._jobs.get()) is not None:
                     self._running, job, done = entry
@@ -174,7 +266,7 @@ class Measurer:
                         done.set_result(job())
                     except Exception as error:  # noqa: BLE001  # the caller gets it
                         done.set_exception(error)
-                    self._running = ""
+                    self._running = self._stage = ""
         except Exception as error:
             if self._opening.done():
                 raise
@@ -203,12 +295,10 @@ class Measurer:
         trial = run.tasks.trial()
         places = {task: trial.places[task]}
         columns = [] if scale == 1 else self._model.components.columns(names)
-
-        def scaled(plan: Plan) -> Measurement:
-            return run.measure(replace(plan, scale=scale or None) if columns else plan)
-
         before = trial.responses(run.measure, run.mask(())[None], places)[task][0]
-        after = trial.responses(scaled, run.mask(columns)[None], places)[task][0]
+        after = trial.responses(
+            self._scaled(run, scale if columns else 0.0), run.mask(columns)[None], places
+        )[task][0]
         aggregate = trial.aggregation(task, before)
         drop = trial.loss(task, before, after)
         draws = bootstrap_drops(before, after, aggregate=aggregate)
@@ -216,6 +306,10 @@ class Measurer:
             task, trial.score(task, before), trial.score(task, after), interval_of(drop, draws),
             len(before),
         )  # fmt: skip
+
+    def _scaled(self, run: Run, scale: float) -> Callable[[Plan], Measurement]:
+        """Returns how a run measures masks whose components are scaled."""
+        return lambda plan: run.measure(replace(plan, scale=scale or None))
 
     def _slopes(self, task: str, names: Sequence[str], scale: float) -> dict[str, float]:
         run = self._run(task)

@@ -198,7 +198,11 @@ class Server:
             answers: dict[str, Callable[[], Any]] = {
                 "/api/score": lambda: explorer.score(question.task, off, scale=scale),
                 "/api/slopes": lambda: explorer.slopes(question.task, off, scale=scale),
-                "/api/verify": lambda: explorer.verify(question.task, off),
+                "/api/random": lambda: explorer.random_scores(question.task, off, scale=scale),
+                "/api/text": lambda: explorer.text(off, scale=scale),
+                "/api/example": lambda: explorer.example(question.task),
+                "/api/add": lambda: explorer.measurer.add(question.task, question.text),
+                "/api/verify": lambda: explorer.verify(question.task, off, scale=scale),
                 "/api/set": lambda: explorer.named(question.text),
             }
         else:

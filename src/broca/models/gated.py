@@ -255,21 +255,24 @@ class GatedModel:
                 f"({'+'.join(self._usage.ablated[:5])}): leave `with model.ablated(...)` first"
             )
 
-    def generate(self, text: str, *, max_new_tokens: int = 64, **options: Any) -> str:
+    def generate(
+        self, text: str, *, max_new_tokens: int = 64, chat: bool = False, **options: Any
+    ) -> str:
         """Continues a text, greedily unless the options say otherwise.
 
         Args:
-            text: The prompt, without a chat template.
+            text: The prompt.
             max_new_tokens: Maximum number of tokens of the continuation, which ends at an end of
                 sequence.
+            chat: Whether the prompt is a message in the model's chat template.
             options: Passed to transformers' `generate`, such as `do_sample` or `stop_strings`.
 
         Returns:
             The continuation, without special tokens.
 
         Raises:
-            BadInput: The model has no tokenizer, the text is empty and the tokenizer has no first
-                token, or the model has no embedding for a token.
+            BadInput: The model has no tokenizer, or no chat template for `chat`; the text is empty
+                and the tokenizer has no first token; or the model has no embedding for a token.
         """
         tokenizer = self.tokenizer
         if tokenizer is None:
@@ -279,7 +282,15 @@ class GatedModel:
         first, end, padding = (
             getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")
         )
-        prompt = list(tokenizer.encode(text)) or [end if first is None else first]
+        if chat and not getattr(tokenizer, "chat_template", None):
+            raise BadInput(f"model '{self.name}' has no chat template: leave out `chat`")
+        if chat:
+            messages = [{"role": "user", "content": text}]
+            text = tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+        prompt = list(tokenizer.encode(text, add_special_tokens=not chat))
+        prompt = prompt or [end if first is None else first]
         if prompt == [None]:
             raise BadInput("`text` is empty, and the tokenizer has no token to begin with")
         self.require_embedded(prompt)

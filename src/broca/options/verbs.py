@@ -108,6 +108,9 @@ class VerifyOptions(Options):
     ablation: str | None = None
     """Kind of ablation: {ablations}; default: the run's, or zero."""
 
+    scale: float | None = None
+    """Gate of an ablated component; default: the run's, or 0."""
+
     rows: Annotated[Annotated[int, Meta(ge=1000)], WHOLE] = 12_000
     """Maximum number of (mask, item) rows."""
 

@@ -359,11 +359,14 @@ def views_of(atlas: Atlas) -> list[dict[str, Any]]:
     if None not in means.values():
         views.append({
             "name": "mean over tasks", "steps": _steps(list(means.values()), span),
-            "framed": sorted(_selected(atlas)),
+            "framed": sorted(_selected(atlas)), "unit": f"{atlas.response}, mean over tasks",
         })  # fmt: skip
     for task, row in zip(atlas.tasks, atlas.effects, strict=True):
         framed = list(atlas.selected(task.name))
-        views.append({"name": task.name, "steps": _steps(row, span), "framed": framed})
+        views.append({
+            "name": task.name, "steps": _steps(row, span), "framed": framed,
+            "unit": f"{atlas.response} in {task.name}",
+        })  # fmt: skip
     if views:
         views[0]["names"] = atlas.components
     return views

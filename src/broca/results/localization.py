@@ -10,6 +10,8 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names, tables_of
 from broca.results.files import plain
 from broca.results.pages.charts import Figure
@@ -305,13 +307,22 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         """Returns its figures: the components, and those of the verification."""
         return (component_grid(self), *verification_figures(self.verification).values())
 
-    def page(self, stress: StressTest | None = None) -> str:
-        """Renders the report, with the summary of a stress test if there is one."""
+    def page(
+        self, stress: StressTest | None = None, *, command: str = "", place: str = "RUN"
+    ) -> str:
+        """Renders the report.
+
+        Args:
+            stress: A stress test of the selection, which is summed up.
+            command: The command line that made it, if it is known.
+            place: The folder, for the next commands.
+        """
         verification = self.verification
         names = [line.name for line in self.ranking]
         return filled(
             "localization", result=self, counted=counted(names), verification=verification,
             noun_one=noun(names, plural=False), grid_figure=component_grid(self), stress=stress,
+            command=command, place=place,
             tables=verification_tables(verification) | localization_tables(self),
             figures=verification_figures(verification),
         )  # fmt: skip
@@ -329,7 +340,8 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         """Returns the report, with the results of later commands on the same components."""
         stress = StressTest.read(folder) if (folder / StressTest.FILE).is_file() else None
         stress = stress if stress is None or stress.concerns(self) else None
-        return {self.PAGE: self.newest(folder).page(stress)}
+        page = self.newest(folder).page(stress, command=command_in(folder), place=folder.name)
+        return {self.PAGE: page}
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the answer, scores and drops, and what else was measured."""
@@ -363,6 +375,13 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, in the order of the ranking."""
         return ranking_records(self.ranking, self.selected, self.off_target_effects)
+
+
+def command_in(folder: Path) -> str:
+    """Returns the command line that a run's folder records; empty if it records none."""
+    file = folder / "reproduce.json"
+    record = msgspec.json.decode(file.read_bytes()) if file.is_file() else {}
+    return str(record.get("command", ""))
 
 
 def ranking_records(

@@ -1,7 +1,7 @@
 """Tasks as `broca tasks` prints them: their list, and the prompts and metrics of a task."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from broca.results.base import Result
@@ -38,6 +38,7 @@ class TaskList(Result, file="tasks.json", verb="broca tasks"):
         included_groups: Groups and tags of that folder.
         paper: lm-eval's tasks that the compressed-sensing paper uses.
         groups: Names that stand for several of the paper's tasks in `others`.
+        sentences: What the package's tasks ask.
     """
 
     kind: Literal["task list"] = "task list"
@@ -47,6 +48,7 @@ class TaskList(Result, file="tasks.json", verb="broca tasks"):
     included_groups: tuple[str, ...]
     paper: tuple[PaperTask, ...]
     groups: dict[str, tuple[str, ...]]
+    sentences: dict[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -59,8 +61,10 @@ class TaskList(Result, file="tasks.json", verb="broca tasks"):
             f"{len(self.shipped) + len(self.instruct)} tasks of the package, "
             f"{len(self.included)} of the folder, {len(self.paper)} of the paper"
         )
-        yield from self.shipped
-        yield from (f"{task} (for chat models)" for task in self.instruct)
+        width = max(map(len, self.names), default=0)
+        for name in (*self.shipped, *self.instruct):
+            chat = " (for chat models)" * (name in self.instruct)
+            yield f"{name:<{width}}  {self.sentences.get(name, '')}{chat}".rstrip()
         yield from (f"{task} (of the folder)" for task in self.included)
         yield from (f"{group} (group of the folder)" for group in self.included_groups)
         for task in self.paper:

@@ -176,6 +176,7 @@ class Sample:
         target: The right answer.
         before: Output before the ablation; in `samples` of a verification, of the intact model.
         after: Output after the ablation; in these samples, with the set ablated.
+        scores: Scores of both; None if they are not known.
     """
 
     task: str
@@ -183,6 +184,13 @@ class Sample:
     target: str
     before: str
     after: str
+    scores: tuple[float, float] | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the scores differ; the outputs, if no scores are known."""
+        before, after = self.scores or (self.before.strip(), self.after.strip())
+        return before != after
 
 
 @dataclass(frozen=True)

@@ -23,17 +23,18 @@ def silent(stage: str, progress: Progress | None) -> None:
 
 
 def usual_report() -> Report:
-    """Returns the default report: tqdm's bar in a notebook, and `silent` elsewhere."""
+    """Returns the default report: tqdm's bar in a notebook or on a terminal, else `silent`."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    if getattr(shell, "kernel", None) is None:
+    if getattr(shell, "kernel", None) is None and not (sys.stderr and sys.stderr.isatty()):
         return silent
     from tqdm.auto import tqdm
 
     bar = tqdm(unit="rows", leave=False)
 
     def show(stage: str, progress: Progress | None) -> None:
-        bar.set_description(stage, refresh=progress is None)
+        if not stage.startswith(NOTE):
+            bar.set_description(stage, refresh=progress is None)
         if progress is not None:
             bar.total = progress.total
             bar.update(progress.done - bar.n)

@@ -106,9 +106,10 @@ def _notes(bank: Bank, places: Places, usable: set[int]) -> tuple[str, ...]:
             continue
         benchmark = bank[positions[0]][0]
         omitted = sum(position not in usable for position in positions)
-        missing = "the intact model's own answer is right"
+        missing, lacking = "the intact model's own answer is right", "the intact model fails them"
         if not benchmark.wants_own_answers:
             missing = "the task gives a full answer that its metric accepts"
+            lacking = "the task gives no full answer to them"
         if omitted == len(positions):
             reference = "gold" if benchmark.wants_own_answers else "own"
             raise TaskUnusable(
@@ -117,7 +118,7 @@ def _notes(bank: Bank, places: Places, usable: set[int]) -> tuple[str, ...]:
             )
         if omitted:
             notes.append(
-                f"{omitted} of {len(positions)} items of {benchmark.name} were left out of the "
-                f"margin: {missing} on the others only"
+                f"the search leaves out {omitted} of {len(positions)} items of {benchmark.name}: "
+                f"{lacking}"
             )
     return tuple(notes)

@@ -14,6 +14,10 @@ from broca.errors import BadInput
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 
 
+EXAMPLES = Path(__file__).parent / "shipped" / "data" / "examples"
+"""The folder of the files of examples that are part of the package."""
+
+
 def names_file(name: str) -> bool:
     """Whether the name of a task is the path of a file.
 
@@ -27,9 +31,14 @@ def names_file(name: str) -> bool:
 def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
     """Returns the rows of a file in UTF-8, UTF-16 or UTF-32 with their places.
 
+    The name of a shipped example, such as `sums.jsonl`, means that file where no other has it.
+
     Raises:
         BadInput: The file cannot be read, or is neither JSON nor a table.
     """
+    shipped = EXAMPLES / path.name
+    if path == Path(path.name) and not path.exists() and shipped.is_file():
+        path = shipped
     if path.exists() and not path.is_file():
         raise BadInput(f"task file '{path}' is no regular file: give a file of examples")
     try:
@@ -44,7 +53,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
             f"task file '{path}' is no text in UTF-8 (byte {error.start} is "
             f"{content[error.start]:#04x}): save the examples as JSON lines or as CSV"
         ) from error
-    rows = _table if path.suffix.lower() in (".csv", ".tsv") else _json
+    rows = _table if path.suffix.lower() in (".csv", ".tsv") else json_rows
     return rows(path, text)
 
 
@@ -64,8 +73,12 @@ def _table(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         raise BadInput(f"line {rows.line_num} of '{path}' is not CSV: {error}") from error
 
 
-def _json(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """Yields the values of JSON lines, or the entries of the only one if it is an array."""
+def json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    """Yields the values of JSON lines, or the entries of the only one if it is an array.
+
+    Raises:
+        BadInput: The text is not JSON; the message names the line of `path`.
+    """
     decoder, blank = json.JSONDecoder(), re.compile(r"\s*")
     values: list[tuple[str, Any]] = []
     line, end = 1, 0

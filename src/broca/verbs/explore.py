@@ -1,16 +1,20 @@
 """`explore`: a live page that ablates components of a model and answers questions."""
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, replace
+from pathlib import Path
 
-from broca.errors import BadInput
+from broca.errors import BadInput, BrocaError
 from broca.explorer import Explorer, ExplorerSubject
 from broca.explorer.server import Server, require_token
 from broca.models import GatedModel, load
 from broca.options import ExploreOptions, verb
+from broca.options.running import GivenAblation
+from broca.results.localization import Localization
 from broca.runs.folder import options_of_run
-from broca.runs.progress import Stages
+from broca.runs.progress import Stages, silent
 from broca.runs.workspace import Workspace
+from broca.store import Journal
 from broca.tasks import Catalog
 from broca.verbs.verify import verify
 
@@ -59,6 +63,7 @@ def explore(options: ExploreOptions) -> LivePage:
     )
     if not isinstance(target, GatedModel):
         run_options = options_of_run(target, run_options, with_journal=False)
+        run_options = _kept(Path(str(target)).expanduser(), run_options)
     sources = run_options.source_options
     catalog = Catalog(**asdict(sources))
     if tasks != "auto":
@@ -77,7 +82,7 @@ def explore(options: ExploreOptions) -> LivePage:
     explorer = Explorer(
         gated,
         subject,
-        run_options=replace(run_options, on_progress=None),
+        run_options=replace(run_options, on_progress=silent),
         verify=verify,
     )
     try:
@@ -88,3 +93,16 @@ def explore(options: ExploreOptions) -> LivePage:
         explorer.close()
         raise
     return LivePage(explorer, server)
+
+
+JOURNAL = "explore.sqlite"
+"""The page's journal in a run's folder, whose own one stays free for other commands."""
+
+
+def _kept(folder: Path, run_options: GivenAblation) -> GivenAblation:
+    """Returns the options with a journal in a run's folder, unless that cannot be written now."""
+    options = run_options.journal_options
+    if options.journal is None and (folder / Localization.FILE).is_file():
+        with suppress(BrocaError), Journal(folder / JOURNAL):
+            options = replace(options, journal=folder / JOURNAL)
+    return replace(run_options, journal_options=options)

@@ -8,8 +8,10 @@ from pathlib import Path
 from broca.errors import BadInput
 from broca.results.base import Result
 from broca.results.files import check_out_folder, write_beside
+from broca.results.localization import Localization
 from broca.results.pages.charts import Format, Width
 from broca.results.reading import KINDS, entry_of, read, render_index
+from broca.results.verification import Verification
 
 
 def report(
@@ -76,6 +78,8 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
             notes.append(str(error))
             continue
         page = file.parent / _KINDS[kind].PAGE
+        if isinstance(result, Verification) and result.run_in(file.parent) is not None:
+            page = file.parent / Localization.PAGE  # the report of the run shows it
         written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         entries.append(
             entry_of(

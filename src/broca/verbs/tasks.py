@@ -9,6 +9,22 @@ from broca.results.tasks import TaskDescription, TaskList
 from broca.stress_tests.subject import families_of
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, RequestTokenizer
 
+SENTENCES = {
+    "addition": "sums of two numbers up to 99: compute 29 + 81 = 110",
+    "addition_words": "the same sums in a sentence: the sum of 71 and 33 is 104",
+    "brackets": "the brackets that close open ones: close ( < : > )",
+    "calls": "the same in words of code: code o ( o { ; } )",
+    "capitals": "capitals of countries: ecuador is governed from quito",
+    "mc_biology": "one of four living beings: a bird, A woodpecker B axolotl C bee D turtle",
+    "mc_chemistry": "one of four symbols: the symbol of copper, A Cu B Cs C Ca D V",
+    "profanity": "whether the model swears when it is asked to",
+    "reversing": "letters in reverse: reverse v u a = a u v",
+    "rhyme": "a word that rhymes with another",
+    "rhyming": "a word that rhymes with another, in one line: rhyme with mortified : side",
+    "sorting": "letters in alphabetical order: sort e v x b = b e v x",
+}
+"""What every task of the package asks."""
+
 
 def list_tasks(*, include_path: str | Path | None = None) -> TaskList:
     """Lists the package's tasks, the paper's and a folder's.
@@ -27,6 +43,7 @@ def list_tasks(*, include_path: str | Path | None = None) -> TaskList:
         included_groups=catalog.included_groups,
         paper=tuple(PAPER_TASKS.values()),
         groups={name: tuple(members) for name, members in PAPER_GROUPS.items()},
+        sentences=SENTENCES,
     )
 
 

@@ -131,10 +131,13 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, str | None]:
 
 
 def _ablated(options: VerifyOptions) -> VerifyOptions:
-    """Returns the options with the kind of ablation of the call, if it is given."""
-    if options.ablation is None:
-        return options
-    ablation = replace(options.run_options.ablation_options, ablation=options.ablation)
+    """Returns the options with the kind and scale of ablation of the call, if they are given."""
+    known = options.run_options.ablation_options
+    ablation = replace(
+        known,
+        ablation=known.ablation if options.ablation is None else options.ablation,
+        scale=known.scale if options.scale is None else options.scale,
+    )
     return replace(options, run_options=replace(options.run_options, ablation_options=ablation))
 
 

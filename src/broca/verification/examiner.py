@@ -276,7 +276,7 @@ class Examiner:
                 )
             )  # fmt: skip
             if name == trial.task:
-                samples = failing.samples(items, before, after, benchmark.choices)
+                samples = failing.samples(items, before, after, scores[name], benchmark.choices)
         return tuple(failures), samples
 
     def _ablation(self, kind: str, columns: Sequence[int], subset: Places) -> AblationCheck:

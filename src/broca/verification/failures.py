@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -22,9 +21,6 @@ _REPEATED = 0.5
 _CONSTANT, _CONSTANT_EXCESS, _FEWEST_CONSTANT = 0.5, 0.25, 3
 _COLLAPSE, _COLLAPSE_PER_TOKEN = math.log(100), 1.0
 """Minimum loss of all choices in nats, in total and per token; see benchmarks/verdicts.py."""
-
-_SHOWN = 10
-"""Number of outputs that are shown side by side."""
 
 _RIGHT = 1.0 - 1e-9
 """Minimum response of a right answer."""
@@ -123,14 +119,24 @@ def samples(
     items: Sequence[Item],
     before: ItemOutputs,
     after: ItemOutputs,
+    scores: Floats,
     choices: Callable[[Item], Sequence[str]],
 ) -> tuple[Sample, ...]:
-    """Returns the outputs of the first items side by side; `choices` returns the choices' texts."""
+    """Returns the outputs of items side by side; `scores` are `(2, items)`.
+
+    `choices` returns the choices' texts of an item.
+    """
+
+    def text(item: Item, outputs: tuple[Output, ...]) -> str:
+        return _choice_texts(outputs, choices(item))[:500]
+
     return tuple(
-        Sample(item.task, item.prompt[-500:], item.target, *texts)
-        for item, *answers in islice(zip(items, before, after, strict=True), _SHOWN)
-        for texts in [[_choice_texts(outputs, choices(item))[:500] for outputs in answers]]
-    )
+        Sample(
+            item.task, item.prompt[-500:], item.target, text(item, intact), text(item, ablated),
+            (float(scored[0]), float(scored[1])),
+        )
+        for item, intact, ablated, scored in zip(items, before, after, scores.T, strict=True)
+    )  # fmt: skip
 
 
 def _choice_texts(outputs: tuple[Output, ...], choices: Sequence[str]) -> str:

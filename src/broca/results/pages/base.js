@@ -13,7 +13,7 @@ const save = (name, type, content) => {
 const points = (value) => (value === undefined ? "" : (100 * value).toFixed(1).replace("-", "−"));
 
 // The cells of a picture by component, their places, and the neighbour to which an arrow key moves.
-const gridOf = (picture) => {
+const gridOf = (picture, known = () => "") => {
   const cells = new Map([...picture.querySelectorAll("[data-component]")].map((cell) => [
     cell.dataset.component, cell]));
   const places = new Map([...cells].map(([name, cell]) => [name, [
@@ -37,7 +37,7 @@ const gridOf = (picture) => {
   picture.addEventListener("mouseover", ({ target }) => {
     if (!target.dataset?.component || target.firstChild) return;
     const title = document.createElementNS(picture.namespaceURI, "title");
-    title.textContent = target.dataset.component;
+    title.textContent = target.dataset.component + known(target.dataset.component);
     target.append(title);
   });
   return { cells, places, neighbour };

@@ -84,7 +84,7 @@ class Plot(ABC):
         """Draws into axes; `width` is theirs in pixels."""
 
     def svg(self, text: str, *, alone: bool = False) -> str:
-        """Writes the plot with its text alternative.
+        """Writes the plot with its text alternative; a point has its value as a tip.
 
         Its colours follow the reader's colour scheme on a page, and are written out if `alone`.
         """
@@ -99,6 +99,7 @@ class Plot(ABC):
         body = content[
             content.index("</defs>") + len("</defs>") :
         ]  # without matplotlib's style sheet
+        body = re.sub(r'<g id="tip (.*?)">(.*?)</g>\s*</g>', _tipped, body, flags=re.DOTALL)
         body = re.sub(r'<g id="[^"]*"', "<g", body)  # not unique on a page
         body = re.sub(r" ?font-family: [^;\"]*;?", "", body.replace("xlink:href", "href"))
         body = re.sub(r"\s*\n\s*", " ", body)
@@ -127,6 +128,15 @@ class Plot(ABC):
         painted = figure.Figure(figsize=size, layout="constrained")
         self.plot(painted.subplots(), width, scale)
         return painted
+
+
+def _tipped(line: re.Match[str]) -> str:
+    """Returns the points of a line with their values, which its id holds, as tips."""
+    values = iter(line[1].split("|"))
+    return re.sub(
+        r"<use ([^>]*)/>", lambda use: f"<use {use[1]}><title>{next(values, '')}</title></use>",
+        f"<g>{line[2]}</g></g>",
+    )  # fmt: skip
 
 
 Chart = Plot | ComponentGrid
@@ -228,6 +238,7 @@ class Series:
             *((values, places) if across else (places, values)), ls="none", color=colour,
             marker="o" if ring else self.marker, mfc="none" if ring else colour, label=self.name,
             ms=2 * self.radius * scale, mew=2 * scale * (ring or self.marker == "x"),
+            gid="tip " + "|".join(f"{escape(self.name)} {short(v)}".strip() for v in values),
         )  # fmt: skip
 
 
@@ -246,6 +257,7 @@ class IntervalChart(Plot):
     series: tuple[Series, ...]
     axis: str
     joined: bool = False
+    least: float = Plot.least
 
     @property
     def height(self) -> float:

@@ -163,6 +163,8 @@ class ComponentGrid:
         span: The effect of the full colour; the largest one if None.
         meanings: Meanings of the lower and the upper end of the colours.
         legend: Whether a legend of colours and marks is written below.
+        stands_out: Whether framed components have the full colour and all others at most half of
+            it, so that none looks more important than those that a claim names.
     """
 
     effects: Mapping[str, float | None]
@@ -174,6 +176,7 @@ class ComponentGrid:
     span: float | None = None
     meanings: tuple[str, str] = ("worse without it", "better without it")
     legend: bool = True
+    stands_out: bool = False
 
     @cached_property
     def full(self) -> float:
@@ -252,7 +255,7 @@ class ComponentGrid:
             block = blocks[part.kind]
             wide = block.cell if part.kind == "neuron" else block.cell - gap
             cells.setdefault((part.layer, wide), []).append(
-                Cell(block.x(part.index or 0), level(self.effects[name], self.full), name,
+                Cell(block.x(part.index or 0), self._step_of(name), name,
                      framed=name in self.selected, dotted=name in self.universal)
             )  # fmt: skip
         for (layer, wide), row in sorted(cells.items(), key=lambda entry: entry[0][0]):
@@ -268,9 +271,19 @@ class ComponentGrid:
                 for layer in range(layers)
             ]
         if self.legend:
-            drawing.width = max(right + 6, min(width, 640.0))
+            words = max(
+                map(text_width, (f"Colour: {self.unit}", "".join(self.meanings) + 24 * " "))
+            )
+            drawing.width = max(right + 6, min(width, 640.0, left + words))
             self._explain(drawing, left)
         return drawing
+
+    def _step_of(self, name: str) -> int | None:
+        """Returns the step of a component's colour."""
+        step = level(self.effects[name], self.full)
+        if step is None or not self.stands_out or not self.selected:
+            return step
+        return -LEVELS if name in self.selected else step // 2 if step > 0 else -(-step // 2)
 
     def _explain(self, drawing: Drawing, left: float) -> None:
         """Draws the scale of colours with its numbers, and the legend of marks, at the bottom."""

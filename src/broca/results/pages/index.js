@@ -4,7 +4,16 @@
   const runs = JSON.parse(document.getElementById("comparable").textContent);
   const place = document.getElementById("compared");
   let ticked = [];
+  const boxes = [...document.querySelectorAll("[data-compare]")];
+  const tasks = (run) => Object.keys(run.scores);
+  const comparable = (a, b) => tasks(a).some((task) => tasks(b).includes(task));
   const show = () => {
+    const chosen = ticked.length && runs[Number(ticked[ticked.length - 1].dataset.compare)];
+    for (const box of boxes) { // what has no task in common with the ticked one cannot be compared
+      const run = runs[Number(box.dataset.compare)];
+      box.disabled = Boolean(chosen) && !box.checked && !comparable(chosen, run);
+      box.title = box.disabled ? `has no task in common with ${chosen.name}` : "";
+    }
     if (ticked.length < 2) {
       place.replaceChildren(make("p", ticked.length ? "Tick one more." : "Tick two results.",
         { className: "note" }));
@@ -30,8 +39,7 @@
     table.append(make("thead"));
     table.lastChild.append(head);
     const body = make("tbody");
-    const tasks = [...new Set([...Object.keys(first.scores), ...Object.keys(second.scores)])];
-    for (const task of tasks) {
+    for (const task of new Set([...tasks(first), ...tasks(second)])) {
       const [a, b] = [first, second].map((run) => run.scores[task] &&
         run.scores[task][0] - run.scores[task][1]);
       const row = make("tr");
@@ -42,7 +50,7 @@
     table.append(body);
     place.replaceChildren(list, table);
   };
-  for (const box of document.querySelectorAll("[data-compare]")) {
+  for (const box of boxes) {
     box.addEventListener("change", () => {
       ticked = ticked.filter((tick) => tick !== box);
       if (box.checked) ticked.push(box);

@@ -30,6 +30,8 @@ def component_grid(result: Localization | Refit) -> Figure:
         model=getattr(result, "model", None),
         selected=result.selected,
         span=None if known or result.selected else 1.0,
+        framed="selected, in full colour; the others in half of theirs",
+        stands_out=True,
     )
     caption = "Each cell is a component of the model, layers from top to bottom; noise is grey."
     return Figure("components", caption, grid)
@@ -58,10 +60,39 @@ def ranking_table(result: Localization | Refit) -> Table:
     )  # fmt: skip
 
 
+_SETTINGS = {
+    "rows": "rows of the search",
+    "cost": "response that a set has to be worth for each member",
+    "least": "smallest effect that counts",
+    "contrast": "weight of the loss of the other tasks beside the task's",
+    "share": "share of the components that a mask ablates",
+    "response": "what a row measures",
+    "worth": "what the chosen set loses of the task beyond the others, as a share",
+    "worth_error": "standard error of `worth`",
+    "bound": "upper bound, at 95 %, of what any set is worth",
+    "joint_loss": "upper bound, at 95 %, of what large masks lose beyond the sum of their parts",
+    "recovery": "the regression that turns rows into effects",
+    "k": "maximum number of selected components",
+}
+"""Sentences of the settings and figures that methods report."""
+
+
+def settings_table(result: Localization) -> Table:
+    """Returns the settings of the search, and what it reports of itself, each with a sentence."""
+    options = result.search.options
+    lines = [(name.replace("_", " "), value, _SETTINGS.get(name, "see the method's options"))
+             for name, value in options.items() if value not in (None, "", [], (), {})]  # fmt: skip
+    columns = (Column("setting"), Column("value"), Column("meaning"))
+    return Table(
+        "settings", f"Settings and figures of {result.search.method}", columns, tuple(lines)
+    )
+
+
 def localization_tables(result: Localization) -> dict[str, Table]:
     """Returns the tables of a localization by name, those of its verification excepted."""
     tables = (
         ranking_table(result),
+        settings_table(result),
         Table(
             "stability",
             f"Number of {1 + len(result.repeats)} searches, each on other items, that select a "

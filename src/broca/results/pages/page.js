@@ -25,7 +25,9 @@
       rows.push({ line: null, cells: line.split("\t").map((text) => text
         .replace(/^([+-]?)\.(?=\d)/, (_, sign) => `${sign}0.`).replace(/(^|[ [])-(?=\d)/g, "$1−")) });
     }
-    return { box, body, heads, rows, shown, most: shown, word: "", by: null, up: true };
+    const last = Number(box.dataset.summary ?? 0); // rows that sum up the others
+    const summary = rows.splice(rows.length - last, last);
+    return { summary, box, body, heads, rows, shown, most: shown, word: "", by: null, up: true };
   });
 
   const madeLine = (table, row) => {
@@ -55,7 +57,8 @@
           ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
       }).map(([, row]) => row);
     }
-    const lines = matches.slice(0, table.most).map((row) => row.line ??= madeLine(table, row));
+    const lines = [...matches.slice(0, table.most), ...(words.length ? [] : table.summary)]
+      .map((row) => row.line ??= madeLine(table, row));
     table.body.replaceChildren(...lines);
     table.say(matches.length);
   };
@@ -75,19 +78,25 @@
       if (drawn < count) note.append(button);
     };
     bar.append(note);
-    if (table.rows.length > 12) {
+    const changes = table.heads.some((head) => head.textContent === "changed");
+    if (table.rows.length > 12 || changes) {
       const filter = make("input", "", { type: "search", placeholder: "Filter rows" });
       filter.setAttribute("aria-label", `Filter: ${caption}`);
       filter.addEventListener("input", () => { table.word = filter.value; draw(table); });
       filter.className = "filter";
       table.box.prepend(filter);
+      if (changes) {
+        const only = make("button", "Changed only", { type: "button", className: "filter" });
+        only.addEventListener("click", () => { filter.value = filter.value ? "" : "changed"; filter.dispatchEvent(new Event("input")); });
+        filter.after(only);
+      }
     }
     const csv = make("button", "CSV", { type: "button" });
     csv.setAttribute("aria-label", `Download as CSV: ${caption}`);
     csv.addEventListener("click", () => {
       const wide = table.heads.map((_, n) => table.rows.some((row) => ends(row.cells[n])));
       const heads = table.heads.map((head) => head.textContent);
-      const lines = [heads, ...table.rows.map((row) => row.cells)].map((line, number) =>
+      const lines = [heads, ...[...table.rows, ...table.summary].map((row) => row.cells)].map((line, number) =>
         line.flatMap((text, n) => {
           if (!wide[n]) return [text];
           return number ? ends(text) ?? [text, "", ""] : [text, `${text} low`, `${text} high`];
@@ -156,14 +165,38 @@
     }
   }
 
+  // ---- collapsed parts: an address opens its part, and paper has all
+  const unfold = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = target?.querySelector("details") ?? target?.closest("details");
+    if (folded) { folded.open = true; target.scrollIntoView(); }
+  };
+  addEventListener("hashchange", unfold);
+  addEventListener("beforeprint", () => { for (const part of all("section > details")) part.open = true; });
+  unfold();
+
   // ---- the model's picture: a click, a key or a name shows what the tables say of a component
   const model = document.querySelector(".model");
   if (!model || !model.querySelector("[data-component]")) return;
   const picture = model.querySelector("svg");
   const details = model.querySelector("[data-details]");
-  const { cells, places, neighbour } = gridOf(picture);
+  const known = (name) => { // the first value that a table has of it
+    for (const { box, rows, heads } of tables.filter((table) => table.box.dataset.by !== undefined)) {
+      const by = Number(box.dataset.by);
+      const row = rows.find(({ cells: texts }) => texts[by] === name);
+      const at = row?.cells.findIndex((text, number) => number !== by && /\d/.test(text)) ?? -1;
+      if (at >= 0) return `: ${heads[at].textContent} ${row.cells[at]}`;
+    }
+    return "";
+  };
+  const { cells, places, neighbour } = gridOf(picture, known);
   let current = null;
-  const tell = (name, jump) => {
+  const tell = (name, jump, whole) => {
+    if (whole && name && !cells.has(name)) {
+      details.replaceChildren(make("p", `The model has no ${name}: its components are ${cells.keys().next().value} to ` +
+        `${[...cells.keys()].pop()}.`));
+      details.hidden = false;
+    }
     if (!cells.has(name)) return;
     if (current) cells.get(current).classList.remove("here");
     current = name;
@@ -200,7 +233,9 @@
   scroll.addEventListener("keydown", (event) => tell(neighbour(event, current), true));
   model.querySelector(".picker").hidden = false;
   const goto = model.querySelector("[data-goto]");
-  goto.addEventListener("input", () => tell(goto.value.trim().toUpperCase(), true));
+  for (const kind of ["input", "change"]) {
+    goto.addEventListener(kind, () => tell(goto.value.trim().toUpperCase(), true, kind === "change"));
+  }
   const data = model.querySelector("[data-views]");
   if (data) {
     const views = JSON.parse(data.textContent);
@@ -213,6 +248,12 @@
         const letter = view.steps.charCodeAt(view.columns.get(name)) - 81;
         const step = letter < 0 ? `n${-letter}` : letter ? `p${letter}` : "";
         cell.setAttribute("class", `${step}${name === current ? " here" : ""}`);
+      }
+      for (const text of all("text", picture)) { // the legend follows
+        if (text.textContent.startsWith("Colour: ")) text.textContent = `Colour: effect of ablating it on ${view.unit}`;
+        if (text.textContent.includes("beyond the others")) {
+          text.textContent = `${view === views[0] ? "a task" : view.name} needs it beyond the others`;
+        }
       }
       for (const mark of all("[data-frame]", picture)) mark.remove();
       for (const name of view.framed) {

@@ -70,6 +70,7 @@ class Table:
         columns: The columns.
         rows: Values by row and column: text, numbers, intervals, or None if unknown.
         strong: Numbers of emphasized rows.
+        summary: Number of last rows that sum up the others and stay below them.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
     strong: frozenset[int] = frozenset()
+    summary: int = 0
 
     @classmethod
     def of(

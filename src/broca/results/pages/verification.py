@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,10 @@ from broca.results.pages.tables import (
 )
 
 if TYPE_CHECKING:
-    from broca.results.verification import TaskFailures, Verification
+    from broca.results.verification import Sample, TaskFailures, Verification
+
+_BESIDE = 470.0
+"""Width of a chart that stands beside the picture of the model."""
 
 _MODES = ("repetition", "constant", "empty", "collapse")
 
@@ -55,11 +59,11 @@ def verification_tables(verification: Verification) -> dict[str, Table]:
             Column("specific", show=points), Column("p", show=p_value), Column("survives"),
         ),
         failure_table(verification),
-        Table.of(
-            "samples", f"Outputs of {verification.task}, side by side", verification.samples,
-            Column("prompt"), Column("answer", "target"), Column("intact", "before", _output),
-            Column("ablated", "after", _output),
-        ),
+        sample_table("samples", f"Outputs of {verification.task}", verification.samples),
+        sample_table(
+            "three", f"{verification.task}: what the model says, intact and ablated",
+            sorted(verification.samples, key=lambda sample: not sample.changed)[:3],
+        ).pick("prompt|answer|intact|ablated"),
     )  # fmt: skip
     return {table.name: table for table in tables}
 
@@ -101,7 +105,18 @@ def task_table(verification: Verification) -> Table:
     )
     rows = tuple((name, *(None,) * 6, lost, None, None, None) for name, lost in summary)
     strong = table.strong | {len(table.rows) + 2}
-    return replace(table, rows=table.rows + rows, strong=strong)
+    return replace(table, rows=table.rows + rows, strong=strong, summary=len(rows))
+
+
+def sample_table(name: str, caption: str, samples: Sequence[Sample]) -> Table:
+    """Returns the table of outputs, with the choices' log-likelihoods where there are choices."""
+    return Table.of(
+        name, caption, samples,
+        Column("prompt"), Column("answer", "target"), Column("intact", "before", _output),
+        Column("ablated", "after", _output),
+        Column("score", lambda line: line.scores and "{:.2g} → {:.2g}".format(*line.scores)),
+        Column("changed", lambda line: "changed" if line.changed else "same"),
+    )  # fmt: skip
 
 
 def failure_table(verification: Verification) -> Table:
@@ -149,24 +164,30 @@ def before_after(verification: Verification) -> Figure:
         after = tuple(enumerate(line.after for line in drops))
         series.append(Series("with the set ablated", "harm", after))
     chart = IntervalChart(
-        tuple(line.task for line in drops), tuple(series), "score", joined=True,
+        tuple(line.task for line in drops), tuple(series), "score", joined=True, least=_BESIDE,
     )  # fmt: skip
     return Figure("scores", "Scores on report items, which the search did not use.", chart)
 
 
 def control_figure(verification: Verification) -> Figure:
-    """Draws the drops of the random sets, on the items that decided them, and of the real set."""
+    """Draws what the verdict compares: the specific drops of random sets and of the real set.
+
+    Where a random set's drop alone is far below, the others were not measured, and its drop is
+    drawn.
+    """
     kinds = verification.controls
-    random_sets = [(row, 100 * drawn.drop) for row, kind in enumerate(kinds) for drawn in kind.sets]
-    real = [(row, 100 * verification.drop) for row in range(len(kinds))]
+    known = [
+        (row, 100 * (drawn.drop if drawn.specific_drop is None else drawn.specific_drop))
+        for row, kind in enumerate(kinds)
+        for drawn in kind.sets
+    ]
+    real = [(row, 100 * kind.specific.value) for row, kind in enumerate(kinds)]
     chart = IntervalChart(
         tuple(f"matched by {kind.kind}" for kind in kinds),
         (
-            Series("random sets of the same size", "intact", tuple(random_sets), "ring", 4.0),
+            Series("random sets of the same size", "intact", tuple(known), "ring", 4.0),
             Series("the real set", "harm", tuple(real), "D", 6.0),
         ),
-        "points lost on the task",
-    )
-    return Figure(
-        "controls", "The real set, and random sets on the items that decided them.", chart
-    )
+        f"points that {verification.task} loses beyond the others", least=_BESIDE,
+    )  # fmt: skip
+    return Figure("controls", "The set, and random sets of its size on the same items.", chart)
