@@ -13,7 +13,7 @@ VERBS = {
     "verify": lambda model, journal, _: broca.verify(
         model, "sorting", "L0H1+L1H2", others=["capitals"], limit=20, engine_options=NARROW,
         scope=broca.Scope(controls=4, control_items=10, failure_items=5),
-        journal=journal,
+        enough=True, journal=journal,
     ),
     "atlas": lambda model, journal, _: broca.atlas(
         model, ["capitals", "sorting"], rows=400, items=8, response="accuracy",

@@ -114,6 +114,10 @@ class VerifyOptions(Options):
     controls: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 79
     """Maximum number of random sets of each kind; 0: none."""
 
+    enough: bool = False
+    """Measure also what the set does alone, all others of its kinds ablated: half of `rows` is for
+    that."""
+
     scope: Annotated[Any, PYTHON_ONLY] = None
     """Which tests are made, and on how many items: `broca.Scope`; it replaces `rows` and
     `controls`."""

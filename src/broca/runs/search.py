@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from broca import searches
 from broca.engine import Ablation
-from broca.errors import BadInput
+from broca.errors import BadInput, TaskUnusable
 from broca.models import GatedModel
 from broca.options import BudgetOptions, LocalizeOptions, SearchOptions
 from broca.results.localization import Repeat
@@ -108,6 +110,31 @@ def search(
     return referenced, found
 
 
+def orders_by_gradients(
+    run: Run, *, rows: int, seed: int
+) -> tuple[dict[str, tuple[int, ...]], tuple[str, ...]]:
+    """Returns the orders of all components by two methods, on the task's `locate` items.
+
+    Args:
+        run: The run.
+        rows: Maximum number of rows of each method.
+        seed: Seed of the searches.
+
+    Returns:
+        The orders by the names of the methods; none, and a note, without gradients.
+    """
+    if not run.model.differentiable:
+        return {}, (f"{run.model.name} has no gradients, by which others rank components",)
+    orders = {}
+    for method in ("gradient", "gradient-integrated"):
+        try:
+            _, ranking = search(run, method, SearchOptions(rows=rows), seed=seed)
+        except TaskUnusable as error:
+            return {}, (f"no ranking by gradients: {error}",)
+        orders[method] = ranking.order
+    return orders, ()
+
+
 def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Repeat:
     """Returns the selection of a search with another seed, on other items and masks."""
     again = searching_run(run, options, method, seed=seed, noted=False)
@@ -163,8 +190,10 @@ def problem_of(
         continuous: Whether every one of these items has a margin.
     """
     require_selection(options.k, model)
-    confirm = tasks.places["confirm"]
-    task, *others = (OtherTask(name, items, confirm[name]) for name, items in places.items())
+    confirm, none = tasks.places.get("confirm", {}), np.zeros(0, dtype=np.intp)
+    task, *others = (
+        OtherTask(name, items, confirm.get(name, none)) for name, items in places.items()
+    )
     given = options.response if isinstance(options, SearchOptions) else None
     return Problem(
         components=len(model.components),

@@ -1,0 +1,183 @@
+"""What components keep of a task while all others of their kinds are ablated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broca.results.base import Interval, joined_names
+from broca.results.pages.charts import Figure, LineChart, Panels, Series
+from broca.results.pages.tables import Column, Table, component, fixed, p_value, percent
+
+ENOUGH = 0.8
+"""Share of the intact model's performance that the lower end of a sufficient set exceeds."""
+
+
+@dataclass(frozen=True)
+class KeptCurve:
+    """What is kept while the first k components of an order are intact and all others ablated.
+
+    Kept performance is 0 where everything is ablated (at chance if that is higher) and 1 intact.
+
+    Attributes:
+        order: `ranking`, the set first and then the other components; a method that ranks by
+            gradients; or `random`, the mean of random orders.
+        ablation: Kind of ablation of the other components.
+        tasks: `task`, or `others`: their weighted mean.
+        kept: Kept performance at every k of the grid.
+        area: Area under the curve over the share of components that are intact.
+        distance: Area between the curve and 1.
+    """
+
+    order: str
+    ablation: str
+    tasks: str
+    kept: tuple[Interval, ...]
+    area: Interval
+    distance: Interval
+
+
+@dataclass(frozen=True)
+class KeptSet:
+    """What the set keeps alone, beside random sets of its size.
+
+    Attributes:
+        ablation: Kind of ablation of all other components.
+        kept: Kept performance of the task.
+        others: Mean kept performance of the others; None without others that can lose.
+        random: Kept performance of random sets of as many components.
+        p: (1 + random sets that keep as much) / (1 + random sets).
+        sufficient: Whether the lower end of `kept` exceeds 0.8 and `p` is at most the level.
+    """
+
+    ablation: str
+    kept: Interval
+    others: Interval | None
+    random: tuple[float, ...]
+    p: float
+    sufficient: bool
+
+
+@dataclass(frozen=True)
+class KeptWithout:
+    """What the set keeps alone without one of its members.
+
+    Attributes:
+        head: Name of the member.
+        kept: Kept performance without it.
+        lost: Kept performance of the set beyond that.
+        p: Paired p-value of no difference, Holm-corrected over the members.
+    """
+
+    head: str
+    kept: Interval
+    lost: Interval
+    p: float
+
+
+@dataclass(frozen=True)
+class Sufficiency:
+    """What a set keeps of its task while all other components of its kinds are ablated.
+
+    Attributes:
+        components: Number of components of these kinds, the set included.
+        items: Number of report items of the task.
+        other_items: Number of report items of all other tasks together.
+        rows: Maximum number of rows that were requested.
+        grid: Numbers of intact components, ascending.
+        reason: Why nothing can be told; empty otherwise.
+        curves: The curves; that of the ranking under the claim's ablation is the first.
+        sets: The set alone, under each kind of ablation, the claim's first.
+        members: The set without each member, under the claim's ablation.
+        notes: Notes for the reader.
+    """
+
+    components: int
+    items: int
+    other_items: int
+    rows: int
+    grid: tuple[int, ...]
+    reason: str = ""
+    curves: tuple[KeptCurve, ...] = ()
+    sets: tuple[KeptSet, ...] = ()
+    members: tuple[KeptWithout, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sufficient(self) -> bool:
+        """Whether the set is enough under the claim's ablation."""
+        return bool(self.sets) and self.sets[0].sufficient
+
+    def least(self, curve: KeptCurve) -> int | None:
+        """Returns the smallest k from which on the lower end of a curve stays above 0.8."""
+        low = [k for k, kept in zip(self.grid, curve.kept, strict=True) if kept.low <= ENOUGH]
+        return next((k for k in self.grid if k > max(low, default=-1)), None)
+
+    def says(self, heads: tuple[str, ...], task: str) -> str:
+        """Returns in a sentence what the set keeps alone, and how many components are enough."""
+        if self.reason:
+            return f"whether {joined_names(heads)} are enough cannot be told: {self.reason}"
+        kept = ", ".join(
+            f"{_percent(line.kept)} under {line.ablation} ablation" for line in self.sets
+        )
+        ranked = [c for c in self.curves if (c.order, c.tasks) == ("ranking", "task")]
+        least = ", ".join(
+            f"{'no number' if self.least(curve) is None else self.least(curve)} ({curve.ablation})"
+            for curve in ranked
+        )
+        return (
+            f"{joined_names(heads)} alone keep {kept} of {task}; enough in the ranking's order: "
+            f"{least} of {self.components}"
+        )
+
+    def tables(self) -> dict[str, Table]:
+        """Returns its tables by name."""
+        tables = (
+            Table.of(
+                "alone", "What the set keeps alone, in % of the intact model", self.sets,
+                Column("ablation"), Column("kept", show=_percent),
+                Column("by the others", "others", _percent),
+                Column("random sets", lambda line: len(line.random)),
+                Column("most of them", lambda line: max(line.random), percent),
+                Column("p", show=p_value), Column("sufficient"),
+            ),
+            Table.of(
+                "curves", f"What orders of all {self.components} components keep", self.curves,
+                Column("order"), Column("ablation"), Column("tasks"),
+                Column("area under the curve", "area", fixed(3)),
+                Column("distance from 1", "distance", fixed(3)),
+                Column("enough from", self.least, note="Smallest number of components from which "
+                       "on the lower end stays above 80 %"),
+            ),
+            Table.of(
+                "minimal", "What the set keeps without each member, in %", self.members,
+                component(), Column("kept", show=_percent), Column("lost", show=_percent),
+                Column("p (Holm)", "p", p_value),
+            ),
+        )  # fmt: skip
+        return {table.name: table for table in tables}
+
+    def figure(self) -> Figure:
+        """Draws the curves, a panel for each kind of ablation."""
+        kinds = tuple(line.ablation for line in self.sets)
+        panels = tuple(
+            LineChart(
+                tuple(
+                    Series.line(
+                        number,
+                        curve.order if curve.tasks == "task" else "the others, by the ranking",
+                        [*zip(self.grid, curve.kept, strict=True)],
+                        "harm" if number == 0 else "",
+                    )
+                    for number, curve in enumerate(c for c in self.curves if c.ablation == kind)
+                ),
+                "intact components",
+                "kept",
+            )
+            for kind in kinds
+        )
+        titles = tuple(f"{kind} ablation of all others" for kind in kinds)
+        return Figure("kept", "What is kept while the others are ablated.", Panels(titles, panels))
+
+
+def _percent(kept: Interval) -> str:
+    return f"{100 * kept.value:.0f} % [{100 * kept.low:.0f}, {100 * kept.high:.0f}]"
