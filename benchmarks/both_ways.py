@@ -18,7 +18,7 @@ from broca.options import RunOptions
 from broca.runs.session import open_run
 from broca.verification import Scope
 from broca.verification.statistics import share_interval
-from broca.verification.sufficiency import KeptMeasurer
+from broca.verification.sufficiency import KeptMeasurer, pool_of
 
 
 def measure(model: str, task: str, *, sets: int, size: int, items: int) -> dict[str, object]:
@@ -38,7 +38,7 @@ def measure(model: str, task: str, *, sets: int, size: int, items: int) -> dict[
         enough, both, best = 0, 0, 0.0
         for number in range(sets):
             columns = rng.choice(len(components), size, replace=False).tolist()
-            pool, beside = measurer.pool_of(columns), measurer.beside(columns)
+            pool, beside = pool_of(components, columns), measurer.beside(columns)
             kept = [
                 measurer.compared(kind, scores, *beside)
                 for kind, execute in measurer.kinds.items()

@@ -1,7 +1,10 @@
 """Tasks of a claim, as a verb loads and cuts them."""
 
 from broca.options import RunOptions, TaskOptions
-from broca.runs.run import Run
+from broca.results.base import ZEROED, Interval
+from broca.results.claim import Claim
+from broca.results.verification import Verdict
+from broca.runs.run import Run, model_info
 from broca.runs.task_sets import TaskSet
 from broca.runs.workspace import Workspace
 
@@ -11,3 +14,15 @@ def claimed(model, task, *, task_options=None, **claim):
     options = RunOptions(task_options=task_options or TaskOptions())
     with Workspace() as space:
         return Run(model, TaskSet(), space, options).claimed(task, **claim)
+
+
+def claim_about(model, task, heads):
+    """Returns a claim that a task loses a tenth without some heads, of a run that used nothing."""
+    run = Run(model, claimed(model, task, others=[], items=8, seed=0), Workspace())
+    tenth = Interval(0.1, 0.05, 0.15)
+    return Claim(
+        model=model_info(model), digests=run.digests, task=task, heads=tuple(heads),
+        components="heads", ablation=ZEROED, others=("sorting",), same_skill=(), seed=0,
+        task_options={}, drop=tenth, off_target=Interval(0.0, 0.0, 0.0), specific=tenth,
+        verdict=Verdict("specific", "it loses a tenth"), documents=(),
+    )  # fmt: skip

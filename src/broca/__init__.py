@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from broca.results.atlas import Atlas as Atlas
     from broca.results.checks import Diagnosis as Diagnosis
     from broca.results.checks import Scan as Scan
+    from broca.results.claim import Claim as Claim
+    from broca.results.claim import Replication as Replication
     from broca.results.comparison import Comparison as Comparison
     from broca.results.export import Export as Export
     from broca.results.localization import Localization as Localization
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from broca.verbs.pages import view as view
     from broca.verbs.plan import plan as plan
     from broca.verbs.refit import refit as refit
+    from broca.verbs.replicate import replicate as replicate
     from broca.verbs.rerun import rerun as rerun
     from broca.verbs.scan import scan as scan
     from broca.verbs.stress import stress as stress
@@ -67,6 +70,7 @@ _HOME = {
         "published": "published_lists",
         "results.atlas": "Atlas",
         "results.checks": "Diagnosis Scan",
+        "results.claim": "Claim Replication",
         "results.comparison": "Comparison",
         "results.export": "Export",
         "results.localization": "Localization Refit",
@@ -90,6 +94,7 @@ _HOME = {
         "verbs.pages": "report view",
         "verbs.plan": "plan",
         "verbs.refit": "refit",
+        "verbs.replicate": "replicate",
         "verbs.rerun": "rerun",
         "verbs.scan": "scan",
         "verbs.stress": "stress",

@@ -14,7 +14,6 @@ from broca.verification.sufficiency import (
     KeptMeasurer,
     kept_grid,
     sufficiency_items,
-    sufficiency_rows,
 )
 
 NEEDED = [COMPONENTS.column(f"L{layer}H0") for layer in range(4)]
@@ -68,7 +67,7 @@ def test_a_set_that_has_all_the_task_needs_is_sufficient():
     found = kept(NEEDED)
     (alone,) = found.sets
     assert (alone.sufficient, alone.kept.value, alone.others.value) == (True, 1, 0)
-    assert 0.9 < alone.kept.low < 1  # 40 equal items leave a few per cent open
+    assert 0.85 < alone.kept.low < 1  # 40 equal items leave a few per cent open
     assert found.least(found.curves[0]) == 4
     assert [line.head for line in found.members] == ["L0H0", "L1H0", "L2H0", "L3H0"]
     for line, column in zip(found.members, NEEDED, strict=True):
@@ -97,7 +96,7 @@ def test_a_verification_says_in_which_ways_a_set_is_claimed():
     assert "What the set does alone" in page
     assert 'id="figure-kept"' in page
     part = replace(verification, enough=kept(NEEDED[:3]))
-    assert (part.ways, part.summary()[-1].split(":")[0]) == ("necessary", "necessary")
+    assert (part.ways, part.lines[-1].split(":")[0]) == ("necessary", "necessary")
     unclear = replace(verification, verdict=None, enough=kept(NEEDED))
     assert unclear.ways == ""
 
@@ -115,12 +114,12 @@ def test_rows_are_bounded():
     """The count of rows holds, items shrink with the rows, and too few are refused."""
     model = five_tasks(items=40)
     trial = model.examiner().trial
-    counts = {"grid": 13, "members": 4, "kinds": 1}
-    places = sufficiency_items(trial, 5000, **counts)
+    places, most = sufficiency_items(trial, 7000, COMPONENTS, NEEDED, kinds=1)
     assert 8 < len(places["adding"]) < 40
-    assert sufficiency_rows(trial, places, **counts) <= 2500
-    assert sufficiency_rows(trial, trial.places, **counts) > 2500
+    assert 3000 < most <= 3500
+    places, most = sufficiency_items(trial, 20_000, COMPONENTS, NEEDED, kinds=1)
+    assert len(places["adding"]) == 40
     kept(NEEDED, model)
-    assert model.rows <= sufficiency_rows(trial, trial.places, **counts)
+    assert model.rows <= most + 4 * 13 * 30  # here the others have all their items
     with pytest.raises(BadInput, match="`enough` needs"):
-        sufficiency_items(trial, 1000, **counts)
+        sufficiency_items(trial, 1000, COMPONENTS, NEEDED, kinds=1)

@@ -1,4 +1,4 @@
-"""What components keep of a task while all others of their kinds are ablated."""
+"""What a set keeps of a task alone, other sets that carry it, and members that are backups."""
 
 from __future__ import annotations
 
@@ -82,7 +82,6 @@ class Sufficiency:
         components: Number of components of these kinds, the set included.
         items: Number of report items of the task.
         other_items: Number of report items of all other tasks together.
-        rows: Maximum number of rows that were requested.
         grid: Numbers of intact components, ascending.
         reason: Why nothing can be told; empty otherwise.
         curves: The curves; that of the ranking under the claim's ablation is the first.
@@ -94,7 +93,6 @@ class Sufficiency:
     components: int
     items: int
     other_items: int
-    rows: int
     grid: tuple[int, ...]
     reason: str = ""
     curves: tuple[KeptCurve, ...] = ()
@@ -119,14 +117,11 @@ class Sufficiency:
         kept = ", ".join(
             f"{_percent(line.kept)} under {line.ablation} ablation" for line in self.sets
         )
-        ranked = [c for c in self.curves if (c.order, c.tasks) == ("ranking", "task")]
-        least = ", ".join(
-            f"{'no number' if self.least(curve) is None else self.least(curve)} ({curve.ablation})"
-            for curve in ranked
-        )
+        least = self.least(self.curves[0])
+        first = "no first components are" if least is None else f"the first {least} are"
         return (
-            f"{joined_names(heads)} alone keep {kept} of {task}; enough in the ranking's order: "
-            f"{least} of {self.components}"
+            f"{joined_names(heads)} alone keep {kept} of {task}; in the ranking's order of "
+            f"{self.components}, {first} enough"
         )
 
     def tables(self) -> dict[str, Table]:
@@ -177,6 +172,49 @@ class Sufficiency:
         )
         titles = tuple(f"{kind} ablation of all others" for kind in kinds)
         return Figure("kept", "What is kept while the others are ablated.", Panels(titles, panels))
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another set that carries the task.
+
+    Attributes:
+        how: `beneath`: it was searched, and costs this, while the sets before it are ablated;
+            `instead`: with their members intact, and none of them in it.
+        heads: Its members; none if nothing was found.
+        drop: Drop of the task on report items.
+        specific: Drop of the task beyond that of the others; None without others.
+        p: Two-sided p-value of no drop.
+        rows: Number of rows of its search.
+        reason: Why the searches ended here; empty if they went on.
+    """
+
+    how: str
+    heads: tuple[str, ...]
+    drop: Interval
+    specific: Interval | None
+    p: float
+    rows: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A member that costs more where another one is ablated.
+
+    Attributes:
+        head: The member that takes over.
+        of: The member from which it takes over, which costs more alone.
+        alone: Drop when only `head` is ablated.
+        beside: Drop when it is ablated after `of`.
+        p: Paired p-value of no difference, Holm-corrected over all pairs of members.
+    """
+
+    head: str
+    of: str
+    alone: Interval
+    beside: Interval
+    p: float
 
 
 def _percent(kept: Interval) -> str:

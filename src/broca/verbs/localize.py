@@ -111,6 +111,7 @@ def localize(options: LocalizeOptions) -> Localization:
             ),
             answer=ranking.answer,
             additivity=ranking.additivity,
+            digests=run.digests,
         )  # fmt: skip
 
 

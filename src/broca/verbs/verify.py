@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
@@ -26,9 +24,7 @@ from broca.verification import Scope, most_rows
 from broca.verification.sufficiency import (
     PEER_ROWS,
     KeptMeasurer,
-    kept_grid,
     sufficiency_items,
-    sufficiency_rows,
 )
 from broca.verification.trial import Places
 
@@ -81,17 +77,27 @@ def verify(options: VerifyOptions) -> Verification:
         scope = replace(scope, seed=seed)
         kinds = ablations_of(gated) if scope.ablations else ()
         proof = most_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds))
-        alone = _Alone.of(run, names, options) if options.enough else None
-        proof += 0 if alone is None else alone.rows
+        both = [kind for kind in ablations_of(gated) if kind in ("zero", "mean")]
+        both = list(dict.fromkeys([ablation.kind, *both]))
+        places: Places = {}
+        more = 0
+        if options.enough:
+            columns = gated.components.columns(names)
+            places, more = sufficiency_items(
+                tasks.trial(), options.rows, gated.components, columns, kinds=len(both)
+            )
+        proof += more
         stages.note(f"at most {proof:,} rows")
         stages.expect(proof + sum(map(len, tasks.places["report"].values())))
         _, at_chance = run.intact()
         examiner = run.examiner(scope, kinds=kinds)
         with stages.reserved(proof):
             verification = examiner.examine(names, report=stages.enter)
-            if alone is not None:
+            if options.enough:
                 ranking = () if found is None else [line.name for line in found.ranking]
-                enough = alone.measured(verification, scope, ranking)
+                enough = _alone(
+                    run, verification, scope, places=places, kinds=both, ranking=ranking
+                )
                 verification = replace(verification, enough=enough)
         rows = run.scoring_rows + run.search_rows
         run.finish()
@@ -102,53 +108,36 @@ def verify(options: VerifyOptions) -> Verification:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Alone:
-    """The measurement of what a set does alone.
+def _alone(
+    run: Run,
+    verification: Verification,
+    scope: Scope,
+    *,
+    places: Places,
+    kinds: Sequence[str],
+    ranking: Sequence[str],
+) -> Sufficiency:
+    """Measures what a verified set does alone; without a ranking the rest is in that of gradients.
 
-    Attributes:
+    Args:
         run: The run.
-        names: The set, most important first.
+        verification: The verification.
+        scope: Level, resamples and seed.
         places: The items.
         kinds: Kinds of ablation, the claim's first.
-        rows: Largest number of rows.
+        ranking: All components, as the run ranks them; empty without a run.
     """
-
-    run: Run
-    names: tuple[str, ...]
-    places: Places
-    kinds: tuple[str, ...]
-    rows: int
-
-    @classmethod
-    def of(cls, run: Run, names: tuple[str, ...], options: VerifyOptions) -> _Alone:
-        """Chooses the items that half of the rows allow."""
-        components, trial = run.model.components, run.tasks.trial()
-        of_kinds = {components[column].kind for column in components.columns(names)}
-        grid = kept_grid(len(names), sum(part.kind in of_kinds for part in components))
-        both = [kind for kind in ablations_of(run.model) if kind in ("zero", "mean")]
-        kinds = tuple(dict.fromkeys([run.ablation.kind, *both]))
-        counts = {"grid": len(grid), "members": len(names), "kinds": len(kinds)}
-        places = sufficiency_items(trial, options.rows, **counts)
-        return cls(run, names, places, kinds, sufficiency_rows(trial, places, **counts))
-
-    def measured(
-        self, verification: Verification, scope: Scope, ranking: Sequence[str]
-    ) -> Sufficiency:
-        """Measures the set and the orders of all components; without a ranking by gradients."""
-        run, components = self.run, self.run.model.components
-        orders, notes = orders_by_gradients(run, rows=PEER_ROWS, seed=scope.seed)
-        columns = components.columns(self.names)
-        rest = components.columns(ranking) or orders.get("gradient")
-        if rest is None:
-            rest = np.random.default_rng([scope.seed, 4]).permutation(len(components)).tolist()
-        run.stages.enter("verifying: what the set does alone")
-        measurer = KeptMeasurer(
-            run.tasks.trial().judged(verification.baseline), self.places, components,
-            {kind: run.under(kind).measure for kind in self.kinds}, scope,
-        )  # fmt: skip
-        own = {"ranking": tuple(dict.fromkeys([*columns, *rest]))}
-        return replace(measurer.measured(columns, own | orders), notes=notes)
+    components = run.model.components
+    orders, notes = orders_by_gradients(run, rows=PEER_ROWS, seed=scope.seed)
+    columns = components.columns(verification.heads)
+    rest = components.columns(ranking) or orders.get("gradient", ())
+    run.stages.enter("verifying: what the set does alone")
+    measurer = KeptMeasurer(
+        run.tasks.trial().judged(verification.baseline), places, components,
+        {kind: run.under(kind).measure for kind in kinds}, scope,
+    )  # fmt: skip
+    own = {"ranking": tuple(dict.fromkeys([*columns, *rest, *range(len(components))]))}
+    return replace(measurer.measured(columns, own | orders), notes=notes)
 
 
 def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None]:

@@ -41,38 +41,40 @@ def kept_grid(size: int, count: int) -> tuple[int, ...]:
     return tuple(sorted({0, *(number for number in numbers if number < count), size, count}))
 
 
-def sufficiency_items(trial: Trial, rows: int, *, grid: int, members: int, kinds: int) -> Places:
-    """Returns the items on which half of some rows measure everything; see `sufficiency_rows`.
+def pool_of(components: ComponentSet, columns: Sequence[int]) -> list[int]:
+    """Returns the columns of all components of the kinds of a set."""
+    kinds = {components[column].kind for column in columns}
+    return [column for column, part in enumerate(components) if part.kind in kinds]
+
+
+def sufficiency_items(
+    trial: Trial, rows: int, components: ComponentSet, columns: Sequence[int], *, kinds: int
+) -> tuple[Places, int]:
+    """Returns the items that half of some rows allow, and the largest number of rows on them.
+
+    Args:
+        trial: The tasks.
+        rows: The rows, those of rankings by gradients included.
+        components: All components of the model.
+        columns: The set.
+        kinds: Number of kinds of ablation.
 
     Raises:
         BadInput: The rows do not suffice for eight items of the task.
     """
-    for items in range(min(100, len(trial.places[trial.task])), 0, -1):
+    grid = len(kept_grid(len(columns), len(pool_of(components, columns))))
+    sets = kinds * (grid + RANDOM_SETS) + (2 + _RANDOM_ORDERS) * grid + len(columns) + 1
+    most = min(100, len(trial.places[trial.task]))
+    for items in range(most, min(most, _FEWEST) - 1, -1):
         places = trial.smaller(items)
-        needed = sufficiency_rows(trial, places, grid=grid, members=members, kinds=kinds)
+        others = sum(len(places[name]) for name in trial.others)
+        needed = sets * items + (kinds * grid + 1) * others + 2 * PEER_ROWS
         if needed <= rows // 2:
-            return places
-        if items <= _FEWEST:
-            break
+            return places, needed
     raise BadInput(
         f"`enough` needs {2 * needed:,} rows here, half of them for what the set does alone: give "
         "as many `rows`, or leave it out"
     )
-
-
-def sufficiency_rows(trial: Trial, places: Places, *, grid: int, members: int, kinds: int) -> int:
-    """Returns the largest number of rows, with those of rankings by gradients.
-
-    Args:
-        trial: The tasks.
-        places: The items.
-        grid: Numbers of components that are kept.
-        members: Number of components of the set.
-        kinds: Number of kinds of ablation.
-    """
-    sets = kinds * (grid + RANDOM_SETS) + (2 + _RANDOM_ORDERS) * grid + members + 1
-    others = sum(len(places[name]) for name in trial.others)
-    return sets * len(places[trial.task]) + (kinds * grid + 1) * others + 2 * PEER_ROWS
 
 
 @dataclass(frozen=True)
@@ -100,17 +102,16 @@ class KeptMeasurer:
             columns: The set, in the order of the ranking.
             orders: Orders of all components, of which `ranking` begins with the set.
         """
-        pool, (whole, drawn) = self.pool_of(columns), self.beside(columns)
+        pool, (whole, drawn) = pool_of(self.components, columns), self.beside(columns)
         grid, rng = kept_grid(len(columns), len(pool)), np.random.default_rng([self.scope.seed, 5])
         nested = {name: self._nested(order, pool, grid) for name, order in orders.items()}
         random = [self._nested(rng.permutation(pool), pool, grid) for _ in range(_RANDOM_ORDERS)]
         without = [whole - {column} for column in columns]
-        places, count, several = self.places, len(columns), len(self.kinds)
+        places, count = self.places, len(columns)
         found = Sufficiency(
             components=len(pool),
             items=len(places[self.trial.task]),
             other_items=sum(len(places[name]) for name in self.trial.others),
-            rows=sufficiency_rows(self.trial, places, grid=len(grid), members=count, kinds=several),
             grid=grid,
         )
         for kind, execute in self.kinds.items():
@@ -154,14 +155,9 @@ class KeptMeasurer:
             found = replace(found, sets=(*found.sets, line), curves=(*found.curves, *curves))
         return found
 
-    def pool_of(self, columns: Sequence[int]) -> list[int]:
-        """Returns the columns of all components of the kinds of a set."""
-        kinds = {self.components[column].kind for column in columns}
-        return [column for column, part in enumerate(self.components) if part.kind in kinds]
-
     def beside(self, columns: Sequence[int]) -> tuple[Kept, list[Kept]]:
         """Returns a set, and random sets of its size, which are the same for every such set."""
-        pool, rng = self.pool_of(columns), np.random.default_rng([self.scope.seed, 7])
+        pool, rng = pool_of(self.components, columns), np.random.default_rng([self.scope.seed, 7])
         drawn = (rng.choice(pool, len(columns), replace=False) for _ in range(RANDOM_SETS))
         return frozenset(columns), [frozenset(one.tolist()) for one in drawn]
 
