@@ -16,13 +16,13 @@ def claimed(model, task, *, task_options=None, **claim):
         return Run(model, TaskSet(), space, options).claimed(task, **claim)
 
 
-def claim_about(model, task, heads):
-    """Returns a claim that a task loses a tenth without some heads, of a run that used nothing."""
-    run = Run(model, claimed(model, task, others=[], items=8, seed=0), Workspace())
-    tenth = Interval(0.1, 0.05, 0.15)
+def claim_about(model, task, heads, *, others=("sorting",), drop=0.1):
+    """Returns a claim that a task loses some without heads, of a run whose seed was 0."""
+    run = Run(model, claimed(model, task, others=list(others), items=8, seed=0), Workspace())
+    lost = Interval(drop, drop / 2, drop)
     return Claim(
         model=model_info(model), digests=run.digests, task=task, heads=tuple(heads),
-        components="heads", ablation=ZEROED, others=("sorting",), same_skill=(), seed=0,
-        task_options={}, drop=tenth, off_target=Interval(0.0, 0.0, 0.0), specific=tenth,
-        verdict=Verdict("specific", "it loses a tenth"), documents=(),
+        components="heads", ablation=ZEROED, others=others, same_skill=(), seed=0,
+        task_options={}, drop=lost, off_target=Interval(0.0, 0.0, 0.0), specific=lost,
+        verdict=Verdict("specific", "it is lost"), documents=run.tasks.documents,
     )  # fmt: skip

@@ -1,10 +1,10 @@
 """`broca replicate` on a claim about the planted model, whose needed heads are known."""
 
-import json
 from dataclasses import replace
 
 import pytest
-from claims import claimed
+from claims import claim_about, claimed
+from results.samples import make_result
 
 import broca
 from broca.errors import BadInput, TaskUnusable
@@ -22,17 +22,8 @@ FEW = {"seeds": 1, "rows": 2400, "wordings": ""}
 
 @pytest.fixture(scope="module")
 def claim(planted, planted_heads):
-    """The claim of a run whose search found the planted heads of the facts."""
-    verified = broca.verify(
-        planted, "capitals", planted_heads["facts"], others=list(OTHERS), rows=3000, limit=60
-    )
-    run = broca.localize(
-        planted, "capitals", others=list(OTHERS), method="one-shot", rows=400, items=8, k=2,
-        verify=False, report_items=8,
-    )  # fmt: skip
-    return broca.Claim.of(
-        replace(run, verification=verified, selected=verified.heads, abstained=False)
-    )
+    """The claim that the planted heads of the facts are needed, of a run on half of the items."""
+    return claim_about(planted, "capitals", planted_heads["facts"], others=OTHERS, drop=0.9)
 
 
 def documents(lines, parts=("locate", "confirm", "report")):
@@ -90,14 +81,11 @@ def test_a_false_claim_does_not_hold(planted, claim):
 
 def test_other_words_are_said_where_they_fail(planted, claim, tmp_path):
     """A wording of one's own file is measured; one that the model cannot do tells nothing."""
-    (tmp_path / "own.yaml").write_text(
-        f"include: {shipped_folder()}/capitals.yaml\ntask: own\n"
-        'tag: mine\ndoc_to_text: "\\n{{prompt}}"\n'
-    )
-    (tmp_path / "nonsense.yaml").write_text(
-        f"include: {shipped_folder()}/capitals.yaml\ntask: nonsense\n"
-        'tag: mine\ndoc_to_text: "{{prompt | reverse}}"\n'
-    )
+    for name, text in (("own", "\\n{{prompt}}"), ("nonsense", "{{prompt | reverse}}")):
+        (tmp_path / f"{name}.yaml").write_text(
+            f"include: {shipped_folder()}/capitals.yaml\ntask: {name}\n"
+            f'tag: mine\ndoc_to_text: "{text}"\n'
+        )
     words = [str(tmp_path / name) for name in ("own.yaml", "nonsense.yaml")]
     found = broca.replicate(claim, model=planted, **{**FEW, "wordings": words, "rows": 3000})
     own, nonsense = found.replicas[2:]
@@ -113,39 +101,28 @@ def test_an_answer_names_where_a_claim_did_not_hold(claim):
     lost = claim.drop
     fresh = Replica("fresh items", "capitals", "zero", 1, 30, lost, lost, "specific", held=True)
     words = replace(fresh, respect="other words", task="capitals_again", held=False)
-    model = claim.model
-    both = broca.Replication(claim=claim, model=model, replicas=(fresh, words))
-    assert (both.answer, "(not in other words: capitals_again)" in both.headline) == (
-        "held in part", True,
-    )  # fmt: skip
-    unknown = broca.Replication(
-        claim=claim, model=model, replicas=(fresh, replace(words, held=None))
-    )
-    assert unknown.answer == "held"
-    untold = replace(both, replicas=(replace(fresh, held=None), replace(words, held=True)))
-    assert untold.answer == "inconclusive"
-    failed = replace(both, replicas=(replace(fresh, held=False), replace(words, held=True)))
-    assert failed.answer == "not held"
+    both = broca.Replication(claim=claim, model=claim.model, replicas=(fresh, words))
+    assert "(not in other words: capitals_again)" in both.headline
+    for held, in_words, answer in (
+        (True, False, "held in part"),
+        (True, None, "held"),
+        (None, True, "inconclusive"),
+        (False, True, "not held"),
+    ):
+        replicas = (replace(fresh, held=held), replace(words, held=in_words))
+        assert replace(both, replicas=replicas).answer == answer
 
 
 def test_what_cannot_be_claimed_or_replicated_is_refused(planted, claim, tmp_path):
     """A set without a verdict is no claim; other weights and another task are refused."""
     with pytest.raises(BadInput, match="can be claimed"):
-        broca.Claim.of(
-            broca.localize(
-                planted, "capitals", others=[], method="one-shot", rows=400, items=8, verify=False,
-                report_items=8,
-            )
-        )  # fmt: skip
+        broca.Claim.of(make_result())
     with pytest.raises(BadInput, match="are not those of the claim"):
         broca.replicate(claim, model="reference-small", **FEW)
     changed = replace(claim, digests={**claim.digests, "task": "0"})
     with pytest.raises(BadInput, match="the definition of task 'capitals'"):
         broca.replicate(changed, model=planted, **FEW)
-    claim.save(tmp_path)
-    data = json.loads((tmp_path / "claim.json").read_text())
-    data["heads"] = ["L0H99"]
-    (tmp_path / "claim.json").write_text(json.dumps(data))
+    replace(claim, heads=("L0H99",)).save(tmp_path)
     with pytest.raises(BadInput, match="no component 'L0H99'"):
         broca.replicate(tmp_path, **FEW)
 

@@ -102,7 +102,7 @@ def test_what_a_set_does_alone_equals_weights_zeroed_by_hand(planted, planted_he
         planted, "capitals", heads, others=["sorting"], limit=20, rows=9000, enough=True,
         scope=replace(SMALL, failure_items=0),
     )  # fmt: skip
-    assert found.enough.sufficient
+    assert found.enough.sets[0].sufficient
     curve = found.enough.curves[0]
     tasks = claimed(planted, "capitals", others=[], items=100, seed=0, limit=20)
     order = [*heads, *(name for name in planted.components.names if name not in heads)]

@@ -100,11 +100,6 @@ class Sufficiency:
     members: tuple[KeptWithout, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @property
-    def sufficient(self) -> bool:
-        """Whether the set is enough under the claim's ablation."""
-        return bool(self.sets) and self.sets[0].sufficient
-
     def least(self, curve: KeptCurve) -> int | None:
         """Returns the smallest k from which on the lower end of a curve stays above 0.8."""
         low = [k for k, kept in zip(self.grid, curve.kept, strict=True) if kept.low <= ENOUGH]

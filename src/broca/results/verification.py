@@ -423,7 +423,7 @@ class Verification(
         if self.enough is None or self.enough.reason or self.verdict is None:
             return ""
         ways = ["necessary"] * (self.verdict.label == "specific")
-        ways += [f"sufficient at k = {len(self.heads)}"] * self.enough.sufficient
+        ways += [f"sufficient at k = {len(self.heads)}"] * self.enough.sets[0].sufficient
         return " and ".join(ways) or "neither necessary nor sufficient"
 
     @property

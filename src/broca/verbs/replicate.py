@@ -48,9 +48,8 @@ def replicate(options: ReplicateOptions) -> Replication:
                 f"{opened.model.fingerprint}, not {claim.model.fingerprint})"
             )
         if options.wordings == "auto":
-            wordings = opened.catalog.wordings_of(claim.task)
-        else:
-            wordings = tuple(opened.catalog.names_of(options.wordings))
+            given = opened.catalog.wordings_of(claim.task)
+        wordings = opened.catalog.names_of(given)
         repetition = _Repetition(
             claim, opened, named_heads(opened.model, claim.heads),
             options.rows // (options.seeds + len(wordings)),

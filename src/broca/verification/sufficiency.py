@@ -136,7 +136,8 @@ class KeptMeasurer:
             if claimed:
                 mean = np.mean([own.of(order) for order in random], axis=0)
                 curves.append(self._curve(("random", kind, "task"), mean, grid))
-                p_values = holm([own.test(whole, one, self.scope.seed) for one in without])
+                tests = [paired_test(own.rows[whole], own.rows[one], seed=7) for one in without]
+                p_values = holm([p for _, p in tests])
                 members = tuple(
                     KeptWithout(
                         self.components.names[column], own.intervals([one])[0],
@@ -262,7 +263,3 @@ class KeptScores:
             low, high = inner.value - reach, inner.value + reach
             found.append(Interval(inner.value, min(inner.low, low), max(inner.high, high)))
         return found
-
-    def test(self, kept: Kept, other: Kept, seed: int) -> float:
-        """Returns the paired p-value of no difference between two sets."""
-        return paired_test(self.rows[kept], self.rows[other], seed=seed)[1]
