@@ -47,9 +47,8 @@ def replicate(options: ReplicateOptions) -> Replication:
                 f"the weights of '{opened.model.name}' are not those of the claim (fingerprint "
                 f"{opened.model.fingerprint}, not {claim.model.fingerprint})"
             )
-        if options.wordings == "auto":
-            given = opened.catalog.wordings_of(claim.task)
-        wordings = opened.catalog.names_of(given)
+        own = opened.catalog.wordings_of(claim.task) if options.wordings == "auto" else given
+        wordings = opened.catalog.names_of(own)
         repetition = _Repetition(
             claim, opened, named_heads(opened.model, claim.heads),
             options.rows // (options.seeds + len(wordings)),
@@ -145,8 +144,8 @@ class _Repetition:
             held=None if label == "inconclusive" and not small else not (small or weaker),
             why=small or f"the verdict is {label}" * weaker,
         )  # fmt: skip
-        few = len(tasks.trial().smaller(FEW)[task])
-        other = replace(own, respect="other ablation", items=few)
+        few = tasks.trial().smaller(FEW)[task]
+        other = replace(own, respect="other ablation", items=len(few))
         return [first, *(self._checked(other, check) for check in found.ablations)]
 
     def _checked(self, blank: Replica, check: AblationCheck) -> Replica:
