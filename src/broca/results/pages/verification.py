@@ -61,7 +61,8 @@ def verification_tables(verification: Verification) -> dict[str, Table]:
             Column("ablated", "after", _output),
         ),
     )  # fmt: skip
-    return {table.name: table for table in tables}
+    alone = verification.enough.tables() if verification.enough else {}
+    return {table.name: table for table in tables} | alone
 
 
 def verification_figures(verification: Verification) -> dict[str, Figure]:
@@ -69,6 +70,8 @@ def verification_figures(verification: Verification) -> dict[str, Figure]:
     figures = [before_after(verification)]
     if verification.controls:
         figures.append(control_figure(verification))
+    if verification.enough and verification.enough.curves:
+        figures += verification.enough.figures()
     return {figure.name: figure for figure in figures}
 
 
