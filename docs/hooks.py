@@ -39,7 +39,7 @@ NOTEBOOKS = {"tutorial/first-run.ipynb": True, "tutorial/hub-model.ipynb": False
 
 
 def _in(home: str, names: str) -> tuple[str, ...]:
-    """Returns dotted names; those of `broca` by their modules, which its stub states."""
+    """Returns dotted names; those of `broca` with their modules."""
     homes = broca._HOME if home == "broca" else {}
     return tuple(f"{homes.get(name, home)}.{name}" for name in names.split())
 

@@ -139,3 +139,9 @@ def test_public_names_stay_what_they_are():
             import_module(name)
     for place, names in ((broca, broca.__all__), (broca.neurons, broca.neurons.__all__)):
         assert all(callable(getattr(place, name)) for name in names)
+
+
+def test_the_stub_has_the_public_names():
+    """Type checkers read each public name from the module that defines it."""
+    stated = set(imports_of(SOURCE / "__init__.pyi")) - {"broca.neurons"}
+    assert stated == {f"{module}.{name}" for name, module in broca._HOME.items()}

@@ -1,18 +1,54 @@
 """broca finds which parts of a language model a capability needs, by ablating them.
 
-The public names are loaded on first use, so that `import broca` and `broca --help` are quick. The
-stub beside this file, which type checkers read, says where each is defined.
+The public names are loaded on first use, so that `import broca` and `broca --help` are quick. Type
+checkers read them in the stub beside this file.
 """
 
-import re
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _HOME = {
-    name: module for module, name in re.findall(r"^from (broca\.\S+) import (\w+)", _STUB, re.M)
+    name: f"broca.{module}"
+    for module, names in {
+        "components": "Component ComponentSet",
+        "errors": "BrocaError",
+        "models": "GatedModel load",
+        "options": "EngineOptions ExecutorOptions TaskOptions",
+        "published": "published_lists",
+        "results.atlas": "Atlas",
+        "results.checks": "Diagnosis Scan",
+        "results.comparison": "Comparison",
+        "results.export": "Export",
+        "results.localization": "Localization Refit",
+        "results.reading": "read",
+        "results.runs": "JournalContents Repetition",
+        "results.stress_test": "StressTest",
+        "results.tasks": "TaskDescription TaskList",
+        "results.verification": "Verification",
+        "runs.run": "Run",
+        "runs.workspace": "Workspace",
+        "studies.reproduction": "reproduce",
+        "tasks": "Task",
+        "verbs.atlas": "atlas",
+        "verbs.chat": "chat",
+        "verbs.compare": "compare",
+        "verbs.doctor": "doctor",
+        "verbs.explore": "explore",
+        "verbs.export": "export",
+        "verbs.inspect_journal": "inspect_journal",
+        "verbs.localize": "localize",
+        "verbs.pages": "report view",
+        "verbs.plan": "plan",
+        "verbs.refit": "refit",
+        "verbs.rerun": "rerun",
+        "verbs.scan": "scan",
+        "verbs.stress": "stress",
+        "verbs.tasks": "describe_task list_tasks",
+        "verbs.verify": "verify",
+        "verification": "Scope",
+    }.items()
+    for name in names.split()
 }
 """Where each public name is defined."""
 

@@ -86,6 +86,8 @@ def _remembered() -> set[str]:
 
 def _remember(place: Path) -> None:
     """Adds a path to those of earlier calls; where nothing can be kept, it is asked for again."""
+    if "\n" in str(place):  # a line is a path
+        return
     with suppress(OSError):
         _file().parent.mkdir(parents=True, exist_ok=True)
         with _file().open("a") as file:

@@ -26,6 +26,7 @@ from broca.engine import (
 )
 from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, UnknownName
 from broca.executors import ray as ray_executor
+from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
 from broca.measurement import Plan
 from broca.models import GatedModel
@@ -118,10 +119,15 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     """After a SIGKILL of a worker the results are the same, and another worker replaces it."""
     await_workers(pool, 2)
     victim = pool.workers[0].process
-    parts = [replace(plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8])
-             for i in range(8)]  # fmt: skip
+    parts = [
+        replace(
+            plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8],
+            response="margin",
+        )
+        for i in range(8)
+    ]  # fmt: skip
     responses = np.full(len(plan), np.nan)
-    executor = DirectExecutor(RayRunner(pool, RunnerSpec(model=reference)), bank, response="margin")
+    executor = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank)
     jobs = (executor.job(number, part) for number, part in enumerate(parts))
     for count, answers in enumerate(executor.runner.stream(jobs, rows=len(plan))):
         if count == 0:

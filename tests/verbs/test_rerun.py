@@ -51,15 +51,23 @@ def test_from_scratch_gives_the_same_result(finished, tmp_path):
         rerun(finished, from_scratch=True, journal=finished / "journal.sqlite")
 
 
-def test_the_executor_of_a_repetition_is_the_runs_or_named(copied):
+def test_the_executor_of_a_repetition_is_the_runs_or_named(copied, monkeypatch):
     """A repetition uses the executor that `reproduce.json` records, unless another is named."""
+    used = []
+
+    def refuse(*, settings):
+        used.append(settings.run_options.executor_options.executor)
+        raise BadInput("no workers here")
+
+    monkeypatch.setattr("broca.verbs.localize.localize", refuse)
     file = copied / "reproduce.json"
     record = json.loads(file.read_text())
-    record["options"]["run_options"]["executor_options"]["executor"] = "none-such"
-    file.write_text(json.dumps(record))
-    for executor, name in (({}, "none-such"), ({"executor": "other"}, "other")):
-        with pytest.raises(BadInput, match=f"`executor` '{name}' is unknown"):
-            rerun(copied, from_scratch=True, **executor)
+    for recorded, given in (("local", {}), ("ray", {}), ("local", {"executor": "ray"})):
+        record["options"]["run_options"]["executor_options"]["executor"] = recorded
+        file.write_text(json.dumps(record))
+        with pytest.raises(BadInput, match="no workers here"):
+            rerun(copied, from_scratch=True, **given)
+    assert used == ["local", "ray", "ray"]
 
 
 def test_no_model_is_loaded(finished):

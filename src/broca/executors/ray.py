@@ -12,7 +12,7 @@ import platform
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -112,7 +112,7 @@ class Worker:
             go_offline()
         try:
             if recipe.held is None:
-                self._model = load(recipe.model, **asdict(recipe.loading))
+                self._model = load(recipe.model, **recipe.loading.keywords())
             else:
                 model, tokenizer = recipe.held
                 device = recipe.loading.device or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -7,7 +7,6 @@ register it themselves.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from inspect import signature
 from itertools import islice
 from typing import Any
@@ -73,7 +72,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             raise BadInput("`model_args`: pretrained=MODEL is missing (a folder or a hub id)")
         if str(options.get("device")).startswith("cuda") and not torch.cuda.is_available():
             del options["device"]  # lm-eval's default is cuda:0 without a GPU too
-        loading = asdict(ModelOptions.of(options))
+        loading = ModelOptions.of(options).keywords()
         if not isinstance(pretrained, GatedModel):
             pretrained = load(str(pretrained), **loading)
         self._gated = pretrained
