@@ -47,7 +47,7 @@ def _in(home: str, names: str) -> tuple[str, ...]:
 PUBLIC = {
     "Verbs": _in(
         "broca",
-        "localize verify atlas stress compare plan refit rerun scan export explore chat "
+        "localize verify replicate atlas stress compare plan refit rerun scan export explore chat "
         "report view read list_tasks describe_task published_lists inspect_journal doctor "
         "reproduce",
     ),
@@ -55,15 +55,16 @@ PUBLIC = {
     "Models, tasks and components": _in("broca", "load GatedModel Component ComponentSet Task"),
     "Results": _in(
         "broca",
-        "Localization Verification Atlas StressTest Comparison Refit Repetition Export Scan "
-        "TaskList TaskDescription Diagnosis JournalContents BrocaError",
+        "Localization Verification Claim Replication Atlas StressTest Comparison Refit "
+        "Repetition Export Scan TaskList TaskDescription Diagnosis JournalContents BrocaError",
     ),
     "Options: their fields are the keywords of the verbs": (
         *_in("broca", "TaskOptions EngineOptions ExecutorOptions Scope"),
         *_in(
             "broca.options",
-            "LocalizeOptions VerifyOptions AtlasOptions StressOptions CompareOptions PlanOptions "
-            "RefitOptions RerunOptions ScanOptions ExportOptions ExploreOptions ChatOptions "
+            "LocalizeOptions VerifyOptions ReplicateOptions AtlasOptions StressOptions "
+            "CompareOptions PlanOptions RefitOptions RerunOptions ScanOptions ExportOptions "
+            "ExploreOptions ChatOptions "
             "DescribeTaskOptions ReproduceOptions LocateOptions EraseOptions SearchOptions "
             "BudgetOptions SourceOptions AblationOptions ModelOptions JournalOptions RunOptions "
             "RuleOptions DataOptions DrawOptions",

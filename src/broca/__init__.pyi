@@ -13,6 +13,8 @@ from broca.published import published_lists as published_lists
 from broca.results.atlas import Atlas as Atlas
 from broca.results.checks import Diagnosis as Diagnosis
 from broca.results.checks import Scan as Scan
+from broca.results.claim import Claim as Claim
+from broca.results.claim import Replication as Replication
 from broca.results.comparison import Comparison as Comparison
 from broca.results.export import Export as Export
 from broca.results.localization import Localization as Localization
@@ -40,6 +42,7 @@ from broca.verbs.pages import report as report
 from broca.verbs.pages import view as view
 from broca.verbs.plan import plan as plan
 from broca.verbs.refit import refit as refit
+from broca.verbs.replicate import replicate as replicate
 from broca.verbs.rerun import rerun as rerun
 from broca.verbs.scan import scan as scan
 from broca.verbs.stress import stress as stress

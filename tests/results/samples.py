@@ -8,6 +8,7 @@ from broca.engine import Ablation
 from broca.results import atlas, comparison, neurons
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.checks import Check, Diagnosis, MachineCheck, NotCovered, Scan
+from broca.results.claim import Claim, Replica, Replication
 from broca.results.export import BaseModel, Export, HeldOut, ReloadCheck, ScoreCheck
 from broca.results.localization import Cost, Localization, RankedComponent, Refit, SearchInfo
 from broca.results.runs import (
@@ -293,13 +294,27 @@ def make_contents():
     )
 
 
+def make_claim():
+    """Returns the claim of a verified run of one task's heads."""
+    verification = toy_verification()
+    return Claim.of(make_result(verification=verification, selected=verification.heads))
+
+
+def make_replication():
+    """Returns a replication of a claim that held on fresh items, not in other words."""
+    claim = make_claim()
+    fresh = Replica("fresh items", "adding", "zero", 1, 80, HALF, HALF, "specific", held=True)
+    words = Replica("other words", "plus", "zero", 1, 80, HALF, HALF, held=False, why="it may")
+    return Replication(claim=claim, model=claim.model, replicas=(fresh, words), notes=("a note",))
+
+
 WITH_FIGURES = (
     make_result, toy_verification, make_atlas, make_stress, make_neurons, make_refit,
     make_comparison,
 )  # fmt: skip
-WITH_PAGES = (*WITH_FIGURES, make_erasure)
+WITH_PAGES = (*WITH_FIGURES, make_erasure, make_replication)
 OTHERS = (
     make_estimate, make_export, make_reproduction, make_scan, make_list, make_description,
-    make_diagnosis, make_contents,
+    make_diagnosis, make_contents, make_claim,
 )  # fmt: skip
 """Functions that make results of the kinds without a figure and a page."""

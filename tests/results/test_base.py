@@ -35,6 +35,8 @@ MAKERS = {
     samples.make_description: (1, "name tasks request_kind items"),
     samples.make_diagnosis: (2, "name state description remedy"),
     samples.make_contents: (2, "run task method seed"),
+    samples.make_claim: (4, "component task"),
+    samples.make_replication: (2, "respect task ablation seed items"),
 }
 
 

@@ -1,5 +1,7 @@
 """Small calls of the verbs that measure."""
 
+from claims import claim_about
+
 import broca
 
 FEW = broca.TaskOptions(limit=40)
@@ -13,7 +15,11 @@ VERBS = {
     "verify": lambda model, journal, _: broca.verify(
         model, "sorting", "L0H1+L1H2", others=["capitals"], limit=20, engine_options=NARROW,
         scope=broca.Scope(controls=4, control_items=10, failure_items=5),
-        journal=journal,
+        enough=True, journal=journal,
+    ),
+    "replicate": lambda model, journal, _: broca.replicate(
+        claim_about(model, "capitals", ["L0H1", "L1H2"]), model=model, seeds=1, rows=1500,
+        wordings="capitals_line", engine_options=NARROW, journal=journal,
     ),
     "atlas": lambda model, journal, _: broca.atlas(
         model, ["capitals", "sorting"], rows=400, items=8, response="accuracy",

@@ -1,9 +1,12 @@
 """`broca.verify` on the shipped models, whose heads' roles are planted or measured."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from capabilities import TASKS
 from claims import claimed
+from independent import zeroed_by_hand
 from journals import totals
 from verbs.run_folders import localize_into
 
@@ -90,6 +93,32 @@ def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     assert [check.kind for check in verification.ablations] == ["zero", "mean", "resample"]
     assert verification.model.fingerprint == planted.fingerprint
     assert len(verification.samples) == verification.failures[0].items
+
+
+def test_what_a_set_does_alone_equals_weights_zeroed_by_hand(planted, planted_heads):
+    """The facts' heads are needed and enough; scores are those of a model without all others."""
+    heads = planted_heads["facts"]
+    found = verify(
+        planted, "capitals", heads, others=["sorting"], limit=20, rows=9000, enough=True,
+        scope=replace(SMALL, failure_items=0),
+    )  # fmt: skip
+    assert found.enough.sets[0].sufficient
+    curve = found.enough.curves[0]
+    tasks = claimed(planted, "capitals", others=[], items=100, seed=0, limit=20)
+    order = [*heads, *(name for name in planted.components.names if name not in heads)]
+
+    def score(kept):
+        gone = [(part.layer, part.index) for part in planted.components if part.name not in kept]
+        edited = zeroed_by_hand(planted.model, gone, head_dim=planted.model.config.head_dim)
+        model = broca.load(edited, planted.tokenizer, name="by hand")
+        return Run(model, tasks, Workspace()).scores((), ["capitals"])["capitals"]
+
+    everything, nothing = score(order), score([])
+    kept = {k: (score(order[:k]) - nothing) / (everything - nothing) for k in (1, 2)}
+    by_grid = dict(zip(found.enough.grid, curve.kept, strict=True))
+    assert {k: by_grid[k].value for k in kept} == pytest.approx(kept)
+    with pytest.raises(BadInput, match="`enough` needs"):
+        verify(planted, "capitals", heads, others=["sorting"], limit=20, rows=1000, enough=True)
 
 
 def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path):

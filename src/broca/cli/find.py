@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broca.cli.keeping import OutputOptions, SharedOutput, kept_result
-from broca.cli.output import show
-from broca.errors import BadInput
+from broca.cli.output import folder_of, show
+from broca.errors import BadInput, NotReproduced
 from broca.options import (
     AtlasOptions,
     CompareOptions,
     LocalizeOptions,
     Options,
+    ReplicateOptions,
     StressOptions,
     VerifyOptions,
 )
@@ -40,13 +41,16 @@ def localize(
     *,
     flags: MethodFlags = MethodFlags(),
     out: str = "broca-out",
+    claim: bool = False,
     output: OutputOptions = OutputOptions(),
 ) -> None:
     """Find the attention heads that MODEL needs for a task, and verify them on held-out items.
 
     Args:
         out: Folder for result.json and report.html.
+        claim: Write claim.json too, for `broca replicate`.
     """
+    from broca.results.claim import Claim
     from broca.results.localization import Localization
 
     search, settings = options.search_options, settings_from(flags.option)
@@ -55,6 +59,8 @@ def localize(
     options = replace(options, search_options=replace(search, options=settings))
     result, _ = kept_result(Localization, "localize", options, out, output)
     page = Path(out).expanduser() / result.PAGE
+    if claim:
+        Claim.of(result).save(Path(out).expanduser())
     _show(result, page, output, then=f"broca explore {shlex.quote(out)}")
 
 
@@ -99,6 +105,25 @@ def verify(
     if claimed and options.task is None:
         raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
     _show_beside(Verification, "verify", options, out, output, of_run=not claimed)
+
+
+def replicate(
+    options: ReplicateOptions, *, out: str | None = None, output: SharedOutput = SharedOutput()
+) -> None:
+    """Repeat a claim on fresh items, with other seeds, under other ablations, in other words.
+
+    Args:
+        out: Folder for replication.json; default: the claim's.
+    """
+    from broca.results.claim import Claim, Replication
+
+    Claim.read(options.claim)  # refused before the out folder is made
+    place = Path(options.claim).expanduser()
+    folder = folder_of(out, str(place if place.is_dir() else place.parent))
+    result, files = kept_result(Replication, "replicate", options, folder, output)
+    show(result, files[-1], json=output.print_options.json)
+    if result.answer != "held":
+        raise NotReproduced(f"the claim of '{options.claim}' was {result.answer}")
 
 
 def stress(

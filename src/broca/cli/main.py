@@ -21,6 +21,7 @@ COMMANDS: dict[str, Commands] = {
     "Find and prove": {
         "localize": find.localize,
         "verify": find.verify,
+        "replicate": find.replicate,
         "stress": find.stress,
         "atlas": find.atlas,
         "compare": find.compare,

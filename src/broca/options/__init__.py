@@ -38,6 +38,7 @@ from broca.options.verbs import ExportOptions as ExportOptions
 from broca.options.verbs import LocalizeOptions as LocalizeOptions
 from broca.options.verbs import PlanOptions as PlanOptions
 from broca.options.verbs import RefitOptions as RefitOptions
+from broca.options.verbs import ReplicateOptions as ReplicateOptions
 from broca.options.verbs import ReproduceOptions as ReproduceOptions
 from broca.options.verbs import RerunOptions as RerunOptions
 from broca.options.verbs import ScanOptions as ScanOptions

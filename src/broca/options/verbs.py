@@ -68,6 +68,10 @@ class LocalizeOptions(Options):
     """Number of searches, each on different items and masks: the first one's selection is verified,
     the others measure how stable it is."""
 
+    alternatives: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 0
+    """Maximum number of sets to search for while the set is ablated, and as many among all other
+    heads; each search has as many rows as the first."""
+
     search_options: SearchOptions = field(default_factory=SearchOptions)
     run_options: RunOptions = field(default_factory=RunOptions)
 
@@ -117,11 +121,41 @@ class VerifyOptions(Options):
     controls: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 79
     """Maximum number of random sets of each kind; 0: none."""
 
+    enough: bool = False
+    """Measure also what the set does alone, all others of its kinds ablated: half of `rows` is for
+    that."""
+
     scope: Annotated[Any, PYTHON_ONLY] = None
     """Which tests are made, and on how many items: `broca.Scope`; it replaces `rows` and
     `controls`."""
 
     run_options: VerifyRun = field(default_factory=VerifyRun)
+
+
+@dataclass(frozen=True)
+class ReplicateOptions(Options):
+    """The options of `replicate`."""
+
+    claim: Annotated[Any, POSITION]
+    """A claim.json, or the folder that holds it."""
+
+    _: KW_ONLY
+
+    model: Any = None
+    """The model, if the claim's model has moved."""
+
+    wordings: Any = "auto"
+    """Tasks that ask the same documents in other words, T1,A.yaml, or nothing; auto: those of the
+    package for a shipped task."""
+
+    seeds: Annotated[Count, WHOLE] = 2
+    """Number of other seeds."""
+
+    rows: Annotated[Annotated[int, Meta(ge=1000)], WHOLE] = 12_000
+    """Number of (mask, item) rows, shared equally among seeds and wordings; each takes a few
+    hundred at least."""
+
+    run_options: HeadsRun = field(default_factory=HeadsRun)
 
 
 @dataclass(frozen=True)

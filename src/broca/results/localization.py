@@ -25,6 +25,7 @@ from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
 from broca.results.pages.verification import verification_figures, verification_tables
 from broca.results.stress_test import StressTest
+from broca.results.sufficiency import Alternative, Backup
 from broca.results.verification import Verdict, Verification
 
 if TYPE_CHECKING:
@@ -223,6 +224,9 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         repeats: Selections of the same search on other items, if they were requested.
         additivity: How well effects add up; None if the method measures no random masks, or too
             few.
+        alternatives: Other sets, if they were searched.
+        backups: Members of all sets that take over from each other.
+        digests: Digests of the tokenizer and of the definition of the task.
         notes: Notes for the reader, such as truncated prompts or other tasks at chance.
     """
 
@@ -248,6 +252,9 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
     answer: AnswerInfo | None = None
     repeats: tuple[Repeat, ...] = ()
     additivity: AdditivityInfo | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    backups: tuple[Backup, ...] = ()
+    digests: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -362,6 +369,8 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
                 f"{often or 'nothing'}; two selections overlap by {self.overlap:.2f} on average "
                 "(Jaccard)"
             )
+        tables = localization_tables(self)
+        yield from (tables[name] for name in ("alternatives", "backups"))
         if self.additivity is not None:
             yield self.additivity.says
         if self.shared:

@@ -9,6 +9,7 @@ from broca.errors import BadInput
 from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.checks import Diagnosis, Scan
+from broca.results.claim import Claim, Replication
 from broca.results.comparison import Comparison
 from broca.results.export import Export
 from broca.results.files import read_text
@@ -23,7 +24,7 @@ from broca.results.verification import Verification
 KINDS: tuple[type[Result], ...] = (
     Localization, Atlas, NeuronSet, Verification, StressTest, Refit, CostEstimate,
     Erasure, Comparison, Export, Reproduction, Scan, TaskList, TaskDescription, Diagnosis,
-    JournalContents,
+    JournalContents, Replication, Claim,
 )  # fmt: skip
 """All kinds; a folder with several is read as the first of them."""
 

@@ -14,6 +14,7 @@ from broca.results.pages.verification import (
     verification_figures,
     verification_tables,
 )
+from broca.results.sufficiency import Sufficiency
 
 Role = Literal["task", "same_skill", "other", "at_chance"]
 """The role of a task in a claim: the claimed task, a task of the same capability, a control, or a
@@ -346,6 +347,7 @@ class Verification(
         text: Change of the model's own text; None without statistics.
         verdict: The verdict; None without statistics.
         was: The verdict of an earlier verification of the set, which this one replaces.
+        enough: What the set does alone; None if it was not measured.
         dropped: Members that a search selected and that contributed nothing on these items; they
             are not in `heads`.
         rows: Number of rows on the report items.
@@ -373,6 +375,7 @@ class Verification(
     text: TextChange | None = None
     verdict: Verdict | None
     was: Verdict | None = None
+    enough: Sufficiency | None = None
     dropped: tuple[str, ...] = ()
     rows: int = 0
     notes: tuple[str, ...] = ()
@@ -421,6 +424,15 @@ class Verification(
     def roles(self, role: Role) -> tuple[TaskDrop, ...]:
         """Returns the drops of the tasks with a role."""
         return tuple(line for line in self.drops if line.role == role)
+
+    @property
+    def ways(self) -> str:
+        """Whether the set is necessary, sufficient, or both; empty if that was not measured."""
+        if self.enough is None or self.enough.reason or self.verdict is None:
+            return ""
+        ways = ["necessary"] * (self.verdict.label == "specific")
+        ways += [f"sufficient at k = {len(self.heads)}"] * self.enough.sets[0].sufficient
+        return " and ".join(ways) or "neither necessary nor sufficient"
 
     @property
     def core(self) -> tuple[str, ...]:
@@ -480,6 +492,9 @@ class Verification(
             lines.append(f"dropped, as they contribute nothing: {joined_names(self.dropped)}")
         if self.text is not None:
             lines.append(f"{self.text.says}.")
+        if self.enough is not None:
+            ways = self.ways and f"{self.ways}: "
+            lines.append(f"{ways}{self.enough.says(self.heads, self.task)}.")
         return tuple(lines)
 
     def figures(self) -> tuple[Figure, ...]:
@@ -505,6 +520,8 @@ class Verification(
         yield from self.lines
         yield tables["tasks"].pick("task|role|items|chance|intact|ablated|points lost|p (Holm)")
         yield from (tables[name] for name in ("controls", "members", "ablations", "failures"))
+        if self.enough is not None:
+            yield from self.enough.tables().values()
         yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"
 
 

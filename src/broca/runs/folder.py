@@ -46,7 +46,9 @@ JOURNAL = "journal.sqlite"
 OWNERS: dict[str, type[Options]] = {"localize": LocalizeOptions, "atlas": AtlasOptions}
 """The verbs that own their folder, with the options that it records."""
 
-PLACES = {"model", "target", "models", "include_path", "neurons", "family", "control"}
+PLACES = {
+    "model", "target", "models", "include_path", "neurons", "family", "control", "claim",
+}  # fmt: skip
 """Options that may name a file or a folder."""
 
 _JOURNALS = re.compile(r"journal\.sqlite(-wal|-shm|\.lock)?")

@@ -132,7 +132,7 @@ class Run:
         notes = sampling_note(name, others, other_names, catalog)
         for note in notes:
             self.stages.note(note)
-        return replace(tasks, notes=notes)
+        return replace(tasks, notes=(*notes, *tasks.notes))
 
     def on(self, tasks: TaskSet, *, settings: Mapping[str, Any], **parts: Any) -> Run:
         """Returns the run on some tasks with the settings of a verb; `parts` are other fields."""
@@ -475,6 +475,14 @@ class Run:
         condition = self.condition
         named = [self.settings, condition.weights, condition.tokenizer, condition.dtype]
         return _digest(json.dumps(named).encode() + b"".join(self._digests))
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """The digests of the tokenizer and of the definition of the task."""
+        benchmark = self.tasks.benchmarks[self.tasks.task]
+        return {
+            "tokenizer": self.condition.tokenizer, "task": definition_digest(benchmark).hex(),
+        }  # fmt: skip
 
     def _folder_digests(self) -> dict[str, Any]:
         """The digests that a folder records and that must be the same when the run is resumed."""

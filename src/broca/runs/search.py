@@ -1,7 +1,10 @@
 """The searches of a localization: their problem, their budget, and the repetitions of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from broca import searches
 from broca.engine import Ablation
@@ -71,7 +74,14 @@ def searching_run(
 
 
 def search(
-    run: Run, method: str, options: SearchOptions, *, seed: int, stage: str = ""
+    run: Run,
+    method: str,
+    options: SearchOptions,
+    *,
+    seed: int,
+    stage: str = "",
+    given: Sequence[int] = (),
+    ablated: bool = False,
 ) -> tuple[Referenced, Ranking]:
     """Finds the reference answers that a search needs, and searches.
 
@@ -81,6 +91,8 @@ def search(
         options: Its budget and settings.
         seed: Seed of the search.
         stage: Stage of its progress; by default it names the method.
+        given: Columns that are no part of the search.
+        ablated: Whether they are ablated in all rows.
 
     Returns:
         The items with their response, and the ranking that it returned.
@@ -101,11 +113,36 @@ def search(
         continuous=referenced.continuous,
     )  # fmt: skip
     run.stages.enter(stage or f"searching ({method})")
+    problem = replace(problem, components=problem.components - len(given))
+    inner = record.search(problem, options.options)
     found = run.search(
-        record.search(problem, options.options),
+        _given(inner, given, len(run.model.components), ablated) if given else inner,
         method=method, problem=problem, response=referenced.response, options=options.options,
     )  # fmt: skip
     return referenced, found
+
+
+def orders_by_gradients(
+    run: Run, *, rows: int, seed: int
+) -> tuple[dict[str, tuple[int, ...]], tuple[str, ...]]:
+    """Returns the orders of all components by two methods, on the task's `locate` items.
+
+    Args:
+        run: The run.
+        rows: Maximum number of rows of each method.
+        seed: Seed of the searches.
+
+    Returns:
+        The orders by the names of the methods; none, and a note, without gradients.
+    """
+    orders = {}
+    for method in ("gradient", "gradient-integrated"):
+        try:
+            _, ranking = search(run, method, SearchOptions(rows=rows), seed=seed)
+        except BadInput as error:
+            return {}, (f"no ranking by gradients: {error}",)
+        orders[method] = ranking.order
+    return orders, ()
 
 
 def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Repeat:
@@ -122,6 +159,44 @@ def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Rep
         answer=None if ranking.answer is None else ranking.answer.says,
         rows=rows,
     )
+
+
+def alternative(
+    run: Run, options: LocalizeOptions, method: str, given: Sequence[int], *, ablated: bool
+) -> tuple[list[int], str, int]:
+    """Searches among the other components while some given ones are ablated, or intact.
+
+    Returns:
+        Columns of the selection, why nothing was selected, and the number of rows.
+    """
+    seed, budget = options.seed, options.search_options
+    names = [run.model.components.names[column] for column in given]
+    settings = {**run.settings, "given": names, "ablated": ablated}
+    again = run.on(run.tasks, settings=settings, noted=False)
+    stage = f"searching {'beneath' if ablated else 'instead of'} {len(given)} components"
+    _, ranking = search(again, method, budget, seed=seed, stage=stage, given=given, ablated=ablated)
+    rows = again.search_rows
+    again.finish()
+    return list(ranking.selected), ranking.reason, rows
+
+
+def _given(
+    inner: searches.Search[Ranking], given: Sequence[int], components: int, ablated: bool
+) -> searches.Search[Ranking]:
+    """Runs a search among the components that are not given; its selection names all columns."""
+    free = np.setdiff1d(np.arange(components), given)
+    measurement: Any = None
+    while True:
+        try:
+            plan = inner.send(measurement)
+        except StopIteration as end:
+            ranking: Ranking = end.value
+            return replace(ranking, selected=tuple(free[list(ranking.selected)].tolist()))
+        masks = np.full((len(plan.masks), components), ablated)
+        masks[:, free] = plan.masks
+        found = yield replace(plan, masks=masks)
+        slopes = None if found.gradients is None else found.gradients[:, free]
+        measurement = replace(found, plan=plan, gradients=slopes)
 
 
 def measured_places(method: str, tasks: TaskSet, options: SearchOptions) -> Places:
@@ -163,8 +238,10 @@ def problem_of(
         continuous: Whether every one of these items has a margin.
     """
     require_selection(options.k, model)
-    confirm = tasks.places["confirm"]
-    task, *others = (OtherTask(name, items, confirm[name]) for name, items in places.items())
+    confirm, none = tasks.places.get("confirm", {}), np.zeros(0, dtype=np.intp)
+    task, *others = (
+        OtherTask(name, items, confirm.get(name, none)) for name, items in places.items()
+    )
     given = options.response if isinstance(options, SearchOptions) else None
     return Problem(
         components=len(model.components),

@@ -29,6 +29,9 @@ Bank = list[tuple[Benchmark, Item]]
 Part = Literal["report", "locate", "confirm"]
 """A part into which items are cut."""
 
+_FEWEST_FRESH = 8
+"""Minimum number of items on which a claim is replicated."""
+
 NEAR_CHANCE = 0.15
 """Score above chance below which a task has little to lose."""
 
@@ -122,6 +125,7 @@ def claim_tasks(
     limit: int | None = None,
     report_items: int | None = None,
     searched: Literal["task", "all"] = "all",
+    seen: Sequence[Documents] = (),
 ) -> TaskSet:
     """Cuts the items of the tasks of a claim by seed.
 
@@ -136,9 +140,17 @@ def claim_tasks(
             of all others together, evenly spaced over those that `limit` leaves; all by default.
         searched: `all` if a search may measure `locate` and `confirm` items of all tasks except
             those of the same skill; `task` if only the task's `locate` items are needed.
+        seen: Documents that an earlier run used: `report` items are then all others.
+
+    Raises:
+        BadInput: The task has too few others.
     """
     same, others = roles(task, benchmarks, same_skill)
     splits = _splits_of(benchmarks, items=items, seed=seed, limit=limit)
+    notes = []
+    for name in benchmarks if seen else ():
+        splits[name], note = _fresh(benchmarks[name], splits[name], seen, required=name == task)
+        notes += note
     if report_items is not None:
         reported = {name: np.array(split.report, dtype=np.intp) for name, split in splits.items()}
         fewer = Trial(task, same, others, benchmarks, reported).smaller(report_items)
@@ -152,7 +164,35 @@ def claim_tasks(
     else:
         parts |= {"locate": (task,)}
     bank, places = lay_out(benchmarks, splits, parts)
-    return TaskSet(task, same, others, benchmarks, bank, places)
+    return TaskSet(task, same, others, benchmarks, bank, places, tuple(notes))
+
+
+def _fresh(
+    benchmark: Benchmark, split: Split, seen: Sequence[Documents], *, required: bool
+) -> tuple[Split, list[str]]:
+    """Returns a split whose report items an earlier run did not use, and a note if they are few.
+
+    If fewer than eight are left, they are those that the run did not report on.
+
+    Raises:
+        BadInput: There are fewer than eight of these either, and they are required.
+    """
+    whole = benchmark.split(items=len(benchmark.items), seed=0)
+    every = sorted({*whole.locate, *whole.confirm, *whole.report} - {*split.locate})
+    for parts, note in (
+        (("locate", "confirm", "report"), ""),
+        (("report",), "items that the run searched on are among the fresh ones"),
+    ):
+        used = {(d.member, d.split, place) for d in seen if d.part in parts for place in d.ids}
+        fresh = [n for n in every if benchmark.document_place(benchmark.items[n]) not in used]
+        if len(fresh) >= _FEWEST_FRESH:
+            return replace(split, report=tuple(fresh)), [f"{benchmark.name}: {note}"] * bool(note)
+    if required:
+        raise BadInput(
+            f"task '{benchmark.name}' has {len(fresh)} items on which the run did not report: too "
+            "few to replicate on"
+        )
+    return split, [f"{benchmark.name}: its items are those of the run"]
 
 
 def equal_tasks(

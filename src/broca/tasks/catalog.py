@@ -113,6 +113,7 @@ class Catalog:
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
         self._included: dict[str, Any] = {}
+        self._files: dict[str, Any] = {}
         self._broken: dict[str, str] = {}
         if include_path:
             folder = Path(include_path).expanduser()
@@ -147,16 +148,32 @@ class Catalog:
         """Names of the groups and tags in `include_path`."""
         return (*_names(self._included, "GROUP"), *_names(self._included, "TAG"))
 
+    def wordings_of(self, task: str) -> tuple[str, ...]:
+        """Names of the package's tasks that ask the documents of a shipped task in other words."""
+        return tuple(name for end in ("line", "again") if (name := f"{task}_{end}") in _packaged())
+
     def name_of(self, task: str | Task) -> str:
         """Returns the name of a task in this catalog and in results.
 
         From then on, the name means this task in every method, even if another task has the same
         name.
 
+        Args:
+            task: A task, its name, or the path of its YAML file.
+
         Raises:
             BadInput: Another task of this name was given before, or `task` is neither a name nor a
                 task.
+            TaskUnusable: The file does not define a task.
         """
+        if isinstance(task, str) and task.strip().endswith((".yaml", ".yml")):
+            entries, broken = read_task_files([Path(task.strip()).expanduser()])
+            names = _names(entries, "TASK", "PY_TASK")
+            if len(names) != 1:
+                fault = next(iter(broken.values()), f"'{task}' does not define one task of lm-eval")
+                raise TaskUnusable(fault)
+            self._files |= entries
+            return names[0]
         if isinstance(task, str):
             return task
         if not isinstance(task, Task):
@@ -333,7 +350,12 @@ class Catalog:
 
     def _entry(self, name: str) -> Any:
         """Returns lm-eval's entry of a task, group or tag; None if there is none of this name."""
-        return self._included.get(name) or _packaged().get(name) or harness_entry(name)
+        return (
+            self._files.get(name)
+            or self._included.get(name)
+            or _packaged().get(name)
+            or harness_entry(name)
+        )
 
     def _require_entry(self, name: str) -> None:
         """Refuses a name that means no task, group or tag.
@@ -342,7 +364,7 @@ class Catalog:
             UnknownName: No file defines the name.
             TaskUnusable: The file that defines it cannot be read.
         """
-        if name in self._included or name in _packaged():
+        if name in self._files or name in self._included or name in _packaged():
             return
         for text, message in self._broken.items():
             if may_define(text, name):
@@ -359,7 +381,7 @@ class Catalog:
 @cache
 def _packaged() -> dict[str, Any]:
     """Returns the entries of the tasks that are part of the package."""
-    return read_task_files(shipped_folder().glob("*.yaml"))[0]
+    return read_task_files(shipped_folder().rglob("*.yaml"))[0]
 
 
 def _names(entries: Mapping[str, Any], *kinds: str) -> tuple[str, ...]:

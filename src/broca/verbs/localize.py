@@ -8,7 +8,9 @@ from broca.errors import BadInput
 from broca.options import LocalizeOptions, SearchOptions, verb
 from broca.results.base import AblationInfo
 from broca.results.localization import Cost, Localization, SearchInfo, ranked
+from broca.results.sufficiency import Alternative, Backup
 from broca.runs import search
+from broca.runs.alternatives import PAIRED_ROWS, alternatives
 from broca.runs.run import Run, model_info
 from broca.runs.session import ablation_of, open_run
 from broca.runs.speed import rows_within
@@ -50,8 +52,13 @@ def localize(options: LocalizeOptions) -> Localization:
         tasks, stages = run.tasks, run.stages
         rows = search.search_rows(run.model, tasks, method, budget)
         what = "verification" if options.verify else "scores on report items"
-        stages.note(f"at most {options.seeds * rows:,} rows of search and {proof:,} of {what}")
-        stages.expect(options.seeds * rows + proof + len(tasks.bank))
+        searches, report = 2 * options.alternatives, sum(map(len, tasks.places["report"].values()))
+        more = searches * (rows + 2 * report) + PAIRED_ROWS * bool(searches)
+        further = f"{more:,} of other sets and " * bool(more)
+        stages.note(
+            f"at most {options.seeds * rows:,} rows of search and {further}{proof:,} of {what}"
+        )
+        stages.expect(options.seeds * rows + proof + len(tasks.bank) + more)
         baseline, _ = run.intact()
         with stages.reserved(rows):
             referenced, ranking = search.search(run, method, budget, seed=seed)
@@ -68,6 +75,10 @@ def localize(options: LocalizeOptions) -> Localization:
                 after = run.scores(ranking.selected)
         again = range(seed + 1, seed + options.seeds)
         searching = replace(options, search_options=budget)
+        found: tuple[tuple[Alternative, ...], tuple[Backup, ...]] = ((), ())
+        if options.alternatives and selected:
+            columns = components.columns(selected)
+            found = alternatives(run, searching, method, columns, baseline)
         repeats = [search.repeat(opened, searching, method, seed=number) for number in again]
         if verification is None:
             verification = plain_verification(
@@ -111,6 +122,9 @@ def localize(options: LocalizeOptions) -> Localization:
             ),
             answer=ranking.answer,
             additivity=ranking.additivity,
+            alternatives=found[0],
+            backups=found[1],
+            digests=run.digests,
         )  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """`verify`: tests on held-out items whether a task needs some components and other tasks do not."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +12,21 @@ from broca.models import GatedModel
 from broca.options import AblationOptions, TaskOptions, VerifyOptions, verb
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
+from broca.results.sufficiency import Sufficiency
 from broca.results.verification import Verification
 from broca.runs.folder import options_of_run, with_recorded
+from broca.runs.run import Run
+from broca.runs.search import orders_by_gradients
 from broca.runs.session import ablation_of, named_heads, open_run, require_names
 from broca.runs.task_sets import listed
 from broca.tasks import Task
 from broca.verification import Scope, most_rows
+from broca.verification.sufficiency import (
+    PEER_ROWS,
+    KeptMeasurer,
+    sufficiency_items,
+)
+from broca.verification.trial import Places
 
 LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
@@ -31,7 +42,7 @@ def verify(options: VerifyOptions) -> Verification:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    options, fingerprint = claim_of(options)
+    options, found = claim_of(options)
     run_options, seed = options.run_options, options.seed or 0
     require_names(options.heads)
     ablation = ablation_of(run_options.ablation_options, seed)
@@ -40,16 +51,16 @@ def verify(options: VerifyOptions) -> Verification:
         others=[options.others, options.same_skill],
     ) as opened:  # fmt: skip
         gated, stages = opened.model, opened.stages
-        if fingerprint not in (None, gated.fingerprint):
+        if found is not None and found.model.fingerprint != gated.fingerprint:
             raise BadInput(
                 f"the weights of '{gated.name}' are not those of the run (fingerprint "
-                f"{gated.fingerprint}, not {fingerprint}): name the run's in `model`"
+                f"{gated.fingerprint}, not {found.model.fingerprint}): name the run's in `model`"
             )
         names = named_heads(gated, options.heads)
         tasks = opened.claimed(
             options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
             seed=seed, limit=options.limit, searched="task",
-            report_items=None if options.scope else options.rows // 30,
+            report_items=None if options.scope else options.rows // (60 if options.enough else 30),
         )  # fmt: skip
         settings = {
             "measures": tasks.task,
@@ -57,21 +68,38 @@ def verify(options: VerifyOptions) -> Verification:
             "ablation": [ablation.kind, ablation.scale],
             "components": gated.kinds,
             "seed": seed,
+            **({"enough": True} if options.enough else {}),
         }
         run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
         scope = options.scope or Scope(controls=options.controls).within(
-            options.rows, members=len(names), tasks=len(tasks.benchmarks)
+            options.rows // (1 + options.enough), members=len(names), tasks=len(tasks.benchmarks)
         )
         scope = replace(scope, seed=seed)
         kinds = ablations_of(gated) if scope.ablations else ()
         proof = most_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds))
+        both = [kind for kind in ablations_of(gated) if kind in ("zero", "mean")]
+        both = list(dict.fromkeys([ablation.kind, *both]))
+        places: Places = {}
+        more = 0
+        if options.enough:
+            columns = gated.components.columns(names)
+            places, more = sufficiency_items(
+                tasks.trial(), options.rows, gated.components, columns, kinds=len(both)
+            )
+        proof += more
         stages.note(f"at most {proof:,} rows")
         stages.expect(proof + sum(map(len, tasks.places["report"].values())))
         _, at_chance = run.intact()
         examiner = run.examiner(scope, kinds=kinds)
         with stages.reserved(proof):
             verification = examiner.examine(names, report=stages.enter)
-        rows = run.scoring_rows
+            if options.enough:
+                ranking = () if found is None else [line.name for line in found.ranking]
+                enough = _alone(
+                    run, verification, scope, places=places, kinds=both, ranking=ranking
+                )
+                verification = replace(verification, enough=enough)
+        rows = run.scoring_rows + run.search_rows
         run.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
         return replace(
@@ -80,12 +108,44 @@ def verify(options: VerifyOptions) -> Verification:
         )  # fmt: skip
 
 
-def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, str | None]:
+def _alone(
+    run: Run,
+    verification: Verification,
+    scope: Scope,
+    *,
+    places: Places,
+    kinds: Sequence[str],
+    ranking: Sequence[str],
+) -> Sufficiency:
+    """Measures what a verified set does alone; without a ranking the rest is in that of gradients.
+
+    Args:
+        run: The run.
+        verification: The verification.
+        scope: Level, resamples and seed.
+        places: The items.
+        kinds: Kinds of ablation, the claim's first.
+        ranking: All components, as the run ranks them; empty without a run.
+    """
+    components = run.model.components
+    orders, notes = orders_by_gradients(run, rows=PEER_ROWS, seed=scope.seed)
+    columns = components.columns(verification.heads)
+    rest = components.columns(ranking) or orders.get("gradient", ())
+    run.stages.enter("verifying: what the set does alone")
+    measurer = KeptMeasurer(
+        run.tasks.trial().judged(verification.baseline), places, components,
+        {kind: run.under(kind).measure for kind in kinds}, scope,
+    )  # fmt: skip
+    own = {"ranking": tuple(dict.fromkeys([*columns, *rest, *range(len(components))]))}
+    return replace(measurer.measured(columns, own | orders), notes=notes)
+
+
+def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None]:
     """Completes the options of a call by those of the run whose claim they verify.
 
     Returns:
         The options, in which the model is `target`, and task, heads, seed and ablation are known;
-        and the fingerprint of the weights for which the claim was made, None if any.
+        and the run that made the claim, None if the user names components.
 
     Raises:
         BadInput: The task is missing, or the run or the neurons selected nothing.
@@ -127,7 +187,7 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, str | None]:
         "seed": found.search.seed if options.seed is None else options.seed,
         "run_options": run_options,
     }
-    return _ablated(VerifyOptions.of(claimed, options)), found.model.fingerprint
+    return _ablated(VerifyOptions.of(claimed, options)), found
 
 
 def _ablated(options: VerifyOptions) -> VerifyOptions:

@@ -35,7 +35,7 @@ Answer = Callable[[Plan], list[tuple[Output, ...]]]
 Sets = Sequence[Sequence[int]]
 """Columns of sets of components."""
 
-_FEW = 50
+FEW = 50
 """Number of items under other kinds of ablation, which decide no verdict."""
 
 
@@ -150,13 +150,13 @@ class Examiner:
             samples=samples,
             text=self.read(columns),
         )
-        few = trial.smaller(_FEW)
+        few = trial.smaller(FEW)
         if not settled(evidence):
             report("verifying: random sets")
             later = sum(map(len, few.values())) * 2 * len(self.kinds)
             left = None if scope.rows is None else scope.rows - self.spent() - later
             evidence = replace(evidence, controls=judging._controls(columns, found, left))
-        checks = tuple(judging._ablation(kind, columns, few) for kind in self.kinds)
+        checks = tuple(judging.check(kind, heads, few) for kind in self.kinds)
         evidence = replace(evidence, ablations=checks)
         return replace(evidence, verdict=judge(evidence))
 
@@ -279,9 +279,9 @@ class Examiner:
                 samples = failing.samples(items, before, after, scores[name], benchmark.choices)
         return tuple(failures), samples
 
-    def _ablation(self, kind: str, columns: Sequence[int], subset: Places) -> AblationCheck:
-        """Measures the claim under another kind of ablation."""
-        task = self.trial.task
+    def check(self, kind: str, heads: Sequence[str], subset: Places) -> AblationCheck:
+        """Measures the drops alone, under a kind of ablation on some of the items."""
+        task, columns = self.trial.task, self.components.columns(heads)
         places = {name: subset[name] for name in (task, *self.trial.others)}
         found = self._evidence([[], columns], places, self.kinds[kind])
         drop, (_, specific) = found.drop(task), found.contrast()
@@ -300,7 +300,7 @@ def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> in
     """
     every, few, outputs = (
         sum(map(len, places.values()))
-        for places in (trial.places, trial.smaller(_FEW), trial.at_most(scope.failure_items))
+        for places in (trial.places, trial.smaller(FEW), trial.at_most(scope.failure_items))
     )
     fixed = (
         2 * (every + outputs)

@@ -95,15 +95,21 @@ def bootstrap_interval(
     every = np.arange(len(before))
     value = score(before, every) - score(after, every)
     interval = interval_of(float(value), drops, level=level)
-    if np.ptp(before - after) != 0:
+    reach = unseen(before, after, level=level)
+    if reach == 0:
         return interval
-    binary = is_binary(before, after)
-    span = 1.0 if binary else float(np.ptp(np.concatenate([before, after])))
-    reach = (1 - (level / 2) ** (1 / len(before))) * span
     low, high = value - reach, value + reach
-    if binary:
+    if is_binary(before, after):
         low, high = max(low, -1.0), min(high, 1.0)
     return Interval(float(value), float(low), float(high))
+
+
+def unseen(before: Values, after: Values, *, level: float) -> float:
+    """Returns by how much the mean change may differ if all items changed alike; else 0."""
+    if np.ptp(before - after) != 0:
+        return 0.0
+    span = 1.0 if is_binary(before, after) else float(np.ptp(np.concatenate([before, after])))
+    return span * float(1 - (level / 2) ** (1 / len(before)))
 
 
 def interval_of(value: float, draws: Values, *, level: float = 0.05) -> Interval:

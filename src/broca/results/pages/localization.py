@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from broca.results.pages.charts import Figure
 from broca.results.pages.grid import ComponentGrid
-from broca.results.pages.tables import Column, Table, component, fixed, p_value
+from broca.results.pages.tables import Column, Table, component, fixed, p_value, points
 
 if TYPE_CHECKING:
     from broca.results.localization import Localization, Refit
@@ -102,6 +102,20 @@ def localization_tables(result: Localization) -> dict[str, Table]:
                 (name, times, name in result.selected)
                 for name, times in result.times_selected.items()
             ),
+        ),
+        Table.of(
+            "alternatives", f"Other sets that carry {result.task}, in points", result.alternatives,
+            Column("searched", "how", note="beneath: while all sets above are ablated; instead: "
+                   "among all components that are in none of them"),
+            Column("set", lambda line: ", ".join(line.heads) or "none"),
+            Column("lost", "drop", points), Column("specific", show=points),
+            Column("p", show=p_value), Column("ends", "reason"),
+        ),
+        Table.of(
+            "backups", "Members that take over from another, in points", result.backups,
+            component(), Column("takes over from", "of"),
+            Column("costs alone", "alone", points), Column("costs after it", "beside", points),
+            Column("p (Holm)", "p", p_value),
         ),
     )  # fmt: skip
     return {table.name: table for table in tables}

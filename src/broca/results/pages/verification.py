@@ -65,7 +65,8 @@ def verification_tables(verification: Verification) -> dict[str, Table]:
             sorted(verification.samples, key=lambda sample: not sample.changed)[:3],
         ).pick("prompt|answer|intact|ablated"),
     )  # fmt: skip
-    return {table.name: table for table in tables}
+    alone = verification.enough.tables() if verification.enough else {}
+    return {table.name: table for table in tables} | alone
 
 
 def verification_figures(verification: Verification) -> dict[str, Figure]:
@@ -73,6 +74,8 @@ def verification_figures(verification: Verification) -> dict[str, Figure]:
     figures = [before_after(verification)]
     if verification.controls:
         figures.append(control_figure(verification))
+    if verification.enough and verification.enough.curves:
+        figures += verification.enough.figures()
     return {figure.name: figure for figure in figures}
 
 

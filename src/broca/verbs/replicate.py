@@ -1,0 +1,166 @@
+"""`replicate`: repeats a claim on fresh items, under other ablations and in other words."""
+
+from dataclasses import replace
+
+from broca.engine import Ablation
+from broca.engine.ablation import ablations_of
+from broca.errors import BadInput, NothingToLocalize
+from broca.options import ReplicateOptions, TaskOptions, verb
+from broca.results.claim import CLAIMED, Claim, Replica, Replication
+from broca.results.verification import AblationCheck
+from broca.runs.folder import with_recorded
+from broca.runs.run import Run, model_info
+from broca.runs.session import named_heads, open_run
+from broca.runs.task_sets import TaskSet
+from broca.verification import Scope
+from broca.verification.examiner import FEW
+
+LOCATED = 100
+"""Maximum number of `locate` items, from which donors and output norms are computed."""
+
+HALF = 0.5
+"""Minimum drop of a repetition, as a share of the claimed drop."""
+
+
+@verb(ReplicateOptions)
+def replicate(options: ReplicateOptions) -> Replication:
+    """Repeats a claim on fresh items with other seeds, under zero and mean, and in other words.
+
+    Raises:
+        BrocaError: Bad input, in one line that says what to do, such as weights or a task that are
+            not those of the claim.
+    """
+    claim = options.claim if isinstance(options.claim, Claim) else Claim.read(options.claim)
+    run_options = options.run_options
+    run_options = replace(
+        run_options,
+        task_options=with_recorded(run_options.task_options, TaskOptions.of(claim.task_options)),
+        model_options=replace(run_options.model_options, components=claim.components),
+    )
+    given = () if options.wordings == "auto" else options.wordings
+    with open_run(
+        options.model or claim.model.name, run_options, task=claim.task,
+        others=[claim.others, claim.same_skill, given],
+    ) as opened:  # fmt: skip
+        if opened.model.fingerprint != claim.model.fingerprint:
+            raise BadInput(
+                f"the weights of '{opened.model.name}' are not those of the claim (fingerprint "
+                f"{opened.model.fingerprint}, not {claim.model.fingerprint})"
+            )
+        own = opened.catalog.wordings_of(claim.task) if options.wordings == "auto" else given
+        wordings = opened.catalog.names_of(own)
+        repetition = _Repetition(
+            claim, opened, named_heads(opened.model, claim.heads),
+            options.rows // (options.seeds + len(wordings)),
+        )  # fmt: skip
+        replicas: list[Replica] = []
+        notes: dict[str, None] = {}
+        rows = 0
+        seeds = [claim.seed + number for number in range(1, options.seeds + 1)]
+        for task, seed in [
+            *((claim.task, seed) for seed in seeds),
+            *((wording, seeds[0]) for wording in wordings),
+        ]:
+            tasks, run = repetition.begun(task, seed)
+            notes |= dict.fromkeys(tasks.notes)
+            replicas += repetition.replicas(tasks, run)
+            rows += run.scoring_rows
+            run.finish()
+        return Replication(
+            claim=claim,
+            model=model_info(opened.model),
+            replicas=tuple(replicas),
+            rows=rows,
+            notes=tuple(notes),
+        )
+
+
+class _Repetition:
+    """What all repetitions of a claim share.
+
+    Args:
+        claim: The claim.
+        opened: The open model.
+        heads: The set.
+        rows: Maximum number of rows of each repetition.
+    """
+
+    def __init__(self, claim: Claim, opened: Run, heads: tuple[str, ...], rows: int) -> None:
+        self.claim, self.opened, self.heads, self.rows = claim, opened, heads, rows
+
+    def begun(self, task: str, seed: int) -> tuple[TaskSet, Run]:
+        """Returns the items of a repetition, and its run.
+
+        Raises:
+            BadInput: The task is not that of the claim, or has no fresh items.
+        """
+        claim = self.claim
+        seen = [
+            replace(line, task=task, member=task) if line.task == claim.task != task else line
+            for line in claim.documents
+        ]
+        tasks = self.opened.claimed(
+            task, others=list(claim.others), same_skill=list(claim.same_skill), items=LOCATED,
+            seed=seed, searched="task", report_items=max(8, self.rows // 30), seen=seen,
+        )  # fmt: skip
+        settings = {
+            "verb": "replicate", "task": task, "heads": list(self.heads), "seed": seed,
+            "others": [*tasks.same_skill, *tasks.others],
+            "ablation": [claim.ablation.kind, claim.ablation.scale],
+        }  # fmt: skip
+        ablation = Ablation(claim.ablation.kind, claim.ablation.scale, seed)
+        run = self.opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
+        if task == claim.task and run.digests != claim.digests:
+            raise BadInput(f"the definition of task '{task}', or the tokenizer, is not the claim's")
+        return tasks, run
+
+    def replicas(self, tasks: TaskSet, run: Run) -> list[Replica]:
+        """Measures one repetition: a verification, or in other words the drops alone."""
+        claim, task, kind, seed = self.claim, tasks.task, run.ablation.kind, run.ablation.seed
+        fresh = task == claim.task
+        own = Replica(
+            "fresh items" if fresh else "other words", task, kind, seed,
+            items=len(tasks.places["report"][task]), why="the intact model cannot do it",
+        )  # fmt: skip
+        try:
+            scores, _ = run.intact()
+        except NothingToLocalize:
+            return [own]
+        scope = Scope(seed=seed).within(
+            self.rows, members=len(self.heads), tasks=len(tasks.benchmarks)
+        )
+        if not fresh:
+            examiner = run.examiner(scope, kinds=[kind])
+            judging = replace(examiner, trial=examiner.trial.judged(scores))
+            return [self._checked(own, judging.check(kind, self.heads, examiner.trial.places))]
+        both = [one for one in ablations_of(run.model) if one in ("zero", "mean")]
+        examiner = run.examiner(scope, kinds=[one for one in both if one != kind])
+        found = examiner.examine(self.heads, report=run.stages.enter)
+        (drop,), label = found.roles("task"), found.verdict.label if found.verdict else ""
+        small = self._small(drop.drop)
+        weaker = label not in CLAIMED[: CLAIMED.index(claim.verdict.label) + 1]
+        first = replace(
+            own, drop=drop.interval, specific=found.specific, verdict=label,
+            held=None if label == "inconclusive" and not small else not (small or weaker),
+            why=small or f"the verdict is {label}" * weaker,
+        )  # fmt: skip
+        few = tasks.trial().smaller(FEW)[task]
+        other = replace(own, respect="other ablation", items=len(few))
+        return [first, *(self._checked(other, check) for check in found.ablations)]
+
+    def _checked(self, blank: Replica, check: AblationCheck) -> Replica:
+        """Returns what drops alone say of the claim."""
+        why = self._small(check.drop.value)
+        if check.drop.low <= 0:
+            why = "the drop may be zero"
+        elif check.specific is None or check.specific.low <= 0:
+            why = "the others may lose as much"
+        return replace(
+            blank, ablation=check.kind, drop=check.drop, specific=check.specific, held=not why,
+            why=why,
+        )  # fmt: skip
+
+    def _small(self, drop: float) -> str:
+        """Returns that a drop is small beside the claimed one; empty if it is not."""
+        half = drop >= HALF * self.claim.drop.value
+        return "" if half else "the drop is less than half of the claimed one"

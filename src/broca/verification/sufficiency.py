@@ -1,0 +1,265 @@
+"""Measures what components keep of a task while all others of their kinds are ablated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from broca import designs
+from broca.components import ComponentSet
+from broca.errors import BadInput
+from broca.measurement import Execute, Floats
+from broca.results.base import Interval
+from broca.results.sufficiency import ENOUGH, KeptCurve, KeptSet, KeptWithout, Sufficiency
+from broca.verification.evidence import Scope
+from broca.verification.statistics import holm, interval_of, paired_test, unseen
+from broca.verification.trial import Places, Trial
+
+RANDOM_SETS = 19
+"""Number of random sets of the set's size, of which none may keep as much at p 0.05."""
+
+_RANDOM_ORDERS = 3
+"""Number of random orders of all components whose mean curve is shown."""
+
+PEER_ROWS = 400
+"""Maximum number of rows of each ranking by gradients."""
+
+_FEWEST = 8
+"""Minimum number of items of the task."""
+
+Kept = frozenset[int]
+"""Columns that stay intact."""
+
+
+def kept_grid(size: int, count: int) -> tuple[int, ...]:
+    """Returns 0, 1, 2, 3, 5, 8, ... up to all `count` components, with the `size` of the set."""
+    numbers = [1, 2]
+    while numbers[-1] < count:
+        numbers.append(numbers[-1] + numbers[-2])
+    return tuple(sorted({0, *(number for number in numbers if number < count), size, count}))
+
+
+def pool_of(components: ComponentSet, columns: Sequence[int]) -> list[int]:
+    """Returns the columns of all components of the kinds of a set."""
+    kinds = {components[column].kind for column in columns}
+    return [column for column, part in enumerate(components) if part.kind in kinds]
+
+
+def sufficiency_items(
+    trial: Trial, rows: int, components: ComponentSet, columns: Sequence[int], *, kinds: int
+) -> tuple[Places, int]:
+    """Returns the items that half of some rows allow, and the largest number of rows on them.
+
+    Args:
+        trial: The tasks.
+        rows: The rows, those of rankings by gradients included.
+        components: All components of the model.
+        columns: The set.
+        kinds: Number of kinds of ablation.
+
+    Raises:
+        BadInput: The rows do not suffice for eight items of the task.
+    """
+    grid = len(kept_grid(len(columns), len(pool_of(components, columns))))
+    sets = kinds * (grid + RANDOM_SETS) + (2 + _RANDOM_ORDERS) * grid + len(columns) + 1
+    most = min(100, len(trial.places[trial.task]))
+    for items in range(most, min(most, _FEWEST) - 1, -1):
+        places = trial.smaller(items)
+        others = sum(len(places[name]) for name in trial.others)
+        needed = sets * items + (kinds * grid + 1) * others + 2 * PEER_ROWS
+        if needed <= rows // 2:
+            return places, needed
+    raise BadInput(
+        f"`enough` needs {2 * needed:,} rows here, half of them for what the set does alone: give "
+        "as many `rows`, or leave it out"
+    )
+
+
+@dataclass(frozen=True)
+class KeptMeasurer:
+    """Measures what sets of components keep of a task and of the others.
+
+    Attributes:
+        trial: The tasks, judged by their intact scores.
+        places: Their items.
+        components: All components of the model.
+        kinds: Measures plans under each kind of ablation, the claim's first.
+        scope: Level, resamples and seed of the statistics.
+    """
+
+    trial: Trial
+    places: Places
+    components: ComponentSet
+    kinds: Mapping[str, Execute]
+    scope: Scope
+
+    def measured(self, columns: Sequence[int], orders: Mapping[str, Sequence[int]]) -> Sufficiency:
+        """Measures a set alone, the curves of several orders, and the set without each member.
+
+        Args:
+            columns: The set, in the order of the ranking.
+            orders: Orders of all components, of which `ranking` begins with the set.
+        """
+        pool, (whole, drawn) = pool_of(self.components, columns), self.beside(columns)
+        grid, rng = kept_grid(len(columns), len(pool)), np.random.default_rng([self.scope.seed, 5])
+        nested = {name: self._nested(order, pool, grid) for name, order in orders.items()}
+        random = [self._nested(rng.permutation(pool), pool, grid) for _ in range(_RANDOM_ORDERS)]
+        without = [whole - {column} for column in columns]
+        places, count = self.places, len(columns)
+        found = Sufficiency(
+            components=len(pool),
+            items=len(places[self.trial.task]),
+            other_items=sum(len(places[name]) for name in self.trial.others),
+            grid=grid,
+        )
+        for kind, execute in self.kinds.items():
+            claimed = not found.sets
+            asked = [*nested["ranking"], *drawn]
+            if claimed:
+                every = [*nested.values(), *random]
+                asked += [*(one for order in every for one in order), *without]
+            own = self.scores(self.trial.task, asked, pool, execute)
+            if own is None:
+                reason = f"{self.trial.task} may lose nothing without all {len(pool)} of their kind"
+                return replace(found, reason=f"{reason} ({kind} ablation)")
+            measured = (
+                self.scores(name, nested["ranking"], pool, execute) for name in self.trial.others
+            )
+            others = [scores for scores in measured if scores is not None]
+            curves = [
+                self._curve((name, kind, "task"), own.of(order), grid, own.intervals(order))
+                for name, order in nested.items()
+                if claimed or name == "ranking"
+            ]
+            if claimed:
+                mean = np.mean([own.of(order) for order in random], axis=0)
+                curves.append(self._curve(("random", kind, "task"), mean, grid))
+                tests = [paired_test(own.rows[whole], own.rows[one], seed=7) for one in without]
+                p_values = holm([p for _, p in tests])
+                members = tuple(
+                    KeptWithout(
+                        self.components.names[column], own.intervals([one])[0],
+                        self._intervals(own.of([whole]) - own.of([one]))[0], p,
+                    )
+                    for column, one, p in zip(columns, without, p_values, strict=True)
+                )  # fmt: skip
+                found = replace(found, members=members)
+            kept_by_others = None
+            if others:
+                mean = self._mean(others, nested["ranking"])
+                curves.append(self._curve(("ranking", kind, "others"), mean, grid))
+                kept_by_others = self._intervals(mean)[grid.index(count)]
+            line = self.compared(kind, own, whole, drawn)
+            line = replace(line, others=kept_by_others)
+            found = replace(found, sets=(*found.sets, line), curves=(*found.curves, *curves))
+        return found
+
+    def beside(self, columns: Sequence[int]) -> tuple[Kept, list[Kept]]:
+        """Returns a set, and random sets of its size, which are the same for every such set."""
+        pool, rng = pool_of(self.components, columns), np.random.default_rng([self.scope.seed, 7])
+        drawn = (rng.choice(pool, len(columns), replace=False) for _ in range(RANDOM_SETS))
+        return frozenset(columns), [frozenset(one.tolist()) for one in drawn]
+
+    def compared(
+        self, kind: str, scores: KeptScores, whole: Kept, drawn: Sequence[Kept]
+    ) -> KeptSet:
+        """Returns whether a set is enough under a kind of ablation; ties count against it."""
+        (kept,), by_random = scores.intervals([whole]), scores.of(drawn)[:, 0]
+        p = (1 + int(np.sum(by_random >= kept.value - 1e-12))) / (1 + len(by_random))
+        enough = kept.low > ENOUGH and p <= self.scope.level
+        return KeptSet(kind, kept, None, tuple(by_random.tolist()), p, enough)
+
+    def _nested(self, order: Iterable[int], pool: Sequence[int], grid: Sequence[int]) -> list[Kept]:
+        """Returns the first k of the pool's columns in an order, for every k."""
+        columns = [int(column) for column in order if column in pool]
+        return [frozenset(columns[:k]) for k in grid]
+
+    def scores(
+        self, task: str, kept: Sequence[Kept], pool: Sequence[int], execute: Execute
+    ) -> KeptScores | None:
+        """Measures a task while only some columns of the pool are intact.
+
+        Returns:
+            What is kept; None if the task may lose nothing without the whole pool.
+        """
+        trial, scope, places = self.trial, self.scope, self.places[task]
+        sets = list(dict.fromkeys([frozenset(pool), frozenset[int](), *kept]))
+        masks = designs.of_sets([set(pool) - one for one in sets], len(self.components))
+        values = trial.responses(execute, masks, {task: places})[task]
+        count, rng = len(places), np.random.default_rng([scope.seed, 6, trial.names.index(task)])
+        drawn = np.vstack([np.arange(count), rng.integers(count, size=(scope.resamples, count))])
+        aggregate = trial.aggregation(task, values[0])
+        if aggregate is None:
+            scores = np.array([row[drawn].mean(axis=1) for row in values])
+        else:
+            scores = np.array([[aggregate(row[some], some) for some in drawn] for row in values])
+        benchmark, floor = trial.benchmarks[task], scores[1]
+        if benchmark.higher_is_better and not benchmark.relative:
+            floor = np.maximum(floor, benchmark.chance)
+        room = scores[0] - floor
+        least = interval_of(room[0], room[1:], level=scope.level).low
+        if least <= 0:
+            return None
+        draws = (scores - floor) / np.maximum(room, least)
+        kept_draws, rows = (dict(zip(sets, of, strict=True)) for of in (draws, values))
+        return KeptScores(task, kept_draws, rows, values[0], float(room[0]), scope.level)
+
+    def _mean(self, scores: Sequence[KeptScores], kept: Sequence[Kept]) -> Floats:
+        """Returns the mean draws of several tasks, weighted as their drops are."""
+        weights = [self.trial.weights.get(of.task, 1.0) for of in scores]
+        return np.average([of.of(kept) for of in scores], axis=0, weights=weights)
+
+    def _curve(
+        self,
+        names: tuple[str, str, str],
+        draws: Floats,
+        grid: Sequence[int],
+        kept: Sequence[Interval] = (),
+    ) -> KeptCurve:
+        """Returns a curve with both areas, by the trapezoidal rule over the shares of the grid."""
+        widths = np.diff(grid) / grid[-1]
+        area, distance = (
+            widths @ (heights[1:] + heights[:-1]) / 2 for heights in (draws, np.abs(1 - draws))
+        )
+        ends = self._intervals(np.array([area, distance]))
+        return KeptCurve(*names, tuple(kept or self._intervals(draws)), *ends)
+
+    def _intervals(self, draws: Floats) -> list[Interval]:
+        return [interval_of(row[0], row[1:], level=self.scope.level) for row in draws]
+
+
+@dataclass(frozen=True)
+class KeptScores:
+    """Kept performance of a task under several sets.
+
+    Attributes:
+        task: The task.
+        draws: Kept performance by set: of the items, then of resampled items, `(1 + resamples,)`.
+        rows: Responses by set, `(items,)`.
+        intact: Responses of the intact model, `(items,)`.
+        room: Score of the intact model beyond that without all components.
+        level: Level of the intervals.
+    """
+
+    task: str
+    draws: Mapping[Kept, Floats]
+    rows: Mapping[Kept, Floats]
+    intact: Floats
+    room: float
+    level: float
+
+    def of(self, kept: Sequence[Kept]) -> Floats:
+        """Returns the draws of several sets, `(sets, 1 + resamples)`."""
+        return np.array([self.draws[one] for one in kept])
+
+    def intervals(self, kept: Sequence[Kept]) -> list[Interval]:
+        """Returns kept performance; where every item changed alike, with what was not seen."""
+        found = []
+        for one in kept:
+            inner = interval_of(self.draws[one][0], self.draws[one][1:], level=self.level)
+            reach = unseen(self.intact, self.rows[one], level=self.level) / self.room
+            low, high = inner.value - reach, inner.value + reach
+            found.append(Interval(inner.value, min(inner.low, low), max(inner.high, high)))
+        return found

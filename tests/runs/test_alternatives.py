@@ -1,0 +1,100 @@
+"""Other sets beneath a set and instead of it, and members that take over from each other."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from simulated import COMPONENTS, SimulatedModel
+
+import broca
+from broca import designs, searches
+from broca.measurement import Plan
+from broca.results.files import decode, encode
+from broca.runs.alternatives import backups
+from broca.runs.search import _given
+from broca.searches import Problem, Ranking
+from broca.verification import Scope
+
+FIRST, SECOND, ALONE = "L1H0", "L2H0", "L3H0"
+
+
+class Redundant(SimulatedModel):
+    """The task loses 80 % of its items without both of two heads, 10 % without the first alone."""
+
+    def _lost_to(self, mask, position):
+        first, second, alone = (mask[COMPONENTS.column(name)] for name in (FIRST, SECOND, ALONE))
+        drawn = self._draw(position, "both")
+        if first and (drawn < 0.1 or (second and drawn < 0.8)):
+            return "own"
+        return "own" if alone and self._draw(position, "alone") < 0.3 else None
+
+
+@pytest.fixture
+def run():
+    """A stand-in of a run on this model: its trial, its components and its measurement."""
+    model = Redundant({"a": {}, "b": {}})
+    trial = model.examiner().trial
+    return SimpleNamespace(
+        tasks=SimpleNamespace(trial=lambda: trial),
+        model=SimpleNamespace(components=COMPONENTS),
+        measure=model.execute,
+    )
+
+
+def test_a_backup_is_named_with_the_head_from_which_it_takes_over(run):
+    """Of three heads, one costs more where another is ablated; costs that add up name none."""
+    columns = COMPONENTS.columns([SECOND, ALONE, FIRST, "L5H5"])
+    (line,) = backups(run, columns, Scope(), run.tasks.trial().places)
+    assert (line.head, line.of) == (SECOND, FIRST)
+    assert line.alone.value == 0
+    items = np.arange(80)
+    masks = designs.of_sets(
+        [[], *([COMPONENTS.column(FIRST)], COMPONENTS.columns([FIRST, SECOND]))], 96
+    )
+    _, first, both = run.measure(Plan.crossed(masks, items)).responses.reshape(3, 80).mean(axis=1)
+    assert line.beside.value == pytest.approx(first - both)
+    assert line.p < 0.01
+
+
+@pytest.mark.parametrize("ablated", [True, False])
+def test_a_search_among_the_others_keeps_the_given_ones_as_they_are(ablated):
+    """All masks ablate the given columns, or none of them; a selection names all columns."""
+    seen = []
+
+    def inner(problem):
+        measurement = yield Plan.crossed(designs.singles(problem.components), problem.items)
+        assert measurement.plan.masks.shape == (94, 94)
+        worst = int(np.argmin(measurement.mask_means()))
+        return Ranking.of(np.zeros(94), (worst,), "", {})
+
+    model = Redundant({"a": {}, "b": {}})
+
+    def execute(plan):
+        seen.append(plan.masks)
+        return model.execute(plan)
+
+    given = COMPONENTS.columns([FIRST, "L0H3"])
+    problem = Problem(components=94, items=np.arange(40), k=1, rows=None, seed=0)
+    ranking = searches.run(_given(inner(problem), given, 96, ablated), execute)
+    (masks,) = seen
+    assert (masks[:, given] == ablated).all()
+    assert masks.sum() == 94 * (1 + 2 * ablated)
+    # beneath the first head its backup costs most, else the head that needs no other
+    assert COMPONENTS.names[ranking.selected[0]] == (SECOND if ablated else ALONE)
+
+
+def test_localize_searches_again(planted):
+    """With nothing left beneath the planted set the searches end, and say so; a file says the same.
+
+    No other set has a member of the first.
+    """
+    found = broca.localize(
+        planted, "capitals", others=["sorting"], method="one-shot", rows=1600, items=8, k=2,
+        verify=False, report_items=40, alternatives=1,
+    )  # fmt: skip
+    beneath, instead = found.alternatives
+    assert (beneath.how, instead.how) == ("beneath", "instead")
+    assert not {*beneath.heads, *instead.heads} & {*found.selected}
+    assert instead.rows > 0
+    assert found == decode(broca.Localization, encode(found))
+    assert "Other sets that carry the task" in found.page()

@@ -1,0 +1,140 @@
+"""`broca replicate` on a claim about the planted model, whose needed heads are known."""
+
+from dataclasses import replace
+
+import pytest
+from claims import claim_about, claimed
+from results.samples import make_result
+
+import broca
+from broca.errors import BadInput, TaskUnusable
+from broca.options import RunOptions
+from broca.results.claim import Replica
+from broca.results.files import decode, encode
+from broca.runs.run import Run
+from broca.runs.task_sets import TaskSet, load_tasks
+from broca.runs.workspace import Workspace
+from broca.tasks import shipped_folder
+
+OTHERS = ("sorting", "addition")
+FEW = {"seeds": 1, "rows": 2400, "wordings": ""}
+
+
+@pytest.fixture(scope="module")
+def claim(planted, planted_heads):
+    """The claim that the planted heads of the facts are needed, of a run on half of the items."""
+    return claim_about(planted, "capitals", planted_heads["facts"], others=OTHERS, drop=0.9)
+
+
+def documents(lines, parts=("locate", "confirm", "report")):
+    """Returns the places of the documents of the claimed task."""
+    return {
+        (line.split, place)
+        for line in lines
+        if line.task == "capitals" and line.part in parts
+        for place in line.ids
+    }
+
+
+def test_a_true_claim_holds_on_items_that_the_run_never_used(planted, claim):
+    """The planted heads hold on fresh items and under mean ablation; a file says the same."""
+    found = broca.replicate(claim, model=planted, **FEW)
+    assert found.answer == "held", found.headline
+    fresh, mean = found.replicas
+    assert (fresh.respect, fresh.verdict, fresh.seed) == ("fresh items", "specific", 1)
+    assert (mean.respect, mean.ablation, mean.held) == ("other ablation", "mean", True)
+    assert found == decode(broca.Replication, encode(found))
+    assert claim == decode(broca.Claim, encode(claim))
+    assert "held: planted without L0H9, L0H14 loses" in found.summary()[0]
+    assert "What was repeated" in found.page()
+
+
+def test_fresh_items_are_none_of_the_run(planted, claim):
+    """Report items of a task are disjoint from all documents that the run used."""
+    tasks = claimed(
+        planted, "capitals", others=list(OTHERS), items=100, seed=1, searched="task",
+        seen=claim.documents,
+    )  # fmt: skip
+    used = documents(claim.documents)
+    fresh = documents(tasks.documents, ("report",))
+    assert len(fresh) > 8
+    assert not fresh & used
+    everything = [replace(line, part="locate", ids=range(600)) for line in claim.documents]
+    tasks = claimed(
+        planted, "capitals", others=[], items=100, seed=1, searched="task", seen=everything
+    )
+    assert "searched on" in tasks.notes[0]
+    reported = [replace(line, part="report") for line in everything]
+    with pytest.raises(BadInput, match="too few to replicate on"):
+        claimed(planted, "capitals", others=[], items=100, seed=1, searched="task", seen=reported)
+
+
+def test_a_false_claim_does_not_hold(planted, claim):
+    """Idle heads fail on fresh items, and a drop of twice the size is not confirmed."""
+    idle = replace(claim, heads=("L4H1", "L5H2"))
+    found = broca.replicate(idle, model=planted, **FEW)
+    assert found.answer == "not held"
+    assert "less than half" in found.replicas[0].why
+    large = replace(claim, drop=replace(claim.drop, value=2.0))
+    assert "less than half" in broca.replicate(large, model=planted, **FEW).replicas[0].why
+
+
+def test_other_words_are_said_where_they_fail(planted, claim, tmp_path):
+    """A wording of one's own file is measured; one that the model cannot do tells nothing."""
+    for name, text in (("own", "\\n{{prompt}}"), ("nonsense", "{{prompt | reverse}}")):
+        (tmp_path / f"{name}.yaml").write_text(
+            f"include: {shipped_folder()}/capitals.yaml\ntask: {name}\n"
+            f'tag: mine\ndoc_to_text: "{text}"\n'
+        )
+    words = [str(tmp_path / name) for name in ("own.yaml", "nonsense.yaml")]
+    found = broca.replicate(claim, model=planted, **{**FEW, "wordings": words, "rows": 3000})
+    own, nonsense = found.replicas[2:]
+    assert (own.task, own.respect, own.held) == ("own", "other words", True)
+    assert (nonsense.held, nonsense.why) == (None, "the intact model cannot do it")
+    (tmp_path / "none.yaml").write_text("dataset_path: x\n")
+    with pytest.raises(TaskUnusable, match="does not define one task"):
+        broca.replicate(claim, model=planted, wordings=str(tmp_path / "none.yaml"))
+
+
+def test_an_answer_names_where_a_claim_did_not_hold(claim):
+    """Held in part names the respects; without fresh items that hold, nothing did."""
+    lost = claim.drop
+    fresh = Replica("fresh items", "capitals", "zero", 1, 30, lost, lost, "specific", held=True)
+    words = replace(fresh, respect="other words", task="capitals_again", held=False)
+    both = broca.Replication(claim=claim, model=claim.model, replicas=(fresh, words))
+    assert "(not in other words: capitals_again)" in both.headline
+    for held, in_words, answer in (
+        (True, False, "held in part"),
+        (True, None, "held"),
+        (None, True, "inconclusive"),
+        (False, True, "not held"),
+    ):
+        replicas = (replace(fresh, held=held), replace(words, held=in_words))
+        assert replace(both, replicas=replicas).answer == answer
+
+
+def test_what_cannot_be_claimed_or_replicated_is_refused(planted, claim, tmp_path):
+    """A set without a verdict is no claim; other weights and another task are refused."""
+    with pytest.raises(BadInput, match="can be claimed"):
+        broca.Claim.of(make_result())
+    with pytest.raises(BadInput, match="are not those of the claim"):
+        broca.replicate(claim, model="reference-small", **FEW)
+    changed = replace(claim, digests={**claim.digests, "task": "0"})
+    with pytest.raises(BadInput, match="the definition of task 'capitals'"):
+        broca.replicate(changed, model=planted, **FEW)
+    replace(claim, heads=("L0H99",)).save(tmp_path)
+    with pytest.raises(BadInput, match="no component 'L0H99'"):
+        broca.replicate(tmp_path, **FEW)
+
+
+def test_shipped_tasks_have_three_wordings(planted):
+    """Every shipped task has two others over the same documents, with the same answers."""
+    with Workspace() as space:
+        catalog = Run(planted, TaskSet(), space, RunOptions()).catalog
+        for task in catalog.shipped:
+            names = (task, *catalog.wordings_of(task))
+            tasks = load_tasks(planted, names, catalog).values()
+            prompts = [[item.prompt for item in benchmark.items] for benchmark in tasks]
+            targets = [[item.target for item in benchmark.items] for benchmark in tasks]
+            assert len({tuple(of) for of in prompts}) == 3
+            assert targets[0] == targets[1] == targets[2]
