@@ -66,7 +66,7 @@ def record() -> None:
             break
         if not data:
             break
-        text = data.decode("utf-8", "replace").replace(f"{FOLDER}/", "broca-out/")
+        text = data.decode("utf-8", "replace").replace(str(FOLDER), "broca-out")
         events.append((round(time.monotonic() - start, 3), text))
     _, status = os.waitpid(child, 0)
     if code := os.waitstatus_to_exitcode(status):
