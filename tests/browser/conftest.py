@@ -67,11 +67,11 @@ def open_page(browser):
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory):
-    """The folder of a run of `reference-small` with its verification."""
+    """The folder of a run of `reference-small` with its verification, whose verdict is specific."""
     folder = tmp_path_factory.mktemp("runs") / "sorting"
     result = broca.localize(
-        "reference-small", "sorting", others="capitals,brackets", rows=1400, items=12,
-        task_options=broca.TaskOptions(limit=40), device="cpu",
+        "reference-small", "sorting", others="mc_biology,mc_chemistry", rows=6000, items=12,
+        task_options=broca.TaskOptions(limit=60), device="cpu",
     )  # fmt: skip
     result.save(folder)
     return folder
