@@ -103,13 +103,13 @@ def test_tasks_near_chance_are_told(tiny):
     chance = loaded["mc_biology"].chance
     scores = {"mc_biology": chance, "mc_chemistry": 0.99, "sorting": 0.01}
     assert chance_notes(tasks, scores) == (
-        "mc_biology is at chance on the intact model: it can show no damage",
+        "the intact model does no better than guessing on mc_biology, which can lose nothing",
     )
     large_tasks = replace(tasks, places={"report": dict.fromkeys(names, np.arange(1000))})
     (note,) = chance_notes(large_tasks, {**scores, "mc_biology": chance + 0.1})
     assert note == (
         f"mc_biology scores {chance + 0.1:.3f} on the intact model, where guessing gives "
-        f"{chance:.3f}: it can lose 10.0 points of skill at most"
+        f"{chance:.3f}: it can lose 10.0 points at most"
     )
 
 

@@ -92,5 +92,5 @@ def test_a_task_may_fix_its_examples(folder, tokenizer, name, examples):
     """A task that fixes 0 examples gets none and a note; written ones leave all items."""
     benchmark = Catalog(folder).load(name, tokenizer, options=TaskOptions(num_fewshot=1))
     assert [shown for _, shown in questions(benchmark)] == [examples] * 24
-    note = "fixed fixes 0 solved examples, as in lm-eval: it got none"
+    note = "fixed is always asked without solved examples, as in lm-eval"
     assert benchmark.notes == ((note,) if name == "fixed" else ())

@@ -121,7 +121,7 @@ def replicate(
     place = Path(options.claim).expanduser()
     folder = out or str(place if place.is_dir() else place.parent)
     result, files = kept_result(Replication, "replicate", options, folder, output)
-    show(result, files[-1], json=output.print_options.json)
+    _show(result, files[-1], output, then=f"broca view {shlex.quote(folder)}")
     if result.answer != "held":
         raise NotReproduced(f"the claim of '{options.claim}' was {result.answer}")
 

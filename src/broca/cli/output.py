@@ -144,7 +144,9 @@ def print_table(screen: Console, table: Table) -> None:
         return
     printed = Printed(title=Text(table.caption))
     for column, words in table.headings:
-        printed.add_column(column.name.strip(), justify="left" if words else "right")
+        printed.add_column(
+            column.name.strip(), justify="left" if words else "right", overflow="fold"
+        )
     for place, texts in enumerate(table.lines):
         cells = (Text(printable(text.replace("−", "-").replace("→", "->"))) for text in texts)
         printed.add_row(*cells, style="bold" if place in table.strong else None)

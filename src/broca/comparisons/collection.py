@@ -130,7 +130,7 @@ class Collection:
         measured = measure(run, self.design, selected, places=places)
         run.finish()
         self.notes += [
-            f"{label} is at chance on {name}: it can show no damage there"
+            f"{label} does no better than guessing on {name}, which can lose nothing there"
             for name in measured.at_chance
         ]
         self.models[label] = measured

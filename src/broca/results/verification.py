@@ -291,10 +291,11 @@ class TextChange:
     @property
     def says(self) -> str:
         """The numbers in words."""
-        unknown = "" if self.before <= KNOWN else ", which the intact model does not know"
+        if self.before > KNOWN:
+            return "neutral text shows nothing, as the intact model does not know its language"
         return (
             f"perplexity {self.before:.3g} -> {self.after:.3g} and divergence "
-            f"{self.divergence:.2f} nats per token on neutral text{unknown}"
+            f"{self.divergence:.2f} nats per token on neutral text"
         )
 
 

@@ -106,7 +106,7 @@ def search(
     referenced = run.referenced(
         response or record.response,
         measured_places(method, run.tasks, options),
-        otherwise="the search measures the tasks' own metrics" if accuracy_will_do else None,
+        otherwise="the search counts right answers" if accuracy_will_do else None,
     )
     problem = problem_of(
         run.model, run.tasks, referenced.places, options, seed=seed,

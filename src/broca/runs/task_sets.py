@@ -468,7 +468,7 @@ def require_ability(
 
 def at_chance_note(name: str) -> str:
     """Returns the note on a task that the intact model cannot do."""
-    return f"{name} is at chance on the intact model: it can show no damage"
+    return f"the intact model does no better than guessing on {name}, which can lose nothing"
 
 
 def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]:
@@ -487,11 +487,11 @@ def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]
         elif benchmark.chance and room < NEAR_CHANCE:
             notes.append(
                 f"{name} scores {scores[name]:.3f} on the intact model, where guessing gives "
-                f"{benchmark.chance:.3f}: it can lose {100 * room:.1f} points of skill at most"
+                f"{benchmark.chance:.3f}: it can lose {100 * room:.1f} points at most"
             )
     if tasks.others and not tasks.trial().judged(scores).others:
         notes.append(
-            "no other task can show damage, so that nothing will show what only the task needs: "
-            "name others in `others`"
+            "the intact model can do none of the other tasks, so that nothing shows what only "
+            f"{tasks.task} needs: name others in `others`"
         )
     return tuple(notes)

@@ -84,9 +84,8 @@ def rank_by_regression(
         unsure = sum(q_values[column] > DISCOVERY for column in selected)
         if unsure:
             statistics["notes"] = (
-                f"{unsure} of the {len(selected)} selected components are not discoveries at a "
-                f"false discovery rate of {DISCOVERY:g}: they may be due to chance; more rows "
-                "would tell",
+                f"{unsure} of the {len(selected)} selected components may be due to chance (their "
+                f"false discovery rate is above {DISCOVERY:g}); more rows would tell",
             )
     statistics["additivity"] = additivity(masks, responses, estimator, seed=problem.seed)
     options = {"masks": len(masks), "recovery": recovery_name(recovery), **options}

@@ -101,8 +101,8 @@ class Benchmark:
         repeats = _repeats(documents)
         if repeats:
             notes.append(
-                f"{len(repeats)} of {len(documents)} documents of {title} ask what another one "
-                "asks: they are merged with it, so that no question is on both sides of the split"
+                f"{len(repeats)} of {len(documents)} questions of {title} repeat another one: they "
+                "count as one item, so that no question is both searched on and reported"
             )
         built = cls(
             name=title,

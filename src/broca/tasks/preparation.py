@@ -63,7 +63,7 @@ def prepare(
     notes: list[str] = []
     stated, fewshot = task.get_config("num_fewshot"), options.num_fewshot
     if fewshot and stated == 0:
-        notes.append(f"{name} fixes 0 solved examples, as in lm-eval: it got none")
+        notes.append(f"{name} is always asked without solved examples, as in lm-eval")
     else:
         task.set_config("num_fewshot", (stated or 0) if fewshot is None else fewshot)
     if task.OUTPUT_TYPE == "generate_until" and (replaced := options.generation):
@@ -79,8 +79,8 @@ def prepare(
         if require_split:
             require_locate_split(task, options.locate_split)
         notes.append(
-            f"{name} has no split {options.locate_split} besides the scored one: its scored "
-            "documents were cut in three"
+            f"{name} has no split {options.locate_split} besides the scored one, which gives the "
+            "items of the search too"
         )
     chat: Callable[..., str] | None = None
     delimiter = str(task.config.target_delimiter)

@@ -126,12 +126,14 @@ def _assembled(
         if not matrix.usable[row]:
             notes.append(at_chance_note(name))
     if len(set(matrix.capabilities)) == 1:
-        notes.append("all tasks are of one capability: selections have nothing to be compared with")
+        notes.append(
+            "all tasks ask for one capability: no component can be specific to one of them"
+        )
     if chart.joint.shrunk:
         components = chart.masks.shape[1]
         notes.append(
-            f"{len(chart.masks)} masks for {components} components are few: estimated effects "
-            "are too small, and intervals cover the noise alone; about "
+            f"{len(chart.masks)} masks are few for {components} components: the true effects are "
+            "larger than the estimated ones, and may lie outside of the intervals; about "
             f"{5 * components * len(chart.tasks):,} `rows` would do"
         )
     scoring_rows = run.scoring_rows

@@ -185,8 +185,8 @@ def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
             continue
         if benchmark.capability == capability:
             notes.append(
-                f"{name} measures the same capability ({capability}) as {tasks.task}: it is "
-                "reported separately, and its drop is not an off-target drop"
+                f"{name} asks for the same capability ({capability}) as {tasks.task}: what it "
+                "loses does not count against the set"
             )
     return (*notes, *chance_notes(tasks, baseline))
 
@@ -194,7 +194,8 @@ def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
 def _groups(names: Sequence[str], ranking: Ranking) -> tuple[str, ...]:
     """The method's notes, and its groups of components."""
     groups = (
-        f"{name}: {', '.join(names[column] for column in columns) or 'none'}"
+        f"{name}, as the method calls them: "
+        + (", ".join(names[column] for column in columns) or "none")
         for name, columns in ranking.groups.items()
     )
     return (*ranking.notes, *groups)

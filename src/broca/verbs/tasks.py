@@ -75,7 +75,7 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
     )
     requests = [request for item in benchmark.items for request in item.requests]
     first = benchmark.items[0]
-    families = " and ".join(families_of(benchmark.name)) or "no family"
+    families = " and ".join(families_of(benchmark.name)) or "none"
     return TaskDescription(
         name=benchmark.name,
         tasks=tuple(benchmark.task_names),
@@ -87,7 +87,7 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
         requests=len(requests),
         prompt_tokens=max(len(request.context) for request in requests),
         cut_items=benchmark.cut_items,
-        notes=(*benchmark.notes, f"stress tests have {families} for it"),
+        notes=(*benchmark.notes, f"pairs of prompts for `broca stress`: {families}"),
         first_prompt=first.prompt,
         first_target=first.target,
     )

@@ -260,7 +260,10 @@ class _Search:
     def _searched(self) -> str:
         """How many components are searched."""
         searched, components = len(self._beliefs.features.columns), self._beliefs.components
-        return f"{searched} of {components} components were searched, those of large slopes"
+        return (
+            f"only {searched} of {components} components were searched, those whose gates change "
+            "the answers most when they begin to close"
+        )
 
     def spend(self, rows: int) -> Search[Outcome]:
         """Spends rows on a screen, on rounds and on the decision."""
