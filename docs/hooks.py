@@ -1,7 +1,8 @@
 """Hooks of MkDocs that make pages from the package and from other files, and rewrite links.
 
 - `reference/command-line.md` is the help of every command.
-- `reference/python.md` holds the public names, with their docstrings.
+- `reference/python.md` holds the public names, with their docstrings; a verb has a page of its own
+  with its options and its command, such as `reference/verbs/localize.md`.
 - Notebooks are executed and become pages.
 - Documents outside of `docs/` (benchmarks, log, contributing, changes) become pages of the site.
 - Links to these documents, and to files that are no pages, are rewritten.
@@ -83,24 +84,26 @@ PUBLIC = {
 
 def command_line_page() -> str:
     """Returns the page with the help of every command, as `broca COMMAND --help` prints it."""
-    from rich.console import Console
-
-    from broca.cli.main import app
-
-    def shown(words: tuple[str, ...]) -> str:
-        page = io.StringIO()
-        app.help_print(list(words), console=Console(file=page, width=90, color_system=None))
-        return "\n".join(line.rstrip() for line in page.getvalue().splitlines()).strip()
-
     parts = [
         "# Command line\n",
         "This page is what `broca --help` and `broca COMMAND --help` print.",
         "[Errors](../errors.md) lists the exit codes.\n",
-        f"```text\n{shown(())}\n```\n",
+        f"```text\n{_help(())}\n```\n",
     ]
     for words in commands():
-        parts += [f"## broca {' '.join(words)}\n", f"```text\n{shown(words)}\n```\n"]
+        parts += [f"## broca {' '.join(words)}\n", f"```text\n{_help(words)}\n```\n"]
     return "\n".join(parts)
+
+
+def _help(words: tuple[str, ...]) -> str:
+    """Returns what `broca COMMAND --help` prints."""
+    from rich.console import Console
+
+    from broca.cli.main import app
+
+    page = io.StringIO()
+    app.help_print(list(words), console=Console(file=page, width=90, color_system=None))
+    return "\n".join(line.rstrip() for line in page.getvalue().splitlines()).strip()
 
 
 def commands(above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -119,17 +122,46 @@ def commands(above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return listed
 
 
+def verbs() -> dict[str, tuple[str, ...]]:
+    """Returns the page of every verb, with the dotted names on it: its own and its options'."""
+    (options,) = (names for title, names in PUBLIC.items() if title.startswith("Options"))
+    shown = {}
+    for name in (*PUBLIC["Verbs"], *PUBLIC["Neurons, in `broca.neurons`"]):
+        verb = name.rpartition(".")[2]
+        own = f"broca.options.{verb.title().replace('_', '')}Options"
+        shown[f"reference/verbs/{verb}.md"] = (name, own) if own in options else (name,)
+    return shown
+
+
+def verb_page(names: tuple[str, ...]) -> str:
+    """Returns the page of a verb: its docstring, its keywords, and the help of its command."""
+    verb = names[0].rpartition(".")[2]
+    parts = [f"# {verb}\n", *(_directive(name, 2) for name in names)]
+    for words in commands():
+        if words[-1] == verb:
+            parts.append(
+                f"The command is `broca {' '.join(words)}`:\n\n```text\n{_help(words)}\n```\n"
+            )
+    return "\n".join(parts)
+
+
+def _directive(name: str, level: int = 3) -> str:
+    return f"::: {name}\n    options:\n      heading_level: {level}\n"
+
+
 def python_page() -> str:
-    """Returns the page with a directive of mkdocstrings for every public name."""
+    """Returns the page with a directive of mkdocstrings for every public name but the verbs."""
     parts = [
         "# Python\n",
         "A verb takes the fields of its option class and of its groups as keywords:",
         '`broca.localize(model, task, rows=2000, device="cpu")`, or all of them as',
-        "`settings`.\n",
+        "`settings`. Each verb has a page of its own:\n",
+        " · ".join(f"[{Path(page).stem}](verbs/{Path(page).name})" for page in verbs()) + "\n",
     ]
+    shown = {name for names in verbs().values() for name in names}
     for title, names in PUBLIC.items():
-        parts.append(f"## {title}\n")
-        parts += [f"::: {name}\n    options:\n      heading_level: 3\n" for name in names]
+        left = [name for name in names if name not in shown]
+        parts += [f"## {title}\n", *map(_directive, left)] if left else []
     return "\n".join(parts)
 
 
@@ -227,6 +259,7 @@ def on_files(files: Any, config: Any) -> Any:
     generated = {
         "reference/command-line.md": command_line_page(),
         "reference/python.md": python_page(),
+        **{page: verb_page(names) for page, names in verbs().items()},
     }
     for source, page in OUTSIDE.items():
         generated[page] = relinked((ROOT / source).read_text(encoding="utf-8"), page, source)
@@ -257,7 +290,7 @@ def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
     """Replaces the placeholders of records in docstrings by their names."""
     from broca.cli.help import with_names
 
-    return with_names(html) if page.file.src_uri == "reference/python.md" else html
+    return with_names(html) if page.file.src_uri.startswith("reference/") else html
 
 
 def broken_links(site: Path) -> list[str]:

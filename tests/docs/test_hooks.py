@@ -32,14 +32,14 @@ def test_every_command_has_its_help():
 
 
 def test_every_public_name_has_its_place():
-    """The page on Python has all names of `broca` and `broca.neurons`, with docstrings."""
+    """The pages on Python have all names of `broca` and `broca.neurons`, with docstrings."""
     listed = {name for names in hooks.PUBLIC.values() for name in names}
     assert {f"{home}.{name}" for name, home in broca._HOME.items()} <= listed
     neurons = {name for name in listed if name.startswith("broca.verbs.neurons.")}
     assert {name.rpartition(".")[2] for name in neurons} == set(broca.neurons.__all__)
-    page = hooks.python_page()
+    pages = [hooks.python_page(), *map(hooks.verb_page, hooks.verbs().values())]
     for name in listed:
-        assert f"::: {name}\n" in page
+        assert "".join(pages).count(f"::: {name}\n") == 1
         assert inspect.getdoc(pkgutil.resolve_name(name)), name
 
 
@@ -48,6 +48,7 @@ def test_the_navigation_has_every_page():
     config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     listed = re.findall(r"[\w./-]+\.md", json.dumps(config["nav"]))
     generated = {"reference/command-line.md", "reference/python.md", *hooks.OUTSIDE.values()}
+    generated |= set(hooks.verbs())
     generated |= {name.replace(".ipynb", ".md") for name in hooks.NOTEBOOKS}
     written = {str(path.relative_to(hooks.DOCS)) for path in hooks.DOCS.rglob("*.md")}
     assert sorted(listed) == sorted(written | generated)
