@@ -71,6 +71,7 @@ def test_it_opens_with_the_runs_set_and_answers_an_item(open_page, live, picture
     intact, ablated = newest(page)
     assert intact.split() == example["target"].split()
     assert intact != ablated
+    assert "The run's verdict: specific" in page.locator("#verdict:not(.old)").inner_text()
     for task in ("sorting", "capitals", "reversing"):
         row(page, task).locator(".dot").first.wait_for()
     scores = live.explorer.random_scores("sorting", needed)

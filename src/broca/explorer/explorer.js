@@ -490,8 +490,13 @@
   // ---- the state of the address, else the run's set
   const state = new URLSearchParams(location.hash.slice(1));
   find("prompt").value = state.get("prompt") ?? "";
-  gate = Number(state.get("scale") ?? 0);
   const [opening = []] = Object.values(about.sets);
+  if (about.verdict) { // it is grey as soon as the set is another one
+    off = new Set(opening);
+    find("verdict").dataset.key = key();
+    find("verdict").textContent = `The run's verdict: ${about.verdict}`;
+  }
+  gate = Number(state.get("scale") ?? 0);
   const named = state.has("off") ? state.get("off").split(/[+ ]/) : opening;
   off = new Set(named.filter((name) => cells.has(name)));
   if (about.unit) find("key").textContent = `Colour: ${about.unit} (orange: worse without it).`;

@@ -21,7 +21,7 @@ from broca.results.pages.charts import Figure
 from broca.results.pages.grid import ComponentGrid, counted
 from broca.results.pages.template import filled
 from broca.results.reading import read
-from broca.results.verification import Verification
+from broca.results.verification import SHORTENED, Verification
 from broca.runs.run import model_info
 from broca.runs.session import named_heads
 from broca.tasks import RequestTokenizer
@@ -42,6 +42,8 @@ class ExplorerSubject:
         effects: Known effects of components, negative for a loss; may be empty.
         unit: Quantity of the effects.
         tasks: Tasks of the result; empty for those of `auto`.
+        examples: A prompt of a task and its right answer, which the set loses.
+        verdict: What was found of the set; empty if nothing is known.
     """
 
     model: str
@@ -49,6 +51,8 @@ class ExplorerSubject:
     effects: Mapping[str, float] = field(default_factory=dict)
     unit: str = ""
     tasks: tuple[str, ...] = ()
+    examples: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    verdict: str = ""
 
     @classmethod
     def of(cls, model_or_run: str | Path) -> ExplorerSubject:
@@ -71,10 +75,12 @@ class ExplorerSubject:
             is_needed = result.verdict is not None and result.verdict.label == "specific"
             name = f"{'needed' if is_needed else 'selected'} for {result.task}"
             sets = {name: result.selected} if result.selected else {}
-            return cls(result.model.name, sets, effects, unit, result.tasks)
+            found = _found(result.verification)
+            return cls(result.model.name, sets, effects, unit, result.tasks, *found)
         if isinstance(result, Verification):
             sets = {f"verified on {result.task}": result.heads}
-            return cls(result.model.name, sets, tasks=tuple(line.task for line in result.drops))
+            tasks = tuple(line.task for line in result.drops)
+            return cls(result.model.name, sets, {}, "", tasks, *_found(result))
         if isinstance(result, Atlas):
             selected = {task.name: result.selected(task.name) for task in result.tasks}
             sets = {f"needed for {task}": names for task, names in selected.items() if names}
@@ -89,6 +95,17 @@ class ExplorerSubject:
     def shown_name(self) -> str:
         """Name of the model on the page; for a folder, only the last part."""
         return Path(self.model).name if Path(self.model).exists() else self.model
+
+
+def _found(verification: Verification) -> tuple[dict[str, tuple[str, str]], str]:
+    """Returns the first examined item that scores less without the set, and the verdict."""
+    verdict = verification.verdict
+    says = f"{verdict.label}: {verification.headline}." if verdict else ""
+    for sample in verification.samples:
+        lost = sample.scores and sample.scores[1] < sample.scores[0]
+        if lost and len(sample.prompt) < SHORTENED:
+            return {sample.task: (sample.prompt, sample.target)}, says
+    return {}, says
 
 
 class Explorer(AbstractContextManager["Explorer"]):
@@ -137,6 +154,7 @@ class Explorer(AbstractContextManager["Explorer"]):
             "sets": {name: list(names) for name, names in self.subject.sets.items()},
             "effects": dict(self.subject.effects),
             "unit": self.subject.unit,
+            "verdict": self.subject.verdict,
             "chats": self.chats,
         }
 
@@ -192,8 +210,9 @@ class Explorer(AbstractContextManager["Explorer"]):
         return asdict(self.measurer.text(off, _scale(scale)))
 
     def example(self, task: str) -> Reply:
-        """Returns a prompt of a task and the right answer."""
-        return dict(zip(("prompt", "target"), self.measurer.example(task), strict=True))
+        """Returns a prompt of a task and the right answer; if possible one that the set loses."""
+        shown = self.subject.examples.get(task) or self.measurer.example(task)
+        return dict(zip(("prompt", "target"), shown, strict=True))
 
     def verify(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> Reply:
         """Verifies a set; returns its verdict and the number of its page."""

@@ -167,6 +167,10 @@ class Controls:
     sets: tuple[ControlSet, ...]
 
 
+SHORTENED = 500
+"""Number of characters to which the prompts and outputs of samples are cut."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """The output for an item before and after an ablation.

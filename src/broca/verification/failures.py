@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 
 from broca.measurement import Floats
-from broca.results.verification import Sample, TaskFailures
+from broca.results.verification import SHORTENED, Sample, TaskFailures
 from broca.tasks import Generation, Item, LogLikelihood, Output
 
 MODES = ("repetition", "constant", "empty", "collapse")
@@ -128,12 +128,12 @@ def samples(
     """
 
     def text(item: Item, outputs: tuple[Output, ...]) -> str:
-        return _choice_texts(outputs, choices(item))[:500]
+        return _choice_texts(outputs, choices(item))[:SHORTENED]
 
     return tuple(
         Sample(
-            item.task, item.prompt[-500:], item.target, text(item, intact), text(item, ablated),
-            (float(scored[0]), float(scored[1])),
+            item.task, item.prompt[-SHORTENED:], item.target,
+            text(item, intact), text(item, ablated), (float(scored[0]), float(scored[1])),
         )
         for item, intact, ablated, scored in zip(items, before, after, scores.T, strict=True)
     )  # fmt: skip
