@@ -3,6 +3,8 @@
 import csv
 import io
 import re
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from results.samples import make_result
@@ -293,6 +295,16 @@ def test_other_pages_have_pictures(open_page, pages, pictured):
         assert page.locator("h1").count() == 1
         assert (page.locator("svg").count() > 0) == (kind != "reproduction")
         pictured(page, kind)
+
+
+def test_long_names_fit_a_phone(open_page, pages, tmp_path):
+    """A task whose name has no place to break does not widen a page."""
+    for kind in ("report", "verification"):
+        file = tmp_path / f"{kind}.html"
+        html = Path(urlsplit(pages[kind]).path).read_text()
+        file.write_text(html.replace("sorting", "sorting_" * 12).replace("adding", "adding_" * 12))
+        page = open_page(file.as_uri(), width=400)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_a_large_model_is_drawn(open_page, tmp_path, pictured):

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from broca.components import NAMINGS, Component
 from broca.errors import BadInput
-from broca.results.pages.drawing import LEVELS, LIGHT, level, short, step_colour, text_width
+from broca.results.pages.drawing import (
+    LEVELS,
+    LIGHT,
+    level,
+    short,
+    shortened,
+    step_colour,
+    text_width,
+)
 from broca.results.pages.template import filled
 
 if TYPE_CHECKING:
@@ -299,7 +307,8 @@ class ComponentGrid:
             labels.append(Label(end + 8, top + 11, self.meanings[1]))
             for number, place in ((-self.full, start), (0.0, (start + end) / 2), (self.full, end)):
                 labels.append(Label(place, top + 28, short(number), "middle"))
-            labels.append(Label(left, top + 46, f"Colour: {self.unit}"))
+            says = shortened(f"Colour: {self.unit}", drawing.width - left + 1)
+            labels.append(Label(left, top + 46, says))
             top += 58
         step = -6 if any(known) else None
         for sample, words in (

@@ -191,6 +191,6 @@ def control_figure(verification: Verification) -> Figure:
             Series("random sets of the same size", "intact", tuple(known), "ring", 4.0),
             Series("the real set", "harm", tuple(real), "D", 6.0),
         ),
-        f"points that {verification.task} loses beyond the others", wide=_BESIDE,
+        "points lost beyond the others", wide=_BESIDE,
     )  # fmt: skip
     return Figure("controls", "The set, and random sets of its size on the same items.", chart)
