@@ -87,8 +87,9 @@ WEIGHTS = {
 
 NO_WEIGHTS = {
     "tasks", "journal", "rerun", "refit", "lm-eval", "published", "report", "view", "doctor",
+    "replicate",
 }  # fmt: skip
-"""Commands that load no weights, only shipped ones, or the model of a run (`rerun`)."""
+"""Commands that load no weights, only shipped ones, or the model of a run or a claim."""
 
 
 def words(command, model):
