@@ -28,6 +28,10 @@ WIDTH = 160
 """Width of tables in a pipe: 80 columns would truncate the names of tasks."""
 
 
+ASKED = ("alternatives", "backups")
+"""Tables that only an option makes; they are printed without `details` too."""
+
+
 class _Stdout(io.FileIO):
     """Stdout; if it takes no more, the process ends with 1, or with 141 if its reader has ended."""
 
@@ -108,7 +112,8 @@ def show(
     tables = [place for place, part in enumerate(parts) if not isinstance(part, str)]
     if then and tables:
         verdict, rest = parts[: tables[0]], parts[tables[0] :]
-        parts = [*(rest if details else rest[:1]), *verdict]
+        asked = [part for part in rest[1:] if getattr(part, "name", "") in ASKED]
+        parts = [*(rest if details else [rest[0], *asked]), *verdict]
     screen = console()
     for part in parts:
         if isinstance(part, str):

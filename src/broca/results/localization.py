@@ -370,7 +370,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
                 "(Jaccard)"
             )
         tables = localization_tables(self)
-        yield from (tables[name] for name in ("alternatives", "backups"))
+        yield from (tables[name] for name in ("alternatives", "backups") if tables[name].rows)
         if self.additivity is not None:
             yield self.additivity.says
         if self.shared:
