@@ -257,7 +257,7 @@ class IntervalChart(Plot):
     series: tuple[Series, ...]
     axis: str
     joined: bool = False
-    least: float = Plot.least
+    wide: float = Plot.wide
 
     @property
     def height(self) -> float:

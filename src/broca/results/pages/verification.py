@@ -167,7 +167,7 @@ def before_after(verification: Verification) -> Figure:
         after = tuple(enumerate(line.after for line in drops))
         series.append(Series("with the set ablated", "harm", after))
     chart = IntervalChart(
-        tuple(line.task for line in drops), tuple(series), "score", joined=True, least=_BESIDE,
+        tuple(line.task for line in drops), tuple(series), "score", joined=True, wide=_BESIDE,
     )  # fmt: skip
     return Figure("scores", "Scores on report items, which the search did not use.", chart)
 
@@ -191,6 +191,6 @@ def control_figure(verification: Verification) -> Figure:
             Series("random sets of the same size", "intact", tuple(known), "ring", 4.0),
             Series("the real set", "harm", tuple(real), "D", 6.0),
         ),
-        f"points that {verification.task} loses beyond the others", least=_BESIDE,
+        f"points that {verification.task} loses beyond the others", wide=_BESIDE,
     )  # fmt: skip
     return Figure("controls", "The set, and random sets of its size on the same items.", chart)
