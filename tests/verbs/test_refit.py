@@ -43,10 +43,12 @@ def test_pooled_runs_can_be_refitted(finished):
 
 def test_a_second_refit_is_the_same_and_is_written(finished, tmp_path):
     """A second refit is equal, and the saved file reads back equal."""
-    first = refit(finished["cs-stratified"], recovery="omp", resamples=5)
-    assert refit(finished["cs-stratified"], recovery="omp", resamples=5) == first
+    call = {"recovery": "omp", "resamples": 5, "interactions": True}
+    first = refit(finished["cs-fresh"], **call)
+    assert refit(finished["cs-fresh"], **call) == first
     first.save(tmp_path)
     assert Refit.read(tmp_path / "refit.json") == first
+    assert first.interactions.says.capitalize() in (tmp_path / "refit.html").read_text()
 
 
 def test_no_model_is_loaded(finished):
