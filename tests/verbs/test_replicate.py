@@ -1,9 +1,11 @@
 """`broca replicate` on a claim about the planted model, whose needed heads are known."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from claims import claim_about, claimed
+from cli.running import broca as command
 from results.samples import make_result
 
 import broca
@@ -138,3 +140,31 @@ def test_shipped_tasks_have_three_wordings(planted):
             targets = [[item.target for item in benchmark.items] for benchmark in tasks]
             assert len({tuple(of) for of in prompts}) == 3
             assert targets[0] == targets[1] == targets[2]
+
+
+SHOWN = sorted(Path(__file__).parents[2].glob("docs/claims/*.json"))
+
+
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, marks=() if number == 0 else pytest.mark.long)
+     for number, file in enumerate(SHOWN)],
+    ids=[file.stem for file in SHOWN],
+)  # fmt: skip
+def test_the_claims_of_the_docs_hold_on_fresh_items(file, tmp_path):
+    """The command replicates every claim of the docs, and its exit code is 0."""
+    done = command("replicate", file, "--seeds", 1, "--rows", 1200, "--wordings", "",
+                   "--out", tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "held: " in done.stdout
+
+
+def test_a_claim_that_does_not_hold_ends_in_exit_code_1(claim, tmp_path):
+    """One line says so, without a traceback; the files are written nevertheless."""
+    named = replace(claim.model, name="planted")
+    replace(claim, heads=("L4H1", "L5H2"), model=named).save(tmp_path)
+    done = command("replicate", tmp_path, "--seeds", 1, "--rows", 1200, "--wordings", "")
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "was not held" in done.stderr.splitlines()[-1]
+    assert (tmp_path / "replication.html").is_file()
