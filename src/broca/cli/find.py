@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broca.cli.keeping import OutputOptions, SharedOutput, kept_result
-from broca.cli.output import folder_of, show
+from broca.cli.output import show
 from broca.errors import BadInput, NotReproduced
 from broca.options import (
     AtlasOptions,
@@ -119,7 +119,7 @@ def replicate(
 
     Claim.read(options.claim)  # refused before the out folder is made
     place = Path(options.claim).expanduser()
-    folder = folder_of(out, str(place if place.is_dir() else place.parent))
+    folder = out or str(place if place.is_dir() else place.parent)
     result, files = kept_result(Replication, "replicate", options, folder, output)
     show(result, files[-1], json=output.print_options.json)
     if result.answer != "held":

@@ -29,8 +29,8 @@ _FEWEST = 8
 _FOLDS = 5
 _FEWEST_TO_PREDICT = 20
 """Minimum number of masks for additivity: a fold then has four."""
-_INTERACTING = 10
-"""Number of components whose pairs and triples are tried."""
+_STRONG, _PARTNERS = 10, 100
+"""Number of components of which every pair has one, and of which its other one is."""
 _FEWEST_TOGETHER = 10
 """Minimum number of masks that ablate all components of a pair or triple that is tried."""
 
@@ -186,11 +186,12 @@ def interactions(
 ) -> InteractionInfo:
     """Finds pairs and triples of components that matter, and what they explain on held-out masks.
 
-    Tried are the pairs and triples of the ten components that are most correlated with the
-    responses, each as the product of their columns. They are added to the least squares of what the
-    recovery leaves on the ten components, one after another, the clearest first, while chance gives
-    any of them a coefficient this clear in fewer than one of 20 cases. Each fifth of the masks is
-    predicted, with and without products, from the others, which choose them anew.
+    Products of columns are added to the least squares of what the recovery leaves, one after
+    another, the clearest first, while chance gives any of those tried a coefficient this clear in
+    fewer than one of 20 cases: at first pairs of one of the ten components that are most correlated
+    with the responses and another of the first hundred, then, from the start, these pairs and the
+    triples that contain them. Each fifth of the masks is predicted from the others, which choose
+    their products anew.
 
     Args:
         masks: 1 where a component was ablated, `(masks, components)`.
@@ -200,7 +201,7 @@ def interactions(
         seed: Seed of the folds.
 
     Raises:
-        BadInput: No two of the ten components were ablated together in ten masks.
+        BadInput: No such pair was ablated together in ten masks.
     """
     from sklearn.base import clone
 
@@ -209,18 +210,18 @@ def interactions(
     errors = np.zeros(2)
     for number in range(1 + _FOLDS):  # the last fit has all masks
         known, left_out = fold != number, fold == number
-        fitted = clone(recovery).fit(masks[known], y[known])
-        rest = y - fitted.predict(masks)
-        columns, terms = _chosen(masks[known], y[known], rest[known])
-        for kind, products in enumerate(([], terms)):
-            matrix = _with_products(masks, columns, products)
-            effects = np.linalg.lstsq(matrix[known], rest[known], rcond=None)[0]
-            errors[kind] += ((rest - matrix @ effects)[left_out] ** 2).sum()
+        rest = y - clone(recovery).fit(masks[known], y[known]).predict(masks)
+        terms = _chosen(masks[known], y[known], rest[known])
+        members = sorted({column for term in terms for column in term})
+        matrix = _with_products(masks, members, terms)
+        effects = np.linalg.lstsq(matrix[known], rest[known], rcond=None)[0]
+        for kind, left in enumerate((rest, rest - matrix @ effects)):
+            errors[kind] += (left[left_out] ** 2).sum()
     additive, explained = 1 - errors / max(((y - y.mean()) ** 2).sum(), np.finfo(float).tiny)
     found = [
         Interaction(tuple(names[column] for column in term), float(effect), int(together.sum()))
         for term, effect, together in zip(
-            terms, effects[1 + len(columns) :], _products(masks, terms), strict=True
+            terms, effects[1 + len(members) :], _products(masks, terms), strict=True
         )
     ]
     found.sort(key=lambda line: -abs(line.effect))
@@ -230,33 +231,45 @@ def interactions(
 Terms = list[tuple[int, ...]]
 
 
-def _chosen(masks: Bools, y: Floats, rest: Floats) -> tuple[list[int], Terms]:
-    """Returns the ten components, and their pairs and triples that matter."""
-    from scipy import stats
-
+def _chosen(masks: Bools, y: Floats, rest: Floats) -> Terms:
+    """Returns the pairs and triples that matter."""
     centered = masks - masks.mean(axis=0)
     spread = np.maximum(centered.std(axis=0), np.finfo(float).tiny)
-    order = np.argsort(-np.abs(centered.T @ (y - y.mean())) / spread, kind="stable")
-    columns = sorted(order[:_INTERACTING].tolist())
-    every = [*combinations(columns, 2), *combinations(columns, 3)]
-    counts = (together.sum() for together in _products(masks, every))
-    tried = [term for term, count in zip(every, counts, strict=True) if count >= _FEWEST_TOGETHER]
-    if not tried:
+    order = np.argsort(-np.abs(centered.T @ (y - y.mean())) / spread, kind="stable").tolist()
+    first, others = order[:_STRONG], order[: min(_PARTNERS, max(_STRONG, len(y) // 10))]
+    pairs = _tried(masks, {frozenset([one, other]) for one in first for other in others})
+    if not pairs:
         raise BadInput(
             f"no two components that matter were ablated together in {_FEWEST_TOGETHER} masks: "
             "`interactions` need a run of a method with random masks, and more `rows`"
         )
+    found = _forward(masks, rest, others, pairs, of=len(pairs))
+    longer = _tried(masks, {frozenset([*pair, other]) for pair in found for other in others})
+    return _forward(masks, rest, others, longer, of=len(pairs) + len(longer)) if found else []
+
+
+def _tried(masks: Bools, sets: set[frozenset[int]]) -> Terms:
+    """Returns the sets of several columns that enough masks ablate."""
+    terms = sorted(tuple(sorted(one)) for one in sets if len(one) > 1)
+    counts = (together.sum() for together in _products(masks, terms))
+    return [term for term, count in zip(terms, counts, strict=True) if count >= _FEWEST_TOGETHER]
+
+
+def _forward(masks: Bools, rest: Floats, columns: list[int], tried: Terms, *, of: int) -> Terms:
+    """Returns the terms that are significant beside columns and earlier terms, of some tests."""
+    from scipy import stats
+
     products, terms = np.column_stack(_products(masks, tried)).astype(float), Terms()
     while True:
         basis = np.linalg.qr(_with_products(masks, columns, terms))[0]
         left, own = rest - basis @ (basis.T @ rest), products - basis @ (basis.T @ products)
-        lengths, free = (own**2).sum(axis=0), len(y) - basis.shape[1] - 1
+        lengths, free = (own**2).sum(axis=0), len(rest) - basis.shape[1] - 1
         gains = np.where(lengths > 1e-6, (own.T @ left) ** 2 / np.maximum(lengths, 1e-6), 0)
         best = int(np.argmax(gains))
         unexplained = max(float(left @ left - gains[best]), np.finfo(float).tiny)
         p = stats.f.sf(free * gains[best] / unexplained, 1, free) if free > 0 else 1.0
-        if not p * len(tried) < _DOUBT:
-            return columns, terms
+        if not p * of < _DOUBT:
+            return terms
         terms.append(tried[best])
 
 

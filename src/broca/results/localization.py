@@ -425,7 +425,8 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
                 "(Jaccard)"
             )
         tables = localization_tables(self)
-        yield from (tables[name] for name in ("alternatives", "backups"))
+        if self.alternatives:
+            yield from (tables[name] for name in ("alternatives", "backups"))
         if self.additivity is not None:
             yield self.additivity.says
         if self.shared:
@@ -510,7 +511,7 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
             yield self.additivity.says
         if self.interactions is not None:
             yield f"{self.interactions.says}."
-            yield interaction_table(self)
+            yield interaction_table(self).pick(most=_RANKED_SHOWN)
         yield from (f"note: {note}" for note in self.notes)
 
     def figures(self) -> tuple[Figure, ...]:
