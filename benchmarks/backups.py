@@ -2,8 +2,8 @@
 
     python benchmarks/backups.py --seeds 5
 
-Of each task of `zoo/backups` one set answers every question, and another takes over without it where
-the question is easy (`training/train_backups.py`). A search is right about a member if it is in the
+Of two tasks of `zoo/backups` one set answers every question, and another takes over without it
+where the question is easy (`training/train_backups.py`). A member is found if it is in the
 selection or in a set that `alternatives` adds.
 """
 
@@ -34,15 +34,17 @@ def searched(seeds: range, *, rows: int, k: int, alternatives: int) -> Iterator[
                     alternatives=alternatives, seed=seed, journal=workspace,
                 )  # fmt: skip
                 sets = [found.selected, *(line.heads for line in found.alternatives)]
-                named = {head for one in sets for head in one}
-                planted = {*first, *second}
+                named, planted = {head for one in sets for head in one}, {*first, *second}
+                takes_over = {line.head for line in found.backups}
                 yield {
                     "task": task, "seed": seed, "sets": sets,
                     "recall": len(planted & named) / len(planted),
                     "precision": len(planted & named) / max(1, len(named)),
-                    "takes_over": sorted({line.head for line in found.backups}),
-                    "backups_recall": len({line.head for line in found.backups} & {*second}) / len(second),
-                    "rows": found.cost.rows,
+                    "takes_over": sorted(takes_over),
+                    "backups_recall": len(takes_over & {*second}) / len(second),
+                    "backups_precision": len(takes_over & {*second}) / max(1, len(takes_over)),
+                    "rows": found.cost.rows + found.cost.verification_rows,
+                    "alternatives_rows": sum(line.rows for line in found.alternatives),
                 }  # fmt: skip
 
 

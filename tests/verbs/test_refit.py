@@ -12,7 +12,7 @@ from broca.verbs.refit import refit
 def finished(tmp_path_factory):
     """Folders of small finished runs, by method."""
     folders = {}
-    for method, rows in (("cs-stratified", 400), ("cs-fresh", 300), ("pooled", 300)):
+    for method, rows in (("cs-stratified", 400), ("cs-fresh", 1500), ("pooled", 300)):
         folders[method] = tmp_path_factory.mktemp("runs") / method
         localize_into(
             folders[method], model="planted", task="mc_biology", items=10, rows=rows, method=method,

@@ -1,7 +1,6 @@
 """Uncertainty of effects: intervals, p-values, false discoveries, additivity, interactions."""
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -206,6 +205,11 @@ def interactions(
     from sklearn.base import clone
 
     y = np.asarray(responses, dtype=float)
+    if not _pairs(masks, y)[1]:
+        raise BadInput(
+            f"no two components that matter were ablated together in {_FEWEST_TOGETHER} masks: "
+            "`interactions` need a run of a method with random masks, and more `rows`"
+        )
     fold = np.random.default_rng([seed, 0xADD]).permutation(len(y)) % _FOLDS
     errors = np.zeros(2)
     for number in range(1 + _FOLDS):  # the last fit has all masks
@@ -231,19 +235,19 @@ def interactions(
 Terms = list[tuple[int, ...]]
 
 
-def _chosen(masks: Bools, y: Floats, rest: Floats) -> Terms:
-    """Returns the pairs and triples that matter."""
+def _pairs(masks: Bools, y: Floats) -> tuple[list[int], Terms]:
+    """Returns the components that are tried, and their pairs."""
     centered = masks - masks.mean(axis=0)
     spread = np.maximum(centered.std(axis=0), np.finfo(float).tiny)
     order = np.argsort(-np.abs(centered.T @ (y - y.mean())) / spread, kind="stable").tolist()
     first, others = order[:_STRONG], order[: min(_PARTNERS, max(_STRONG, len(y) // 10))]
-    pairs = _tried(masks, {frozenset([one, other]) for one in first for other in others})
-    if not pairs:
-        raise BadInput(
-            f"no two components that matter were ablated together in {_FEWEST_TOGETHER} masks: "
-            "`interactions` need a run of a method with random masks, and more `rows`"
-        )
-    found = _forward(masks, rest, others, pairs, of=len(pairs))
+    return others, _tried(masks, {frozenset([one, other]) for one in first for other in others})
+
+
+def _chosen(masks: Bools, y: Floats, rest: Floats) -> Terms:
+    """Returns the pairs and triples that matter."""
+    others, pairs = _pairs(masks, y)
+    found = _forward(masks, rest, others, pairs, of=len(pairs)) if pairs else []
     longer = _tried(masks, {frozenset([*pair, other]) for pair in found for other in others})
     return _forward(masks, rest, others, longer, of=len(pairs) + len(longer)) if found else []
 
