@@ -279,7 +279,7 @@ def _forward(masks: Bools, rest: Floats, columns: list[int], tried: Terms, *, of
 
 def _products(masks: Bools, terms: Terms) -> list[Bools]:
     """Returns for each term whether a mask ablates all its components, `(masks,)`."""
-    return [masks[:, term].all(axis=1) for term in terms]
+    return [np.logical_and.reduce(masks[:, term], axis=1) for term in terms]
 
 
 def _with_products(masks: Bools, columns: list[int], terms: Terms) -> Floats:
