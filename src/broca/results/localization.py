@@ -107,12 +107,11 @@ class InteractionInfo:
     @property
     def says(self) -> str:
         """The shares in words."""
+        if not self.found:
+            return "interactions: no pair or triple of components is significant beyond the sums"
         return (
-            f"interactions: pairs and triples raise the explained variance on held-out masks from "
-            f"{self.additive:.1%} to {self.explained:.1%}"
-            if self.found
-            else "interactions: no pair or triple of components predicts held-out masks better "
-            "than their sums"
+            f"interactions: with pairs and triples {self.explained:.1%} of the variance on "
+            f"held-out masks is explained, without them {self.additive:.1%}"
         )
 
 
