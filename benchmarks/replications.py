@@ -1,6 +1,6 @@
 """The share of claims that hold on fresh items, under another ablation, and in other words.
 
-python benchmarks/replications.py docs/claims --seeds 2 --rows 6000
+python benchmarks/replications.py docs/claims --seeds 2 --rows 10000
 python benchmarks/replications.py FOLDER --model MODEL --include-path TASKS --wordings A,B
 """
 
@@ -16,19 +16,19 @@ from broca.verification.statistics import share_interval
 
 
 def measure(folder: Path, **options: object) -> dict[str, object]:
-    """Replicates all claims of a folder and counts by respect what held and what could be told."""
-    counts: dict[str, list[bool]] = defaultdict(list)
+    """Replicates all claims of a folder and counts, by respect and verdict, what held."""
+    counts: dict[str, list[bool | None]] = defaultdict(list)
     answers = {}
     for file in sorted(folder.glob("*.json")):
         found = broca.replicate(str(file), **options)
         answers[file.stem] = found.headline
         print(found.headline, flush=True)
         for replica in found.replicas:
-            if replica.held is not None:
-                counts[replica.respect].append(replica.held)
+            counts[f"{replica.respect}, {found.claim.verdict.label}"].append(replica.held)
     shares = {
         respect: {
-            "held": sum(held), "of": len(held), "interval": share_interval(sum(held), len(held)),
+            "held": held.count(True), "not held": held.count(False), "untold": held.count(None),
+            "interval": share_interval(held.count(True), len(held) - held.count(None)),
         }
         for respect, held in counts.items()
     }  # fmt: skip

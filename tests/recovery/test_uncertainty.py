@@ -8,8 +8,9 @@ from scipy import stats
 from sklearn.linear_model import Lasso
 
 from broca import designs
+from broca.errors import BadInput
 from broca.recovery.regressions import Standardized
-from broca.recovery.uncertainty import DISCOVERY, additivity, uncertainty
+from broca.recovery.uncertainty import DISCOVERY, additivity, interactions, uncertainty
 
 
 def simulated(seed, *, masks=150, components=60, planted=4, noise=0.1):
@@ -107,3 +108,25 @@ def test_what_does_not_add_up_is_not_explained():
     assert additivity(wide, noise, lasso(0.001), seed=0).explained < 0.2
     assert additivity(masks, np.ones(200), lasso(), seed=0) is None
     assert additivity(masks[:19], np.arange(19.0), lasso(), seed=0) is None
+
+
+def test_planted_pairs_and_triples_are_found_and_nothing_else():
+    """A planted pair and triple are named with their effects; sums of effects name none.
+
+    Products explain what noise leaves. Masks that ablate one component each are refused.
+    """
+    rng, names = np.random.default_rng(0), [f"L0H{number}" for number in range(30)]
+    masks = rng.random((2000, 30)) < 0.3
+    one, two, three, four, five, six = masks[:, :6].T
+    sums = -0.3 * one - 0.2 * two - 0.2 * three - 0.1 * five - 0.1 * six + rng.normal(0, 0.1, 2000)
+    together = sums - 0.4 * (three & four) - 0.5 * (one & five & six)
+    found = interactions(masks, together, lasso(), names, seed=0)
+    assert {line.heads for line in found.found} == {
+        ("L0H2", "L0H3"), ("L0H0", "L0H4", "L0H5"),
+    }  # fmt: skip
+    assert [line.effect for line in found.found] == pytest.approx([-0.5, -0.4], abs=0.05)
+    assert found.explained > found.additive + 0.1
+    assert found.explained == pytest.approx(1 - 0.01 / together.var(), abs=0.02)
+    assert interactions(masks, sums, lasso(), names, seed=0).found == ()
+    with pytest.raises(BadInput, match="ablated together"):
+        interactions(np.eye(30, dtype=bool), sums[:30], lasso(), names, seed=0)

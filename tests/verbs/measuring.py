@@ -9,8 +9,8 @@ NARROW = broca.EngineOptions(token_budget=256)
 
 VERBS = {
     "localize": lambda model, journal, _: broca.localize(
-        model, "capitals", others=["sorting"], method="cs-stratified", rows=200, items=8,
-        verify=False, task_options=FEW, engine_options=NARROW, journal=journal,
+        model, "capitals", others=["sorting"], method="one-shot", rows=400, items=8,
+        verify=False, alternatives=1, task_options=FEW, engine_options=NARROW, journal=journal,
     ),
     "verify": lambda model, journal, _: broca.verify(
         model, "sorting", "L0H1+L1H2", others=["capitals"], limit=20, engine_options=NARROW,

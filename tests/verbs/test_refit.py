@@ -12,7 +12,7 @@ from broca.verbs.refit import refit
 def finished(tmp_path_factory):
     """Folders of small finished runs, by method."""
     folders = {}
-    for method, rows in (("cs-stratified", 400), ("cs-fresh", 300), ("pooled", 300)):
+    for method, rows in (("cs-stratified", 400), ("cs-fresh", 1500), ("pooled", 300)):
         folders[method] = tmp_path_factory.mktemp("runs") / method
         localize_into(
             folders[method], model="planted", task="mc_biology", items=10, rows=rows, method=method,
@@ -43,10 +43,12 @@ def test_pooled_runs_can_be_refitted(finished):
 
 def test_a_second_refit_is_the_same_and_is_written(finished, tmp_path):
     """A second refit is equal, and the saved file reads back equal."""
-    first = refit(finished["cs-stratified"], recovery="omp", resamples=5)
-    assert refit(finished["cs-stratified"], recovery="omp", resamples=5) == first
+    call = {"recovery": "omp", "resamples": 5, "interactions": True}
+    first = refit(finished["cs-fresh"], **call)
+    assert refit(finished["cs-fresh"], **call) == first
     first.save(tmp_path)
     assert Refit.read(tmp_path / "refit.json") == first
+    assert first.interactions.says.capitalize() in (tmp_path / "refit.html").read_text()
 
 
 def test_no_model_is_loaded(finished):

@@ -1,9 +1,11 @@
 """`broca replicate` on a claim about the planted model, whose needed heads are known."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from claims import claim_about, claimed
+from cli.running import broca as command
 from results.samples import make_result
 
 import broca
@@ -47,6 +49,28 @@ def test_a_true_claim_holds_on_items_that_the_run_never_used(planted, claim):
     assert claim == decode(broca.Claim, encode(claim))
     assert "held: planted without L0H9, L0H14 loses" in found.summary()[0]
     assert "What was repeated" in found.page()
+
+
+def test_a_claim_states_what_the_set_keeps_alone_and_the_report_shows_it(planted, claim, tmp_path):
+    """Rows that are left measure what the set does alone; the page has claim and replication."""
+    found = broca.localize(
+        planted, "capitals", others=["sorting"], method="one-shot", rows=9000, items=8, k=2,
+        report_items=20,
+    )  # fmt: skip
+    assert found.verification.enough.sets[0].sufficient
+    assert found.cost.rows + found.cost.verification_rows <= 9000
+    own = broca.Claim.of(found)
+    assert "with all others ablated it keeps 1" in own.statement
+    found.save(tmp_path)
+    _, page = own.save(tmp_path)
+    assert "The claim: not repeated yet" in page.read_text()
+    lost = own.drop
+    fresh = Replica("fresh items", "capitals", "zero", 1, 30, lost, lost, "specific", held=True)
+    broca.Replication(claim=own, model=own.model, replicas=(fresh,)).save(tmp_path)
+    assert "The claim: held" in page.read_text()
+    other = replace(own, heads=("L4H1",))
+    broca.Replication(claim=other, model=own.model, replicas=(fresh,)).save(tmp_path)
+    assert "The claim: held" not in found.pages(tmp_path)["report.html"]
 
 
 def test_fresh_items_are_none_of_the_run(planted, claim):
@@ -138,3 +162,32 @@ def test_shipped_tasks_have_three_wordings(planted):
             targets = [[item.target for item in benchmark.items] for benchmark in tasks]
             assert len({tuple(of) for of in prompts}) == 3
             assert targets[0] == targets[1] == targets[2]
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "claims"
+SHOWN = sorted(file.stem for file in DOCS.glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [("planted-capitals", 2400), *(
+        pytest.param(name, 6000, marks=pytest.mark.long)
+        for name in SHOWN if name != "planted-capitals"
+    )],
+)  # fmt: skip
+def test_the_claims_of_the_docs_hold_on_fresh_items(name, rows, tmp_path):
+    """The command replicates every claim of the docs, and its exit code is 0."""
+    done = command("replicate", DOCS / f"{name}.json", "--seeds", 1, "--rows", rows,
+                   "--wordings", "", "--out", tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "held: " in done.stdout
+
+
+def test_a_claim_that_does_not_hold_ends_in_exit_code_1(claim, tmp_path):
+    """One line says so, without a traceback."""
+    named = replace(claim.model, name="planted")
+    replace(claim, heads=("L4H1", "L5H2"), model=named).save(tmp_path)
+    done = command("replicate", tmp_path, "--seeds", 1, "--rows", 1200, "--wordings", "")
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "was not held" in done.stderr.splitlines()[-1]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from simulated import COMPONENTS, five_tasks, toy_verification
 
-from broca.errors import BadInput
 from broca.measurement import Plan
 from broca.verification import Scope
 from broca.verification.sufficiency import (
@@ -111,15 +110,16 @@ def test_a_task_that_loses_nothing_tells_nothing():
 
 
 def test_rows_are_bounded():
-    """The count of rows holds, items shrink with the rows, and too few are refused."""
+    """The count of rows holds, items shrink with the rows, and too few give no items."""
     model = five_tasks(items=40)
     trial = model.examiner().trial
-    places, most = sufficiency_items(trial, 7000, COMPONENTS, NEEDED, kinds=1)
+    places, most = sufficiency_items(trial, 3500, COMPONENTS, NEEDED, kinds=1)
     assert 8 < len(places["adding"]) < 40
     assert 3000 < most <= 3500
-    places, most = sufficiency_items(trial, 20_000, COMPONENTS, NEEDED, kinds=1)
+    places, most = sufficiency_items(trial, 10_000, COMPONENTS, NEEDED, kinds=1)
     assert len(places["adding"]) == 40
     kept(NEEDED, model)
     assert model.rows <= most + 4 * 13 * 30  # here the others have all their items
-    with pytest.raises(BadInput, match="`enough` needs"):
-        sufficiency_items(trial, 1000, COMPONENTS, NEEDED, kinds=1)
+    places, fewest = sufficiency_items(trial, 500, COMPONENTS, NEEDED, kinds=1)
+    assert places is None
+    assert fewest > 500

@@ -303,6 +303,9 @@ class RefitOptions(Options):
     resamples: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 100
     """Number of resamples for intervals and frequencies; 0: none."""
 
+    interactions: bool = False
+    """Fit pairs and triples of components too."""
+
 
 @dataclass(frozen=True)
 class RerunOptions(Options):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from broca.errors import BadInput
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
-from broca.results.localization import Localization
 from broca.results.pages.tables import Column, Table, points
 from broca.results.pages.template import filled
+from broca.results.sufficiency import KeptSet
 from broca.results.verification import Documents, Verdict
+
+if TYPE_CHECKING:
+    from broca.results.localization import Localization
 
 CLAIMED = ("specific", "partly specific")
 """The verdicts that can be claimed, the strongest first."""
@@ -37,6 +41,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
         specific: Drop of the task beyond that of the others.
         verdict: The verdict of the run.
         documents: The documents that the run used, part by part.
+        alone: What the set keeps while all others of its kinds are ablated, if it was measured.
     """
 
     kind: Literal["claim"] = "claim"
@@ -55,6 +60,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
     specific: Interval
     verdict: Verdict
     documents: tuple[Documents, ...]
+    alone: tuple[KeptSet, ...] = ()
 
     @classmethod
     def of(cls, run: Localization) -> Claim:
@@ -80,16 +86,29 @@ class Claim(Result, file="claim.json", verb="broca localize"):
             same_skill=run.same_skill, seed=run.search.seed, task_options=run.task_options,
             drop=lost.interval, off_target=found.off_target, specific=found.specific,
             verdict=found.verdict, documents=found.documents,
+            alone=() if found.enough is None else found.enough.sets,
         )  # fmt: skip
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """The set."""
+        return self.heads
 
     @property
     def statement(self) -> str:
         """What is claimed, in a sentence."""
+        alone = ", ".join(f"{line.says} under {line.ablation}" for line in self.alone)
         return (
             f"{self.model.short_name} without {joined_names(self.heads)} loses "
             f"{points(self.drop)} points of {self.task} and {points(self.off_target)} of "
             f"{len(self.others)} other tasks ({self.ablation.kind} ablation; {self.verdict.label})"
+            f"{alone and f'; with all others ablated it keeps {alone}'}"
         )
+
+    def pages(self, folder: Path) -> dict[str, str]:
+        """Returns the report of the run that made the claim, which shows it."""
+        run = self.run_in(folder)
+        return {} if run is None else run.pages(folder)
 
     def terminal(self) -> Iterator[str]:
         """Yields the statement."""
@@ -168,6 +187,11 @@ class Replication(
         return self.claim.task
 
     @property
+    def selected(self) -> tuple[str, ...]:
+        """The set of the claim."""
+        return self.claim.heads
+
+    @property
     def answer(self) -> Literal["held", "held in part", "not held", "inconclusive"]:
         """Whether the claim held in all respects, on fresh items at least once, or not."""
         told = [replica for replica in self.replicas if replica.held is not None]
@@ -204,3 +228,8 @@ class Replication(
     def page(self) -> str:
         """Renders the replication."""
         return filled("claim", replication=self, replicas=self.table)
+
+    def pages(self, folder: Path) -> dict[str, str]:
+        """Returns the own page, and the report of the run that made the claim."""
+        run = self.run_in(folder)
+        return ({} if run is None else run.pages(folder)) | super().pages(folder)

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names, tables_of
+from broca.results.claim import Claim, Replication
 from broca.results.files import plain
 from broca.results.pages.charts import Figure
 from broca.results.pages.grid import counted, noun
 from broca.results.pages.localization import (
     component_grid,
+    interaction_table,
     localization_tables,
     ranking_table,
 )
@@ -69,6 +71,47 @@ class AdditivityInfo:
         return (
             f"additivity: sums of effects explain {self.explained:.0%} of the variance on held-out "
             f"masks (rank correlation {self.rank_correlation:.2f}, {self.masks:,} masks)"
+        )
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """Two or three components whose effects do not add up.
+
+    Attributes:
+        heads: Their names.
+        effect: Change of the response where all of them are ablated, beyond those of each and of
+            the other interactions among them.
+        masks: Number of masks that ablate all of them.
+    """
+
+    heads: tuple[str, ...]
+    effect: float
+    masks: int
+
+
+@dataclass(frozen=True)
+class InteractionInfo:
+    """What pairs and triples explain beyond single components, by cross-validation over masks.
+
+    Attributes:
+        additive: Share of the variance of held-out responses that single components explain.
+        explained: The share that pairs and triples explain with them.
+        found: The pairs and triples that matter, the largest effect first.
+    """
+
+    additive: float
+    explained: float
+    found: tuple[Interaction, ...]
+
+    @property
+    def says(self) -> str:
+        """The shares in words."""
+        if not self.found:
+            return "interactions: no pair or triple of components is significant beyond the sums"
+        return (
+            f"interactions: with pairs and triples {self.explained:.1%} of the variance on "
+            f"held-out masks is explained, without them {self.additive:.1%}"
         )
 
 
@@ -315,12 +358,20 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         return (component_grid(self), *verification_figures(self.verification).values())
 
     def page(
-        self, stress: StressTest | None = None, *, command: str = "", place: str = "RUN"
+        self,
+        stress: StressTest | None = None,
+        claim: Claim | None = None,
+        replication: Replication | None = None,
+        *,
+        command: str = "",
+        place: str = "RUN",
     ) -> str:
         """Renders the report.
 
         Args:
             stress: A stress test of the selection, which is summed up.
+            claim: The claim about the selection.
+            replication: Its replication.
             command: The command line that made it, if it is known.
             place: The folder, for the next commands.
         """
@@ -329,7 +380,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         return filled(
             "localization", result=self, counted=counted(names), verification=verification,
             noun_one=noun(names, plural=False), grid_figure=component_grid(self), stress=stress,
-            command=command, place=place,
+            claim=claim, replication=replication, command=command, place=place,
             tables=verification_tables(verification) | localization_tables(self),
             figures=verification_figures(verification),
         )  # fmt: skip
@@ -345,9 +396,12 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
 
     def pages(self, folder: Path) -> dict[str, str]:
         """Returns the report, with the results of later commands on the same components."""
-        stress = StressTest.read(folder) if (folder / StressTest.FILE).is_file() else None
-        stress = stress if stress is None or stress.concerns(self) else None
-        page = self.newest(folder).page(stress, command=command_in(folder), place=folder.name)
+        later = [
+            kind.read(folder) if (folder / kind.FILE).is_file() else None
+            for kind in (StressTest, Claim, Replication)
+        ]
+        same: list[Any] = [one if one and one.concerns(self) else None for one in later]
+        page = self.newest(folder).page(*same, command=command_in(folder), place=folder.name)
         return {self.PAGE: page}
 
     def terminal(self) -> Iterator[str | Table]:
@@ -424,6 +478,7 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
         selected: Names of the selected components, at most k.
         reason: Why nothing was selected; empty otherwise.
         additivity: How well effects add up; None with few masks.
+        interactions: Pairs and triples that matter; None if they were not requested.
         notes: Notes for the reader.
     """
 
@@ -438,6 +493,7 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
     selected: tuple[str, ...]
     reason: str
     additivity: AdditivityInfo | None
+    interactions: InteractionInfo | None = None
     notes: tuple[str, ...] = ()
 
     def records(self) -> list[dict[str, Any]]:
@@ -451,6 +507,9 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
         yield ranking_table(self).pick(most=max(_RANKED_SHOWN, len(self.selected)))
         if self.additivity is not None:
             yield self.additivity.says
+        if self.interactions is not None:
+            yield f"{self.interactions.says}."
+            yield interaction_table(self).pick(most=_RANKED_SHOWN)
         yield from (f"note: {note}" for note in self.notes)
 
     def figures(self) -> tuple[Figure, ...]:
@@ -463,4 +522,5 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
         return filled(
             "refit", refit=self, counted=counted(names), noun_one=noun(names, plural=False),
             grid_figure=component_grid(self), ranking=ranking_table(self),
+            interactions=interaction_table(self),
         )  # fmt: skip

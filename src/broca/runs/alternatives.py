@@ -1,16 +1,20 @@
-"""Other sets that carry a task, beneath a set or instead of it, and members that are backups."""
+"""What a set does alone, other sets beneath it or instead of it, and members that are backups."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from broca import designs
+from broca.engine.ablation import ablations_of
 from broca.options import LocalizeOptions
-from broca.results.sufficiency import Alternative, Backup
+from broca.results.sufficiency import Alternative, Backup, Sufficiency
+from broca.results.verification import Verification
 from broca.runs import search
 from broca.runs.run import Run
 from broca.verification import Scope
 from broca.verification.evidence import Evidence
 from broca.verification.statistics import holm, paired_test
+from broca.verification.sufficiency import PEER_ROWS, KeptMeasurer, sufficiency_items
 from broca.verification.trial import Places
 
 PAIRED_ROWS = 4000
@@ -101,3 +105,63 @@ def backups(run: Run, columns: Sequence[int], scope: Scope, places: Places) -> t
         for line, p in zip(lines, holm(p_values), strict=True)
         if p <= scope.level and line[3].value > line[2].value
     )
+
+
+def places_alone(run: Run, names: Sequence[str], *, rows: int) -> tuple[Places | None, int]:
+    """Returns the items on which what a set does alone is measured, and the rows of that.
+
+    Args:
+        run: The run.
+        names: The set.
+        rows: Maximum number of rows.
+
+    Returns:
+        None, and the fewest rows, if these do not suffice.
+    """
+    components = run.model.components
+    return sufficiency_items(
+        run.tasks.trial(), rows, components, components.columns(names), kinds=len(_kinds(run))
+    )
+
+
+def alone(
+    run: Run,
+    verification: Verification,
+    scope: Scope,
+    *,
+    places: Places,
+    ranking: Sequence[str],
+    peers: bool = True,
+) -> Sufficiency:
+    """Measures what a verified set does alone; without a ranking the rest is in that of gradients.
+
+    Args:
+        run: The run.
+        verification: The verification.
+        scope: Level, resamples and seed.
+        places: The items.
+        ranking: All components, as the run ranks them; empty without a run.
+        peers: Whether rankings by gradients are measured too, as searches of the run.
+    """
+    components, orders, notes = (
+        run.model.components,
+        dict[str, tuple[int, ...]](),
+        tuple[str, ...](),
+    )
+    if peers:
+        orders, notes = search.orders_by_gradients(run, rows=PEER_ROWS, seed=scope.seed)
+    columns = components.columns(verification.heads)
+    rest = components.columns(ranking) or orders.get("gradient", ())
+    run.stages.enter("verifying: what the set does alone")
+    measurer = KeptMeasurer(
+        run.tasks.trial().judged(verification.baseline), places, components,
+        {kind: run.under(kind).measure for kind in _kinds(run)}, scope,
+    )  # fmt: skip
+    own = {"ranking": tuple(dict.fromkeys([*columns, *rest, *range(len(components))]))}
+    return replace(measurer.measured(columns, own | orders), notes=notes)
+
+
+def _kinds(run: Run) -> list[str]:
+    """Returns the run's kind of ablation, and zero and mean."""
+    both = [kind for kind in ablations_of(run.model) if kind in ("zero", "mean")]
+    return list(dict.fromkeys([run.ablation.kind, *both]))

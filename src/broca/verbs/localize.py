@@ -7,16 +7,18 @@ from dataclasses import replace
 from broca.errors import BadInput
 from broca.options import LocalizeOptions, SearchOptions, verb
 from broca.results.base import AblationInfo
+from broca.results.claim import CLAIMED
 from broca.results.localization import Cost, Localization, SearchInfo, ranked
 from broca.results.sufficiency import Alternative, Backup
+from broca.results.verification import Verification
 from broca.runs import search
-from broca.runs.alternatives import PAIRED_ROWS, alternatives
+from broca.runs.alternatives import PAIRED_ROWS, alone, alternatives, places_alone
 from broca.runs.run import Run, model_info
 from broca.runs.session import ablation_of, open_run
 from broca.runs.speed import rows_within
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
-from broca.verification import QUICK, most_rows, plain_verification
+from broca.verification import QUICK, Scope, most_rows, plain_verification
 
 _REPORT = 300
 """Maximum number of report items of the task, and of all others together, by default."""
@@ -71,6 +73,7 @@ def localize(options: LocalizeOptions) -> Localization:
                 examiner = run.examiner(replace(scope, seed=seed))
                 verification = examiner.examine(selected, report=stages.enter, drops_idle=True)
                 selected = verification.heads
+                verification = _with_enough(run, verification, examiner.scope, options, ranking)
             elif selected:
                 after = run.scores(ranking.selected)
         again = range(seed + 1, seed + options.seeds)
@@ -173,6 +176,25 @@ def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, S
             f"{error}"
         ) from None
     return run, budget, proof
+
+
+def _with_enough(
+    run: Run,
+    verification: Verification,
+    scope: Scope,
+    options: LocalizeOptions,
+    ranking: Ranking,
+) -> Verification:
+    """Adds what a set that can be claimed does alone, if `rows` are left for that."""
+    if verification.verdict is None or verification.verdict.label not in CLAIMED:
+        return verification
+    left = (options.search_options.rows or 0) - run.search_rows - run.scoring_rows
+    places, _ = places_alone(run, verification.heads, rows=left)
+    if places is None:
+        return verification
+    names = [run.model.components.names[column] for column in ranking.order]
+    found = alone(run, verification, scope, places=places, ranking=names, peers=False)
+    return replace(verification, enough=found)
 
 
 def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:

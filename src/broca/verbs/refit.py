@@ -6,7 +6,8 @@ import numpy as np
 
 from broca.components import Component, ComponentSet
 from broca.options import RefitOptions, verb
-from broca.recovery import recovery_name
+from broca.recovery import make_recovery, recovery_name
+from broca.recovery.uncertainty import interactions
 from broca.results.localization import Refit, ranked
 from broca.runs.replay import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
@@ -52,5 +53,10 @@ def refit(options: RefitOptions) -> Refit:
         selected=tuple(components.names[column] for column in ranking.selected),
         reason=ranking.reason,
         additivity=ranking.additivity,
+        interactions=interactions(
+            masks, changes, make_recovery(recovery), components.names, seed=problem.seed
+        )
+        if options.interactions
+        else None,
         notes=ranking.notes,
     )

@@ -12,21 +12,13 @@ from broca.models import GatedModel
 from broca.options import AblationOptions, TaskOptions, VerifyOptions, verb
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
-from broca.results.sufficiency import Sufficiency
 from broca.results.verification import Verification
+from broca.runs.alternatives import alone, places_alone
 from broca.runs.folder import options_of_run, with_recorded
-from broca.runs.run import Run
-from broca.runs.search import orders_by_gradients
 from broca.runs.session import ablation_of, named_heads, open_run, require_names
 from broca.runs.task_sets import listed
 from broca.tasks import Task
 from broca.verification import Scope, most_rows
-from broca.verification.sufficiency import (
-    PEER_ROWS,
-    KeptMeasurer,
-    sufficiency_items,
-)
-from broca.verification.trial import Places
 
 LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
@@ -77,15 +69,14 @@ def verify(options: VerifyOptions) -> Verification:
         scope = replace(scope, seed=seed)
         kinds = ablations_of(gated) if scope.ablations else ()
         proof = most_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds))
-        both = [kind for kind in ablations_of(gated) if kind in ("zero", "mean")]
-        both = list(dict.fromkeys([ablation.kind, *both]))
-        places: Places = {}
-        more = 0
+        places, more = None, 0
         if options.enough:
-            columns = gated.components.columns(names)
-            places, more = sufficiency_items(
-                tasks.trial(), options.rows, gated.components, columns, kinds=len(both)
-            )
+            places, more = places_alone(run, names, rows=options.rows // 2)
+            if places is None:
+                raise BadInput(
+                    f"`enough` needs {2 * more:,} rows here, half of them for what the set does "
+                    "alone: give as many `rows`, or leave it out"
+                )
         proof += more
         stages.note(f"at most {proof:,} rows")
         stages.expect(proof + sum(map(len, tasks.places["report"].values())))
@@ -93,11 +84,9 @@ def verify(options: VerifyOptions) -> Verification:
         examiner = run.examiner(scope, kinds=kinds)
         with stages.reserved(proof):
             verification = examiner.examine(names, report=stages.enter)
-            if options.enough:
+            if places is not None:
                 ranking = () if found is None else [line.name for line in found.ranking]
-                enough = _alone(
-                    run, verification, scope, places=places, kinds=both, ranking=ranking
-                )
+                enough = alone(run, verification, scope, places=places, ranking=ranking)
                 verification = replace(verification, enough=enough)
         rows = run.scoring_rows + run.search_rows
         run.finish()
@@ -106,38 +95,6 @@ def verify(options: VerifyOptions) -> Verification:
             verification, rows=rows, documents=tasks.documents,
             notes=(*tasks.notes, *task_notes, *at_chance),
         )  # fmt: skip
-
-
-def _alone(
-    run: Run,
-    verification: Verification,
-    scope: Scope,
-    *,
-    places: Places,
-    kinds: Sequence[str],
-    ranking: Sequence[str],
-) -> Sufficiency:
-    """Measures what a verified set does alone; without a ranking the rest is in that of gradients.
-
-    Args:
-        run: The run.
-        verification: The verification.
-        scope: Level, resamples and seed.
-        places: The items.
-        kinds: Kinds of ablation, the claim's first.
-        ranking: All components, as the run ranks them; empty without a run.
-    """
-    components = run.model.components
-    orders, notes = orders_by_gradients(run, rows=PEER_ROWS, seed=scope.seed)
-    columns = components.columns(verification.heads)
-    rest = components.columns(ranking) or orders.get("gradient", ())
-    run.stages.enter("verifying: what the set does alone")
-    measurer = KeptMeasurer(
-        run.tasks.trial().judged(verification.baseline), places, components,
-        {kind: run.under(kind).measure for kind in kinds}, scope,
-    )  # fmt: skip
-    own = {"ranking": tuple(dict.fromkeys([*columns, *rest, *range(len(components))]))}
-    return replace(measurer.measured(columns, own | orders), notes=notes)
 
 
 def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from broca import designs
 from broca.components import ComponentSet
-from broca.errors import BadInput
 from broca.measurement import Execute, Floats
 from broca.results.base import Interval
 from broca.results.sufficiency import ENOUGH, KeptCurve, KeptSet, KeptWithout, Sufficiency
@@ -49,8 +48,8 @@ def pool_of(components: ComponentSet, columns: Sequence[int]) -> list[int]:
 
 def sufficiency_items(
     trial: Trial, rows: int, components: ComponentSet, columns: Sequence[int], *, kinds: int
-) -> tuple[Places, int]:
-    """Returns the items that half of some rows allow, and the largest number of rows on them.
+) -> tuple[Places | None, int]:
+    """Returns the items that some rows allow, and the largest number of rows on them.
 
     Args:
         trial: The tasks.
@@ -59,8 +58,8 @@ def sufficiency_items(
         columns: The set.
         kinds: Number of kinds of ablation.
 
-    Raises:
-        BadInput: The rows do not suffice for eight items of the task.
+    Returns:
+        None, and the rows of eight items of the task, if the rows do not suffice for these.
     """
     grid = len(kept_grid(len(columns), len(pool_of(components, columns))))
     sets = kinds * (grid + RANDOM_SETS) + (2 + _RANDOM_ORDERS) * grid + len(columns) + 1
@@ -69,12 +68,9 @@ def sufficiency_items(
         places = trial.smaller(items)
         others = sum(len(places[name]) for name in trial.others)
         needed = sets * items + (kinds * grid + 1) * others + 2 * PEER_ROWS
-        if needed <= rows // 2:
+        if needed <= rows:
             return places, needed
-    raise BadInput(
-        f"`enough` needs {2 * needed:,} rows here, half of them for what the set does alone: give "
-        "as many `rows`, or leave it out"
-    )
+    return None, needed
 
 
 @dataclass(frozen=True)

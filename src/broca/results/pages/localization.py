@@ -60,6 +60,17 @@ def ranking_table(result: Localization | Refit) -> Table:
     )  # fmt: skip
 
 
+def interaction_table(refit: Refit) -> Table:
+    """Returns the pairs and triples whose effects do not add up."""
+    return Table.of(
+        "interactions", "Pairs and triples whose effects do not add up",
+        refit.interactions.found if refit.interactions else (),
+        Column("components", lambda line: ", ".join(line.heads)),
+        Column(f"effect on {refit.response} beyond the sum", "effect", fixed(4, sign=True)),
+        Column("masks"),
+    )  # fmt: skip
+
+
 _SETTINGS = {
     "rows": "rows of the search",
     "cost": "response that a set has to be worth for each member",
