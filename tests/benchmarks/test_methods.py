@@ -24,14 +24,14 @@ def summaries(script):
 def test_the_script_runs_a_tiny_case_and_goes_on(methods, tmp_path, monkeypatch, capsys):
     """A method that refuses its rows has a line too; a second call runs only what is missing."""
     command = (
-        f"methods.py --out {tmp_path} --only-methods gradient,thompson --only-models planted "
+        f"methods.py --out {tmp_path} --only-methods gradient,coar --only-models planted "
         "--tasks capitals,rhyming --budgets 60 --seeds 1 --exhaustive 0"
     )
     monkeypatch.setattr(sys, "argv", command.split())
     methods.main()
     first = capsys.readouterr()
     assert "cell 4 of 4" in first.err
-    assert "thompson  60  refused" in first.out
+    assert "coar  60  refused" in first.out
     text = (tmp_path / "cells.jsonl").read_text()
     (tmp_path / "cells.jsonl").write_text(text[:-20])  # as a kill may leave it
     methods.main()

@@ -4,8 +4,7 @@ import json
 
 import paper_data
 import pytest
-
-from broca.testing import tiny_llama, tiny_tokenizer
+from tiny import tiny_llama, tiny_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ from independent import zeroed_by_hand
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.errors import BadInput, UnknownName
 from broca.integrations.lm_eval import BrocaLM
 from broca.tasks import shipped_folder
-from broca.testing import tiny_llama, tiny_tokenizer
 
 ABLATED = ((0, 1), (0, 3), (1, 2))
 NAMES = "L0H1+L0H3+L1H2"

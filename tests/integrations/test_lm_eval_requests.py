@@ -7,10 +7,10 @@ from harness_tasks import tokenizer_with
 from independent import plain_generation, plain_loglikelihood
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
+from tiny import tiny_llama
 
 from broca.errors import BadInput
 from broca.integrations.lm_eval import BrocaLM
-from broca.testing import tiny_llama
 
 PROMPTS = ("one two three", "x", "a longer prompt of some more words: ", "2 cats")
 MERGES = (("c", "a"), ("ca", "t"), ("cat", "s"))

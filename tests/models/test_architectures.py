@@ -13,11 +13,11 @@ from docs.scripts import DOCS, script
 from engine.shared_work import run
 from independent import plain_generation, sliced
 from models.architectures import ARCHITECTURES, HEADS, LAYERS, VOCABULARY, make_model
+from tiny import tiny_tokenizer
 
 from broca.integrations.lm_eval import BrocaLM
 from broca.models import GatedModel, self_test
 from broca.tasks import Request
-from broca.testing import tiny_tokenizer
 
 PAGE = (DOCS / "architectures.md").read_text()
 NAMES = [architecture.name for architecture in ARCHITECTURES]

@@ -14,6 +14,7 @@ import torch
 from claims import claimed
 from dying import die, killed
 from journals import totals
+from tiny import tiny_llama
 
 import broca
 from broca.engine import Ablation, EngineOptions
@@ -26,7 +27,6 @@ from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace
 from broca.store import Journal, read_run, read_runs
 from broca.tasks import TaskOptions
-from broca.testing import tiny_llama
 
 ASKED = {
     "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 360, "items": 9,

@@ -15,6 +15,7 @@ from lm_eval import simple_evaluate
 from lm_eval.models.dummy import DummyLM
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine
 from broca.errors import BrocaError
@@ -24,7 +25,6 @@ from broca.runs.task_sets import other_tasks
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, Generation, RequestTokenizer
 from broca.tasks.code import code_tasks
 from broca.tasks.task_index import TaskEntries, harness_entry
-from broca.testing import tiny_llama, tiny_tokenizer
 
 GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
 
