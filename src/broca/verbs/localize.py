@@ -50,7 +50,10 @@ def localize(options: LocalizeOptions) -> Localization:
         tasks, stages = run.tasks, run.stages
         rows = search.search_rows(run.model, tasks, method, budget)
         what = "verification" if options.verify else "scores on report items"
-        stages.note(f"at most {options.seeds * rows:,} rows of search and {proof:,} of {what}")
+        stages.note(
+            f"at most {options.seeds * rows:,} rows of search and {proof:,} of {what}, and the "
+            f"intact model on {len(tasks.bank):,} items"
+        )
         stages.expect(options.seeds * rows + proof + len(tasks.bank))
         baseline, _ = run.intact()
         with stages.reserved(rows):
