@@ -3,7 +3,7 @@
     python benchmarks/verdict_stability.py --runs 1000
     python benchmarks/verdict_stability.py --zoo LINES.jsonl --seeds 4 --rows 4000
 
-With `--zoo` every task of every model of the zoo is localized, and verified again with as many rows.
+With `--zoo` every task of every model of the zoo is localized and verified again with as many rows.
 A line of the file is a run; the same command goes on after a kill.
 
 Otherwise outcomes are synthetic, the comparison with random sets is the package's. A run has a set
