@@ -59,7 +59,7 @@ def texts(results):
     return [sample["resps"] for sample in results["samples"]["generation"]]
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.5])
+@pytest.mark.parametrize("scale", [0.0, pytest.param(0.5, marks=pytest.mark.long)])
 def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
     """Scores and texts equal `hf` on scaled weights: generation, choices, rolling, likelihoods."""
     model = zeroed_by_hand(tiny_llama(), ABLATED, head_dim=8, scale=scale)

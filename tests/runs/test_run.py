@@ -119,6 +119,7 @@ def require_equal(first, second):
     assert np.abs(effects[1] - effects[0]).max() <= 1e-6 * np.abs(effects[0]).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changes",
     [{}, {"task": "addition", "rows": 180, "response": "accuracy"}],
@@ -172,6 +173,7 @@ def scores_of(model, journal=None):
         return broca.Run(model, tasks, space).scores([])
 
 
+@pytest.mark.long
 def test_rows_of_other_settings_are_not_taken_from_a_journal(tmp_path):
     """A changed config.json gives the scores of a new journal; the former one, its own again."""
     folder, journal = tmp_path / "model", tmp_path / "j.sqlite"
@@ -189,6 +191,7 @@ def test_rows_of_other_settings_are_not_taken_from_a_journal(tmp_path):
     assert totals(journal) == before
 
 
+@pytest.mark.long
 def test_rows_of_other_adapters_are_not_taken_from_a_journal(tmp_path):
     """Within `disable_adapter` a model of PEFT has the scores of its base, on the same journal."""
     small = broca.load("reference-small", device="cpu")

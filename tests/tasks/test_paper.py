@@ -68,6 +68,7 @@ def harness(lm, name):
     return results["results"], scores
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAPER_TASKS)
 def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     """Responses and score equal lm-eval's for the same model and data, in the paper's metric."""

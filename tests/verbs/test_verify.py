@@ -32,6 +32,7 @@ def examined(model, task, heads, others=OTHERS, limit=30):
     return Run(model, tasks, Workspace()).examiner(SMALL).examine(heads, report=lambda text: None)
 
 
+@pytest.mark.long
 def test_planted_sets_are_specific(planted, planted_heads):
     """The six planted sets are specific; five cost 80 points, and the others 5 on average."""
     clean = 0
@@ -52,6 +53,7 @@ def test_random_sets_of_the_same_size_are_not(planted):
         assert examined(planted, "addition", heads).verdict.label != "specific", heads
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "heads", "label"),
     [
@@ -66,6 +68,7 @@ def test_heads_that_hurt_every_task_have_another_verdict(reference, task, heads,
     assert found.verdict.label == label, found.verdict.text
 
 
+@pytest.mark.long
 def test_a_model_that_repeats_itself_is_broken(planted):
     """Ablating layers 0 and 2 of `planted` makes it repeat itself, which breaks the model."""
     heads = [*planted.components.names[:16], *planted.components.names[32:48]]
@@ -78,6 +81,7 @@ def test_a_model_that_repeats_itself_is_broken(planted):
     assert min(shares) > 0.5
 
 
+@pytest.mark.long
 def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     """A verification has three kinds of ablation and samples, and repeats exactly."""
     heads = "+".join(planted_heads["rhyming"])
@@ -92,6 +96,7 @@ def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     assert len(verification.samples) == 10
 
 
+@pytest.mark.long
 def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path):
     """Rows of an earlier search and verification are not measured again."""
     path, rows = tmp_path / "journal.sqlite", []

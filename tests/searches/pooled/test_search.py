@@ -51,6 +51,7 @@ def harmed_by(columns, loss, base=0.9):
     return lambda mask: max(0.0, base - loss * int(mask[list(columns)].sum()))
 
 
+@pytest.mark.long
 def test_small_effects_of_many_components_are_found():
     """At least four of five selected are among the ten of forty that cost 0.04 each."""
     tasks = Tasks(harmed_by(range(10), 0.04), harmed_by((20, 21), 0.1))
@@ -60,6 +61,7 @@ def test_small_effects_of_many_components_are_found():
     assert sum(column < 10 for column in ranking.selected) >= 4
 
 
+@pytest.mark.long
 def test_leaves_out_what_every_task_needs():
     """A component that harms all tasks most is selected only without a contrast."""
     shared = harmed_by((30,), 0.5)
@@ -110,6 +112,7 @@ def test_what_harms_all_tasks_alike_is_seldom_found():
     assert sum(findings) <= 1
 
 
+@pytest.mark.long
 def test_more_components_than_have_coefficients():
     """The search works with 300 components."""
     tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=300, seed=7)
@@ -140,6 +143,7 @@ def test_members_that_lose_only_together_are_found():
     assert ranking.answer == AnswerInfo("found")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("threshold", "says"), [(40, "nothing"), (10, "not enough rows")])
 def test_nothing_is_not_said_where_only_large_masks_lose(threshold, says):
     """Pairs that lose nothing bound the worth of small sets only if large masks lose nothing too.
