@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,23 +148,20 @@ def measure_zoo(file: Path, *, seeds: int, rows: int) -> dict[str, object]:
             for task in entry.tasks:
                 if (entry.name, task, seed) in done:
                     continue
-                with tempfile.TemporaryDirectory() as folder:
-                    others = [name for name in entry.tasks if name != task]
-                    found = broca.localize(
-                        str(entry.folder), task, others=others, rows=rows, seed=seed,
-                        include_path=str(entry.include_path), device="cpu",
-                    )  # fmt: skip
-                    line = {"model": entry.name, "task": task, "seed": seed}
-                    line |= {"localize": "nothing selected", "verify": "nothing selected"}
-                    if found.selected:
-                        found.save(folder)
-                        again = broca.verify(folder, rows=rows)
-                        line |= {
-                            "localize": found.verification.verdict, "verify": again.verdict,
-                            "search_rows": found.cost.rows,
-                            "verification_rows": found.cost.verification_rows,
-                            "verify_rows": again.rows,
-                        }  # fmt: skip
+                found = broca.localize(
+                    str(entry.folder), task, others=[name for name in entry.tasks if name != task],
+                    rows=rows, seed=seed, include_path=str(entry.include_path), device="cpu",
+                )  # fmt: skip
+                line = {"model": entry.name, "task": task, "seed": seed}
+                line |= {"localize": "nothing selected", "verify": "nothing selected"}
+                if found.selected:
+                    again = broca.verify(found, rows=rows, include_path=str(entry.include_path))
+                    line |= {
+                        "localize": found.verification.verdict.label, "verify": again.verdict.label,
+                        "search_rows": found.cost.rows,
+                        "verification_rows": found.cost.verification_rows,
+                        "verify_rows": again.rows,
+                    }  # fmt: skip
                 lines.append(line)
                 with file.open("a", encoding="utf-8") as out:
                     out.write(json.dumps(line) + "\n")
