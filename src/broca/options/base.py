@@ -262,7 +262,7 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
     try:
         return msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
-        literals = filter(lambda part: get_origin(part) is Literal, _within(hint))
+        literals = [part for part in _within(hint) if get_origin(part) == Literal]
         known = [choice for part in literals for choice in get_args(part)]
         if known:
             says = f"is unknown{nearest(str(value), known)}: use {', '.join(known)}"
