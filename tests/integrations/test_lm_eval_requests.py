@@ -99,7 +99,13 @@ UNCHANGED = {
 """Cases in which the text is that without settings."""
 
 
-@pytest.mark.parametrize("name", [*CASES, *UNCHANGED])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * name.endswith("of the model"))
+        for name in [*CASES, *UNCHANGED]
+    ],
+)
 def test_generations_equal_hf(pair, name):
     """Stop strings, ends of sequence, lengths and settings of decoding give the texts of `hf`."""
     case = (CASES | UNCHANGED)[name]
