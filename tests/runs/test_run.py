@@ -46,6 +46,7 @@ def untimed(result):
     return replace(result, cost=replace(result.cost, wall_s=0.0))
 
 
+@pytest.mark.long
 def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_path, monkeypatch):
     """After five SIGKILLs on one journal no row is lost or repeated, and the result is the same.
 

@@ -198,6 +198,7 @@ def test_weights_keep_their_number_format_shards_and_chat_template(tmp_path):
     assert template == tokenizer.chat_template
 
 
+@pytest.mark.long
 def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
     """lm-eval's score of an export equals broca's, whose rows are kept in the journal.
 

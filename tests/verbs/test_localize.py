@@ -19,10 +19,8 @@ from broca.verbs.localize import localize
 CAPABILITY_TASKS = TASKS | {"knowledge": "mc_biology"}
 
 
-@pytest.mark.parametrize(
-    "capabilities",
-    [("arithmetic", "facts"), pytest.param(("reversing", "sorting"), marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("capabilities", [("arithmetic", "facts"), ("reversing", "sorting")])
 def test_finds_the_planted_heads(planted, planted_heads, capabilities):
     """The mean recall of the capabilities' planted sets is at least 0.9, within the rows."""
     recalls = {}

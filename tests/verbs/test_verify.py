@@ -134,6 +134,7 @@ def test_bad_input_is_refused(planted, changes, error, message):
     assert not any(stage.startswith(("scoring", "verifying")) for stage in stages)
 
 
+@pytest.mark.long
 def test_a_run_is_verified_from_its_folder(tmp_path):
     """`run` names a folder or a localization; both answer as the same call by names does.
 

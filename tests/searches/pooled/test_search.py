@@ -78,6 +78,7 @@ def test_what_costs_all_alone_is_needed_though_it_adds_nothing():
     assert set(tasks.solve(rows=1200).selected) == {4, 8, 15}
 
 
+@pytest.mark.long
 def test_sees_components_that_matter_only_together():
     """Two backups are selected although either one alone costs almost nothing."""
 
@@ -88,6 +89,7 @@ def test_sees_components_that_matter_only_together():
     assert {5, 20} <= set(ranking.selected)
 
 
+@pytest.mark.long
 def test_goes_on_where_rows_do_not_tell_and_says_how_many_would():
     """Without a budget, up to four times the default rows give a bound or the rows needed."""
     tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), components=20, seed=4)
@@ -125,6 +127,7 @@ def test_works_without_other_tasks_and_without_probabilities():
     assert {1, 22} <= set(ranking.selected)
 
 
+@pytest.mark.long
 def test_members_that_lose_only_together_are_found():
     """A set of five is found although no three of its members cost the task a point.
 
