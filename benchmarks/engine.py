@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,10 +24,12 @@ from typing import Any
 from prepared import prepare
 
 prepare()
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import numpy as np
 import torch
 from pages import write_section
+from tiny import tiny_tokenizer
 
 from broca import designs
 from broca.engine import Engine, EngineOptions
@@ -35,7 +38,6 @@ from broca.measurement import Measurement, Plan
 from broca.models import GatedModel, load
 from broca.models.checkpoints import shipped_model_folder
 from broca.tasks import Benchmark, Catalog, Request, RequestTokenizer
-from broca.testing import tiny_tokenizer
 
 HERE = Path(__file__).parent
 SHIPPED = files("broca") / "tasks" / "shipped"

@@ -22,14 +22,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from prepared import prepare
 
 prepare()
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import numpy as np
 import torch
+from tiny import tiny_tokenizer
 
 import broca
 from broca.engine import Engine, EngineOptions, Job
@@ -37,7 +40,6 @@ from broca.models import GatedModel, self_test
 from broca.runs.speed import peak_memory
 from broca.tasks import Request
 from broca.tasks.items import Margin
-from broca.testing import tiny_tokenizer
 
 MINUTES = 8.0
 ABLATED = 0.05

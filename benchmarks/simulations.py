@@ -292,7 +292,7 @@ def summarize_simulations(cells: Sequence[SimulatedCell]) -> list[SimulatedSumma
     for cell in cells:
         key = cell.key
         groups.setdefault((key.components, key.scenario, key.method, key.rows), []).append(cell)
-    order = list(searches.METHODS)
+    order = list(dict.fromkeys([*searches.METHODS, *(cell.key.method for cell in cells)]))
     summaries = []
     for group in sorted(groups, key=lambda names: (*names[:2], order.index(names[2]), names[3])):
         components, scenario, method, rows = group

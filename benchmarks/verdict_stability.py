@@ -1,11 +1,15 @@
-"""How often a verification and a larger one disagree on random sets, and the rows of both.
+"""How often a verification and a larger one disagree, and the rows of both.
 
     python benchmarks/verdict_stability.py --runs 1000
+    python benchmarks/verdict_stability.py --zoo LINES.jsonl --seeds 4 --rows 4000
 
-Outcomes are synthetic, the comparison with random sets is the package's. A run has a set that costs
-a task 20 to 100 points and the others up to a fifth of that, and random sets, of which 0 to 40 %
-contain needed components. It is verified as at the end of `localize` (39 sets of each kind, 100
-items) and as by `broca verify` (79 sets, 100 other items).
+With `--zoo` every task of every model of the zoo is localized and verified again with as many rows.
+A line of the file is a run; the same command goes on after a kill.
+
+Otherwise outcomes are synthetic, the comparison with random sets is the package's. A run has a set
+that costs a task 20 to 100 points and the others up to a fifth of that, and random sets, of which 0
+to 40 % contain needed components. It is verified as at the end of `localize` (39 sets of each kind,
+100 items) and as by `broca verify` (79 sets, 100 other items).
 """
 
 from __future__ import annotations
@@ -14,9 +18,12 @@ import argparse
 import json
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from zoo import models
 
+import broca
 from broca.components import Component, ComponentSet
 from broca.verification import Evidence, Scope, Trial
 from broca.verification.random_sets import ControlComparison
@@ -131,10 +138,55 @@ def measure_runs(runs: int, *, small: int, large: int) -> dict[str, object]:
     }
 
 
+def measure_zoo(file: Path, *, seeds: int, rows: int) -> dict[str, object]:
+    """Localizes and verifies what the file lacks, and returns counts of all of its lines."""
+    file.touch()
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    done = {(line["model"], line["task"], line["seed"]) for line in lines}
+    for seed in range(seeds):
+        for entry in models():
+            for task in entry.tasks:
+                if (entry.name, task, seed) in done:
+                    continue
+                found = broca.localize(
+                    str(entry.folder), task, others=[name for name in entry.tasks if name != task],
+                    rows=rows, seed=seed, include_path=str(entry.include_path), device="cpu",
+                )  # fmt: skip
+                line = {"model": entry.name, "task": task, "seed": seed}
+                line |= {"localize": "nothing selected", "verify": "nothing selected"}
+                if found.selected:
+                    again = broca.verify(found, rows=rows, include_path=str(entry.include_path))
+                    line |= {
+                        "localize": found.verification.verdict.label, "verify": again.verdict.label,
+                        "search_rows": found.cost.rows,
+                        "verification_rows": found.cost.verification_rows,
+                        "verify_rows": again.rows,
+                    }  # fmt: skip
+                lines.append(line)
+                with file.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(line) + "\n")
+    measured = [line for line in lines if "verify_rows" in line]
+    return {
+        "runs": len(lines),
+        "pairs": dict(Counter(f"{line['localize']} -> {line['verify']}" for line in lines)),
+        "rows_mean": {
+            name: float(np.mean([line[name] for line in measured]))
+            for name in ("search_rows", "verification_rows", "verify_rows")
+        },
+    }
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--small", type=int, default=2500)
     parser.add_argument("--large", type=int, default=5000)
+    parser.add_argument("--zoo", type=Path)
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--rows", type=int, default=4000)
     chosen = parser.parse_args()
-    print(json.dumps(measure_runs(chosen.runs, small=chosen.small, large=chosen.large), indent=2))
+    if chosen.zoo is not None:
+        counts = measure_zoo(chosen.zoo, seeds=chosen.seeds, rows=chosen.rows)
+    else:
+        counts = measure_runs(chosen.runs, small=chosen.small, large=chosen.large)
+    print(json.dumps(counts, indent=2))

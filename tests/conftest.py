@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import tempfile
+from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +50,35 @@ LONGEST = (
 )  # fmt: skip
 """Folders and files that take longest and run first; the short ones fill the end of a run."""
 
+SAMPLED = {
+    "test_answers_equal_those_of_the_plain_model": 4,
+    "test_scores_equal_a_plain_loop": 4,
+    "test_generations_equal_zeroed_weights": 8,
+    "test_lines_of_the_page_are_what_a_trial_gives": 3,
+    "test_every_field_of_a_verb_has_one_name_and_a_sentence": 6,
+    "test_gated_heads_equal_zeroed_columns_in_generation": 4,
+    "test_self_test_passes": 4,
+    "test_gated_components_equal_parts_ablated_by_hand": 4,
+    "test_slopes_of_gates_equal_finite_differences": 4,
+    "test_model_runs_from_the_middle": 4,
+    "test_an_export_equals_the_model_scaled_by_hand": 4,
+    "test_every_command_has_help": 4,
+    "test_no_setting_of_the_model_changes_or_ends_a_greedy_text": 4,
+    "test_generations_equal_hf": 2,
+    "test_files_have_their_width_and_their_fonts": 3,
+    "test_no_default_refuses_a_small_model": 4,
+    "test_memory_shortage_loses_nothing": 2,
+    "test_broken_entry_point_is_refused_in_one_line_that_names_the_package": 4,
+    "test_chat_template_and_system_prompt": 3,
+    "test_a_command_writes_its_result_and_has_nothing_to_do_again": 2,
+    "test_a_killed_verb_goes_on_where_it_was": 3,
+    "test_known_answers_are_scored_as_by_lm_eval": 2,
+    "test_every_kind_of_task": 2,
+    "test_a_full_disk_is_one_line_and_leaves_what_there_was": 3,
+}
+"""Tests of many models, commands or settings: `make test` runs every n-th of their cases, and
+`make test-long` the others."""
+
 
 def _place(file: Path, names: Sequence[str]) -> str | None:
     """Returns the most specific of `names` (files and folders) that contains a test file."""
@@ -61,8 +91,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the tests that take long too")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sorts the longest tests first, and skips tests marked `long` unless `--long` is given."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        name = item.name.partition("[")[0]
+        if seen[name] % SAMPLED.get(name, 1):
+            item.add_marker(pytest.mark.long)
+        seen[name] += 1
     if not config.getoption("--long"):
         takes_long = pytest.mark.skip(reason="it takes long: `make test-long` runs it")
         for item in items:
@@ -91,8 +128,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 @pytest.fixture(scope="session")
 def tiny() -> GatedModel:
     """A gated Llama with random weights: 2 layers, 4 query heads on 2 KV heads."""
+    from tiny import tiny_llama, tiny_tokenizer
+
     from broca.models import GatedModel
-    from broca.testing import tiny_llama, tiny_tokenizer
 
     return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
 

@@ -11,11 +11,11 @@ import yaml
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
+from tiny import tiny_llama, tiny_tokenizer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from broca.engine import Engine
-from broca.testing import tiny_llama, tiny_tokenizer
 
 WORDS = ("red", "blue", "green", "tiny", "large", "round", "old", "new", "warm", "cold", "slow")
 

@@ -39,8 +39,8 @@ from zoo import HERE, REAL_MODEL, ZooModel, read_best_drops, report_models
 CELLS = HERE / "equal-rows.csv"
 
 METHODS = (
-    "pooled", "cs-fresh", "cs-stratified", "coar", "co-ablation", "thompson",
-    "gradient-masked", "learned-gates",
+    "pooled", "cs-fresh", "cs-stratified", "coar", "co-ablation", "gradient-masked",
+    "learned-gates",
 )  # fmt: skip
 """Methods that can spend as many rows as they are given."""
 REPORT_ITEMS = 1000

@@ -25,6 +25,7 @@ def test_labels_are_drawn_anew(answers):
     assert all(set(line.values()) == {"yes", "no"} for line in drawn)
 
 
+@pytest.mark.long
 def test_tasks_with_drawn_labels_can_be_built(answers, script, tmp_path):
     """Every multiple-choice task of a model has a second task, which lm-eval builds."""
     (entry,) = (model for model in script("zoo").models() if model.name == "neox-32")

@@ -21,17 +21,18 @@ def summaries(script):
     return script("summaries")
 
 
+@pytest.mark.long
 def test_the_script_runs_a_tiny_case_and_goes_on(methods, tmp_path, monkeypatch, capsys):
     """A method that refuses its rows has a line too; a second call runs only what is missing."""
     command = (
-        f"methods.py --out {tmp_path} --only-methods gradient,thompson --only-models planted "
+        f"methods.py --out {tmp_path} --only-methods gradient,coar --only-models planted "
         "--tasks capitals,rhyming --budgets 60 --seeds 1 --exhaustive 0"
     )
     monkeypatch.setattr(sys, "argv", command.split())
     methods.main()
     first = capsys.readouterr()
     assert "cell 4 of 4" in first.err
-    assert "thompson  60  refused" in first.out
+    assert "coar  60  refused" in first.out
     text = (tmp_path / "cells.jsonl").read_text()
     (tmp_path / "cells.jsonl").write_text(text[:-20])  # as a kill may leave it
     methods.main()
@@ -43,6 +44,7 @@ def test_the_script_runs_a_tiny_case_and_goes_on(methods, tmp_path, monkeypatch,
     assert len(methods.method_cells(tmp_path).read()) == 4
 
 
+@pytest.mark.long
 def test_a_cell_is_what_localize_finds(methods, planted, tmp_path):
     """A cell has the selection, drops and rows of `localize`, and its share of known sets."""
     grid = methods.Grid(
@@ -64,6 +66,7 @@ def test_a_cell_is_what_localize_finds(methods, planted, tmp_path):
     assert 0 <= cell.top <= 1
 
 
+@pytest.mark.long
 def test_simulations_have_a_known_answer(script, tmp_path):
     """With many rows the selection is close to the best set; cells are kept."""
     simulations = script("simulations")

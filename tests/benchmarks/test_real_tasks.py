@@ -4,8 +4,7 @@ import json
 
 import paper_data
 import pytest
-
-from broca.testing import tiny_llama, tiny_tokenizer
+from tiny import tiny_llama, tiny_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +21,7 @@ def place(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_texts_and_scores_are_those_of_lm_eval(place, script, capsys):
     """Texts and scores equal those of lm-eval; `localize` refuses the tasks for a score of 0."""
     arguments = [

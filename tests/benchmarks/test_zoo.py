@@ -35,6 +35,7 @@ def workspace():
         yield workspace
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_model_loads_and_has_the_stated_scores(zoo, workspace, name):
     """A model passes the self-test at load and has lm-eval's scores on the first items."""

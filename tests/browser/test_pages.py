@@ -58,6 +58,7 @@ def serious(page, *, rules=()):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_page_can_be_used_by_everyone(open_page, pages, kind):
     """axe-core finds no serious violation in either colour scheme; pages fit phones and paper.

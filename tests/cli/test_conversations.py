@@ -24,6 +24,7 @@ def test_a_conversation_has_both_voices(monkeypatch):
     assert any(line.startswith("/wrong is unknown") for line in text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("ends", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_a_page_is_served_until_ctrl_c(tmp_path, ends, code):
     """The printed address serves the page; Ctrl+C or SIGTERM ends it and leaves no folder."""

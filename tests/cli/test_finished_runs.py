@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from cli.running import SMALL, broca, printed
 from journals import totals
 from verbs.run_folders import raise_largest_effect
@@ -32,6 +33,7 @@ def test_a_run_is_verified(finished):
     printed("rerun", finished)  # the rows that verify added to the journal do not matter
 
 
+@pytest.mark.long
 def test_a_run_is_repeated(finished):
     """A rerun prints `identical`, or what still agrees and exit code 1."""
     assert printed("rerun", finished) == "identical\n"
@@ -70,6 +72,7 @@ def test_heads_are_exported(tmp_path):
     assert scaled == (tmp_path / "export.json").read_text()
 
 
+@pytest.mark.long
 def test_the_check_of_an_export_is_kept_in_the_journal_of_the_run(finished, tmp_path):
     """The rows of `--check` are added to the run's journal and measured once."""
     rows = []

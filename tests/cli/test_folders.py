@@ -50,6 +50,7 @@ def test_a_finished_run_has_nothing_to_do(finished):
     assert [(finished / name).read_bytes() for name in files] == before
 
 
+@pytest.mark.long
 def test_a_run_of_a_changed_file_is_checked_in_full(finished):
     """A changed file time leads to a full check from the journal, with an equal result."""
     record = json.loads((finished / "finished.json").read_text())
@@ -75,6 +76,7 @@ def rows_in(journal):
         return 0
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):
     """Ctrl+C gives exit code 130, and the printed command continues and finishes the run."""
     out = tmp_path / "out"
@@ -163,6 +165,7 @@ def first_words(out):
         return {item.prompt.split()[0] for item in journal.lines("items")}
 
 
+@pytest.mark.long
 def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path):
     """A run that goes on, or is repeated, on another day asks what it asked; a new run does not."""
     command = (

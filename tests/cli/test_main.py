@@ -18,6 +18,7 @@ def test_version_is_printed():
     assert re.fullmatch(r"broca \d+\.\d+\.\d+\n", broca("--version").stdout)
 
 
+@pytest.mark.long
 def test_locale_need_not_be_utf8(tmp_path):
     """The report and the table can be written under the C locale."""
     environment = {
@@ -49,6 +50,7 @@ def test_closed_streams_are_one_line():
         assert ended.stderr.count(b"\n") == (1 if said else 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     ["", "tasks", "published --json", "--help", "lm-eval --help"],

@@ -10,10 +10,10 @@ from cli.running import assert_refused, broca, names
 from harness_tasks import write_task
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.errors import BadInput, UnknownName
 from broca.integrations.lm_eval import BrocaLM
-from broca.testing import tiny_llama, tiny_tokenizer
 
 ADDITION = "localize reference --task addition"
 REFUSED = [
@@ -184,6 +184,7 @@ def no_models(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.long
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

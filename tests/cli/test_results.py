@@ -90,6 +90,7 @@ def test_other_components_and_ablations_are_searched(tmp_path):
     assert given["options"] == {"contrast": False, "resamples": 9, "recovery": "lasso"}
 
 
+@pytest.mark.long
 def test_a_study_prints_csv_and_is_repeated_from_the_journal(tmp_path):
     """A study writes its files and journal; a second call prints the same rows as JSON."""
     few = (

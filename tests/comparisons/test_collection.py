@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.comparisons.collection import Collection
 from broca.comparisons.measurements import estimate_effects
@@ -17,7 +18,6 @@ from broca.runs.run import Run
 from broca.runs.task_sets import equal_tasks, load_tasks
 from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Task
-from broca.testing import tiny_llama, tiny_tokenizer
 
 ROWS, ITEMS = 80, 12
 SELECTIONS = (ComparedSelection("given", None, None, ("L0H1",)),)

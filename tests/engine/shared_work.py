@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 from independent import zeroed_by_hand
+from tiny import tiny_llama
 
 from broca.engine import Engine, EngineOptions
 from broca.tasks import Generation
-from broca.testing import tiny_llama
 
 PREAMBLE = tuple(range(10, 60))
 

@@ -8,13 +8,13 @@ import torch
 from engine.shared_work import same
 from independent import plain_loglikelihood, sliced
 from models.architectures import BY_NAME, make_model
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Ablation, Engine, EngineOptions, OutputNorms, donor_activations
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.tasks import Request
-from broca.testing import tiny_llama, tiny_tokenizer
 
 PROMPTS = [(3, 4, 5), (9, 8, 7, 6, 5, 4), (20,), (100, 101, 102, 103)]
 

@@ -16,9 +16,8 @@ from broca.tasks import Request
 @pytest.mark.parametrize(
     ("share", "budget", "compact"),
     [
-        ("off", 1, True), ("off", 300, True), ("off", 100_000, True),
-        ("off", 60, False), ("off", 100_000, False), ("on", 100, True), ("on", 100_000, True),
-        (None, 100, True),
+        ("off", 300, True), ("off", 1, True), ("off", 100_000, True), ("off", 60, False),
+        ("off", 100_000, False), ("on", 100, True), ("on", 100_000, True), (None, 100, True),
     ],
 )  # fmt: skip
 def test_generations_equal_zeroed_weights(tiny, monkeypatch, share, budget, compact):

@@ -5,6 +5,7 @@ import pytest
 import torch
 from engine.shared_work import GATES, run, same, zeroed
 from independent import plain_loglikelihood
+from tiny import tiny_llama, tiny_tokenizer
 
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
@@ -12,7 +13,6 @@ from broca.errors import BadInput, BadLogits
 from broca.models import GatedModel
 from broca.tasks import LogLikelihood, Request
 from broca.tasks.items import Margin
-from broca.testing import tiny_llama, tiny_tokenizer
 
 RNG = np.random.default_rng(0)
 REQUESTS = [

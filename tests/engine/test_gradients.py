@@ -5,11 +5,11 @@ import pytest
 import torch
 from engine.shared_work import GATES, zeroed
 from independent import plain_loglikelihood
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine, EngineOptions, Job
 from broca.models import GatedModel
 from broca.tasks import Margin, Request
-from broca.testing import tiny_llama, tiny_tokenizer
 
 CHOICE = Margin(
     tuple(Request("loglikelihood", (30, 31, 32), c) for c in ((5,), (6,), (7, 8), (9, 10, 11))), 2

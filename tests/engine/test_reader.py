@@ -9,6 +9,7 @@ import pytest
 import torch
 from engine.shared_work import GATES, PREAMBLE, run, same, zeroed
 from independent import plain_loglikelihood
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca import designs
 from broca.engine import Engine, EngineOptions
@@ -19,7 +20,6 @@ from broca.errors import BadLogits
 from broca.models import GatedModel, gated
 from broca.tasks import LogLikelihood, Request
 from broca.tasks.items import Margin
-from broca.testing import tiny_llama, tiny_tokenizer
 
 READ = Request("loglikelihood", ())
 

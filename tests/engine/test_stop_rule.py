@@ -1,11 +1,11 @@
 """The end of a generation, and its text."""
 
 import pytest
+from tiny import tiny_tokenizer
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
 from broca.engine.stop_rule import StopRule
-from broca.testing import tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()
 """A byte-level tokenizer whose end of sequence is token 1."""

@@ -14,6 +14,7 @@ import torch
 from clusters import ray_on
 from direct import DirectExecutor
 from journals import totals
+from tiny import tiny_llama, tiny_tokenizer
 
 import broca
 from broca.engine import (
@@ -35,7 +36,6 @@ from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace
 from broca.store import Journal
 from broca.tasks import Request
-from broca.testing import tiny_llama, tiny_tokenizer
 
 pytestmark = pytest.mark.long
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from harness_tasks import write_tasks
 from independent import zeroed_by_hand
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.errors import BadInput, SelfTestFailed
 from broca.exports.check import (
@@ -17,7 +18,6 @@ from broca.exports.check import (
 )
 from broca.options import RunOptions, SourceOptions, TaskOptions
 from broca.runs.session import open_run
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 @pytest.fixture(scope="module")

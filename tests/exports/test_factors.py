@@ -2,11 +2,11 @@
 
 import pytest
 from exports.families import gated
+from tiny import tiny_llama
 
 from broca.errors import UnsupportedModel
 from broca.exports.factors import factors_of
 from broca.models import GatedModel
-from broca.testing import tiny_llama
 
 
 def test_a_head_is_a_slice_of_the_input(tiny):

@@ -8,11 +8,11 @@ from independent import zeroed_by_hand
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.errors import BadInput, UnknownName
 from broca.integrations.lm_eval import BrocaLM
 from broca.tasks import shipped_folder
-from broca.testing import tiny_llama, tiny_tokenizer
 
 ABLATED = ((0, 1), (0, 3), (1, 2))
 NAMES = "L0H1+L0H3+L1H2"
@@ -59,7 +59,7 @@ def texts(results):
     return [sample["resps"] for sample in results["samples"]["generation"]]
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.5])
+@pytest.mark.parametrize("scale", [0.0, pytest.param(0.5, marks=pytest.mark.long)])
 def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
     """Scores and texts equal `hf` on scaled weights: generation, choices, rolling, likelihoods."""
     model = zeroed_by_hand(tiny_llama(), ABLATED, head_dim=8, scale=scale)

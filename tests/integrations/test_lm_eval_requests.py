@@ -7,10 +7,10 @@ from harness_tasks import tokenizer_with
 from independent import plain_generation, plain_loglikelihood
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
+from tiny import tiny_llama
 
 from broca.errors import BadInput
 from broca.integrations.lm_eval import BrocaLM
-from broca.testing import tiny_llama
 
 PROMPTS = ("one two three", "x", "a longer prompt of some more words: ", "2 cats")
 MERGES = (("c", "a"), ("ca", "t"), ("cat", "s"))
@@ -99,7 +99,13 @@ UNCHANGED = {
 """Cases in which the text is that without settings."""
 
 
-@pytest.mark.parametrize("name", [*CASES, *UNCHANGED])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * name.endswith("of the model"))
+        for name in [*CASES, *UNCHANGED]
+    ],
+)
 def test_generations_equal_hf(pair, name):
     """Stop strings, ends of sequence, lengths and settings of decoding give the texts of `hf`."""
     case = (CASES | UNCHANGED)[name]

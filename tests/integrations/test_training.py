@@ -8,6 +8,7 @@ from claims import claimed
 from independent import plain_loglikelihood, zeroed_by_hand
 from integrations.recorder import Recorder
 from journals import totals
+from tiny import tiny_llama, tiny_tokenizer
 from transformers import Trainer, TrainingArguments
 from transformers import TrainerCallback as TransformersCallback
 
@@ -15,7 +16,6 @@ from broca.errors import BadInput
 from broca.integrations import Log, TrainerCallback
 from broca.models import GatedModel
 from broca.store import Condition, Journal
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 @pytest.fixture(scope="module")

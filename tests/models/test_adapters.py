@@ -7,11 +7,11 @@ import pytest
 import torch
 from independent import sliced, zeroed_by_hand
 from safetensors.torch import load_file, save_file
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load, self_test
 from broca.runs.run import model_info
-from broca.testing import tiny_llama, tiny_tokenizer
 
 TOKENS = torch.arange(2, 12)[None]
 

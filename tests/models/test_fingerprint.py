@@ -3,10 +3,10 @@
 import peft
 import pytest
 import torch
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.models import load
 from broca.models.usage import fingerprint
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_weights_and_their_number_format_make_the_fingerprint():

@@ -5,6 +5,7 @@ import torch
 from independent import plain_generation, zeroed_by_hand
 from models.architectures import BY_NAME, make_model
 from results.samples import make_result
+from tiny import tiny_llama, tiny_tokenizer
 from transformers import AutoTokenizer
 
 import broca
@@ -12,7 +13,6 @@ from broca.components import Component, ComponentSet
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import GatedModel
 from broca.results.base import AblationInfo
-from broca.testing import tiny_llama, tiny_tokenizer
 
 HEADS = [(0, 1), (1, 2), (1, 3)]
 NAMES = "L0H1+L1H2+L1H3"

@@ -1,12 +1,12 @@
 """Gates are exact for every row, and the kinds of component have theirs."""
 
 import pytest
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.components import Component
 from broca.errors import BadInput, UnknownName
 from broca.models import GatedModel, kinds_of
 from broca.models.gates import KINDS
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 @pytest.mark.parametrize("way_back", ["none", "cut off"])

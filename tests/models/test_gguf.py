@@ -7,13 +7,13 @@ import pytest
 import torch
 from cli.running import assert_refused
 from cli.running import broca as run
+from tiny import tiny_llama, tiny_tokenizer
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 import broca
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load
 from broca.models.usage import fingerprint
-from broca.testing import tiny_llama, tiny_tokenizer
 
 gguf = pytest.importorskip("gguf", reason="the extra gguf is not installed")
 

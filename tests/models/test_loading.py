@@ -10,6 +10,7 @@ from claims import claimed
 from models.architectures import BY_NAME, make_model
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from tiny import tiny_llama, tiny_tokenizer
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -24,7 +25,6 @@ from broca.models.checkpoints import shipped_model_folder
 from broca.models.usage import fingerprint
 from broca.runs.run import Run, model_info
 from broca.runs.workspace import Workspace
-from broca.testing import tiny_llama, tiny_tokenizer
 
 SIZES = {
     "vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,

@@ -3,10 +3,10 @@
 import pytest
 import torch
 from models.architectures import BY_NAME, VOCABULARY, make_model
+from tiny import tiny_tokenizer
 
 from broca.errors import UnsupportedModel
 from broca.models import GatedModel, neuron_blocks, neuron_slices
-from broca.testing import tiny_tokenizer
 
 TOKENS = torch.randint(3, VOCABULARY, (1, 7), generator=torch.Generator().manual_seed(4))
 

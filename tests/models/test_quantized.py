@@ -9,13 +9,13 @@ import sys
 import pytest
 import torch
 from independent import sliced
+from tiny import tiny_llama, tiny_tokenizer
 from torch import nn
 from transformers import AutoModelForCausalLM, TorchAoConfig
 
 from broca.errors import BadInput, SelfTestFailed
 from broca.models import GatedModel, load, self_test
 from broca.models.selftest import require_self_test
-from broca.testing import tiny_llama, tiny_tokenizer
 
 FLOATS = torch.float8_e4m3fn
 PACKINGS = {

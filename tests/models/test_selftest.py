@@ -7,13 +7,13 @@ import peft
 import pytest
 import torch
 from independent import plain_loglikelihood
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine
 from broca.errors import BadInput, SelfTestFailed
 from broca.models import GatedModel, self_test
 from broca.models.selftest import require_self_test
 from broca.tasks import Request
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from models.architectures import (
     Architecture,
     make_model,
 )
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine, EngineOptions
 from broca.errors import UnsupportedModel
 from broca.models import GatedModel, sharing_checks
 from broca.models.sharing import WAYS
 from broca.tasks import Request
-from broca.testing import tiny_llama, tiny_tokenizer
 
 LONG = {
     "rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 8,

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import torch
 from engine.shared_work import same
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine
 from broca.models import GatedModel, load, self_test
 from broca.tasks import Request
-from broca.testing import tiny_llama, tiny_tokenizer
 
 PLACES = {
     "model.embed_tokens": "cpu", "model.layers.0": "cpu", "model.layers.1": "disk",

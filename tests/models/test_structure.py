@@ -3,11 +3,11 @@
 import pytest
 import torch
 from models.architectures import BY_NAME, make_model
+from tiny import tiny_llama
 from torch import nn
 
 from broca.errors import UnsupportedModel
 from broca.models.structure import find_structure
-from broca.testing import tiny_llama
 
 
 def test_experts_are_found_whatever_their_class_is_called():

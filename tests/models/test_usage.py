@@ -7,13 +7,13 @@ from functools import partial
 
 import pytest
 import torch
+from tiny import tiny_llama, tiny_tokenizer
 
 import broca
 from broca.engine import Engine
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.tasks.items import Request
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 @pytest.fixture

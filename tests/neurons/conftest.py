@@ -1,6 +1,7 @@
 """A tiny model with neuron gates, and runs in memory on short examples."""
 
 import pytest
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.models import GatedModel
 from broca.neurons.items import with_golds
@@ -10,7 +11,6 @@ from broca.runs.run import Run
 from broca.runs.workspace import Workspace
 from broca.tasks import Benchmark, RequestTokenizer, Split, Task
 from broca.tasks.examples import harness_task
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import pytest
 import torch
 from models.architectures import ARCHITECTURES, make_model
 from neurons.slow import slow_scores
+from tiny import tiny_tokenizer
 
 from broca.engine import Engine, EngineOptions
 from broca.models import GatedModel, neuron_blocks
 from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
 from broca.tasks import Request
-from broca.testing import tiny_tokenizer
 
 STEPS = 5
 DENSE = [kind for kind in ARCHITECTURES if kind.experts is None]

@@ -14,6 +14,7 @@ import torch
 from claims import claimed
 from dying import die, killed
 from journals import totals
+from tiny import tiny_llama
 
 import broca
 from broca.engine import Ablation, EngineOptions
@@ -26,7 +27,6 @@ from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace
 from broca.store import Journal, read_run, read_runs
 from broca.tasks import TaskOptions
-from broca.testing import tiny_llama
 
 ASKED = {
     "task": "mc_biology", "others": [], "method": "cs-stratified", "rows": 360, "items": 9,
@@ -46,6 +46,7 @@ def untimed(result):
     return replace(result, cost=replace(result.cost, wall_s=0.0))
 
 
+@pytest.mark.long
 def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_path, monkeypatch):
     """After five SIGKILLs on one journal no row is lost or repeated, and the result is the same.
 
@@ -119,6 +120,7 @@ def require_equal(first, second):
     assert np.abs(effects[1] - effects[0]).max() <= 1e-6 * np.abs(effects[0]).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changes",
     [{}, {"task": "addition", "rows": 180, "response": "accuracy"}],
@@ -172,6 +174,7 @@ def scores_of(model, journal=None):
         return broca.Run(model, tasks, space).scores([])
 
 
+@pytest.mark.long
 def test_rows_of_other_settings_are_not_taken_from_a_journal(tmp_path):
     """A changed config.json gives the scores of a new journal; the former one, its own again."""
     folder, journal = tmp_path / "model", tmp_path / "j.sqlite"
@@ -189,6 +192,7 @@ def test_rows_of_other_settings_are_not_taken_from_a_journal(tmp_path):
     assert totals(journal) == before
 
 
+@pytest.mark.long
 def test_rows_of_other_adapters_are_not_taken_from_a_journal(tmp_path):
     """Within `disable_adapter` a model of PEFT has the scores of its base, on the same journal."""
     small = broca.load("reference-small", device="cpu")

@@ -26,6 +26,7 @@ def repeated(tmp_path_factory):
     return localize_into(tmp_path_factory.mktemp("run"), seed=4, seeds=3, **ARGUMENTS)
 
 
+@pytest.mark.long
 def test_a_repeat_is_what_a_run_with_its_seed_finds(repeated, tmp_path):
     """A repeat equals a run with its seed, and the first search is unchanged."""
     assert [repeat.seed for repeat in repeated.repeats] == [5, 6]
@@ -37,6 +38,7 @@ def test_a_repeat_is_what_a_run_with_its_seed_finds(repeated, tmp_path):
     assert repeated.cost.rows <= 150
 
 
+@pytest.mark.long
 def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
     """A resumed run keeps its number of rows, whatever the speed of the machine is then."""
     arguments = {**ARGUMENTS, "rows": None, "max_minutes": 0.5}

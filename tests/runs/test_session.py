@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from journals import totals
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.errors import BadInput
 from broca.models import GatedModel
@@ -12,7 +13,6 @@ from broca.results.files import encode
 from broca.runs.run import model_info
 from broca.runs.session import IN_MEMORY, model_and_heads, open_workspace
 from broca.runs.workspace import Workspace
-from broca.testing import tiny_llama, tiny_tokenizer
 from broca.verbs.localize import localize
 
 

@@ -1,4 +1,4 @@
-"""Methods that ablate chosen components: one-shot, greedy, COAR, co-ablation and Thompson."""
+"""Methods that ablate chosen components: one-shot, greedy, COAR and co-ablation."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from task_problems import rows_of, searched
 
 from broca.measurement import Measurement, Plan
 from broca.searches import Problem
-from broca.searches.thompson import Belief
 from broca.testing import planted_problem
 
 
@@ -82,19 +81,3 @@ def test_a_backup_grows_and_is_selected():
     assert ranking.selected == (5, 3, 8)
     np.testing.assert_allclose(ranking.effects[[5, 3, 8, 0]], [-0.2, -0.1, -0.6, 0], atol=1e-12)
     assert rows == (1 + 12 + 1 + 10) * 10
-
-
-def test_belief_is_that_of_bayesian_regression():
-    """Mean and deviations equal the formulas of Bayesian regression, written for single rows."""
-    rng = np.random.default_rng(0)
-    masks = rng.random((50, 6)) < 0.3
-    changes = masks @ np.array([-1, -0.5, 0, 0, 0, 0]) + rng.normal(0, 0.1, 50)
-    belief = Belief(6)
-    belief.learn(masks, changes)
-    noise = np.mean(changes**2)  # the first estimate of the noise is the whole variance
-    matrix = np.vstack([masks / np.sqrt(noise), np.eye(6) / np.abs(changes).max()])
-    target = np.concatenate([changes / np.sqrt(noise), np.zeros(6)])
-    np.testing.assert_allclose(belief.mean, np.linalg.lstsq(matrix, target, rcond=None)[0])
-    np.testing.assert_allclose(
-        belief.deviations(), np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
-    )

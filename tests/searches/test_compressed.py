@@ -30,6 +30,7 @@ def test_every_effect_has_an_interval_a_frequency_and_a_rate(method):
     assert solve(method, planted, resamples=0)[0].intervals is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["cs-stratified", "cs-fresh"])
 def test_noise_is_no_finding(method):
     """In most searches of noise nothing is selected, and the reason is that chance suffices."""

@@ -108,7 +108,6 @@ def test_what_a_method_needs_is_refused_before_anything_is_measured(method):
         ("pooled", {"least": 0.0}, "drops from 0 to 1"),
         ("pooled", {"contrast": -1.0}, "contrast must be 0 or more"),
         ("co-ablation", {"leaders": 6}, r"1 to k \(5\) leaders, not 6"),
-        ("thompson", {"group": 41}, "groups of 1 to 30"),
         ("coar", {"share": 1.0}, "share of coar"),
         ("coar", {"contrast": 1.0}, "there are none: name some in `others`"),
         ("cs-stratified", {"sparsty": 0.1}, "did you mean 'sparsity'"),

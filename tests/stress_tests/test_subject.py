@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.errors import BadInput
 from broca.models import GatedModel
@@ -15,7 +16,6 @@ from broca.stress_tests.subject import (
     load_family,
     tokenized,
 )
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from studies.own_answers import TASKS, local_data, own_labels
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca import reproduce
 from broca.models import GatedModel
 from broca.tasks import Catalog
-from broca.testing import tiny_llama, tiny_tokenizer
 
 SMALL = {"rows": 600, "items": 6, "limit": 12, "k": 3}
 

@@ -5,6 +5,8 @@ import json
 import re
 from dataclasses import replace
 
+import pytest
+
 from broca.results.runs import Reproduction
 from broca.studies import NAMES
 from broca.studies.pages import render_page, write
@@ -12,6 +14,7 @@ from broca.studies.pages import render_page, write
 SETTINGS = {"method": "m", "k": 5, "items": 1, "limit": 9, "seed": 0, "keep_universal": False}
 
 
+@pytest.mark.long
 def test_each_has_json_and_csv_and_all_have_one_page(everything, tmp_path):
     """Every result with rows has JSON and CSV files; all share one page, which loads nothing."""
     shown = [replace(one, models=("./models/mine/", "org/b")) for one in everything.values()]

@@ -15,6 +15,7 @@ from broca.studies.reproduction import EXPERIMENTS, PAPER_METHODS
 KNOWLEDGE = ("wmdp_bio", "wmdp_chem")
 
 
+@pytest.mark.long
 def test_all_of_it_runs_on_the_papers_tasks(everything):
     """Every table and figure has rows of the model, but `table5` may be empty."""
     assert list(everything) == list(NAMES) == list(EXPERIMENTS)
@@ -29,6 +30,7 @@ def test_all_of_it_runs_on_the_papers_tasks(everything):
     assert [settings[name] for name in ("rows", "items", "k", "seed")] == [600, 6, 3, 0]
 
 
+@pytest.mark.long
 def test_a_task_that_the_model_cannot_do_is_left_out_and_said(everything):
     """gsm8k, which random weights answer wrongly, has no list, and every result notes why."""
     for shown in everything.values():
@@ -36,6 +38,7 @@ def test_a_task_that_the_model_cannot_do_is_left_out_and_said(everything):
     assert {row["task"] for row in everything["table9"].rows} == set(KNOWLEDGE)
 
 
+@pytest.mark.long
 def test_drops_are_intact_minus_ablated(everything):
     """A drop is intact minus ablated and lies in its interval, for tasks and general scores."""
     for name in ("table2", "table3", "table4", "table6", "figure2", "scale"):
@@ -50,6 +53,7 @@ def test_drops_are_intact_minus_ablated(everything):
     assert all(0 < row["rows"] <= 600 for row in compared)
 
 
+@pytest.mark.long
 def test_tables_and_figures_that_measure_the_same_agree(everything):
     """Lists within and across tasks have the same scores wherever they are shown."""
     own = {row["task"]: row["ablated"] for row in everything["table2"].rows}
@@ -70,6 +74,7 @@ def test_tables_and_figures_that_measure_the_same_agree(everything):
     assert same_task["ablated"] == own["wmdp_bio"]
 
 
+@pytest.mark.long
 def test_the_sweep_begins_with_nothing_and_follows_the_list(everything):
     """Figure 2 extends table 6; k = 0 has no drop and k = 3 is the list of table 9."""
     short, long = everything["table6"].rows, everything["figure2"].rows
@@ -83,6 +88,7 @@ def test_the_sweep_begins_with_nothing_and_follows_the_list(everything):
         assert first[:3] == row["heads"].split()
 
 
+@pytest.mark.long
 def test_universal_heads_are_in_no_list(everything):
     """Universal heads are left out of the lists; tables 5 and 7 measure them one by one."""
     intact, *without = everything["table7"].rows
@@ -97,6 +103,7 @@ def test_universal_heads_are_in_no_list(everything):
         assert lost["general"] == pytest.approx(intact["boolq"] - row["boolq"])
 
 
+@pytest.mark.long
 def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
     """Table 8 and figure 3 have the heads of both lists, or a note that there are none."""
     first, second = (set(row["heads"].split()) for row in everything["table9"].rows)
@@ -114,6 +121,7 @@ def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
     assert ("no head is in the lists of" in notes) == (not first & second)
 
 
+@pytest.mark.long
 def test_lists_of_planted_are_its_sets(planted):
     """The lists of `planted` in table 9 contain the planted sets of two heads."""
     text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
@@ -126,6 +134,7 @@ def test_lists_of_planted_are_its_sets(planted):
     assert set(json.loads(text)["rhyming"]) <= heads["rhyming"]
 
 
+@pytest.mark.long
 def test_models_stand_below_one_another(planted, reference):
     """Two models share one table, with the numbers of a reproduction of one model."""
     settings = {

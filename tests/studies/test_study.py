@@ -39,6 +39,7 @@ def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch)
     assert set(PAPER) - set(requested[0]) == {"mbpp", "humaneval_instruct"}
 
 
+@pytest.mark.long
 def test_universal_heads_are_left_out_and_the_list_filled_up(planted):
     """The list replaces a universal head by the next head, unless `keep_universal` keeps it."""
 

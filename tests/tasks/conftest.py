@@ -2,9 +2,9 @@
 
 import pytest
 from harness_tasks import write_task, write_tasks
+from tiny import tiny_tokenizer
 
 from broca.tasks import Catalog, RequestTokenizer
-from broca.testing import tiny_tokenizer
 
 
 @pytest.fixture(scope="session")

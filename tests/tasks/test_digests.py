@@ -2,11 +2,11 @@
 
 import pytest
 from harness_tasks import write_task
+from tiny import tiny_tokenizer
 
 import broca
 from broca.tasks import Catalog, RequestTokenizer
 from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
-from broca.testing import tiny_tokenizer
 
 REQUESTS = RequestTokenizer(tiny_tokenizer(), max_length=256)
 ROWS = [(f"{number} and {number} =", f" {number}") for number in range(12)]

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 from harness_tasks import tokenizer_with, write_task
+from tiny import tiny_tokenizer
 from transformers import GenerationConfig
 
 import broca
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, RequestTokenizer, TaskOptions
-from broca.testing import tiny_tokenizer
 
 QUESTIONS = [{"question": f"{n} =", "answer": "" if n == 5 else str(n)} for n in range(9)]
 ANSWERED = [n for n in range(9) if n != 5]

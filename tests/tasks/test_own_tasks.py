@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from tiny import tiny_tokenizer
 
 import broca
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, Generation, LogLikelihood, RequestTokenizer, TaskOptions
 from broca.tasks.examples import ANSWER_METRICS, matches
-from broca.testing import tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()
 REQUESTS = RequestTokenizer(TOKENIZER, max_length=256)

@@ -15,6 +15,7 @@ from lm_eval import simple_evaluate
 from lm_eval.models.dummy import DummyLM
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
+from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine
 from broca.errors import BrocaError
@@ -24,7 +25,6 @@ from broca.runs.task_sets import other_tasks
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, Generation, RequestTokenizer
 from broca.tasks.code import code_tasks
 from broca.tasks.task_index import TaskEntries, harness_entry
-from broca.testing import tiny_llama, tiny_tokenizer
 
 GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
 
@@ -68,6 +68,7 @@ def harness(lm, name):
     return results["results"], scores
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAPER_TASKS)
 def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     """Responses and score equal lm-eval's for the same model and data, in the paper's metric."""

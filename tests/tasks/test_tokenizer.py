@@ -4,10 +4,10 @@ from datetime import datetime
 
 import pytest
 from lm_eval.api.instance import Instance
+from tiny import tiny_tokenizer
 
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks import RequestTokenizer, TaskOptions
-from broca.testing import tiny_tokenizer
 
 
 def test_what_does_not_fit_is_cut_from_the_left():

@@ -4,11 +4,11 @@ import copy
 
 import pytest
 import torch
+from tiny import tiny_llama, tiny_tokenizer
 
 import broca
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.testing import tiny_llama, tiny_tokenizer
 
 TEMPLATE = (
     "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }}\n{% endfor %}"

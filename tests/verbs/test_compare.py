@@ -8,12 +8,12 @@ import pytest
 import torch
 from journals import totals
 from models.test_loading import hub_cache
+from tiny import tiny_llama, tiny_tokenizer
 from verbs.run_folders import localize_into
 
 import broca
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def without(model, layer, head, name):

@@ -54,6 +54,7 @@ def test_a_package_that_cannot_be_imported_is_fatal(monkeypatch):
     assert "gates" not in {check.name for check in diagnosis.checks}
 
 
+@pytest.mark.long
 def test_a_broken_numpy_is_reported():
     """Nothing that the diagnosis itself needs imports NumPy."""
     code = (

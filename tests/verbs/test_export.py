@@ -11,6 +11,7 @@ from independent import zeroed_by_hand
 from journals import totals
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
+from tiny import tiny_llama, tiny_tokenizer
 from verbs.run_folders import localize_into
 
 import broca
@@ -21,7 +22,6 @@ from broca.exports.factors import factors_of
 from broca.models import GatedModel
 from broca.models.checkpoints import shipped_model_folder
 from broca.results.files import write_beside
-from broca.testing import tiny_llama, tiny_tokenizer
 
 FORMS = ("adapter", "weights", "heads")
 TOKENS = torch.tensor([[5, 6, 7, 8]])
@@ -198,6 +198,7 @@ def test_weights_keep_their_number_format_shards_and_chat_template(tmp_path):
     assert template == tokenizer.chat_template
 
 
+@pytest.mark.long
 def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
     """lm-eval's score of an export equals broca's, whose rows are kept in the journal.
 

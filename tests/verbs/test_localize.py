@@ -19,10 +19,8 @@ from broca.verbs.localize import localize
 CAPABILITY_TASKS = TASKS | {"knowledge": "mc_biology"}
 
 
-@pytest.mark.parametrize(
-    "capabilities",
-    [("arithmetic", "facts"), pytest.param(("reversing", "sorting"), marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("capabilities", [("arithmetic", "facts"), ("reversing", "sorting")])
 def test_finds_the_planted_heads(planted, planted_heads, capabilities):
     """The mean recall of the capabilities' planted sets is at least 0.9, within the rows."""
     recalls = {}
@@ -37,6 +35,7 @@ def test_finds_the_planted_heads(planted, planted_heads, capabilities):
     assert np.mean(list(recalls.values())) >= 0.9, recalls
 
 
+@pytest.mark.long
 def test_every_task_is_learned(reference):
     """`reference` scores at least 95 % on held-out items of every shipped task."""
     tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
@@ -84,6 +83,7 @@ def test_a_result_is_saved_and_fits_its_journal(reference, tmp_path):
     assert result.cost.wall_s > 0
 
 
+@pytest.mark.long
 def test_others_auto_is_every_other_shipped_task(reference):
     """`auto` takes every shipped task of another capability as a control."""
     task_options = broca.TaskOptions(limit=50)
@@ -118,6 +118,7 @@ def test_bad_options_cost_no_row(reference, arguments, message):
     assert "scoring the intact model" not in stages
 
 
+@pytest.mark.long
 def test_group_is_localized_as_one_task(reference, tmp_path):
     """A group's score is its own aggregation of its tasks' scores."""
     for name in ("mc_biology", "mc_chemistry", "shipped_data"):
@@ -142,6 +143,7 @@ def test_group_is_localized_as_one_task(reference, tmp_path):
         localize(reference, task="science", others=["mc_biology"], include_path=tmp_path)
 
 
+@pytest.mark.long
 def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
     """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
     journal = tmp_path / "j.sqlite"

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 from dying import killed_in_batch
 from journals import totals
 
@@ -25,6 +26,7 @@ def test_plan_of_a_shipped_model(reference):
     assert '"method": "cs-fresh"' in encode(plan)
 
 
+@pytest.mark.long
 def test_a_plan_with_a_journal_is_repeated_as_it_was(small, tmp_path):
     """A killed plan goes on; the same call on its journal gives the same estimate, to the bit."""
     path = tmp_path / "j.sqlite"

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from tiny import tiny_llama, tiny_tokenizer
+
 import broca
 from broca.models import GatedModel
-from broca.testing import tiny_llama, tiny_tokenizer
 
 
 def test_a_shipped_model_is_described():

@@ -76,6 +76,7 @@ def test_an_ended_test_goes_on_where_it_was(planted, sorting, tmp_path, monkeypa
     assert batches(journal) == (count, total)
 
 
+@pytest.mark.long
 def test_another_question_is_measured(planted, tmp_path):
     """Another seed draws other random sets; vectors that both seeds need are measured once."""
     journal = tmp_path / "journal.sqlite"

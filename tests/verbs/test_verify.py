@@ -35,6 +35,7 @@ def examined(model, task, heads, others=OTHERS, limit=30):
     return Run(model, tasks, Workspace()).examiner(SMALL).examine(heads, report=lambda text: None)
 
 
+@pytest.mark.long
 def test_planted_sets_are_specific(planted, planted_heads):
     """The six planted sets are specific; five cost 80 points, and the others 5 on average."""
     clean = 0
@@ -55,6 +56,7 @@ def test_random_sets_of_the_same_size_are_not(planted):
         assert examined(planted, "addition", heads).verdict.label != "specific", heads
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "heads", "label"),
     [
@@ -69,6 +71,7 @@ def test_heads_that_hurt_every_task_have_another_verdict(reference, task, heads,
     assert found.verdict.label == label, found.verdict.text
 
 
+@pytest.mark.long
 def test_a_model_that_repeats_itself_is_broken(planted):
     """Ablating layers 0 and 2 of `planted` makes it repeat itself, which breaks the model."""
     heads = [*planted.components.names[:16], *planted.components.names[32:48]]
@@ -81,6 +84,7 @@ def test_a_model_that_repeats_itself_is_broken(planted):
     assert min(shares) > 0.5
 
 
+@pytest.mark.long
 def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     """A verification has three kinds of ablation and samples, and repeats exactly."""
     heads = "+".join(planted_heads["rhyming"])
@@ -121,6 +125,7 @@ def test_what_a_set_does_alone_equals_weights_zeroed_by_hand(planted, planted_he
         verify(planted, "capitals", heads, others=["sorting"], limit=20, rows=1000, enough=True)
 
 
+@pytest.mark.long
 def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path):
     """Rows of an earlier search and verification are not measured again."""
     path, rows = tmp_path / "journal.sqlite", []
@@ -158,6 +163,7 @@ def test_bad_input_is_refused(planted, changes, error, message):
     assert not any(stage.startswith(("scoring", "verifying")) for stage in stages)
 
 
+@pytest.mark.long
 def test_a_run_is_verified_from_its_folder(tmp_path):
     """`run` names a folder or a localization; both answer as the same call by names does.
 

@@ -170,6 +170,7 @@ def test_without_statistics_there_are_only_drops():
     assert (plain.off_target_drop, plain.specific_drop) == (None, None)
 
 
+@pytest.mark.long
 def test_random_sets_are_rarely_called_specific():
     """At most 7 % of 40 random sets are specific; `benchmarks/false_positives.py` takes 200."""
     rng = np.random.default_rng(0)

@@ -16,7 +16,6 @@ from transformers import GenerationConfig, StoppingCriteriaList
 from broca.engine.batches import (
     Batch,
     Lane,
-    PrefixGroup,
     Work,
     groups_that_fit,
     longest_first,
@@ -27,7 +26,7 @@ from broca.engine.batches import (
 )
 from broca.engine.reader import Store
 from broca.errors import BadInput, first_line
-from broca.models import ActiveGates, GatedModel
+from broca.models import ActiveGates
 from broca.models.caches import is_plain, join, trim_left
 from broca.tasks.items import Generation
 
@@ -77,15 +76,6 @@ class Running(Generic[RowT]):
         self.gates.extend(other.gates)
         self.rows += other.rows
 
-    def step(self, model: GatedModel, tokens: Tensor) -> Tensor:
-        """Reads a token of each row; returns the logits of the next, `(rows, 1, vocabulary)`."""
-        self.attention = nn.functional.pad(self.attention, (0, 1), value=1)
-        with self.gates:
-            logits, self.cache = model.forward(
-                tokens[:, None], self.attention, keep=1, cache=self.cache, use_cache=True
-            )
-        return logits
-
 
 class Decoder:
     """Runs the generations of a job on a lane.
@@ -112,7 +102,20 @@ class Decoder:
         groups, alone = prefix_groups(self._model, together, self._lane.options.share_prefixes)
         while groups:
             size, _ = groups_that_fit(self._budget, groups)
-            self._finish(groups[:size])
+            ordered = [
+                replace(group, members=longest_first(group.members)) for group in groups[:size]
+            ]
+            ordered.sort(key=lambda group: group.members[0].length, reverse=True)
+            while ordered:  # rows that do not fit memory run again in smaller batches
+                shared = max(len(group.prefix) for group in ordered)
+                suffix = max(
+                    r.length - len(group.prefix) for group in ordered for r in group.members
+                )
+                rows = self._budget.rows(suffix, cached=shared)
+                with self._budget.attempt(min(rows, sum(len(group.members) for group in ordered))):
+                    self._generate(shared_batches(self._lane, self._masks, ordered, rows=rows))
+                left = [replace(group, members=self._left(group.members)) for group in ordered]
+                ordered = [group for group in left if group.members]
             del groups[:size]
         pending = longest_first(alone)
         while pending:
@@ -153,19 +156,6 @@ class Decoder:
         require_finite(logits[:, None], [decoding.position] * len(logits))
         self._lane.tokens += len(decoding.tokens)
         self._keep(decoding, generated)
-
-    def _finish(self, groups: Sequence[PrefixGroup]) -> None:
-        """Runs groups to their end; rows that do not fit memory run again in smaller batches."""
-        ordered = [replace(group, members=longest_first(group.members)) for group in groups]
-        ordered.sort(key=lambda group: group.members[0].length, reverse=True)
-        while ordered:
-            shared = max(len(group.prefix) for group in ordered)
-            suffix = max(r.length - len(group.prefix) for group in ordered for r in group.members)
-            rows = self._budget.rows(suffix, cached=shared)
-            with self._budget.attempt(min(rows, sum(len(group.members) for group in ordered))):
-                self._generate(shared_batches(self._lane, self._masks, ordered, rows=rows))
-            left = [replace(group, members=self._left(group.members)) for group in ordered]
-            ordered = [group for group in left if group.members]
 
     def _left(self, work: Sequence[Work]) -> list[Work]:
         return [row for row in work if row.position not in self._ended]
@@ -220,7 +210,12 @@ class Decoder:
                     if alive := self._alive(new):
                         new.keep(alive)
                         running.take_in(new)
-            logits = running.step(self._model, running.newest)
+            running.attention = nn.functional.pad(running.attention, (0, 1), value=1)
+            with running.gates:
+                logits, running.cache = self._model.forward(
+                    running.newest[:, None], running.attention, keep=1, cache=running.cache,
+                    use_cache=True,
+                )  # fmt: skip
             require_finite(logits, [decoding.position for decoding in running.rows])
             running.newest = self._choose(logits[:, -1], running.rows, generated)
 

@@ -24,7 +24,8 @@ class StopRule:
         self._tokenizer = tokenizer
         self._eos = frozenset(eos)
         self._may_complete = cache(self._tokens_that_may_complete)
-        self._tail = cache(self._tail_of)
+        # the number of last tokens in which a stop string is searched
+        self._tail = cache(lambda text: len(tokenizer.encode(text, add_special_tokens=False)) + 2)
 
     def ended(self, generated: Sequence[int], stop: tuple[str, ...], limit: int) -> bool:
         """Whether a generation ends with its newest token."""
@@ -57,10 +58,6 @@ class StopRule:
         # not alone: decoders strip the space of a first token
         pairs = self._tokenizer.batch_decode([[before, token] for token in every])
         return frozenset(token for token, text in enumerate(pairs) if last & set(text))
-
-    def _tail_of(self, text: str) -> int:
-        """Returns the number of last tokens in which a stop string is searched."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False)) + 2
 
 
 def eos_tokens(model: GatedModel) -> list[int]:

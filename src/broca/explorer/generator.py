@@ -132,8 +132,13 @@ class Generator:
         while alive := self._sent(batch, stream):
             if len(alive) < len(batch.rows):
                 batch.keep(alive)
-            newest = torch.tensor([row.tokens[-1] for row in batch.rows], device=tokens.device)
-            batch.newest = batch.step(self._model, newest)[:, -1]
+            newest = torch.tensor([[row.tokens[-1]] for row in batch.rows], device=tokens.device)
+            batch.attention = torch.nn.functional.pad(batch.attention, (0, 1), value=1)
+            with gates:
+                logits, batch.cache = self._model.forward(
+                    newest, batch.attention, keep=1, cache=batch.cache, use_cache=True
+                )
+            batch.newest = logits[:, -1]
 
     def _sent(self, batch: Running[_Row], stream: Stream) -> list[int]:
         """Sends the most likely token of every row; returns the places of those that go on."""

@@ -9,7 +9,6 @@ from typing import Any, Protocol, Self
 
 from broca.engine import Progress
 from broca.errors import BadInput, UnknownName, require_known
-from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.comparison import Comparison
 from broca.results.localization import Localization
@@ -193,6 +192,4 @@ def numbers_of(result: Result) -> dict[str, float]:
         for score in result.scores:
             under = score.selection or "intact"
             numbers[f"score/{score.model}/{score.task}/{under}"] = score.score
-    if isinstance(result, Atlas):
-        numbers = {f"intact/{task.name}": task.intact for task in result.tasks}
     return numbers

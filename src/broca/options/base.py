@@ -262,7 +262,8 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
     try:
         return msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
-        known = [choice for part in _within(hint) for choice in _choices(part)]
+        literals = [part for part in _within(hint) if get_origin(part) == Literal]
+        known = [choice for part in literals for choice in get_args(part)]
         if known:
             says = f"is unknown{nearest(str(value), known)}: use {', '.join(known)}"
             raise BadInput(f"`{name}` '{value}' {says}") from None
@@ -288,7 +289,3 @@ def _expected(message: str) -> str:
 def _within(hint: Any) -> tuple[Any, ...]:
     inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     return (inner, *(part for part in get_args(inner) if get_origin(part) is not None))
-
-
-def _choices(hint: Any) -> tuple[str, ...]:
-    return get_args(hint) if get_origin(hint) is Literal else ()

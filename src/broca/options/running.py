@@ -261,8 +261,8 @@ class SearchOptions(BudgetOptions):
     """How a search works, and how much it may measure."""
 
     rows: Annotated[Count | None, WHOLE] = None
-    """Maximum number of (mask, item) rows, half of them for the verification if there is one;
-    default: what the method needs, and at most as many again."""
+    """Maximum number of (mask, item) rows with ablations, half of them for a verification if there
+    is one; default: as the method needs, and at most as many again."""
 
     method: str | None = None
     """{methods}; default: pooled, or cs-stratified with a recovery."""

@@ -229,13 +229,16 @@ class Run:
             "problem": written(problem),
         }
         self._journaled.journal.note_search(self._journaled.number, record)
-
-        def execute(plan: Plan) -> Measurement:
+        measurement: Any = None
+        while True:
+            try:
+                plan = search.send(measurement)
+            except StopIteration as end:
+                result: T = end.value
+                return result
             self.search_response = plan.response or response
             asked = replace(plan, response=self.search_response)
-            return replace(self.measure(asked, role="search"), plan=plan)
-
-        return searches.run(search, execute)
+            measurement = replace(self.measure(asked, role="search"), plan=plan)
 
     def referenced(
         self, response: Response, places: Places, *, otherwise: str | None

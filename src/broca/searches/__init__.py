@@ -6,7 +6,7 @@ from broca.errors import UnknownName, require_known
 from broca.options import DEFAULT_METHOD
 from broca.plugins import Plugins
 from broca.recovery import recovery_name
-from broca.searches import ablations, coar, compressed, fresh, gradients, pooled, thompson
+from broca.searches import ablations, coar, compressed, fresh, gradients, pooled
 from broca.searches.atlas import FEWEST_ROWS
 from broca.searches.method import Method
 from broca.searches.problem import OtherTask, Problem, Ranking, Search, Strategy, run
@@ -18,7 +18,6 @@ METHODS = Plugins(
     ablations.GREEDY,
     compressed.BERNOULLI,
     compressed.STRATIFIED,
-    thompson.METHOD,
     coar.METHOD,
     ablations.CO_ABLATION,
     gradients.INTACT,

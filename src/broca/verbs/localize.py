@@ -58,7 +58,8 @@ def localize(options: LocalizeOptions) -> Localization:
         more = searches * (rows + 2 * report) + PAIRED_ROWS * bool(searches)
         further = f"{more:,} of other sets and " * bool(more)
         stages.note(
-            f"at most {options.seeds * rows:,} rows of search and {further}{proof:,} of {what}"
+            f"at most {options.seeds * rows:,} rows of search and {further}{proof:,} of {what}, "
+            f"and the intact model on {len(tasks.bank):,} items"
         )
         stages.expect(options.seeds * rows + proof + len(tasks.bank) + more)
         baseline, _ = run.intact()

@@ -56,6 +56,7 @@ def test_best_set_is_the_best_of_all(seed):
     assert set(np.flatnonzero(best)) == {0, 3, 7}
 
 
+@pytest.mark.long
 def test_bound_holds_for_the_best_set():
     """The bound holds in at least 90 % of problems drawn from the prior and is not far above."""
     held, excess = [], []

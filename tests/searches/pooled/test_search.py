@@ -51,6 +51,7 @@ def harmed_by(columns, loss, base=0.9):
     return lambda mask: max(0.0, base - loss * int(mask[list(columns)].sum()))
 
 
+@pytest.mark.long
 def test_small_effects_of_many_components_are_found():
     """At least four of five selected are among the ten of forty that cost 0.04 each."""
     tasks = Tasks(harmed_by(range(10), 0.04), harmed_by((20, 21), 0.1))
@@ -60,6 +61,7 @@ def test_small_effects_of_many_components_are_found():
     assert sum(column < 10 for column in ranking.selected) >= 4
 
 
+@pytest.mark.long
 def test_leaves_out_what_every_task_needs():
     """A component that harms all tasks most is selected only without a contrast."""
     shared = harmed_by((30,), 0.5)
@@ -76,6 +78,7 @@ def test_what_costs_all_alone_is_needed_though_it_adds_nothing():
     assert set(tasks.solve(rows=1200).selected) == {4, 8, 15}
 
 
+@pytest.mark.long
 def test_sees_components_that_matter_only_together():
     """Two backups are selected although either one alone costs almost nothing."""
 
@@ -86,6 +89,7 @@ def test_sees_components_that_matter_only_together():
     assert {5, 20} <= set(ranking.selected)
 
 
+@pytest.mark.long
 def test_goes_on_where_rows_do_not_tell_and_says_how_many_would():
     """Without a budget, up to four times the default rows give a bound or the rows needed."""
     tasks = Tasks(lambda mask: 0.8, harmed_by((9,), 0.2), components=20, seed=4)
@@ -110,6 +114,7 @@ def test_what_harms_all_tasks_alike_is_seldom_found():
     assert sum(findings) <= 1
 
 
+@pytest.mark.long
 def test_more_components_than_have_coefficients():
     """The search works with 300 components."""
     tasks = Tasks(harmed_by((1,), 0.8), harmed_by((2,), 0.5), components=300, seed=7)
@@ -122,6 +127,7 @@ def test_works_without_other_tasks_and_without_probabilities():
     assert {1, 22} <= set(ranking.selected)
 
 
+@pytest.mark.long
 def test_members_that_lose_only_together_are_found():
     """A set of five is found although no three of its members cost the task a point.
 
@@ -140,6 +146,7 @@ def test_members_that_lose_only_together_are_found():
     assert ranking.answer == AnswerInfo("found")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("threshold", "says"), [(40, "nothing"), (10, "not enough rows")])
 def test_nothing_is_not_said_where_only_large_masks_lose(threshold, says):
     """Pairs that lose nothing bound the worth of small sets only if large masks lose nothing too.

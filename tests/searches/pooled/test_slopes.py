@@ -33,6 +33,7 @@ def respond(plan):
     return Measurement(plan, sure, gradients.astype(np.float32) if plan.gradients else None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "listed"), [(2100, 35), (8400, COUNT)])
 def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed):
     """The rows allow 35 of 140 components and backups; with rows for all, no gradient."""
@@ -47,6 +48,7 @@ def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed
     assert ("of 140 components were searched" in str(ranking.notes)) == (listed < COUNT)
 
 
+@pytest.mark.long
 def test_nothing_is_said_only_of_all_components():
     """A task that nothing harms ends in *nothing* only if all components are searched."""
 

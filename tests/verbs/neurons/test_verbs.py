@@ -74,8 +74,18 @@ def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
         ("locate", {"task": "data:none", "fields": "x"}, "`fields`"),
         ("erase", {"task": "capitals", "methods": "x"}, "`method` 'x'"),
         ("erase", {"task": "capitals", "draws": 0}, "`draws`"),
-        ("erase", {"task": "capitals", "factor": 1, **FEW, "count": 4}, "other than 1"),
-        ("erase", {"task": "capitals", "factor": float("nan"), **FEW, "count": 4}, "nan"),
+        pytest.param(
+            "erase",
+            {"task": "capitals", "factor": 1, **FEW, "count": 4},
+            "other than 1",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "erase",
+            {"task": "capitals", "factor": float("nan"), **FEW, "count": 4},
+            "nan",
+            marks=pytest.mark.long,
+        ),
         ("erase", {"task": "capitals", "matching": "x"}, "`matching`"),
     ],
 )

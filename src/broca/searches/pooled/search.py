@@ -41,6 +41,8 @@ from broca.searches.problem import Problem, Ranking, Search
 
 _ROWS_PER_TASK = 800
 """Rows for each measured task, the claimed task and the others, if no budget is given."""
+_LEAST_ROWS = 3000
+"""Minimum of these rows for all tasks together: fewer prove less than their verification costs."""
 _GOING_ON = 4
 """Factor up to which a search without an answer extends its default budget."""
 _FEWEST_ROWS = 300
@@ -162,8 +164,8 @@ class Outcome:
 class Pooled:
     """Finds the set whose ablation has the largest specific drop.
 
-    Without a budget it measures 800 rows for each measured task, and up to four times as many if
-    these do not give an answer.
+    Without a budget it measures 800 rows for each measured task, at least 3,000, and up to 3,200
+    for each task if these do not give an answer.
 
     Attributes:
         cost: Minimum specific drop that each member of a set must add; a twentieth of the set's
@@ -193,7 +195,7 @@ class Pooled:
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Screens, proposes sets, decides on the answer, and ranks."""
         most = self.most_rows(problem)
-        budget = most // _GOING_ON if problem.rows is None else most
+        budget = most if problem.rows is not None else max(_LEAST_ROWS, most // _GOING_ON)
         measurer = LossMeasurer(problem, budget, self.contrast)
         yield from measurer.measure_intact("items", budget // 20)
         columns = np.arange(problem.components)
@@ -585,7 +587,7 @@ METHOD = Method(
     name="pooled", make=Pooled, response="probability", measures_others=True,
     measures="random groups, then sets that may be the best, all rows in one regression",
     answers="which set this task needs and the others do not, many weak heads or few strong ones",
-    rows="800 for each task measured, at most 3,200",
+    rows="800 for each task measured, at least 3,000",
 )  # fmt: skip
 
 
