@@ -47,9 +47,9 @@ def test_links_are_absolute_and_alive():
 
 
 def test_pictures_are_small_and_of_the_repository():
-    """The README shows one grid, one report and one animation, each under 200 kB."""
-    pictures = re.findall(rf"!\[[^]]+\]\({RAW}/main/([^)]+)\)", TEXT)
-    assert [Path(name).name for name in pictures] == ["grid.svg", "report.png", "demo.svg"]
+    """The README shows one real model, one report and one animation, each under 200 kB."""
+    pictures = re.findall(rf"(?:!\[[^]]+\]\(|<img src=\"){RAW}/main/([^)\"]+)[)\"]", TEXT)
+    assert [Path(name).name for name in pictures] == ["smollm2.svg", "report.png", "demo.svg"]
     for name in pictures:
         assert (ROOT / name).stat().st_size < 200_000
 
