@@ -173,7 +173,7 @@ def test_documents_that_ask_the_same_are_on_one_side_of_the_split(examples, ques
     split = benchmark.split(items=100, seed=0)
     places = {*split.locate, *split.confirm, *split.report}
     assert len(places) == questions
-    assert any("81 of 108 documents" in note for note in benchmark.notes) == (questions == 27)
+    assert any("81 of 108 questions" in note for note in benchmark.notes) == (questions == 27)
 
 
 def test_choices_and_answers_are_turns_of_a_chat_template():
