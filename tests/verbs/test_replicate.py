@@ -93,6 +93,7 @@ def test_fresh_items_are_none_of_the_run(planted, claim):
         claimed(planted, "capitals", others=[], items=100, seed=1, searched="task", seen=reported)
 
 
+@pytest.mark.long
 def test_a_false_claim_does_not_hold(planted, claim):
     """Idle heads fail on fresh items, and a drop of twice the size is not confirmed."""
     idle = replace(claim, heads=("L4H1", "L5H2"))
@@ -103,6 +104,7 @@ def test_a_false_claim_does_not_hold(planted, claim):
     assert "less than half" in broca.replicate(large, model=planted, **FEW).replicas[0].why
 
 
+@pytest.mark.long
 def test_other_words_are_said_where_they_fail(planted, claim, tmp_path):
     """A wording of one's own file is measured; one that the model cannot do tells nothing."""
     for name, text in (("own", "\\n{{prompt}}"), ("nonsense", "{{prompt | reverse}}")):
@@ -151,6 +153,7 @@ def test_what_cannot_be_claimed_or_replicated_is_refused(planted, claim, tmp_pat
         broca.replicate(tmp_path, **FEW)
 
 
+@pytest.mark.long
 def test_shipped_tasks_have_three_wordings(planted):
     """Every shipped task has two others over the same documents, with the same answers."""
     with Workspace() as space:
