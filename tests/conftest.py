@@ -74,6 +74,13 @@ SAMPLED = {
     "test_a_killed_verb_goes_on_where_it_was": 3,
     "test_known_answers_are_scored_as_by_lm_eval": 2,
     "test_every_kind_of_task": 2,
+    "test_finds_the_planted_components": 2,
+    "test_row_budget_is_kept": 2,
+    "test_selects_fewer_than_k_rather_than_fill_up": 2,
+    "test_settings_that_are_not_greedy_or_not_known_are_refused": 3,
+    "test_what_cannot_be_shown_is_refused": 3,
+    "test_a_folder_with_an_adapter_is_exported": 3,
+    "test_text_table_and_picture_are_small": 2,
     "test_a_full_disk_is_one_line_and_leaves_what_there_was": 3,
 }
 """Tests of many models, commands or settings: `make test` runs every n-th of their cases, and

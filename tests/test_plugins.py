@@ -70,6 +70,7 @@ def python(folder, program):
     return done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_methods_and_recoveries_of_another_package_come_last(tmp_path):
     """They take options, run and fit like broca's."""
     entries = "[broca.searches]\nm = theirs:METHOD\n[broca.recoveries]\nr = theirs:RECOVERY\n"

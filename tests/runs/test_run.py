@@ -87,6 +87,7 @@ def test_killed_in_search_verification_and_writing(reference, small_chunks, tmp_
     assert totals(journal) == totals(whole)
 
 
+@pytest.mark.long
 def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, small_chunks, tmp_path):
     """A run goes on with the rows that were measured when the signal came, in other batches."""
     path = tmp_path / "j.sqlite"

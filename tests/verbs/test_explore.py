@@ -29,6 +29,7 @@ def test_a_loaded_model_is_served_and_left_as_it_was(planted):
         urlopen(page.url, timeout=5)
 
 
+@pytest.mark.long
 def test_a_run_brings_its_model_set_and_tasks(tmp_path):
     """A run folder gives model, components, selection and tasks, unless tasks are named."""
     asked = [(f"{n}: sort b {letter} =", f" {letter} b") for letter in "acdef" for n in range(16)]

@@ -48,6 +48,7 @@ def test_every_task_is_learned(reference):
         assert score >= 0.95, f"{name}: {score}"
 
 
+@pytest.mark.long
 def test_a_result_is_saved_and_fits_its_journal(reference, tmp_path):
     """The ranking begins with the selection, costs are the journal's, and the file reads back.
 

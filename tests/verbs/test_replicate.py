@@ -51,6 +51,7 @@ def test_a_true_claim_holds_on_items_that_the_run_never_used(planted, claim):
     assert "What was repeated" in found.page()
 
 
+@pytest.mark.long
 def test_a_claim_states_what_the_set_keeps_alone_and_the_report_shows_it(planted, claim, tmp_path):
     """Rows that are left measure what the set does alone; the page has claim and replication."""
     found = broca.localize(

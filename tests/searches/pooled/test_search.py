@@ -121,6 +121,7 @@ def test_more_components_than_have_coefficients():
     assert tasks.solve(rows=1500, k=3).selected[0] == 1
 
 
+@pytest.mark.long
 def test_works_without_other_tasks_and_without_probabilities():
     """Two components are found without other tasks, by the task's accuracy."""
     ranking = Tasks(harmed_by((1, 22), 0.35), seed=8).solve(rows=1500, continuous=False)

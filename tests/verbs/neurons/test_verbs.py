@@ -36,6 +36,7 @@ def repeated(model, verb, folder):
     return first
 
 
+@pytest.mark.long
 def test_selected_neurons_come_with_their_scores(small, tmp_path):
     """Selected neurons are sorted by score and exceed `sigma`; `count` takes the first of them."""
     result = repeated(small, "locate", tmp_path)
@@ -53,6 +54,7 @@ def test_selected_neurons_come_with_their_scores(small, tmp_path):
     assert names[0][:2] == names[1]
 
 
+@pytest.mark.long
 def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
     """Methods select equally many neurons; the excess is the drop beyond that of random sets."""
     lines = repeated(small, "erase", tmp_path).result
