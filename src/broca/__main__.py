@@ -15,10 +15,10 @@ def main() -> NoReturn:
         interrupted = True
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
-        signal.signal(signal.SIGINT, interrupt)
     try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
+            signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         from broca.cli import main as run_command_line  # takes a while
 
         run_command_line()

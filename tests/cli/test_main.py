@@ -73,12 +73,18 @@ def test_stdout_that_takes_no_more_is_no_traceback(words):
 
 
 @pytest.mark.parametrize(("signal_", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("seconds", [0.3, 2.0])
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
 def test_ctrl_c_and_sigterm_end_it_at_any_time(signal_, code, seconds):
-    """While libraries are imported and later the exit code is the signal's, without a traceback."""
+    """From the first line of the package on, the exit code is the signal's, without a traceback.
+
+    Before that line Python itself starts, and prints its own traceback.
+    """
     with subprocess.Popen(
         [sys.executable, "-m", "broca", "scan", "planted"], stdout=-1, stderr=-1, text=True
     ) as process:
+        status = Path(f"/proc/{process.pid}/status")
+        while not int(re.search(r"SigCgt:\s*(\w+)", status.read_text())[1], 16) >> 14 & 1:
+            time.sleep(0.005)  # SIGTERM, signal 15, is not handled yet
         time.sleep(seconds)
         process.send_signal(signal_)
         _, errors = process.communicate(timeout=60)

@@ -9,6 +9,7 @@ import numpy as np
 from broca import searches
 from broca.engine import Ablation
 from broca.errors import BadInput
+from broca.measurement import Measurement, Plan
 from broca.models import GatedModel
 from broca.options import BudgetOptions, LocalizeOptions, SearchOptions
 from broca.results.localization import Repeat
@@ -16,6 +17,7 @@ from broca.runs.references import Referenced
 from broca.runs.run import Run, shared_tokens
 from broca.runs.task_sets import TaskSet
 from broca.searches import OtherTask, Problem, Ranking
+from broca.searches.problem import answered
 from broca.verification.trial import Places
 
 REFERENCES = "looking for right answers"
@@ -185,18 +187,16 @@ def _given(
 ) -> searches.Search[Ranking]:
     """Runs a search among the components that are not given; its selection names all columns."""
     free = np.setdiff1d(np.arange(components), given)
-    measurement: Any = None
-    while True:
-        try:
-            plan = inner.send(measurement)
-        except StopIteration as end:
-            ranking: Ranking = end.value
-            return replace(ranking, selected=tuple(free[list(ranking.selected)].tolist()))
+
+    def answer(plan: Plan) -> searches.Search[Measurement]:
         masks = np.full((len(plan.masks), components), ablated)
         masks[:, free] = plan.masks
         found = yield replace(plan, masks=masks)
         slopes = None if found.gradients is None else found.gradients[:, free]
-        measurement = replace(found, plan=plan, gradients=slopes)
+        return replace(found, plan=plan, gradients=slopes)
+
+    ranking = yield from answered(inner, answer)
+    return replace(ranking, selected=tuple(free[list(ranking.selected)].tolist()))
 
 
 def measured_places(method: str, tasks: TaskSet, options: SearchOptions) -> Places:

@@ -11,7 +11,7 @@ import numpy as np
 from broca import designs
 from broca.errors import BadInput, nearest
 from broca.measurement import Floats, Measurement, Plan, Response
-from broca.searches.problem import Problem, Ranking, Search, Strategy
+from broca.searches.problem import Problem, Ranking, Search, Strategy, answered
 
 _NO_OPTIONS: Mapping[str, Any] = {}
 
@@ -151,14 +151,8 @@ class Contrasted:
         partners = np.zeros(problem.items.max() + 1, dtype=np.intp)
         partners[problem.items] = _partners(problem)
         intact: dict[Response | None, Floats] = {}
-        search = self.strategy.generate(self._alone(problem))
-        measurement: Any = None
-        while True:
-            try:
-                plan = search.send(measurement)
-            except StopIteration as end:
-                ranking: Ranking = end.value
-                break
+
+        def answer(plan: Plan) -> Search[Measurement]:
             if plan.response not in intact:
                 none, items = designs.intact(problem.components), np.unique(_partners(problem))
                 alone = yield Plan.crossed(none, items, response=plan.response)
@@ -176,7 +170,9 @@ class Contrasted:
             if measured.gradients is not None:
                 first, second = np.split(measured.gradients, 2)
                 gradients = first - np.float32(self.weight) * second
-            measurement = Measurement(plan, beyond, gradients)
+            return Measurement(plan, beyond, gradients)
+
+        ranking = yield from answered(self.strategy.generate(self._alone(problem)), answer)
         return replace(ranking, options={**ranking.options, "contrast": float(self.weight)})
 
     def _alone(self, problem: Problem) -> Problem:

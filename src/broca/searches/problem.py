@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -206,6 +206,18 @@ class Strategy(Protocol):
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Runs the search: yields plans, is sent measurements, returns a ranking."""
+
+
+def answered(search: Search[T], answer: Callable[[Plan], Search[Measurement]]) -> Search[T]:
+    """Runs a search within another one, which measures each of its plans as `answer` does."""
+    measurement: Any = None
+    while True:
+        try:
+            plan = search.send(measurement)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        measurement = yield from answer(plan)
 
 
 def run(search: Search[T], execute: Execute) -> T:
