@@ -70,7 +70,7 @@ SAMPLED = {
     "test_memory_shortage_loses_nothing": 2,
     "test_broken_entry_point_is_refused_in_one_line_that_names_the_package": 4,
     "test_chat_template_and_system_prompt": 3,
-    "test_a_command_writes_its_result_and_has_nothing_to_do_again": 2,
+    "test_a_command_writes_its_result_and_has_nothing_to_do_again": 4,
     "test_a_killed_verb_goes_on_where_it_was": 3,
     "test_known_answers_are_scored_as_by_lm_eval": 2,
     "test_every_kind_of_task": 2,

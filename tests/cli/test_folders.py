@@ -112,13 +112,6 @@ def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):
     assert rows_in(journal) > measured
 
 
-def test_a_refused_command_leaves_no_folder(tmp_path):
-    """A misspelt task is refused, and the folder that was named does not exist afterwards."""
-    done = broca("localize", "reference-small", "--task", "sotring", "--out", tmp_path / "a" / "b")
-    assert_refused(done, "task 'sotring' is unknown")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_read_only_out_folders_are_refused(tmp_path):
     """An out folder without write permission is refused."""

@@ -20,6 +20,7 @@ def folder(tmp_path_factory):
     return write_tasks_and_model(tmp_path_factory.mktemp("lm"))
 
 
+@pytest.mark.long
 def test_command_line_of_lm_eval_is_handed_on(folder, monkeypatch, capsys):
     """`broca lm-eval` takes lm-eval's arguments and gives its output, help and errors."""
     only_included = functools.partial(TaskManager, include_defaults=False)

@@ -48,13 +48,13 @@ REFUSED = [
 
 @pytest.mark.parametrize(("command", "message"), REFUSED)
 def test_bad_input_is_one_line_and_exit_code_2(command, message, tmp_path, monkeypatch):
-    """The line names flags, stdout stays empty, and nothing is written."""
+    """The line names flags, stdout stays empty, and no folder is left."""
     monkeypatch.delenv("HF_ALLOW_CODE_EVAL", raising=False)
     for name in [name for name in sys.modules if name.startswith("lm_eval.tasks.mbpp")]:
         monkeypatch.delitem(sys.modules, name)  # as in a new process
-    out = [] if "--out" in command else ["--out", tmp_path]
+    out = [] if "--out" in command else ["--out", tmp_path / "a" / "b"]
     assert_refused(broca(*shlex.split(command), *out), message)
-    assert not (tmp_path / "result.json").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_task_that_the_model_cannot_do_is_refused(tmp_path):

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 hooks = script("hooks")
 
 
+@pytest.mark.long
 def test_every_command_has_its_help():
     """The page of the command line has a section for each command, with all its flags."""
     from broca.cli.main import app
@@ -31,6 +32,7 @@ def test_every_command_has_its_help():
                 assert argument.name in text, (name, argument.name)
 
 
+@pytest.mark.long
 def test_every_public_name_has_its_place():
     """The pages on Python have all names of `broca` and `broca.neurons`, with docstrings."""
     listed = {name for names in hooks.PUBLIC.values() for name in names}

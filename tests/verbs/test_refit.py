@@ -12,11 +12,11 @@ from broca.verbs.refit import refit
 def finished(tmp_path_factory):
     """Folders of small finished runs, by method."""
     folders = {}
-    for method, rows in (("cs-stratified", 400), ("cs-fresh", 1500), ("pooled", 300)):
+    for method, rows in (("cs-stratified", 400), ("cs-fresh", 900), ("pooled", 300)):
         folders[method] = tmp_path_factory.mktemp("runs") / method
         localize_into(
-            folders[method], model="planted", task="mc_biology", items=10, rows=rows, method=method,
-            verify=False,
+            folders[method], model="reference-small", task="capitals", items=10, rows=rows,
+            method=method, verify=False, report_items=10,
         )  # fmt: skip
     return folders
 
@@ -34,9 +34,9 @@ def test_the_same_recovery_gives_the_same_effects(finished, method, recovery):
 
 
 def test_pooled_runs_can_be_refitted(finished):
-    """A refit of a `pooled` run ranks all 96 heads and selects at most `k`."""
+    """A refit of a `pooled` run ranks all 48 heads and selects at most `k`."""
     result = refit(finished["pooled"], recovery="ridge", k=3)
-    assert (result.recovery, len(result.ranking)) == ("ridge", 96)
+    assert (result.recovery, len(result.ranking)) == ("ridge", 48)
     assert result.masks > 20
     assert len(result.selected) <= 3
 
@@ -61,7 +61,6 @@ def test_no_model_is_loaded(finished):
     ("options", "message"),
     [
         ({"k": 0}, "`k` must be at least 1, not 0"),
-        ({"resamples": -1}, "`resamples` must be at least 0, not -1"),
         ({"recovery": "lasoo"}, "did you mean 'lasso'"),
     ],
 )
