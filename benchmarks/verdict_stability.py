@@ -25,6 +25,7 @@ from zoo import models
 
 import broca
 from broca.components import Component, ComponentSet
+from broca.errors import NothingToLocalize
 from broca.verification import Evidence, Scope, Trial
 from broca.verification.random_sets import ControlComparison
 from broca.verification.statistics import behind
@@ -148,13 +149,18 @@ def measure_zoo(file: Path, *, seeds: int, rows: int) -> dict[str, object]:
             for task in entry.tasks:
                 if (entry.name, task, seed) in done:
                     continue
-                found = broca.localize(
-                    str(entry.folder), task, others=[name for name in entry.tasks if name != task],
-                    rows=rows, seed=seed, include_path=str(entry.include_path), device="cpu",
-                )  # fmt: skip
                 line = {"model": entry.name, "task": task, "seed": seed}
                 line |= {"localize": "nothing selected", "verify": "nothing selected"}
-                if found.selected:
+                try:
+                    found = broca.localize(
+                        str(entry.folder), task, rows=rows, seed=seed, device="cpu",
+                        others=[name for name in entry.tasks if name != task],
+                        include_path=str(entry.include_path),
+                    )  # fmt: skip
+                except NothingToLocalize:  # items of this seed that the model cannot do
+                    found = None
+                    line |= {"localize": "at chance", "verify": "at chance"}
+                if found is not None and found.selected:
                     again = broca.verify(found, rows=rows, include_path=str(entry.include_path))
                     line |= {
                         "localize": found.verification.verdict.label, "verify": again.verdict.label,
