@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broca.results.pages.charts import Figure, IntervalChart, Matrix, Series
+from broca.results.pages.drawing import short
 from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import (
     Column,
@@ -211,7 +212,7 @@ def beside_figure(verification: Verification) -> Figure:
         tuple(member.head for member in members), tasks, tuple(map(tuple, clear)),
         max((abs(value) for values in clear for value in values), default=0) or 100.0,
         "change in points when it is ablated alone; grey: within noise",
-        texts=tuple(tuple(f"{0 - value:+.0f}" for value in values) for values in lost),
+        texts=tuple(tuple(short(round(-value)) for value in values) for values in lost),
         tips=tuple(
             tuple(f"{member.head} on {task}: lost {points(member.others[task])}" for task in tasks)
             for member in members
