@@ -398,6 +398,8 @@
     find("measure").disabled = true;
     for (const row of rowsOfTasks.values()) if (row.key !== key()) await row.measure();
     find("measure").disabled = false;
+    const row = rowsOfTasks.get(chosen); // random sets take long here: of the chosen task alone
+    try { if (row && off.size) await drawCloud(row); } catch (error) { showError(error, "tasks-error"); }
   });
   const busyWith = (id, run) => find(id).addEventListener("click", async () => {
     find(id).disabled = true;
