@@ -148,7 +148,6 @@ def test_the_first_screen_has_verdict_picture_evidence_and_items(open_page, page
         '[data-table="three"] tbody',
     ):
         assert page.locator(part).bounding_box()["y"] < 900
-    assert page.locator("header").inner_text().count("broca explore") == 1
     assert page.evaluate("document.documentElement.scrollHeight") < 2400
     assert re.search(
         r"real set -?[\d.]+", page.locator("#figure-controls use title").last.text_content()
@@ -186,8 +185,7 @@ def test_a_heat_map_has_what_each_member_costs_the_others(open_page, pages):
     ]
     assert all(re.search(r"-?[\d.]+ \[.*\]$", tip.replace("−", "-")) for tip in tips)
     figure.locator("use").first.hover()  # nothing lies over a cell
-    box = figure.locator(".scroll")
-    assert box.evaluate("(box) => box.scrollWidth > box.clientWidth")
+    assert figure.locator(".scroll").evaluate("(box) => box.scrollWidth > box.clientWidth")
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
@@ -199,7 +197,6 @@ def test_a_replication_says_where_the_claim_held(open_page, tmp_path):
     says = page.locator("header").inner_text()
     assert "Held with fresh items: seed 1. Did not hold with other words: plus." in says
     places = ["fresh items: seed 1", "other words: plus"]
-    assert column(page, "replicas", 1) == places
     for shown in (places, places[::-1]):
         page.locator('[data-table="replicas"] thead button').first.click()
         assert column(page, "replicas", 1) == shown
@@ -321,7 +318,6 @@ def test_two_ticked_results_are_compared(open_page, pages, pictured):
         assert part in text
     pictured(page, "index", full_page=True)
     assert page.locator("[data-compare]:disabled").count() == 0
-    assert page.locator('a[href="report.html"]').count() == 1
     page.locator('[data-table="results"] thead button').first.click()
     assert page.locator('a[href="report.html"]').count() == 1  # sorting keeps the addresses
     boxes = page.locator("[data-compare]")
