@@ -98,13 +98,10 @@ def test_the_repository_is_slim(scripts):
 
 
 def test_the_dockerfile_is_whole(scripts):
-    """The Dockerfile has known instructions, existing files and extras, and no root user."""
+    """The Dockerfile copies existing files, has known extras and no root user."""
     text = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text())
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     words = [line.split(maxsplit=1) for line in lines]
-    instructions = {"FROM", "ARG", "SHELL", "RUN", "WORKDIR", "COPY", "USER", "ENV", "ENTRYPOINT"}
-    assert {word for word, _ in words} <= instructions
-    assert words[0][0] == "FROM"
     assert json.loads(words[-1][1]) == ["broca"]
     for word, arguments in words:
         if word == "COPY":

@@ -112,22 +112,6 @@ def test_bootstrap_is_scipys(summaries):
     assert found == pytest.approx((expected.low, expected.high), abs=0.02)
 
 
-def test_figures_of_cells_survive_as_csv(methods, summaries, make_cell, tmp_path):
-    """Cells that were written and read have equal summaries; unknown values stay unknown."""
-    known = {"selected": ("A",) * 2, "rows": 101, "seconds": 1.0, "top": 0.2, "recall": 1.0}
-    cells = [
-        make_cell(seed=0, drop=90 / 120, intervals=96, held=80, **known),
-        make_cell(seed=1, drop=92 / 120, off_target=-1 / 120, intervals=96, held=82, false=2),
-        make_cell(method="pooled", budget=100, refused="refused"),
-    ]
-    methods.write_cells(cells, tmp_path / "cells.csv")
-    again = summaries.summarize(methods.read_cells(tmp_path / "cells.csv"))
-    for before, after in zip(summaries.summarize(cells), again, strict=True):
-        assert vars(after) == pytest.approx(vars(before), nan_ok=True)
-    with pytest.raises(AssertionError, match="is no share of 120 items"):
-        methods.write_cells([make_cell(drop=0.333)], tmp_path / "cells.csv")
-
-
 def test_the_tables_of_results_are_those_of_the_csv_files(methods, tmp_path, monkeypatch):
     """`--write` without a folder makes the same tables from the stored CSV files."""
     page, text = tmp_path / "RESULTS.md", (methods.HERE / "RESULTS.md").read_text(encoding="utf-8")

@@ -66,11 +66,3 @@ def test_specific_drops_are_those_beyond_the_mean_of_the_others(ceilings):
     """Each task is judged against the mean loss of the others."""
     rated = ceilings.specific_drops(np.array([[0.5, 0.1, 0.3], [0.0, 0.0, -0.2]]))
     assert rated == pytest.approx(np.array([[0.3, -0.3, 0.0], [0.1, 0.1, -0.2]]))
-
-
-def test_redundancy_is_what_single_drops_do_not_explain(ceilings):
-    """Redundancy is 0 if single drops explain the set's drop and 1 if they are all 0."""
-    assert ceilings.redundancy(0.5, 0.9) == 0.0
-    assert ceilings.redundancy(0.5, 0.0) == 1.0
-    assert ceilings.redundancy(0.8, 0.2) == pytest.approx(0.75)
-    assert ceilings.redundancy(0.05, 0.0) is None

@@ -113,6 +113,7 @@ def pages(run, tmp_path_factory):
         "refit": samples.make_refit().page(),
         "erasure": samples.make_erasure().page(),
         "reproduction": render_page([reproduction()]),
+        "replication": samples.make_replication().page(),
     }
     for name, html in shown.items():
         (folder / f"{name}.html").write_text(html)

@@ -71,12 +71,12 @@ def test_it_opens_with_the_runs_set_and_answers_an_item(open_page, live, picture
     intact, ablated = newest(page)
     assert intact.split() == example["target"].split()
     assert intact != ablated
-    assert "The run's verdict: specific" in page.locator("#verdict:not(.old)").inner_text()
+    assert "The run's verdict: specific" in page.locator("#known:not(.old)").inner_text()
     for task in ("sorting", "capitals", "reversing"):
         row(page, task).locator(".dot").first.wait_for()
     scores = live.explorer.random_scores("sorting", needed)
     assert row(page, "sorting").locator(".dot").count() == len(scores)
-    for part in ("#grid", "#answer-1", '.task[data-task="reversing"]', "#verify"):
+    for part in ("#known", "#grid", "#answer-1", '.task[data-task="reversing"]', "#verify"):
         box = page.locator(part).bounding_box()
         assert box["y"] + box["height"] <= 900
     pictured(page, "live", full_page=False)

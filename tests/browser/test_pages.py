@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from results.samples import make_result
+from results.samples import make_replication, make_result
 
 from broca.results.base import ModelInfo
 from broca.results.localization import RankedComponent
@@ -24,6 +24,7 @@ KINDS = (
     "refit",
     "erasure",
     "reproduction",
+    "replication",
 )
 
 
@@ -147,7 +148,6 @@ def test_the_first_screen_has_verdict_picture_evidence_and_items(open_page, page
         '[data-table="three"] tbody',
     ):
         assert page.locator(part).bounding_box()["y"] < 900
-    assert page.locator("header").inner_text().count("broca explore") == 1
     assert page.evaluate("document.documentElement.scrollHeight") < 2400
     assert re.search(
         r"real set -?[\d.]+", page.locator("#figure-controls use title").last.text_content()
@@ -161,6 +161,45 @@ def test_the_first_screen_has_verdict_picture_evidence_and_items(open_page, page
     assert page.locator(f'[data-component="{framed}"]').get_attribute("class").startswith("n16")
     page.click("text=Every examined item")
     assert page.locator('[data-table="samples"]').is_visible()
+
+
+@pytest.mark.parametrize("kind", ["report", "verification", "replication"])
+def test_a_phones_first_screen_has_verdict_evidence_and_next_step(open_page, pages, kind):
+    """They lie on 400 x 800 pixels whole; explanation, picture and items follow."""
+    page = open_page(pages[kind], width=400, height=800)
+    evidence = "tbody tr:first-child th" if kind == "replication" else "#figure-controls svg"
+    for part in ("h1", ".badge", ".next", evidence):
+        box = page.locator(part).first.bounding_box()
+        assert box["y"] + box["height"] <= 800, part
+
+
+def test_a_heat_map_has_what_each_member_costs_the_others(open_page, pages):
+    """A cell under the pointer has its interval; on a phone the map scrolls inside its box."""
+    page = unfold(open_page(pages["report"], width=400))
+    figure = page.locator("#figure-beside")
+    tips = figure.locator("use title").all_text_contents()
+    assert [tip.partition(": lost ")[0] for tip in tips] == [
+        f"{member} on {task}"
+        for member in column(page, "members", 1)
+        for task in ("mc_biology", "mc_chemistry")
+    ]
+    assert all(re.search(r"-?[\d.]+ \[.*\]$", tip.replace("−", "-")) for tip in tips)
+    figure.locator("use").first.hover()  # nothing lies over a cell
+    assert figure.locator(".scroll").evaluate("(box) => box.scrollWidth > box.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_replication_says_where_the_claim_held(open_page, tmp_path):
+    """The page that is saved names what held and what did not; its table sorts."""
+    make_replication().save(tmp_path)
+    page = open_page((tmp_path / "replication.html").as_uri())
+    assert page.locator("h1").inner_text().startswith("Held in part: ")
+    says = page.locator("header").inner_text()
+    assert "Held with fresh items: seed 1. Did not hold with other words: plus." in says
+    places = ["fresh items: seed 1", "other words: plus"]
+    for shown in (places, places[::-1]):
+        page.locator('[data-table="replicas"] thead button').first.click()
+        assert column(page, "replicas", 1) == shown
 
 
 def test_items_are_read_and_sums_stay_below(open_page, pages):
@@ -279,7 +318,6 @@ def test_two_ticked_results_are_compared(open_page, pages, pictured):
         assert part in text
     pictured(page, "index", full_page=True)
     assert page.locator("[data-compare]:disabled").count() == 0
-    assert page.locator('a[href="report.html"]').count() == 1
     page.locator('[data-table="results"] thead button').first.click()
     assert page.locator('a[href="report.html"]').count() == 1  # sorting keeps the addresses
     boxes = page.locator("[data-compare]")
@@ -291,10 +329,11 @@ def test_two_ticked_results_are_compared(open_page, pages, pictured):
 
 def test_other_pages_have_pictures(open_page, pages, pictured):
     """Every other page has a heading, and a figure if it draws one; the docs have its picture."""
-    for kind in ("verification", "stress", "comparison", "neurons", "reproduction"):
+    tables = ("reproduction", "replication")
+    for kind in ("verification", "stress", "comparison", "neurons", *tables):
         page = open_page(pages[kind], height=1000)
         assert page.locator("h1").count() == 1
-        assert (page.locator("svg").count() > 0) == (kind != "reproduction")
+        assert (page.locator("svg").count() > 0) == (kind not in tables)
         pictured(page, kind)
 
 

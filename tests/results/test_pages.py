@@ -186,7 +186,7 @@ def test_figures_of_a_verification_have_its_numbers():
     verification = toy_verification()
     html = verification.page()
     assert html.index(f">{verification.verdict.label}</span>") < html.index("<svg")
-    scores, controls, members = verification.figures()
+    scores, controls, beside, members = verification.figures()
     rows, series = scores.chart.rows, scores.chart.series
     shown = [{rows[row]: score for row, score in line.points} for line in series]
     assert shown == [verification.baseline, verification.after]
@@ -196,6 +196,9 @@ def test_figures_of_a_verification_have_its_numbers():
     assert [value for _, value in real.points] == [100 * verification.drop for _ in kinds]
     for member in verification.members:
         assert members.chart.effects[member.head] == -member.alone.value
+        row = beside.chart.values[beside.chart.rows.index(member.head)]
+        for cost, shown in zip(member.others.values(), row, strict=True):
+            assert shown == (0 if cost.low <= 0 <= cost.high else -100 * cost.value)
 
 
 def test_the_pictures_of_an_atlas_have_every_effect():

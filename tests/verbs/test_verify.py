@@ -11,13 +11,14 @@ from journals import totals
 from verbs.run_folders import localize_into
 
 import broca
+from broca.components import Component
 from broca.errors import BadInput, UnknownName
 from broca.results.files import decode, encode
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
 from broca.tasks import TaskOptions
 from broca.verbs.verify import verify
-from broca.verification import Scope
+from broca.verification import Scope, most_rows
 
 SMALL = Scope(
     controls=19, control_items=12, member_items=20, ablations=False, failure_items=10, resamples=300
@@ -123,6 +124,22 @@ def test_what_a_set_does_alone_equals_weights_zeroed_by_hand(planted, planted_he
     assert {k: by_grid[k].value for k in kept} == pytest.approx(kept)
     with pytest.raises(BadInput, match="`enough` needs"):
         verify(planted, "capitals", heads, others=["sorting"], limit=20, rows=1000, enough=True)
+
+
+def test_what_a_member_costs_another_task_equals_weights_zeroed_by_hand(planted, planted_heads):
+    """Each member is ablated alone on ten items of the other task; these rows are bounded too."""
+    heads = [*planted_heads["facts"][:2], planted_heads["sorting"][0]]
+    scope = replace(SMALL, controls=0, failure_items=0)
+    found = verify(planted, "capitals", heads, others=["sorting"], limit=10, scope=scope)
+    tasks = claimed(planted, "capitals", others=["sorting"], items=100, seed=0, limit=10)
+    assert found.rows <= most_rows(tasks.trial(), scope, members=3)
+    for part, member in zip(map(Component.parse, heads), found.members, strict=True):
+        head_dim = planted.model.config.head_dim
+        edited = zeroed_by_hand(planted.model, [(part.layer, part.index)], head_dim=head_dim)
+        by_hand = broca.load(edited, planted.tokenizer, name="by hand")
+        after = Run(by_hand, tasks, Workspace()).scores((), ["sorting"])["sorting"]
+        assert member.others["sorting"].value == pytest.approx(found.baseline["sorting"] - after)
+    assert member.others["sorting"].value > 0
 
 
 @pytest.mark.long

@@ -71,7 +71,7 @@
     find("ablated-title").textContent = shownAnswer.title + (old ? " (before the change)" : "");
     for (const row of rowsOfTasks.values()) row.show();
     find("measure").hidden = live() || ![...rowsOfTasks.values()].some((row) => row.key !== key());
-    find("verdict").classList.toggle("old", (find("verdict").dataset.key ?? key()) !== key());
+    for (const said of [find("known"), find("verdict")]) said.classList.toggle("old", (said.dataset.key ?? key()) !== key());
   };
   const changed = () => { show(); follow(); };
   const become = (names) => {
@@ -328,7 +328,7 @@
   };
   const loadExample = async (row) => {
     row.example ??= await answered("api/example", { task: row.name });
-    row.says.textContent = row.example.prompt.trim().split("\n").pop();
+    row.says.textContent = row.example.prompt.trim().split("\n").slice(-2).join(" ");
     row.pick.title = `${row.example.prompt} → ${row.example.target.trim()}`;
   };
   const choose = async (row) => {
@@ -338,6 +338,7 @@
       await loadExample(row);
       if (chosen !== row.name) return;
       find("prompt").value = row.example.prompt;
+      find("prompt").scrollTop = find("prompt").scrollHeight; // the question comes last
       find("target").textContent = `Right answer: ${row.example.target.trim()}`;
       if (find("chat")) find("chat").checked = false; // the item has its own form
     } catch (error) { showError(error); return; }
@@ -397,6 +398,8 @@
     find("measure").disabled = true;
     for (const row of rowsOfTasks.values()) if (row.key !== key()) await row.measure();
     find("measure").disabled = false;
+    const row = rowsOfTasks.get(chosen); // random sets take long here: of the chosen task alone
+    try { if (row && off.size) await drawCloud(row); } catch (error) { showError(error, "tasks-error"); }
   });
   const busyWith = (id, run) => find(id).addEventListener("click", async () => {
     find(id).disabled = true;
@@ -493,8 +496,8 @@
   const [opening = []] = Object.values(about.sets);
   if (about.verdict) { // it is grey as soon as the set is another one
     off = new Set(opening);
-    find("verdict").dataset.key = key();
-    find("verdict").textContent = `The run's verdict: ${about.verdict}`;
+    find("known").dataset.key = key();
+    find("known").textContent = `The run's verdict: ${about.verdict}`;
   }
   gate = Number(state.get("scale") ?? 0);
   const named = state.has("off") ? state.get("off").split(/[+ ]/) : opening;

@@ -1,7 +1,7 @@
 """The result of a verification: `verification.json`, and `verification` in `result.json`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -208,6 +208,7 @@ class Member:
         restored: Decrease of the set's drop when it is the only member left intact.
         p: The smaller p-value of `alone` and `restored`, doubled, Holm-corrected over the members.
         needed: Whether `alone` or `restored` is positive at the level of the verification.
+        others: Drop of every other task when only it is ablated, on few items.
     """
 
     head: str
@@ -215,6 +216,7 @@ class Member:
     restored: Interval
     p: float
     needed: bool
+    others: dict[str, Interval] = field(default_factory=dict)
 
     @property
     def contribution(self) -> float:

@@ -32,6 +32,8 @@ class Scope:
         control_items: Number of items of the task for a random set that is close, and of all others
             together; None for all report items.
         member_items: Number of items of the task for each member's contribution; None for all.
+        beside_items: Number of items of all other tasks together on which each member is ablated
+            alone; 0 for none.
         ablations: Whether the claim is tested under every kind of ablation.
         failure_items: Number of items of each task whose outputs are examined; 0 for none.
         rows: Maximum number of rows; random sets take what the other measurements leave. None for
@@ -44,6 +46,7 @@ class Scope:
     controls: int = CONTROLS
     control_items: int | None = None
     member_items: int | None = None
+    beside_items: int = 60
     ablations: bool = True
     failure_items: int = 100
     rows: int | None = None
@@ -64,6 +67,7 @@ class Scope:
             rows=rows,
             control_items=min(100, max(SCREEN, rows // 72)),
             member_items=min(200, max(2 * SCREEN, rows // (16 * max(1, members)))),
+            beside_items=min(60, rows // (16 * max(1, members))),
             failure_items=min(40, max(4, rows // (32 * tasks))),
         )
 

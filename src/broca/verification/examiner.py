@@ -136,6 +136,7 @@ class Examiner:
         # the claim is one hypothesis; the other tasks are a family of their own
         corrected = zip(rest, holm([drop.p or 0.0 for drop in rest]), strict=True)
         off_target, specific = found.contrast()
+        members = self._beside(columns, members, found)
         report("verifying: the outputs")
         failures, samples = judging.outputs(columns, found)
         evidence = replace(
@@ -242,6 +243,28 @@ class Examiner:
         together = self._evidence([needed, columns], places).drop(task)  # what the idle cost
         return members, idle if together.low <= 0 and together.high < RELEVANT else []
 
+    def _beside(
+        self, columns: Sequence[int], members: Sequence[Member], found: Evidence
+    ) -> list[Member]:
+        """Adds to the members what each alone costs the other tasks that can lose something.
+
+        Args:
+            columns: The set.
+            members: Its members, in the same order.
+            found: The evidence on all report items, of which the intact model's is used again.
+        """
+        few = self.trial.beside(self.scope.beside_items)
+        places = {name: few[name] for name in few if name not in found.trial.at_chance}
+        if not places or not columns:
+            return list(members)
+        intact, alone = found.on(places).responses, self._responses([[c] for c in columns], places)
+        stacked = {name: np.vstack([intact[name][:1], alone[name]]) for name in places}
+        evidence = replace(found, responses=stacked)
+        return [
+            replace(member, others={name: evidence.drop(name, number) for name in places})
+            for number, member in enumerate(members, start=1)
+        ]
+
     def _answers(
         self, sets: Sets, places: Ints
     ) -> tuple[list[Item], failing.ItemOutputs, failing.ItemOutputs]:
@@ -305,6 +328,7 @@ def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> in
     fixed = (
         2 * (every + outputs)
         + len(trial.at_most(scope.member_items)[trial.task]) * (2 * members + 1)
+        + sum(map(len, trial.beside(scope.beside_items).values())) * members
         + 2 * few * kinds
     )
     compared = trial.smaller(scope.control_items)

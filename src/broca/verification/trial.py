@@ -18,6 +18,9 @@ Places = Mapping[str, Ints]
 _FEWEST = 5
 """Minimum number of items of each task when the others share a number of items."""
 
+_BESIDE = 10
+"""Maximum number of items of another task on which each member is ablated alone."""
+
 _NOISE = 20
 """Number of items at which noise halves the weight of another task: about the variance of an item's
 loss, divided by that of the losses of unrelated tasks."""
@@ -127,6 +130,12 @@ class Trial:
         None stands for all items.
         """
         return {name: _spread(self.places[name], items) for name in self.names}
+
+    def beside(self, items: int) -> Places:
+        """Returns at most 10 items of every task but the claimed one, `items` of all together."""
+        names = self.names[1:]
+        count = min(_BESIDE, items // max(1, len(names)))
+        return {name: _spread(self.places[name], count) for name in names if count}
 
     def responses(self, execute: Execute, masks: Bools, places: Places) -> dict[str, Values]:
         """Measures the responses of every task in `places`, `(masks, items)`; higher is better."""

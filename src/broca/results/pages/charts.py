@@ -334,6 +334,7 @@ class Matrix(Plot):
         span: The size of a value with the full colour.
         axis: Quantity of the values.
         texts: Texts in the cells; empty for none.
+        tips: Texts that a page shows of the cells under the pointer; empty for none.
         framed: Row and column of framed cells.
         meanings: Meanings of the lower and the upper end of the colours.
     """
@@ -346,7 +347,8 @@ class Matrix(Plot):
     texts: tuple[tuple[str, ...], ...] = ()
     framed: frozenset[tuple[int, int]] = frozenset()
     meanings: tuple[str, str] = ("worse without it", "better without it")
-    wide = 860.0
+    tips: tuple[tuple[str, ...], ...] = ()
+    wide: float = 860.0
 
     @property
     def height(self) -> float:
@@ -385,6 +387,13 @@ class Matrix(Plot):
                     role = "paper" if abs(steps[row, column]) > 9 else "ink"
                     axes.text(column + 0.5, row + 0.5, text, color=LIGHT[role], ha="center",
                               va="center_baseline", fontsize=11 * scale)  # fmt: skip
+        for row, tips in enumerate(self.tips):  # points that cannot be seen, as large as cells
+            x, y = 0.48 * pitch, 0.48 * _ROW
+            axes.plot(
+                [column + 0.5 for column in range(len(tips))], [row + 0.5] * len(tips), ls="none",
+                marker=[(-x, -y), (x, -y), (x, y), (-x, y)], ms=2 * max(x, y) * scale, alpha=0,
+                zorder=4, gid="tip " + "|".join(map(escape, tips)),
+            )  # fmt: skip
         every = max(1, ceil(13 / pitch))
         names = [shortened(name, 150) for name in self.columns][::every]
         upright = max(map(text_width, names), default=0) > pitch

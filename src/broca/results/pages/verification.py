@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from broca.results.pages.charts import Figure, IntervalChart, Series
+from broca.results.pages.charts import Figure, IntervalChart, Matrix, Series
+from broca.results.pages.drawing import short
 from broca.results.pages.grid import ComponentGrid
 from broca.results.pages.tables import (
     Column,
@@ -74,6 +75,8 @@ def verification_figures(verification: Verification) -> dict[str, Figure]:
     figures = [before_after(verification)]
     if verification.controls:
         figures.append(control_figure(verification))
+    if any(member.others for member in verification.members):
+        figures.append(beside_figure(verification))
     if verification.enough and verification.enough.curves:
         figures += verification.enough.figures()
     return {figure.name: figure for figure in figures}
@@ -194,3 +197,26 @@ def control_figure(verification: Verification) -> Figure:
         "points lost beyond the others", wide=_BESIDE,
     )  # fmt: skip
     return Figure("controls", "The set, and random sets of its size on the same items.", chart)
+
+
+def beside_figure(verification: Verification) -> Figure:
+    """Draws what each member alone costs every other task; losses that may be zero are grey."""
+    members, tasks = verification.members, tuple(verification.members[0].others)
+    lost = [[100 * member.others[task].value for task in tasks] for member in members]
+    clear = [
+        [-value if not member.others[task].low <= 0 <= member.others[task].high else 0.0
+         for task, value in zip(tasks, values, strict=True)]
+        for member, values in zip(members, lost, strict=True)
+    ]  # fmt: skip
+    chart = Matrix(
+        tuple(member.head for member in members), tasks, tuple(map(tuple, clear)),
+        max((abs(value) for values in clear for value in values), default=0) or 100.0,
+        "change in points when it is ablated alone; grey: within noise",
+        texts=tuple(tuple(short(round(-value)) for value in values) for values in lost),
+        tips=tuple(
+            tuple(f"{member.head} on {task}: lost {points(member.others[task])}" for task in tasks)
+            for member in members
+        ),
+        wide=min(Matrix.wide, 260.0 + 64 * len(tasks)),
+    )  # fmt: skip
+    return Figure("beside", "What each member alone costs the other tasks, on few items.", chart)
