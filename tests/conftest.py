@@ -62,7 +62,6 @@ SAMPLED = {
     "test_slopes_of_gates_equal_finite_differences": 4,
     "test_model_runs_from_the_middle": 4,
     "test_an_export_equals_the_model_scaled_by_hand": 4,
-    "test_every_command_has_help": 4,
     "test_no_setting_of_the_model_changes_or_ends_a_greedy_text": 4,
     "test_generations_equal_hf": 2,
     "test_files_have_their_width_and_their_fonts": 3,
