@@ -304,7 +304,7 @@ class RefitOptions(Options):
     """Number of resamples for intervals and frequencies; 0: none."""
 
     interactions: bool = False
-    """Fit pairs and triples of components too."""
+    """Fit interactions of two and more components too."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _FEWEST_TO_PREDICT = 20
 _STRONG, _PARTNERS = 10, 100
 """Number of components of which every pair has one, and of which its other one is."""
 _FEWEST_TOGETHER = 10
-"""Minimum number of masks that ablate all components of a pair or triple that is tried."""
+"""Minimum number of masks that ablate all components of an interaction that is tried."""
 
 
 def uncertainty(
@@ -183,14 +183,14 @@ def additivity(
 def interactions(
     masks: Bools, responses: Floats, recovery: Any, names: Sequence[str], *, seed: int
 ) -> InteractionInfo:
-    """Finds pairs and triples of components that matter, and what they explain on held-out masks.
+    """Finds interactions of components that matter, and what they explain on held-out masks.
 
     Products of columns are added to the least squares of what the recovery leaves, one after
-    another, the clearest first, while chance gives any of those tried a coefficient this clear in
-    fewer than one of 20 cases: at first pairs of one of the ten components that are most correlated
-    with the responses and another of the first hundred, then, from the start, these pairs and the
-    triples that contain them. Each fifth of the masks is predicted from the others, which choose
-    their products anew.
+    another, the clearest first, while chance gives any of those tried so far a coefficient this
+    clear in fewer than one of 20 cases: at first pairs of one of the ten components that are most
+    correlated with the responses and another of the first hundred, then, from the start, what was
+    found and the products that have one component more, until these add nothing. Each fifth of the
+    masks is predicted from the others, which choose their products anew.
 
     Args:
         masks: 1 where a component was ablated, `(masks, components)`.
@@ -245,11 +245,18 @@ def _pairs(masks: Bools, y: Floats) -> tuple[list[int], Terms]:
 
 
 def _chosen(masks: Bools, y: Floats, rest: Floats) -> Terms:
-    """Returns the pairs and triples that matter."""
-    others, pairs = _pairs(masks, y)
-    found = _forward(masks, rest, others, pairs, of=len(pairs)) if pairs else []
-    longer = _tried(masks, {frozenset([*pair, other]) for pair in found for other in others})
-    return _forward(masks, rest, others, longer, of=len(pairs) + len(longer)) if found else []
+    """Returns the interactions that matter, of all orders."""
+    others, tried = _pairs(masks, y)
+    found, count, order = Terms(), 0, 1
+    while tried:
+        count += len(tried)
+        found = _forward(masks, rest, others, tried, of=count)
+        if max(map(len, found), default=1) <= order:
+            break
+        order += 1
+        longer = {frozenset([*term, other]) for term in found for other in others}
+        tried = _tried(masks, longer)
+    return found
 
 
 def _tried(masks: Bools, sets: set[frozenset[int]]) -> Terms:
