@@ -25,7 +25,7 @@ from broca.verification.statistics import share_interval
 def make(folder: Path, models: list[str], tasks: list[str], *, searches: int, rows: int) -> None:
     """Searches tasks of models with several seeds, and writes what can be claimed."""
     folder.mkdir(parents=True, exist_ok=True)
-    for model, task, seed in product(models, tasks, range(searches)):
+    for seed, model, task in product(range(searches), models, tasks):
         name = f"{model}-{task}-{seed}"
         try:
             found = broca.localize(model, task, rows=rows, seed=seed)

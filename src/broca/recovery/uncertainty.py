@@ -1,5 +1,6 @@
 """Uncertainty of effects: intervals, p-values, false discoveries, additivity, interactions."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -190,7 +191,8 @@ def interactions(
     clear in fewer than one of 20 cases: at first pairs of one of the ten components that are most
     correlated with the responses and another of the first hundred, then, from the start, what was
     found and the products that have one component more, until these add nothing. Each fifth of the
-    masks is predicted from the others, which choose their products anew.
+    masks is predicted from the others, which choose their products anew; what most of them did not
+    choose is not named.
 
     Args:
         masks: 1 where a component was ablated, `(masks, components)`.
@@ -211,11 +213,14 @@ def interactions(
             "`interactions` need a run of a method with random masks, and more `rows`"
         )
     fold = np.random.default_rng([seed, 0xADD]).permutation(len(y)) % _FOLDS
-    errors = np.zeros(2)
+    errors, times = np.zeros(2), Counter[tuple[int, ...]]()
     for number in range(1 + _FOLDS):  # the last fit has all masks
         known, left_out = fold != number, fold == number
         rest = y - clone(recovery).fit(masks[known], y[known]).predict(masks)
         terms = _chosen(masks[known], y[known], rest[known])
+        if number == _FOLDS:
+            terms = [term for term in terms if 2 * times[term] > _FOLDS]
+        times.update(terms)
         members = sorted({column for term in terms for column in term})
         matrix = _with_products(masks, members, terms)
         effects = np.linalg.lstsq(matrix[known], rest[known], rcond=None)[0]
