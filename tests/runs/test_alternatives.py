@@ -50,11 +50,8 @@ def test_a_backup_is_named_with_the_head_from_which_it_takes_over(run):
     assert (after_both.head, after_both.of) == (SECOND, f"{FIRST}+L5H5")
     assert after_both.beside == line.beside
     assert line.alone.value == 0
-    items = np.arange(80)
-    masks = designs.of_sets(
-        [[], *([COMPONENTS.column(FIRST)], COMPONENTS.columns([FIRST, SECOND]))], 96
-    )
-    _, first, both = run.measure(Plan.crossed(masks, items)).responses.reshape(3, 80).mean(axis=1)
+    masks = designs.of_sets([COMPONENTS.columns(names) for names in ([FIRST], [FIRST, SECOND])], 96)
+    first, both = run.measure(Plan.crossed(masks, np.arange(80))).responses.reshape(2, 80).mean(1)
     assert line.beside.value == pytest.approx(first - both)
     assert line.p < 0.01
 

@@ -142,8 +142,8 @@ def backups(
         p_values.append(
             paired_test(rows[before] - rows[both], rows[0] - rows[single], seed=scope.seed)[1]
         )
-        named = ["+".join(names[column] for column in sorted(one)) for one in (head, of)]
-        lines.append((*named, alone, beside))
+        member, leaders = ("+".join(names[one] for one in sorted(part)) for part in (head, of))
+        lines.append((member, leaders, alone, beside))
     return tuple(
         Backup(*line, p)
         for line, p in zip(lines, holm(p_values), strict=True)
