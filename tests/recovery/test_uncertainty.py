@@ -110,19 +110,19 @@ def test_what_does_not_add_up_is_not_explained():
     assert additivity(masks[:19], np.arange(19.0), lasso(), seed=0) is None
 
 
-def test_planted_pairs_and_triples_are_found_and_nothing_else():
-    """A planted pair and triple are named with their effects; sums of effects name none.
+def test_planted_interactions_of_two_and_four_are_found_and_nothing_else():
+    """A planted pair and four together are named with their effects; sums of effects name none.
 
     Products explain what noise leaves. Masks that ablate one component each are refused.
     """
     rng, names = np.random.default_rng(0), [f"L0H{number}" for number in range(30)]
-    masks = rng.random((2000, 30)) < 0.3
-    one, two, three, four, five, six = masks[:, :6].T
+    masks = rng.random((2000, 30)) < 0.4
+    one, two, three, four, five, six, seven = masks[:, :7].T
     sums = -0.3 * one - 0.2 * two - 0.2 * three - 0.1 * five - 0.1 * six + rng.normal(0, 0.1, 2000)
-    together = sums - 0.4 * (three & four) - 0.5 * (one & five & six)
+    together = sums - 0.4 * (three & four) - 0.5 * (one & five & six & seven)
     found = interactions(masks, together, lasso(), names, seed=0)
     assert {line.heads for line in found.found} == {
-        ("L0H2", "L0H3"), ("L0H0", "L0H4", "L0H5"),
+        ("L0H2", "L0H3"), ("L0H0", "L0H4", "L0H5", "L0H6"),
     }  # fmt: skip
     assert [line.effect for line in found.found] == pytest.approx([-0.5, -0.4], abs=0.05)
     assert found.explained > found.additive + 0.1

@@ -42,16 +42,16 @@ def run():
 
 
 def test_a_backup_is_named_with_the_head_from_which_it_takes_over(run):
-    """Of three heads, one costs more where another is ablated; costs that add up name none."""
+    """One of four heads costs more where another, or a set with it, is ablated, and no other."""
     columns = COMPONENTS.columns([SECOND, ALONE, FIRST, "L5H5"])
-    (line,) = backups(run, columns, Scope(), run.tasks.trial().places)
+    beneath = [(columns[2:], columns[:2])]  # two members under a set of two
+    line, after_both = backups(run, columns, Scope(), beneath)
     assert (line.head, line.of) == (SECOND, FIRST)
+    assert (after_both.head, after_both.of) == (SECOND, f"{FIRST}+L5H5")
+    assert after_both.beside == line.beside
     assert line.alone.value == 0
-    items = np.arange(80)
-    masks = designs.of_sets(
-        [[], *([COMPONENTS.column(FIRST)], COMPONENTS.columns([FIRST, SECOND]))], 96
-    )
-    _, first, both = run.measure(Plan.crossed(masks, items)).responses.reshape(3, 80).mean(axis=1)
+    masks = designs.of_sets([COMPONENTS.columns(names) for names in ([FIRST], [FIRST, SECOND])], 96)
+    first, both = run.measure(Plan.crossed(masks, np.arange(80))).responses.reshape(2, 80).mean(1)
     assert line.beside.value == pytest.approx(first - both)
     assert line.p < 0.01
 

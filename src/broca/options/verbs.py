@@ -152,8 +152,8 @@ class ReplicateOptions(Options):
     """Number of other seeds."""
 
     rows: Annotated[Annotated[int, Meta(ge=1000)], WHOLE] = 12_000
-    """Number of (mask, item) rows, shared equally among seeds and wordings; each takes a few
-    hundred at least."""
+    """Number of (mask, item) rows; a wording takes a seventh of the rows of a seed, which needs
+    2,000 or more for most claims."""
 
     run_options: HeadsRun = field(default_factory=HeadsRun)
 
@@ -304,7 +304,7 @@ class RefitOptions(Options):
     """Number of resamples for intervals and frequencies; 0: none."""
 
     interactions: bool = False
-    """Fit pairs and triples of components too."""
+    """Fit interactions of two and more components too."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Uncertainty of effects: intervals, p-values, false discoveries, additivity, interactions."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ _FEWEST_TO_PREDICT = 20
 _STRONG, _PARTNERS = 10, 100
 """Number of components of which every pair has one, and of which its other one is."""
 _FEWEST_TOGETHER = 10
-"""Minimum number of masks that ablate all components of a pair or triple that is tried."""
+"""Minimum number of masks that ablate all components of an interaction that is tried."""
 
 
 def uncertainty(
@@ -183,14 +184,15 @@ def additivity(
 def interactions(
     masks: Bools, responses: Floats, recovery: Any, names: Sequence[str], *, seed: int
 ) -> InteractionInfo:
-    """Finds pairs and triples of components that matter, and what they explain on held-out masks.
+    """Finds interactions of components that matter, and what they explain on held-out masks.
 
     Products of columns are added to the least squares of what the recovery leaves, one after
-    another, the clearest first, while chance gives any of those tried a coefficient this clear in
-    fewer than one of 20 cases: at first pairs of one of the ten components that are most correlated
-    with the responses and another of the first hundred, then, from the start, these pairs and the
-    triples that contain them. Each fifth of the masks is predicted from the others, which choose
-    their products anew.
+    another, the clearest first, while chance gives any of those tried so far a coefficient this
+    clear in fewer than one of 20 cases: at first pairs of one of the ten components that are most
+    correlated with the responses and another of the first hundred, then, from the start, what was
+    found and the products that have one component more, until these add nothing. Each fifth of the
+    masks is predicted from the others, which choose their products anew; what most of them did not
+    choose is not named.
 
     Args:
         masks: 1 where a component was ablated, `(masks, components)`.
@@ -211,11 +213,14 @@ def interactions(
             "`interactions` need a run of a method with random masks, and more `rows`"
         )
     fold = np.random.default_rng([seed, 0xADD]).permutation(len(y)) % _FOLDS
-    errors = np.zeros(2)
+    errors, times = np.zeros(2), Counter[tuple[int, ...]]()
     for number in range(1 + _FOLDS):  # the last fit has all masks
         known, left_out = fold != number, fold == number
         rest = y - clone(recovery).fit(masks[known], y[known]).predict(masks)
         terms = _chosen(masks[known], y[known], rest[known])
+        if number == _FOLDS:
+            terms = [term for term in terms if 2 * times[term] > _FOLDS]
+        times.update(terms)
         members = sorted({column for term in terms for column in term})
         matrix = _with_products(masks, members, terms)
         effects = np.linalg.lstsq(matrix[known], rest[known], rcond=None)[0]
@@ -245,11 +250,18 @@ def _pairs(masks: Bools, y: Floats) -> tuple[list[int], Terms]:
 
 
 def _chosen(masks: Bools, y: Floats, rest: Floats) -> Terms:
-    """Returns the pairs and triples that matter."""
-    others, pairs = _pairs(masks, y)
-    found = _forward(masks, rest, others, pairs, of=len(pairs)) if pairs else []
-    longer = _tried(masks, {frozenset([*pair, other]) for pair in found for other in others})
-    return _forward(masks, rest, others, longer, of=len(pairs) + len(longer)) if found else []
+    """Returns the interactions that matter, of all orders."""
+    others, tried = _pairs(masks, y)
+    found, count, order = Terms(), 0, 1
+    while tried:
+        count += len(tried)
+        found = _forward(masks, rest, others, tried, of=count)
+        if max(map(len, found), default=1) <= order:
+            break
+        order += 1
+        longer = {frozenset([*term, other]) for term in found for other in others}
+        tried = _tried(masks, longer)
+    return found
 
 
 def _tried(masks: Bools, sets: set[frozenset[int]]) -> Terms:

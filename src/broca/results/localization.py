@@ -92,12 +92,12 @@ class Interaction:
 
 @dataclass(frozen=True)
 class InteractionInfo:
-    """What pairs and triples explain beyond single components, by cross-validation over masks.
+    """What interactions explain beyond single components, by cross-validation over masks.
 
     Attributes:
         additive: Share of the variance of held-out responses that single components explain.
-        explained: The share that pairs and triples explain with them.
-        found: The pairs and triples that matter, the largest effect first.
+        explained: The share that they and the interactions explain.
+        found: The interactions that matter, the largest effect first.
     """
 
     additive: float
@@ -108,10 +108,10 @@ class InteractionInfo:
     def says(self) -> str:
         """The shares in words."""
         if not self.found:
-            return "interactions: no pair or triple of components is significant beyond the sums"
+            return "interactions: none of several components is significant beyond the sums"
         return (
-            f"interactions: with pairs and triples {self.explained:.1%} of the variance on "
-            f"held-out masks is explained, without them {self.additive:.1%}"
+            f"interactions: with them {self.explained:.1%} of the variance on held-out masks is "
+            f"explained, without them {self.additive:.1%}"
         )
 
 
@@ -478,7 +478,7 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
         selected: Names of the selected components, at most k.
         reason: Why nothing was selected; empty otherwise.
         additivity: How well effects add up; None with few masks.
-        interactions: Pairs and triples that matter; None if they were not requested.
+        interactions: Interactions that matter; None if they were not requested.
         notes: Notes for the reader.
     """
 

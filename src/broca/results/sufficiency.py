@@ -200,14 +200,15 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Backup:
-    """A member that costs more where another one is ablated.
+    """A member that costs more where others are ablated.
 
     Attributes:
         head: The member that takes over.
-        of: The member from which it takes over, which costs more alone.
+        of: The member from which it takes over, which costs more alone; or, joined by +, the
+            members that were ablated when it was found.
         alone: Drop when only `head` is ablated.
         beside: Drop when it is ablated after `of`.
-        p: Paired p-value of no difference, Holm-corrected over all pairs of members.
+        p: Paired p-value of no difference, Holm-corrected over all that were tested.
     """
 
     head: str

@@ -11,6 +11,7 @@ from broca.results.sufficiency import Alternative, Backup, Sufficiency
 from broca.results.verification import Verification
 from broca.runs import search
 from broca.runs.run import Run
+from broca.runs.task_sets import claim_tasks
 from broca.verification import Scope
 from broca.verification.evidence import Evidence
 from broca.verification.statistics import holm, paired_test
@@ -23,9 +24,34 @@ PAIRED_ROWS = 4000
 MEMBERS = 12
 """Maximum number of members of all sets whose pairs are measured."""
 
+ITEMS = 300
+"""Maximum number of report items of the task, and of all others together, by default."""
+
+_TESTED = 100
+"""Number of these on which a set is tested, if those of the run are fewer."""
+
+
+def tested(run: Run, options: LocalizeOptions) -> tuple[Run, Places]:
+    """Returns a run on report items that the rows of the claim do not bound.
+
+    Returns:
+        The run, and its items for the test of a set.
+    """
+    claimed = run.tasks
+    tasks = claim_tasks(
+        claimed.task, claimed.benchmarks, same_skill=claimed.same_skill,
+        items=options.search_options.items, seed=options.seed,
+        report_items=options.report_items or ITEMS,
+    )  # fmt: skip
+    items = max(_TESTED, len(claimed.places["report"][claimed.task]))
+    tests = run.on(tasks, settings=run.settings, donors=tasks.located, noted=False)
+    return tests, tasks.trial().smaller(items)
+
 
 def alternatives(
     run: Run,
+    tests: Run,
+    places: Places,
     options: LocalizeOptions,
     method: str,
     selected: Sequence[int],
@@ -35,31 +61,35 @@ def alternatives(
 
     Args:
         run: The run that found the set.
+        tests: The run on the items on which pairs of members are tested.
+        places: Its items on which sets are tested.
         options: The options of its localization, with the budget of every search.
         method: Name of the method.
         selected: Columns of the set.
         scores: Score of every task on the intact model.
 
     Returns:
-        Sets in the order of their searches, and pairs of members whose costs do not add up.
+        Sets in the order of their searches, and members whose costs do not add up.
     """
-    trial, names = run.tasks.trial().judged(scores), run.model.components.names
+    trial, names = tests.tasks.trial().judged(scores), run.model.components.names
     scope, members = Scope(seed=options.seed), dict.fromkeys(selected)
     found: list[Alternative] = []
+    lines: list[tuple[Sequence[int], Sequence[int]]] = []
     for how in ("beneath", "instead"):
         given = list(selected)
         for _ in range(options.alternatives):
             base = given if how == "beneath" else []
             columns: list[int] = []
             reason, rows = "nothing of the task is left", 0
-            left = run.scores(base, [trial.task])[trial.task]
-            items = len(trial.places[trial.task])
+            own = {trial.task: places[trial.task]}
+            remaining = trial.responses(tests.measure, run.mask(base)[None], own)[trial.task][0]
+            left, items = trial.score(trial.task, remaining), len(remaining)
             if not trial.benchmarks[trial.task].at_chance(left, items=items):
                 columns, reason, rows = search.alternative(
                     run, options, method, given, ablated=how == "beneath"
                 )
             masks = designs.of_sets([base, [*base, *columns]], len(names))
-            evidence = Evidence(trial, scope, trial.responses(run.measure, masks, trial.places))
+            evidence = Evidence(trial, scope, trial.responses(tests.measure, masks, places))
             drop, (_, specific) = evidence.drop(trial.task), evidence.contrast()
             _, p = evidence.test(trial.task)
             if columns and (p > scope.level or drop.value <= 0):
@@ -68,38 +98,52 @@ def alternatives(
             found.append(Alternative(how, heads, drop, specific, p, rows, reason))
             if reason:
                 break
+            lines += [(tuple(given), columns)] if how == "beneath" else []
             given += columns
             members |= dict.fromkeys(columns)
-    several = list(members)[:MEMBERS]
-    places = trial.at_most(PAIRED_ROWS // (1 + len(several) * (len(several) + 1) // 2))
-    return tuple(found), backups(run, several, scope, places)
+    tests.stages.enter("testing what members cost with and without each other")
+    return tuple(found), backups(tests, list(members)[:MEMBERS], scope, beneath=lines)
 
 
-def backups(run: Run, columns: Sequence[int], scope: Scope, places: Places) -> tuple[Backup, ...]:
-    """Returns the members that cost significantly more where another one is ablated too.
+def backups(
+    run: Run,
+    columns: Sequence[int],
+    scope: Scope,
+    beneath: Sequence[tuple[Sequence[int], Sequence[int]]] = (),
+) -> tuple[Backup, ...]:
+    """Returns the members that cost significantly more where others are ablated too.
 
     Args:
-        run: The run.
-        columns: The members.
+        run: The run on the items.
+        columns: The members, of which every pair is tested.
         scope: Level, resamples and seed.
-        places: The items.
+        beneath: Sets of several, each with the members that were found while it was ablated.
     """
     trial, names = run.tasks.trial(), run.model.components.names
-    pairs = list(combinations(columns, 2))
-    sets = [[], *([column] for column in columns), *pairs]
-    masks, task = designs.of_sets(sets, len(names)), trial.task
-    responses = trial.responses(run.measure, masks, {task: places[task]})
+    asked = [(frozenset([one]), frozenset([other])) for one, other in combinations(columns, 2)]
+    asked += [
+        (frozenset(given), frozenset([column]))
+        for given, found in beneath
+        for column in found
+        if len(given) > 1
+    ]
+    sets = dict.fromkeys([frozenset[int](), *(one for a, b in asked for one in (a, b, a | b))])
+    row = {one: number for number, one in enumerate(sets)}
+    masks, task = designs.of_sets([sorted(one) for one in sets], len(names)), trial.task
+    places = {task: trial.at_most(PAIRED_ROWS // len(sets))[task]}
+    responses = trial.responses(run.measure, masks, places)
     evidence, rows = Evidence(trial, scope, responses), responses[task]
     lines, p_values = [], []
-    for both, (first, second) in enumerate(pairs, start=1 + len(columns)):
-        single = sorted((1 + columns.index(first), 1 + columns.index(second)),
-                        key=lambda row: float(rows[row].mean()))  # fmt: skip
-        of, head = single  # the one that costs more alone, and the one that takes over
-        alone, beside = evidence.drop(task, head), evidence.drop(task, both, before=of)
+    for pair in asked:
+        # of two members, the one that costs more alone, and the one that takes over
+        of, head = pair if len(pair[0]) > 1 else sorted(pair, key=lambda one: rows[row[one]].mean())
+        before, single, both = row[of], row[head], row[of | head]
+        alone, beside = evidence.drop(task, single), evidence.drop(task, both, before=before)
         p_values.append(
-            paired_test(rows[of] - rows[both], rows[0] - rows[head], seed=scope.seed)[1]
+            paired_test(rows[before] - rows[both], rows[0] - rows[single], seed=scope.seed)[1]
         )
-        lines.append((names[columns[head - 1]], names[columns[of - 1]], alone, beside))
+        member, leaders = ("+".join(names[one] for one in sorted(part)) for part in (head, of))
+        lines.append((member, leaders, alone, beside))
     return tuple(
         Backup(*line, p)
         for line, p in zip(lines, holm(p_values), strict=True)

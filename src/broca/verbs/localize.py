@@ -12,7 +12,7 @@ from broca.results.localization import Cost, Localization, SearchInfo, ranked
 from broca.results.sufficiency import Alternative, Backup
 from broca.results.verification import Verification
 from broca.runs import search
-from broca.runs.alternatives import PAIRED_ROWS, alone, alternatives, places_alone
+from broca.runs.alternatives import PAIRED_ROWS, alone, alternatives, places_alone, tested
 from broca.runs.run import Run, model_info
 from broca.runs.session import ablation_of, open_run
 from broca.runs.speed import rows_within
@@ -54,8 +54,8 @@ def localize(options: LocalizeOptions) -> Localization:
         tasks, stages = run.tasks, run.stages
         rows = search.search_rows(run.model, tasks, method, budget)
         what = "verification" if options.verify else "scores on report items"
-        searches, report = 2 * options.alternatives, sum(map(len, tasks.places["report"].values()))
-        more = searches * (rows + 2 * report) + PAIRED_ROWS * bool(searches)
+        searches, (tests, tried) = 2 * options.alternatives, tested(run, options)
+        more = searches * (rows + 2 * sum(map(len, tried.values()))) + PAIRED_ROWS * bool(searches)
         further = f"{more:,} of other sets and " * bool(more)
         stages.note(
             f"at most {options.seeds * rows:,} rows of search and {further}{proof:,} of {what}, "
@@ -80,15 +80,18 @@ def localize(options: LocalizeOptions) -> Localization:
         again = range(seed + 1, seed + options.seeds)
         searching = replace(options, search_options=budget)
         found: tuple[tuple[Alternative, ...], tuple[Backup, ...]] = ((), ())
+        testing_rows = 0
         if options.alternatives and selected:
             columns = components.columns(selected)
-            found = alternatives(run, searching, method, columns, baseline)
+            found = alternatives(run, tests, tried, searching, method, columns, baseline)
+            testing_rows = tests.scoring_rows
+            tests.finish()
         repeats = [search.repeat(opened, searching, method, seed=number) for number in again]
         if verification is None:
             verification = plain_verification(
                 model_info(run.model), selected, run.ablation, tasks.trial(), baseline, after
             )
-        scoring_rows = run.scoring_rows
+        scoring_rows = run.scoring_rows + testing_rows
         measured, tokens = run.finish()
         return Localization(
             model=model_info(run.model),

@@ -18,6 +18,9 @@ from broca.verification.examiner import FEW
 LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
 
+WORDING = 7
+"""The rows of a repetition on fresh items are those of this many repetitions in other words."""
+
 HALF = 0.5
 """Minimum drop of a repetition, as a share of the claimed drop."""
 
@@ -51,7 +54,7 @@ def replicate(options: ReplicateOptions) -> Replication:
         wordings = opened.catalog.names_of(own)
         repetition = _Repetition(
             claim, opened, named_heads(opened.model, claim.heads),
-            options.rows // (options.seeds + len(wordings)),
+            WORDING * options.rows // (WORDING * options.seeds + len(wordings)),
         )  # fmt: skip
         replicas: list[Replica] = []
         notes: dict[str, None] = {}
@@ -82,7 +85,7 @@ class _Repetition:
         claim: The claim.
         opened: The open model.
         heads: The set.
-        rows: Maximum number of rows of each repetition.
+        rows: Maximum number of rows of each repetition on fresh items.
     """
 
     def __init__(self, claim: Claim, opened: Run, heads: tuple[str, ...], rows: int) -> None:
@@ -138,11 +141,12 @@ class _Repetition:
         found = examiner.examine(self.heads, report=run.stages.enter)
         (drop,), label = found.roles("task"), found.verdict.label if found.verdict else ""
         small = self._small(drop.drop)
+        undecided = label == "inconclusive" and not small
         weaker = label not in CLAIMED[: CLAIMED.index(claim.verdict.label) + 1]
         first = replace(
             own, drop=drop.interval, specific=found.specific, verdict=label,
-            held=None if label == "inconclusive" and not small else not (small or weaker),
-            why=small or f"the verdict is {label}" * weaker,
+            held=None if undecided else not (small or weaker),
+            why=small or f"the verdict is {label}" * weaker + ": give more rows" * undecided,
         )  # fmt: skip
         few = tasks.trial().smaller(FEW)[task]
         other = replace(own, respect="other ablation", items=len(few))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,7 +27,7 @@ PEER_ROWS = 400
 """Maximum number of rows of each ranking by gradients."""
 
 _FEWEST = 8
-"""Minimum number of items of the task."""
+"""Minimum number of items of a task without chance; where guessing scores half, twice as many."""
 
 Kept = frozenset[int]
 """Columns that stay intact."""
@@ -59,12 +60,13 @@ def sufficiency_items(
         kinds: Number of kinds of ablation.
 
     Returns:
-        None, and the rows of eight items of the task, if the rows do not suffice for these.
+        None, and the rows of the fewest items of the task, if the rows do not suffice for these.
     """
     grid = len(kept_grid(len(columns), len(pool_of(components, columns))))
     sets = kinds * (grid + RANDOM_SETS) + (2 + _RANDOM_ORDERS) * grid + len(columns) + 1
     most = min(100, len(trial.places[trial.task]))
-    for items in range(most, min(most, _FEWEST) - 1, -1):
+    fewest = math.ceil(_FEWEST / (1 - trial.benchmarks[trial.task].chance))
+    for items in range(most, min(most, fewest) - 1, -1):
         places = trial.smaller(items)
         others = sum(len(places[name]) for name in trial.others)
         needed = sets * items + (kinds * grid + 1) * others + 2 * PEER_ROWS
@@ -119,7 +121,8 @@ class KeptMeasurer:
             own = self.scores(self.trial.task, asked, pool, execute)
             if own is None:
                 reason = f"{self.trial.task} may lose nothing without all {len(pool)} of their kind"
-                return replace(found, reason=f"{reason} ({kind} ablation)")
+                reason = f"{reason} ({kind} ablation, {found.items} items)"
+                return replace(found, reason=reason)
             measured = (
                 self.scores(name, nested["ranking"], pool, execute) for name in self.trial.others
             )

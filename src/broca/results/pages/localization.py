@@ -61,9 +61,9 @@ def ranking_table(result: Localization | Refit) -> Table:
 
 
 def interaction_table(refit: Refit) -> Table:
-    """Returns the pairs and triples whose effects do not add up."""
+    """Returns the components whose effects do not add up."""
     return Table.of(
-        "interactions", "Pairs and triples whose effects do not add up",
+        "interactions", "Components whose effects do not add up",
         refit.interactions.found if refit.interactions else (),
         Column("components", lambda line: ", ".join(line.heads)),
         Column(f"effect on {refit.response} beyond the sum", "effect", fixed(4, sign=True)),
