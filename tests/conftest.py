@@ -69,7 +69,7 @@ SAMPLED = {
     "test_memory_shortage_loses_nothing": 2,
     "test_broken_entry_point_is_refused_in_one_line_that_names_the_package": 4,
     "test_chat_template_and_system_prompt": 3,
-    "test_a_command_writes_its_result_and_has_nothing_to_do_again": 4,
+    "test_a_command_writes_its_result_and_has_nothing_to_do_again": 8,
     "test_a_killed_verb_goes_on_where_it_was": 3,
     "test_known_answers_are_scored_as_by_lm_eval": 2,
     "test_every_kind_of_task": 2,
@@ -80,6 +80,7 @@ SAMPLED = {
     "test_what_cannot_be_shown_is_refused": 3,
     "test_a_folder_with_an_adapter_is_exported": 3,
     "test_text_table_and_picture_are_small": 2,
+    "test_ctrl_c_and_sigterm_end_it_at_any_time": 3,
     "test_a_full_disk_is_one_line_and_leaves_what_there_was": 3,
 }
 """Tests of many models, commands or settings: `make test` runs every n-th of their cases, and

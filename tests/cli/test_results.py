@@ -13,11 +13,16 @@ from broca.results.localization import Localization
 from broca.results.reading import read
 
 COMMANDS = {
-    "verify": (
-        "reference-small --heads L0H9+L0H5 --neurons L2N17 --task sorting --others capitals "
-        "--limit 16 --controls 3",
-        "verification.json", ["specific", "report: ", "verification.html"],
-    ),
+    **{
+        f"neurons {verb}": (
+            " ".join(
+                ["reference-small --steps 4 --items 6",
+                 *(f"--{name.replace('_', '-')} {value}" for name, value in options.items())]
+            ),
+            "neurons.json" if verb == "locate" else f"{verb}.json", ["written: "],
+        )
+        for verb, options in RUNS.items()
+    },
     "atlas": (
         "planted --tasks rhyming,capitals --rows 400 --items 20", "atlas.json",
         ["facts", "universal", "localize", "report: ", "atlas.html"],
@@ -32,16 +37,11 @@ COMMANDS = {
         ["the same weights", "Scores, with drops in points", "given",
          "nothing", "report: ", "comparison.html"],
     ),
-    **{
-        f"neurons {verb}": (
-            " ".join(
-                ["reference-small --steps 4 --items 6",
-                 *(f"--{name.replace('_', '-')} {value}" for name, value in options.items())]
-            ),
-            "neurons.json" if verb == "locate" else f"{verb}.json", ["written: "],
-        )
-        for verb, options in RUNS.items()
-    },
+    "verify": (
+        "reference-small --heads L0H9+L0H5 --neurons L2N17 --task sorting --others capitals "
+        "--limit 16 --controls 3",
+        "verification.json", ["specific", "report: ", "verification.html"],
+    ),
 }  # fmt: skip
 """Small calls of the commands, with the file of the result and words of what is printed."""
 

@@ -172,13 +172,11 @@ DOCS = Path(__file__).parents[2] / "docs" / "claims"
 SHOWN = sorted(file.stem for file in DOCS.glob("*.json"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [("planted-capitals", 2400), *(
-        pytest.param(name, 6000, marks=pytest.mark.long)
-        for name in SHOWN if name != "planted-capitals"
-    )],
-)  # fmt: skip
+    [(name, 2400 if name == "planted-capitals" else 6000) for name in SHOWN],
+)
 def test_the_claims_of_the_docs_hold_on_fresh_items(name, rows, tmp_path):
     """The command replicates every claim of the docs, and its exit code is 0."""
     done = command("replicate", DOCS / f"{name}.json", "--seeds", 1, "--rows", rows,

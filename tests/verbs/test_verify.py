@@ -100,6 +100,7 @@ def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     assert len(verification.samples) == verification.failures[0].items
 
 
+@pytest.mark.long
 def test_what_a_set_does_alone_equals_weights_zeroed_by_hand(planted, planted_heads):
     """The facts' heads are needed and enough; scores are those of a model without all others."""
     heads = planted_heads["facts"]
