@@ -28,7 +28,7 @@ def tiny_llama(
 
     config = LlamaConfig(
         vocab_size=258,
-        hidden_size=32,
+        hidden_size=heads * max(1, 32 // heads),
         intermediate_size=64,
         num_hidden_layers=layers,
         num_attention_heads=heads,

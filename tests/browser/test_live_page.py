@@ -8,8 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser.test_pages import serious
+from tiny import tiny_llama, tiny_tokenizer
 
 import broca
+from broca.models import GatedModel
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +142,23 @@ def test_a_model_without_tasks_offers_its_own_text(open_page, planted, tmp_path)
         page.locator("#target", has_text="Right answer").wait_for()
         assert row(page, "pairs.jsonl").count() == 1
         assert page.locator("#prompt").input_value().startswith("sort ")
+        page.close()
+
+
+@pytest.mark.parametrize(
+    ("layers", "heads"), [(30, 9), pytest.param(80, 128, marks=pytest.mark.long)]
+)
+def test_grid_and_answers_share_a_screen(open_page, layers, heads):
+    """Both answers stand beside the grid, whatever its shape."""
+    weights = tiny_llama(layers=layers, heads=heads, kv_heads=1)
+    with broca.explore(GatedModel.wrap(weights, tiny_tokenizer(), name="tiny"), port=0) as served:
+        page = open_page(served.url, width=1200)
+        page.locator("#no-tasks", has_text="No task came with").wait_for()
+        grid, first, second = (
+            page.locator(name).bounding_box() for name in ("#grid", "#answer-0", "#answer-1")
+        )
+        assert grid["x"] + grid["width"] <= min(first["x"], second["x"])
+        assert max(first["y"] + first["height"], second["y"] + second["height"]) <= 900
         page.close()
 
 

@@ -140,27 +140,22 @@ def test_tables_sort_both_ways(open_page, pages):
 def test_the_first_screen_has_verdict_picture_evidence_and_items(open_page, pages):
     """What follows is collapsed; an address opens its part; points and cells show values."""
     page = open_page(pages["report"], width=1200)
-    for part in (
-        "h1",
-        ".badge",
-        ".model svg",
-        "#figure-controls svg",
-        '[data-table="three"] tbody',
-    ):
+    evidence = (".model svg", "#figure-controls svg", '[data-table="three"] tbody')
+    for part in ("h1", ".badge", *evidence):
         assert page.locator(part).bounding_box()["y"] < 900
     assert page.evaluate("document.documentElement.scrollHeight") < 2400
-    assert re.search(
-        r"real set -?[\d.]+", page.locator("#figure-controls use title").last.text_content()
-    )
+    tip = page.locator("#figure-controls use title").last.text_content()
+    assert re.search(r"real set -?[\d.]+", tip)
     framed = page.locator("[data-frame]").first.get_attribute("data-frame")
-    page.hover(f'[data-component="{framed}"]')
-    assert re.search(
-        r"\d",
-        page.locator(f'[data-component="{framed}"] title').text_content().removeprefix(framed),
-    )
-    assert page.locator(f'[data-component="{framed}"]').get_attribute("class").startswith("n16")
+    head = page.locator(f'[data-component="{framed}"]')
+    head.hover()
+    assert re.search(r"\d", head.locator("title").text_content().removeprefix(framed))
+    assert head.get_attribute("class").startswith("n16")
     page.click("text=Every examined item")
     assert page.locator('[data-table="samples"]').is_visible()
+    page.click("text=How it was made")
+    for setting in page.locator('#made [data-table="settings"] tbody tr').all():
+        assert len(setting.locator("td, th").last.inner_text().split()) > 1
 
 
 @pytest.mark.parametrize("kind", ["report", "verification", "replication"])

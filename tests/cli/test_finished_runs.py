@@ -22,7 +22,9 @@ def test_a_run_is_verified(finished):
     data = json.loads(first)
     assert data["heads"] == list(Localization.read(finished).selected)
     assert [drop["task"] for drop in data["drops"]] == ["sorting", "capitals", "brackets"]
-    assert f">{data['verdict']['label']}" in (finished / "report.html").read_text()
+    report = (finished / "report.html").read_text()
+    assert f">{data['verdict']['label']}" in report
+    assert "<dt>Command</dt><dd><code>broca localize reference-small --task sorting" in report
     before = (finished / "finished.json").read_bytes()
     again = broca(*command)
     assert again.stderr.startswith(f"finished; nothing to do: {finished / 'verification.json'}")
