@@ -56,7 +56,7 @@ class Plan:
 
     @property
     def cost(self) -> int:
-        """Cost of the plan in rows: a row with its gradient counts as three, measured 2.1 to 3.2."""
+        """Cost of the plan in rows: a row with its gradient, measured at 2.1 to 3.2 rows, is 3."""
         return len(self) * (3 if self.gradients else 1)
 
     @classmethod
