@@ -145,8 +145,8 @@ class ReplicateOptions(Options):
     """The model, if the claim's model has moved."""
 
     wordings: Any = "auto"
-    """Tasks that ask the same documents in other words, T1,A.yaml, or nothing; auto: those of the
-    package for a shipped task."""
+    """Tasks that ask the same documents in other words, T1,A.yaml, or nothing; auto: those
+    that the claim names, of the package for a shipped task."""
 
     seeds: Annotated[Count, WHOLE] = 2
     """Number of other seeds."""

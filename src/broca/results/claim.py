@@ -29,6 +29,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
         model: The model.
         digests: Digests of the tokenizer and of the definition of the task.
         task: The task that needs the set.
+        wordings: Tasks that ask the same documents in other words; a replication tries them.
         heads: The set.
         components: Kinds of components, such as `heads`.
         ablation: How components were ablated.
@@ -60,6 +61,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
     specific: Interval
     verdict: Verdict
     documents: tuple[Documents, ...]
+    wordings: tuple[str, ...] = ()
     alone: tuple[KeptSet, ...] = ()
 
     @classmethod
@@ -85,7 +87,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
             components=run.components, ablation=run.ablation, others=run.others,
             same_skill=run.same_skill, seed=run.search.seed, task_options=run.task_options,
             drop=lost.interval, off_target=found.off_target, specific=found.specific,
-            verdict=found.verdict, documents=found.documents,
+            verdict=found.verdict, documents=found.documents, wordings=run.wordings,
             alone=() if found.enough is None else found.enough.sets,
         )  # fmt: skip
 

@@ -270,6 +270,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         alternatives: Other sets, if they were searched.
         backups: Members of all sets that take over from each other.
         digests: Digests of the tokenizer and of the definition of the task.
+        wordings: Tasks of the package that ask the same documents in other words.
         notes: Notes for the reader, such as truncated prompts or other tasks at chance.
     """
 
@@ -298,6 +299,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
     alternatives: tuple[Alternative, ...] = ()
     backups: tuple[Backup, ...] = ()
     digests: dict[str, str] = field(default_factory=dict)
+    wordings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

@@ -132,6 +132,7 @@ def localize(options: LocalizeOptions) -> Localization:
             alternatives=found[0],
             backups=found[1],
             digests=run.digests,
+            wordings=opened.catalog.wordings_of(tasks.task),
         )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def replicate(options: ReplicateOptions) -> Replication:
                 f"the weights of '{opened.model.name}' are not those of the claim (fingerprint "
                 f"{opened.model.fingerprint}, not {claim.model.fingerprint})"
             )
-        own = opened.catalog.wordings_of(claim.task) if options.wordings == "auto" else given
+        own = claim.wordings if options.wordings == "auto" else given
         wordings = opened.catalog.names_of(own)
         repetition = _Repetition(
             claim, opened, named_heads(opened.model, claim.heads),
