@@ -61,6 +61,7 @@ def test_a_claim_states_what_the_set_keeps_alone_and_the_report_shows_it(planted
     assert found.verification.enough.sets[0].sufficient
     assert found.cost.rows + found.cost.verification_rows <= 9000
     own = broca.Claim.of(found)
+    assert own.wordings == ("capitals_line", "capitals_again")
     assert "with all others ablated it keeps 1" in own.statement
     found.save(tmp_path)
     _, page = own.save(tmp_path)
