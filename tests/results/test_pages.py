@@ -102,7 +102,9 @@ TOY = samples.make_result()
             ranking=(RankedComponent("L0M", 0, None, -0.1),)),
          "No MLP blocks found|no single one lowers it", "with the set ablated"),
         (toy_verification(), "with the set ablated|figure-controls", "\0"),
-        (replace(toy_verification(), heads=()), "<h1>", "with the set ablated"),
+        (replace(toy_verification(), heads=(), members=[
+            replace(line, others={}) for line in toy_verification().members
+        ]), "What each member contributes", "with the set ablated|figure-beside"),
         (samples.make_atlas(),
          "What 2 tasks need in toy|−0.11 [−0.20, −0.02]|cannot do the task|L0H2 L0H0|"
          "(chance)|1,600|123,456|abc123|three prompts were cut|0.52", "\0"),
