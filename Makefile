@@ -52,7 +52,7 @@ architectures: install
 	$(BIN)/python docs/architectures.py
 
 pictures: install
-	BROCA_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/browser
+	BROCA_PICTURES=docs/pictures $(BIN)/python -m pytest -q --long tests/browser
 
 # the wheel on every Python here, with the oldest and the newest packages that pyproject.toml allows
 compat: $(CORE)

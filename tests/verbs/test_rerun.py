@@ -70,6 +70,7 @@ def test_the_executor_of_a_repetition_is_the_runs_or_named(copied, monkeypatch):
     assert used == ["local", "ray", "ray"]
 
 
+@pytest.mark.long
 def test_no_model_is_loaded(finished):
     """Repeating a run from its journal does not import torch."""
     assert_no_model_is_loaded(f"assert broca.rerun({str(finished)!r}).passed")
