@@ -146,7 +146,7 @@ class ReplicateOptions(Options):
 
     wordings: Any = "auto"
     """Tasks that ask the same documents in other words, T1,A.yaml, or nothing; auto: those
-    that the claim names, of the package for a shipped task."""
+    that the claim names."""
 
     seeds: Annotated[Count, WHOLE] = 2
     """Number of other seeds."""

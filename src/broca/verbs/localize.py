@@ -54,8 +54,11 @@ def localize(options: LocalizeOptions) -> Localization:
         tasks, stages = run.tasks, run.stages
         rows = search.search_rows(run.model, tasks, method, budget)
         what = "verification" if options.verify else "scores on report items"
-        searches, (tests, tried) = 2 * options.alternatives, tested(run, options)
-        more = searches * (rows + 2 * sum(map(len, tried.values()))) + PAIRED_ROWS * bool(searches)
+        tests, more = None, 0
+        if options.alternatives:
+            tests = tested(run, options)
+            each = rows + 2 * sum(map(len, tests[1].values()))
+            more = 2 * options.alternatives * each + PAIRED_ROWS
         further = f"{more:,} of other sets and " * bool(more)
         stages.note(
             f"at most {options.seeds * rows:,} rows of search and {further}{proof:,} of {what}, "
@@ -81,11 +84,11 @@ def localize(options: LocalizeOptions) -> Localization:
         searching = replace(options, search_options=budget)
         found: tuple[tuple[Alternative, ...], tuple[Backup, ...]] = ((), ())
         testing_rows = 0
-        if options.alternatives and selected:
+        if tests is not None and selected:
             columns = components.columns(selected)
-            found = alternatives(run, tests, tried, searching, method, columns, baseline)
-            testing_rows = tests.scoring_rows
-            tests.finish()
+            found = alternatives(run, *tests, searching, method, columns, baseline)
+            testing_rows = tests[0].scoring_rows
+            tests[0].finish()
         repeats = [search.repeat(opened, searching, method, seed=number) for number in again]
         if verification is None:
             verification = plain_verification(
