@@ -133,6 +133,7 @@ def main() -> None:
     parser.add_argument("--model", required=True, help="folder of the model")
     parser.add_argument("--include-path", required=True, help="folder of the tasks")
     parser.add_argument("--tasks", required=True, help="names, joined by commas")
+    parser.add_argument("--only", help="the tasks to localize, joined by commas; default: all")
     parser.add_argument("--methods", default="pooled,cs-stratified,gradient")
     parser.add_argument("--rows", default="3000", help="budgets, joined by commas")
     parser.add_argument("--seeds", type=int, default=1)
@@ -144,7 +145,8 @@ def main() -> None:
     cells = CellFile(options.out / "cells.jsonl", Cell)
     harness = Harness(options.model, options.include_path)
     budgets = map(int, options.rows.split(","))
-    grid = product(tasks, options.methods.split(","), budgets, range(options.seeds))
+    localized = options.only.split(",") if options.only else tasks
+    grid = product(localized, options.methods.split(","), budgets, range(options.seeds))
     for key in (Key(*settings) for settings in grid):
         if key not in cells.read():
             cells.add(measure(key, options, tasks, harness))

@@ -163,7 +163,8 @@ class Beliefs:
 
     def fit(self) -> None:
         """Fits the model to all rows so far."""
-        task, others = (self._sums(target, "items", "confirm") for target in ("task", "others"))
+        parts: tuple[ItemUse, ...] = ("items", "steps", "confirm")
+        task, others = (self._sums(target, *parts) for target in ("task", "others"))
         self.posterior.fit(task, others, self.rng)
         decisive = self.losses.get(("task", "confirm"))
         if decisive is not None:

@@ -12,8 +12,8 @@ from broca import designs
 from broca.measurement import Bools, Floats, Ints, Plan, Response
 from broca.searches.problem import OtherTask, Problem, Search
 
-ItemUse = Literal["items", "confirm"]
-"""Items for the search, or items for its decisions."""
+ItemUse = Literal["items", "confirm", "steps"]
+"""Items for the search, items for its decisions, or items of the search with the same sets each."""
 
 _DOUBT = 30
 """Weight, in rows, of the prior that an item's response repeats under masks."""
@@ -235,23 +235,33 @@ class LossMeasurer:
         others = slopes[items:].mean(axis=0) if self.problem.others else np.zeros(len(mask))
         return slopes[:items].mean(axis=0), others
 
-    def crossed(self, masks: Bools, items: int) -> Search[SetDrops]:
-        """Measures the drops of masks on the same fresh items, in the task's own metric."""
+    def crossed(self, masks: Bools, items: int, part: ItemUse = "confirm") -> Search[SetDrops]:
+        """Measures the drops of masks on the same items: fresh ones, in the tasks' own metrics.
+
+        Args:
+            masks: The masks, `(masks, components)`.
+            items: Number of items of the task, and of the others in turn.
+            part: `steps` for items on which the intact model was measured, and `response`.
+        """
         names = [""] * items
         if self.problem.others:
             names += [next(self._turns) for _ in range(items)]
-        drawn = self._next_items(names, "confirm")
-        every = np.vstack([designs.intact(masks.shape[1]), masks])
-        responses = yield from self._ask(Plan.crossed(every, drawn), "confirm")
+        if part == "steps":
+            drawn, every = self._next_items(names, "items"), masks
+        else:
+            drawn = self._next_items(names, "confirm")
+            every = np.vstack([designs.intact(masks.shape[1]), masks])
+        responses = yield from self._ask(Plan.crossed(every, drawn), part)
         table = responses.reshape(len(every), -1)
-        lost = table[0] - table[1:]
+        intact = self.intact["items"][drawn] if part == "steps" else table[0]
+        lost = intact - table[-len(masks) :]
         task, others = lost[:, :items], lost[:, items:]
         rows = np.repeat(masks, items, axis=0)
         specific, met = task, np.tile(drawn[:items], len(masks))
-        self._add("task", "confirm", rows, task.ravel(), met)
+        self._add("task", part, rows, task.ravel(), met)
         if self.problem.others:
             specific, met = task - self.weight * others, np.tile(drawn[items:], len(masks))
-            self._add("others", "confirm", rows, others.ravel(), met)
+            self._add("others", part, rows, others.ravel(), met)
         return SetDrops(task, specific, drawn[:items])
 
     def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Ints) -> None:
@@ -260,7 +270,7 @@ class LossMeasurer:
 
     def _ask(self, plan: Plan, part: ItemUse) -> Search[Floats]:
         self.rows += len(plan)
-        response = self.response if part == "items" else "accuracy"
+        response = "accuracy" if part == "confirm" else self.response
         return (yield replace(plan, response=response)).responses
 
     def _next_items(self, names: list[str], pool: str) -> Ints:

@@ -4,8 +4,8 @@ If effects are small and many, a stage that decides by its own few rows decides 
 stage therefore uses the rows of all earlier stages:
 
 0. if the model has many components, more than rows can tell apart, the slopes of the gates at the
-   intact model name those that are searched, and later the slopes at the best set so far add to
-   them;
+   intact model name those that are searched, and a set grows by one component at a time: the
+   slopes with the set ablated name some, rows choose one;
 1. a pilot finds the size of masks that costs about a third of the intact response, or the largest
    size if none costs anything;
 2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
@@ -14,9 +14,10 @@ stage therefore uses the rows of all earlier stages:
    components that cost most in the screen if no set seems to be worth anything; each set on another
    item that the screen did not use, in the task's own metric;
 4. the best sets of the posterior, and the components that cost most in the screen, are compared on
-   the same items, and the better half is kept;
-5. each member of the winner is left out in turn, and members that do not add are removed; a
-   component that costs the task much alone is added again if the set is worth no less with it.
+   the same items, and the better half is kept; the set that grew meets the best of them;
+5. if all components are searched, each member of the winner is left out in turn, and members that
+   do not add are removed; a component that costs the task much alone is added again if the set is
+   worth no less with it.
 
 The answer is one of three: found, nothing of `least` or more, not enough rows to tell. Without a
 given budget, the search continues in the third case.
@@ -53,12 +54,8 @@ components that the task needs (experiments/LOG.md)."""
 _PER_COMPONENT = 60
 """Rows of the budget for each component. If there are more components, those of the largest slopes
 are searched: fewer rows would not tell what each costs."""
-_STEEP = 0.025
-"""Share of the rows for the slopes at one set."""
-_STEEPEST = 4
-"""Number of components that the slopes at the best set so far add to the short list."""
-_NEAR = 2
-"""Number of these components whose addition to the best set is among the sets that are compared."""
+_STEEP = 0.05
+"""Share of the rows for the slopes at the intact model."""
 _SCREEN = 0.45
 """Share of the rows for the screen."""
 _ROUNDS = 0.35
@@ -67,10 +64,16 @@ _NUMBER = 6
 """Maximum number of rounds; each updates the posterior."""
 _ROUND = 100
 """Minimum number of rows of a round; fewer would not change the posterior."""
-_FEW_SHARES = (0.35, 0.3)
+_FEW_SHARES = (0.2, 0.17)
 """The same shares where slopes name the components."""
-_REFINED = (1, 3)
-"""Rounds before which slopes at the best set so far add components."""
+_STEPS = 0.42
+"""Share of the rows for the steps, where slopes name the components."""
+_TRIED = 8
+"""Number of components that a step compares."""
+_STEP_SLOPES = 10
+"""Maximum number of items of the slopes of a step, of the task and as many of the others."""
+_STEP_ROWS = 18
+"""Minimum number of rows of a step, with other tasks twice as many."""
 _SHARED = 0.25
 """Share of the screen's masks that are measured on the others, whose mean has less noise."""
 _SPREAD = 0.5
@@ -96,6 +99,10 @@ member that harms all tasks alike."""
 _DOUBT = 0.25
 """Number of standard errors that are subtracted from a member's addition: more would remove weak
 members that add, fewer would keep members that do not (experiments/LOG.md)."""
+_KNOWN_IDLE = -1.0
+"""The same where slopes name the components: members go that do not add even so."""
+_LAST = 0.4
+"""Share of the rows of the comparison in which the set that grew meets the best other set."""
 _MEMBERS = 0.5
 """Share of the rows of the comparison that is reserved for members."""
 _LASTING = 0.25
@@ -198,11 +205,13 @@ class Pooled:
         budget = most if problem.rows is not None else max(_LEAST_ROWS, most // _GOING_ON)
         measurer = LossMeasurer(problem, budget, self.contrast)
         yield from measurer.measure_intact("items", budget // 20)
-        columns = np.arange(problem.components)
+        columns, steepest = np.arange(problem.components), None
         number = max(2 * problem.k, budget // _PER_COMPONENT)
         if problem.differentiable and problem.components > max(_MANY, number):
             none = np.zeros(problem.components, dtype=bool)
-            columns = np.sort((yield from _steepest(measurer, none, 2, number)))
+            items = int(_STEEP * budget / 3 / (2 if problem.others else 1))
+            steepest = yield from _steepest(measurer, none, max(4, items))
+            columns = np.sort(steepest[:number])
         _, lost = yield from pilot(
             lambda masks: measurer.each_on_one(_among(columns, masks, problem), 0, "items"),
             len(columns),
@@ -212,7 +221,7 @@ class Pooled:
         )
         measurer.losses.clear()  # masks of any size give little evidence about small sets
         size = growing_size(lost, measurer.intact_level)
-        search = _Search(self, measurer, size, columns)
+        search = _Search(self, measurer, size, columns, steepest)
         outcome = yield from search.spend(measurer.rows_left)
         while outcome.answer.says == "not enough rows":
             rows = min(measurer.rows, most - measurer.rows)
@@ -231,13 +240,22 @@ class _Search:
         measurer: Measures the rows.
         size: Approximate number of components that a mask of the screen ablates.
         columns: The components that the screen ablates.
+        steepest: All components, the largest slopes at the intact model first; None if the screen
+            ablates all.
     """
 
-    def __init__(self, strategy: Pooled, measurer: LossMeasurer, size: int, columns: Ints) -> None:
+    def __init__(
+        self,
+        strategy: Pooled,
+        measurer: LossMeasurer,
+        size: int,
+        columns: Ints,
+        steepest: Ints | None,
+    ) -> None:
         problem = measurer.problem
         self._strategy, self._measurer, self._size = strategy, measurer, size
-        self._columns = columns
-        self._near: Bools = np.zeros((0, problem.components), dtype=bool)
+        self._columns, self._steepest = columns, steepest
+        self._grown = np.zeros(problem.components, dtype=bool)  # a set that grew by steps
         self._beliefs = Beliefs(
             measurer.losses,
             problem.components,
@@ -256,7 +274,7 @@ class _Search:
     @property
     def _few(self) -> bool:
         """Whether the screen ablates only components of large slopes."""
-        return len(self._columns) < self._measurer.problem.components
+        return self._steepest is not None
 
     @property
     def _searched(self) -> str:
@@ -274,6 +292,8 @@ class _Search:
             yield from measurer.measure_intact("confirm", rows // 20)
         rows -= measurer.rows - before
         screen, rounds = _FEW_SHARES if self._few else (_SCREEN, _ROUNDS)
+        if self._steepest is not None:
+            self._grown = yield from self._grow(int(_STEPS * rows), self._steepest)
         yield from self._screen(int(screen * rows))
         yield from self._propose(int(rounds * rows))
         return (yield from self._settle())
@@ -302,7 +322,42 @@ class _Search:
         harmful = np.argsort(-drawn.mean(axis=0), kind="stable")[:_HARMFUL]
         hopeful = np.argsort(-hoped, kind="stable")
         listed = np.concatenate([harmful, hopeful[~np.isin(hopeful, harmful)]])[:_SHORT]
-        beliefs.describe(Features(columns, np.sort(columns[listed])))
+        short = np.union1d(columns[listed], np.flatnonzero(self._grown))
+        beliefs.describe(Features(columns, short))
+
+    def _grow(self, rows: int, steepest: Ints) -> Search[Bools]:
+        """Grows a set by one component at a time: slopes with it ablated name some, rows choose.
+
+        Backups have no slope at the intact model, and have one where what they back up is ablated.
+        What the others gain by a set does not count.
+
+        Args:
+            rows: Number of rows for all steps.
+            steepest: All components, the largest slopes at the intact model first.
+        """
+        measurer, k = self._measurer, self._measurer.problem.k
+        both = 2 if measurer.problem.others else 1
+        steps = min(k, max(1, rows // (_STEP_ROWS * both)))
+        rows //= steps * both
+        slopes = max(1, min(_STEP_SLOPES, rows // 10))
+        items = (rows - 3 * slopes) // 2
+        members = np.zeros(measurer.problem.components, dtype=bool)
+        for step in range(steps):
+            if step:
+                steepest = yield from _steepest(measurer, members, slopes)
+            new = steepest[~members[steepest]][:_TRIED]
+            self._columns = np.union1d(self._columns, new)
+            sets = np.repeat(members[None], len(new), axis=0)
+            sets[np.arange(len(new)), new] = True
+            task, specific = (np.zeros((len(new), 0)) for _ in range(2))
+            for kept in (_TRIED // 2, 1):
+                met = yield from measurer.crossed(sets, max(1, items // len(sets)), "steps")
+                task, specific = np.hstack([task, met.task]), np.hstack([specific, met.specific])
+                worth = np.minimum(task.mean(axis=1), specific.mean(axis=1))
+                better = np.argsort(-worth, kind="stable")[:kept]
+                sets, task, specific = sets[better], task[better], specific[better]
+            members = sets[0]
+        return members
 
     def _most_harmful(self, harms: Floats) -> Bools:
         """Returns the sets of the k components that cost most, `(draws, components)`.
@@ -326,39 +381,18 @@ class _Search:
         """
         measurer, beliefs = self._measurer, self._beliefs
         rounds = min(_NUMBER, max(1, rows // _ROUND))
-        for turn in range(rounds):
+        for _ in range(rounds):
             share = beliefs.doubt_of_others()
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
-            if self._few and turn in _REFINED:
-                self._near = yield from self._refine()
-                sets[::2] = np.resize(self._near, sets[::2].shape)
+            if self._grown.any():
+                near = np.vstack([self._grown, _each_left_out(self._grown)])
+                sets[::4] = np.resize(near, sets[::4].shape)
             empty = ~sets.any(axis=1)  # an empty set gives no evidence
             drawn = measurer.rng.choice(self._harms, int(empty.sum()))
             sets[empty] = self._most_harmful(drawn)
             yield from measurer.each_on_one(sets, round(share * number), "confirm")
             beliefs.fit()
-
-    def _refine(self) -> Search[Bools]:
-        """Adds components of large slopes at the best set so far to the short list.
-
-        Backups have no slope at the intact model, and have one where what they back up is ablated.
-
-        Returns:
-            The best set with each of them, in place of a member if it has k, the steepest first.
-        """
-        beliefs, measurer = self._beliefs, self._measurer
-        best, features = self._candidates()[0], beliefs.features
-        steep = yield from _steepest(measurer, best, 1, 2 * _STEEPEST)
-        new = steep[~best[steep]][:_STEEPEST]
-        columns, short = (np.union1d(old, new) for old in (features.columns, features.short))
-        beliefs.describe(Features(columns, short))
-        if best.sum() == measurer.problem.k:
-            smaller = _each_left_out(best)
-            best = smaller[int(np.argmax(beliefs.values(smaller)))]
-        near = np.repeat(best[None], len(new), axis=0)
-        near[np.arange(len(new)), new] = True
-        return near
 
     def _settle(self) -> Search[Outcome]:
         """Compares the best sets on fresh items, and removes members that add nothing.
@@ -367,11 +401,13 @@ class _Search:
         """
         measurer, beliefs = self._measurer, self._beliefs
         sets = self._candidates()
-        spare = int(_MEMBERS * measurer.rows_left)
+        spare = int((_LAST if self._few else _MEMBERS) * measurer.rows_left)
         for heat in range(_HEATS):
             yield from self._meet(sets, (measurer.rows_left - spare) // (_HEATS - heat))
             better = np.argsort(-beliefs.values(sets), kind="stable")
             sets = sets[better[: (len(sets) + 1) // 2]]
+        if self._few:
+            return (yield from self._last(sets[0]))
         outcome = self._outcome(sets[0])
         if not outcome.is_finding:  # the rows of its members are further evidence on the set
             yield from self._meet(sets[:1], measurer.rows_left)
@@ -382,12 +418,32 @@ class _Search:
             outcome = settled if settled.is_finding else self._outcome(outcome.members)
         return outcome
 
+    def _last(self, best: Bools) -> Search[Outcome]:
+        """Compares the posterior's best set with the set that grew, by the remaining rows alone.
+
+        Each member of the set that grew was seen to add, so that the other set must be better by a
+        standard error. Few rows do not tell members that add little from idle ones: only those go
+        that the posterior knows to be idle, and the verification tests the others on more items.
+        """
+        sets = np.stack([self._grown, best])[: 1 + (best != self._grown).any()]
+        met = yield from self._meet(sets, self._measurer.rows_left)
+        if met is None:
+            return self._outcome(best)
+        gain = met.specific[-1] - met.specific[0]
+        first = -1 if gain.mean() > met.errors(gain[None])[0] else 0
+        outcome = self._outcome(sets[first])
+        if met.harmful(self._strategy.least)[first]:
+            outcome = replace(outcome, answer=AnswerInfo("found"))
+        if outcome.is_finding:
+            none = np.zeros(len(outcome.members))
+            outcome = replace(outcome, members=self._trimmed(outcome, none, _KNOWN_IDLE))
+        return outcome
+
     def _candidates(self) -> Bools:
-        """Returns the best sets of the posterior, sets near the best, and the most harmful set."""
+        """Returns the best sets of the posterior, and the most harmful set."""
         harmful = self._most_harmful(self._harms.mean(axis=0, keepdims=True))
-        further = np.vstack([self._near[:_NEAR], harmful])
         best = self._beliefs.candidates(_MEETING)
-        further = further[~(further[:, None] == best).all(axis=2).any(axis=1)]
+        further = harmful[~(harmful[:, None] == best).all(axis=2).any(axis=1)]
         return np.vstack([best[: _MEETING - len(further)], further])
 
     def _proven(self, members: Bools) -> Search[Outcome]:
@@ -462,7 +518,7 @@ class _Search:
         Every member is left out in turn, on the same items. Members are removed one by one, the
         smallest addition first.
         """
-        beliefs, members = self._beliefs, outcome.members
+        members = outcome.members
         if members.sum() < 2:
             return members
         sets = np.vstack([members[None], _each_left_out(members)])
@@ -470,11 +526,16 @@ class _Search:
         corrections = np.zeros(len(members))
         if met is not None:
             corrections[members] = self._corrections(sets, met)
+        return self._trimmed(outcome, corrections, _DOUBT)
+
+    def _trimmed(self, outcome: Outcome, corrections: Floats, doubt: float) -> Bools:
+        """Returns the set without members whose additions, minus `doubt` errors, are too small."""
+        beliefs, members = self._beliefs, outcome.members
         cost = max(self._strategy.cost, _PART * outcome.worth)
         while members.sum() > 1:
             smaller = _each_left_out(members)
             adds, task = beliefs.additions(members[None], smaller)
-            beyond = adds.mean(axis=0) + corrections[members] - _DOUBT * adds.std(axis=0)
+            beyond = adds.mean(axis=0) + corrections[members] - doubt * adds.std(axis=0)
             beyond -= np.maximum(cost, _SPECIFIC * task.mean(axis=0))
             if beyond.min() >= 0:
                 break
@@ -591,8 +652,8 @@ METHOD = Method(
 )  # fmt: skip
 
 
-def _steepest(measurer: LossMeasurer, mask: Bools, rate: int, number: int) -> Search[Ints]:
-    """Finds the components of the largest slopes, with a set ablated.
+def _steepest(measurer: LossMeasurer, mask: Bools, items: int) -> Search[Ints]:
+    """Orders components by their slopes with a set ablated, the largest first.
 
     Half of them have the largest slopes of the task, and the others the largest of the task minus
     those of the other tasks.
@@ -600,14 +661,11 @@ def _steepest(measurer: LossMeasurer, mask: Bools, rate: int, number: int) -> Se
     Args:
         measurer: Measures the slopes.
         mask: The set, `(components,)`.
-        rate: Multiple of the share of rows for one set.
-        number: Number of components.
+        items: Number of items of the task, and of the others.
     """
-    tasks = 2 if measurer.problem.others else 1
-    items = int(rate * _STEEP * measurer.budget / 3 / tasks)
-    task, others = yield from measurer.slopes(mask, max(4, items))
+    task, others = yield from measurer.slopes(mask, items)
     ranks = [np.argsort(np.argsort(-harm, kind="stable")) for harm in (task, task - others)]
-    return np.argsort(np.min(ranks, axis=0), kind="stable")[:number]
+    return np.argsort(np.min(ranks, axis=0), kind="stable")
 
 
 def _among(columns: Ints, masks: Bools, problem: Problem) -> Bools:
