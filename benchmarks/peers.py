@@ -263,7 +263,9 @@ def child(folder: str, rows: Path, way: str, threads: int) -> None:
         print(json.dumps([time.perf_counter() - start, figures]), flush=True)
 
 
-def questions(path: Path, folder: str, count: int, shots: int) -> list[Sequence]:
+def questions(
+    path: Path, folder: str, count: int, shots: int, choices: int | None
+) -> list[Sequence]:
     """Returns the sequences of a file of questions with choices, by length.
 
     Args:
@@ -271,6 +273,8 @@ def questions(path: Path, folder: str, count: int, shots: int) -> list[Sequence]
         folder: The model, for its tokenizer and its heads.
         count: Number of questions.
         shots: Number of solved questions before each; other questions, the same for all.
+        choices: Number of choices of each question that are read; None for all. Choices of one
+            token leave the same tokens to read, which broca reads once.
     """
     from transformers import AutoConfig, AutoTokenizer
 
@@ -284,7 +288,7 @@ def questions(path: Path, folder: str, count: int, shots: int) -> list[Sequence]
     for item in items[shots : shots + count]:
         zeroed = generator.sample(every, round(SHARE * len(every)))
         context = tokenizer(before + item["prompt"])["input_ids"]
-        for choice in item["choices"]:
+        for choice in item["choices"][:choices]:
             answer = tokenizer(f" {choice.strip()}", add_special_tokens=False)["input_ids"]
             sequences.append(Sequence([*context, *answer], len(answer), zeroed))
     return sorted(sequences, key=lambda sequence: len(sequence.tokens))
@@ -343,6 +347,7 @@ def main() -> None:
     parser.add_argument("--file", type=Path, help="questions, one JSON object on each line")
     parser.add_argument("--questions", type=int, default=64)
     parser.add_argument("--shots", type=int, default=0)
+    parser.add_argument("--choices", type=int, help="choices of each question; default: all")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
     parser.add_argument("--python", action="append", default=[], help="WAY=PATH of an environment")
@@ -356,7 +361,9 @@ def main() -> None:
         [*OURS, "transformers, no masks", "transformers, hooks"], sys.executable
     )
     pythons |= dict(word.split("=", 1) for word in options.python)
-    sequences = questions(options.file, options.model, options.questions, options.shots)
+    sequences = questions(
+        options.file, options.model, options.questions, options.shots, options.choices
+    )
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder, "rows.json")
         rows.write_text(json.dumps([vars(sequence) for sequence in sequences]))
