@@ -106,17 +106,20 @@ def test_answers_equal_those_of_the_plain_model(gated, length, budget):
             assert answer.text == text, request
 
 
-def test_windows_are_shared_rightly_and_scaled_positions_are_not(gated):
-    """Windows and biases leave everything shared; states and scaled positions do not."""
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", MODELS)
+def test_windows_are_shared_rightly_and_scaled_positions_are_not(name, dtype):
+    """Windows, biases and rounding leave everything shared; states and scaled positions do not."""
+    gated = GatedModel.wrap(model_of(name).to(dtype), tiny_tokenizer(), name=name)
     _, checks = sharing_checks(gated)
     missing = {way for way, check in zip(WAYS, checks, strict=True) if not check.passed}
-    assert missing - {"decoding"} == MODELS[gated.name][2]
+    assert missing - {"decoding"} == MODELS[name][2]
     assert all(check.detail for check in checks)
 
 
 def test_a_complete_proof_holds_for_shorter_rows_and_copies():
-    """A proof is made once: for shorter rows, and for the copies that lanes run."""
-    gated = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+    """A proof, which rounding does not spoil, is made once: for shorter rows, and for copies."""
+    gated = GatedModel.wrap(tiny_llama(layers=12).bfloat16(), tiny_tokenizer(), name="tiny")
     proof = gated.sharing(100)
     assert proof.complete
     assert gated.sharing(20) is proof
