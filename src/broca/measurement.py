@@ -17,6 +17,9 @@ Response = Literal["accuracy", "margin", "probability"]
 """The response of a row: `accuracy` is the task's own metric; the others are continuous, see
 `broca.tasks.items`."""
 
+GRADIENT_ROW = 3
+"""Price, in rows, of a row with its gradient: measured at 2.1 to 3.2 (experiments/LOG.md)."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -56,8 +59,8 @@ class Plan:
 
     @property
     def cost(self) -> int:
-        """Cost of the plan in rows: a row with its gradient, measured at 2.1 to 3.2 rows, is 3."""
-        return len(self) * (3 if self.gradients else 1)
+        """Cost of the plan in rows."""
+        return len(self) * (GRADIENT_ROW if self.gradients else 1)
 
     @classmethod
     def crossed(cls, masks: Bools, items: Ints, *, response: Response | None = None) -> Plan:

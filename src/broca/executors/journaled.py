@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from broca.engine import Answers, Job
 from broca.errors import BadLogits, BadResponse
 from broca.executors.executor import Executor
-from broca.measurement import Measurement, Observation, Plan
+from broca.measurement import GRADIENT_ROW, Measurement, Observation, Plan
 from broca.store import Condition, Journal, row_keys, vector_keys
 from broca.tasks import Generation, LogLikelihood, Output
 
@@ -160,7 +160,7 @@ class JournaledExecutor:
         more. Vectors are not rows.
         """
         return sum(
-            len(np.unique(np.concatenate(keys))) * (3 if kind == "gradients" else 1)
+            len(np.unique(np.concatenate(keys))) * (GRADIENT_ROW if kind == "gradients" else 1)
             for (of, kind, _), keys in self._requested.items()
             if of == role
         )

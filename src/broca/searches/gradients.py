@@ -10,7 +10,7 @@ import numpy as np
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Floats, Plan
+from broca.measurement import GRADIENT_ROW, Floats, Plan
 from broca.searches.method import Method
 from broca.searches.pilot import random_masks
 from broca.searches.problem import Problem, Ranking, Search
@@ -36,11 +36,11 @@ class Gradient:
 
     def most_rows(self, problem: Problem) -> int:
         """Returns a row with its gradient for every item."""
-        return 3 * len(problem.affordable(3, fewest=_FEWEST_ITEMS))
+        return GRADIENT_ROW * len(problem.affordable(GRADIENT_ROW, fewest=_FEWEST_ITEMS))
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Averages the gradients of the items' responses."""
-        items = problem.affordable(3, fewest=_FEWEST_ITEMS)
+        items = problem.affordable(GRADIENT_ROW, fewest=_FEWEST_ITEMS)
         rows = np.zeros(len(items), dtype=np.intp)
         plan = Plan(designs.intact(problem.components), rows, items, gradients=True)
         return Ranking.of_samples(
@@ -76,13 +76,14 @@ class MaskedGradient:
 
     def most_rows(self, problem: Problem) -> int:
         """Returns four rows with their gradients for every item, or as many as the budget has."""
-        usual = 3 * _ROWS_PER_ITEM
+        usual = GRADIENT_ROW * _ROWS_PER_ITEM
         fewest = usual * min(_FEWEST_ITEMS, len(problem.items))
-        return 3 * (problem.budget(usual * len(problem.items), fewest=fewest) // 3)
+        rows = problem.budget(usual * len(problem.items), fewest=fewest)
+        return rows - rows % GRADIENT_ROW
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Averages the gradients of all rows."""
-        count = self.most_rows(problem) // 3
+        count = self.most_rows(problem) // GRADIENT_ROW
         # more items are worth more than more masks on the same items
         row_items = np.resize(problem.items, count)
         rng = np.random.default_rng([problem.seed, 0x3A5C])
@@ -116,12 +117,12 @@ class IntegratedGradient:
 
     def most_rows(self, problem: Problem) -> int:
         """Returns a row with its gradient for every item and step."""
-        each = 3 * self.steps
+        each = GRADIENT_ROW * self.steps
         return each * len(problem.affordable(each, fewest=_FEWEST_ITEMS))
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Adds up the gradients at the points of the path."""
-        items = problem.affordable(3 * self.steps, fewest=_FEWEST_ITEMS)
+        items = problem.affordable(GRADIENT_ROW * self.steps, fewest=_FEWEST_ITEMS)
         rows = np.zeros(len(items), dtype=np.intp)
         everything = np.ones((1, problem.components), dtype=bool)
         total = np.zeros((len(items), problem.components))
@@ -174,13 +175,14 @@ class LearnedGates:
     def most_rows(self, problem: Problem) -> int:
         """Returns the rows with their gradients of two trainings and of the first slopes."""
         steps, batch = self._training(problem)
-        return 3 * (2 * steps + 1) * batch
+        return GRADIENT_ROW * (2 * steps + 1) * batch
 
     def _training(self, problem: Problem) -> tuple[int, int]:
         """Returns the steps of each training and the rows of a step that the budget allows."""
         if problem.rows is None:
             return self.steps, self.batch
-        rows = problem.budget(problem.rows, fewest=3 * (2 * _FEWEST_STEPS + 1)) // 3
+        fewest = GRADIENT_ROW * (2 * _FEWEST_STEPS + 1)
+        rows = problem.budget(problem.rows, fewest=fewest) // GRADIENT_ROW
         steps = max(_FEWEST_STEPS, min(self.steps, (rows // 4 - 1) // 2))
         return steps, rows // (2 * steps + 1)
 

@@ -30,7 +30,7 @@ from statistics import NormalDist
 import numpy as np
 
 from broca.errors import BadInput
-from broca.measurement import Bools, Floats, Ints
+from broca.measurement import GRADIENT_ROW, Bools, Floats, Ints
 from broca.recovery import make_recovery
 from broca.recovery.uncertainty import additivity
 from broca.results.localization import AnswerInfo
@@ -209,7 +209,7 @@ class Pooled:
         number = max(2 * problem.k, budget // _PER_COMPONENT)
         if problem.differentiable and problem.components > max(_MANY, number):
             none = np.zeros(problem.components, dtype=bool)
-            items = int(_STEEP * budget / 3 / (2 if problem.others else 1))
+            items = int(_STEEP * budget / GRADIENT_ROW / (2 if problem.others else 1))
             steepest = yield from _steepest(measurer, none, max(4, items))
             columns = np.sort(steepest[:number])
         _, lost = yield from pilot(
@@ -340,7 +340,7 @@ class _Search:
         steps = min(k, max(1, rows // (_STEP_ROWS * both)))
         rows //= steps * both
         slopes = max(1, min(_STEP_SLOPES, rows // 10))
-        items = (rows - 3 * slopes) // 2
+        items = (rows - GRADIENT_ROW * slopes) // 2
         members = np.zeros(measurer.problem.components, dtype=bool)
         for step in range(steps):
             if step:
