@@ -60,10 +60,12 @@ def test_fresh_removes_everything_that_a_run_writes(tmp_path):
 
 
 def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
-    """A folder into which another process measures is refused."""
+    """A folder into which another process measures is refused, before a model is loaded."""
     claim(tmp_path / "out")
-    with Journal(tmp_path / "out" / "journal.sqlite"), pytest.raises(JournalBusy):
+    with Journal(journal := tmp_path / "out" / "journal.sqlite"), pytest.raises(JournalBusy):
         claim(tmp_path / "out", fresh=True)
+    with Journal(journal), pytest.raises(JournalBusy):
+        broca.localize("no-model", task="addition", journal=journal)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,8 @@ def open_run(
         if task is not None:
             stages.enter("looking up the task")
             catalog.require(task, options.task_options)
+        if space.path is not None and Path(space.path).exists():
+            _ = space.journal  # one that is in use is refused before the model is loaded
         with model_in_use(model, options.model_options, stages) as gated:
             if options.task_options.chat_template and says_date(gated.tokenizer):
                 options = replace(options, task_options=_dated(options.task_options, space))
