@@ -1,7 +1,6 @@
 """The paper's tasks end to end and offline: lm-eval's definitions on small local data."""
 
 import contextlib
-import functools
 import io
 import itertools
 import re
@@ -48,7 +47,14 @@ def data(tmp_path_factory):
 def benchmarks(data, model):
     """A function that loads a task, whose code may be executed, once."""
     tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
-    return functools.partial(Catalog(allow_code=True).load, tokenizer=tokenizer)
+    catalog = Catalog(allow_code=True)
+
+    def load(name):
+        if PAPER_TASKS[name].executes_code and shutil.which("bwrap") is None:
+            pytest.skip("bubblewrap is not installed")
+        return catalog.load(name, tokenizer=tokenizer)
+
+    return load
 
 
 def harness(lm, name):
@@ -72,8 +78,6 @@ def harness(lm, name):
 @pytest.mark.parametrize("name", PAPER_TASKS)
 def test_scores_are_those_of_lm_eval(name, benchmarks, model):
     """Responses and score equal lm-eval's for the same model and data, in the paper's metric."""
-    if PAPER_TASKS[name].executes_code and shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed")
     benchmark = benchmarks(name)
     bank = [(benchmark, item) for item in benchmark.items]
     plan = Plan.crossed(np.zeros((1, len(model.components)), dtype=bool), np.arange(len(bank)))
@@ -101,11 +105,9 @@ def canned(name, prompt):
         return f" There are {count} pens.\n#### {count + 1}"
     if name == "mbpp":
         number = int(re.findall(r"assert add_(\d+)\(", prompt)[-1])
-        wrong = "" if number % 2 else " + 1"
-        return f"def add_{number}(n):\r\n  return n + {number}{wrong}\n"
+        return f"def add_{number}(n):\r\n  return n + {number}{'' if number % 2 else ' + 1'}\n"
     number = int(re.findall(r"def times_(\d+)\(", prompt)[-1])
-    body = "n" if number % 2 else "-1"
-    return f"    return {body} * {number}\n```\nThis multiplies."
+    return f"    return {'n' if number % 2 else '-1'} * {number}\n```\nThis multiplies."
 
 
 @pytest.mark.parametrize("name", GENERATED)
