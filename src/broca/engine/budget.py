@@ -38,6 +38,8 @@ class Budget:
         self._model = model
         self.tokens = tokens or _from_memory(model)
         """Current maximum number of tokens of a batch."""
+        self.recompute = False
+        """Whether gradients compute activations again, as a single row with them did not fit."""
         self._cached = 1.0 if model.device.type == "cuda" else _CPU_CACHED_TOKEN
 
     def rows(self, length: int, *, cached: int = 0) -> int:
@@ -73,11 +75,15 @@ class Budget:
         return batch[: self.padded_together([length(row) for row in batch])]
 
     @contextmanager
-    def attempt(self, rows: int) -> Iterator[None]:
+    def attempt(self, rows: int, *, recomputable: bool = False) -> Iterator[None]:
         """A context for `rows` rows that may run out of memory.
 
         If they do, the rest of the context is left out, memory is freed and the budget halved; the
         caller runs the same rows again.
+
+        Args:
+            rows: Number of rows.
+            recomputable: Whether a single row may be run again with `recompute`.
 
         Raises:
             OutOfMemory: A single row does not fit.
@@ -87,7 +93,7 @@ class Budget:
         except (RuntimeError, MemoryError) as error:
             if not is_shortage(error):
                 raise
-            if rows <= 1:
+            if rows <= 1 and (self.recompute or not recomputable):
                 raise OutOfMemory(
                     "not even one row fits the memory of the device: use a smaller model or "
                     "`dtype`, `device_map` auto, or a shorter task; what was measured is kept"
@@ -97,6 +103,7 @@ class Budget:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
             self.tokens = max(1, self.tokens // 2)
+            self.recompute |= rows <= 1
 
 
 def _from_memory(model: GatedModel) -> int:

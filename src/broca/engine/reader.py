@@ -1,7 +1,9 @@
 """Scores continuations, sharing prefixes and layers, and differentiates margins by the gates."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, islice
 
 import numpy as np
@@ -275,7 +277,7 @@ def differentiate(
     pending = sorted(range(len(rows)), key=lengths.__getitem__, reverse=True)
     while pending:
         batch = lane.budget.batch(pending, lengths.__getitem__, cost=_KEPT_COST)
-        with lane.budget.attempt(len(batch)):
+        with lane.budget.attempt(len(batch), recomputable=True):
             margins[batch], gradients[batch] = _differentiated(
                 lane, masks, [rows[row] for row in batch]
             )
@@ -299,7 +301,9 @@ def _differentiated(
         together = lane.budget.padded_together([reading.length for reading in work[start:]])
         chunk = work[start : start + together]
         tokens, attention = left_padded([r.tokens for r in chunk], device=lane.model.device)
-        with lane.gates(leaf, chunk):
+        gates = partial(lane.gates, leaf, chunk)
+        recompute = lane.model.resumption.in_backward if lane.budget.recompute else nullcontext
+        with gates(), recompute(gates):
             logits, _ = lane.model.forward(tokens, attention, keep=[row.target for row in chunk])
         numbers = [reading.mask for reading in chunk]
         likely = iter(target_log_probabilities(chunk, logits, numbers)[0].sum(-1))

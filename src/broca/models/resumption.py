@@ -6,12 +6,14 @@ therefore be resumed at the input of the output projection.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from broca.models.structure import recorded
 
@@ -78,6 +80,24 @@ class Resumption:
         It has tensors `(rows, tokens, width)` for the layers of `skippable`.
         """
         return recorded({layer: self._projections[layer] for layer in self._shortcuts})
+
+    @contextmanager
+    def in_backward(self, gates: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
+        """A context in which decoder layers keep their inputs alone, and run again in the backward.
+
+        Memory is that of one layer, for one more forward pass.
+
+        Args:
+            gates: Returns the gates of the batch, under which the layers run again.
+        """
+        with ExitStack() as undo:
+            for layer in self._layers.values():
+                kept = partial(
+                    checkpoint, layer.forward, use_reentrant=False,
+                    context_fn=lambda: (nullcontext(), gates()),
+                )  # fmt: skip
+                undo.enter_context(_replaced(layer, kept))
+            yield
 
     @contextmanager
     def at(self, layer: int, hidden: Tensor, heads: Tensor | None = None) -> Iterator[None]:
