@@ -81,7 +81,15 @@ class Harness:
         self._model = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
         self._tokenizer = AutoTokenizer.from_pretrained(model)
         self._tasks = TaskManager(include_path=include_path, include_defaults=False)
-        self._intact: dict[str, float] = {}
+        self._intact: dict[tuple[str, tuple[int, ...]], float] = {}
+
+    def intact(self, documents: dict[str, list[int]]) -> dict[str, float]:
+        """Returns the score of each task on some documents; the same ones are measured once."""
+        keys = {task: (task, tuple(ids)) for task, ids in documents.items()}
+        new = {task: documents[task] for task, key in keys.items() if key not in self._intact}
+        if new:
+            self._intact |= {keys[task]: score for task, score in self.scores((), new).items()}
+        return {task: self._intact[key] for task, key in keys.items()}
 
     def scores(self, heads: tuple[str, ...], documents: dict[str, list[int]]) -> dict[str, float]:
         """Returns the score of each task on some documents without some heads."""
@@ -121,7 +129,7 @@ def measure(key: Key, options: argparse.Namespace, tasks: list[str], harness: Ha
         for part in found.verification.documents
         if part.part == "report"
     }
-    intact = harness.scores((), documents)
+    intact = harness.intact(documents)
     ablated = harness.scores(found.selected, documents) if found.selected else intact
     scores = {task: (intact[task], ablated[task]) for task in documents}
     return Cell(key, found.selected, found.cost.rows, found.cost.wall_s, scores)
