@@ -78,8 +78,8 @@ class Budget:
     def attempt(self, rows: int, *, recomputable: bool = False) -> Iterator[None]:
         """A context for `rows` rows that may run out of memory.
 
-        If they do, the rest of the context is left out, memory is freed and the budget halved; the
-        caller runs the same rows again.
+        If they do, the rest of the context is left out, memory is freed and the budget halved, or
+        `recompute` set; the caller runs the same rows again.
 
         Args:
             rows: Number of rows.
@@ -102,8 +102,10 @@ class Budget:
             gc.collect()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
-            self.tokens = max(1, self.tokens // 2)
-            self.recompute |= rows <= 1
+            if rows <= 1:
+                self.recompute = True
+            else:
+                self.tokens = max(1, self.tokens // 2)
 
 
 def _from_memory(model: GatedModel) -> int:

@@ -83,7 +83,7 @@ class Resumption:
 
     @contextmanager
     def in_backward(self, gates: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
-        """A context in which decoder layers keep their inputs alone, and run again in the backward.
+        """A context whose backward pass runs the decoder layers again, from their kept inputs.
 
         Memory is that of one layer, for one more forward pass.
 
