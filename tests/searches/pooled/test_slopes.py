@@ -36,10 +36,10 @@ def respond(plan):
 @pytest.mark.long
 @pytest.mark.parametrize(("rows", "listed"), [(2100, 35), (8400, COUNT)])
 def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed):
-    """The rows allow 35 of 140 components and backups; with rows for all, no gradient."""
+    """The rows allow 35 of 140 components and backups, or all; a set grows in both cases."""
     ranking, plans = searched("pooled", respond, replace(PROBLEM, rows=rows))
     assert rows_of(plans) <= rows
-    assert any(plan.gradients for plan in plans) == (listed < COUNT)
+    assert any(plan.gradients for plan in plans)
     ablated = np.vstack([plan.masks for plan in plans]).any(axis=0)
     assert listed <= ablated.sum() <= listed + 8
     assert set(ranking.selected) == {*NEEDED, BACKUP}

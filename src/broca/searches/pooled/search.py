@@ -3,9 +3,9 @@
 If effects are small and many, a stage that decides by its own few rows decides by noise. Every
 stage therefore uses the rows of all earlier stages:
 
-0. if the model has many components, more than rows can tell apart, the slopes of the gates at the
-   intact model name those that are searched, and a set grows by one component at a time: the
-   slopes with the set ablated name some, rows choose one;
+0. if the model has many components, a set grows by one at a time: the slopes of the gates with the
+   set ablated name some, rows choose one; if rows cannot tell all components apart, the slopes at
+   the intact model name those that are searched;
 1. a pilot finds the size of masks that costs about a third of the intact response, or the largest
    size if none costs anything;
 2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
@@ -15,7 +15,7 @@ stage therefore uses the rows of all earlier stages:
    item that the screen did not use, in the task's own metric;
 4. the best sets of the posterior, and the components that cost most in the screen, are compared on
    the same items, and the better half is kept; the set that grew meets the best of them;
-5. if all components are searched, each member of the winner is left out in turn, and members that
+5. if no set grew, each member of the winner is left out in turn, and members that
    do not add are removed; a component that costs the task much alone is added again if the set is
    worth no less with it.
 
@@ -101,6 +101,9 @@ _DOUBT = 0.25
 members that add, fewer would keep members that do not (experiments/LOG.md)."""
 _KNOWN_IDLE = -1.0
 """The same where slopes name the components: members go that do not add even so."""
+_BETTER = 0.75
+"""Number of standard errors by which the best other set must exceed the set that grew: with 1 the
+better of both loses more often, with 0 sets with idle members win (experiments/LOG.md)."""
 _LAST = 0.4
 """Share of the rows of the comparison in which the set that grew meets the best other set."""
 _MEMBERS = 0.5
@@ -207,7 +210,7 @@ class Pooled:
         yield from measurer.measure_intact("items", budget // 20)
         columns, steepest = np.arange(problem.components), None
         number = max(2 * problem.k, budget // _PER_COMPONENT)
-        if problem.differentiable and problem.components > max(_MANY, number):
+        if problem.differentiable and problem.components > _MANY:
             none = np.zeros(problem.components, dtype=bool)
             items = int(_STEEP * budget / GRADIENT_ROW / (2 if problem.others else 1))
             steepest = yield from _steepest(measurer, none, max(4, items))
@@ -274,7 +277,7 @@ class _Search:
     @property
     def _few(self) -> bool:
         """Whether the screen ablates only components of large slopes."""
-        return self._steepest is not None
+        return len(self._columns) < self._beliefs.components
 
     @property
     def _searched(self) -> str:
@@ -291,8 +294,9 @@ class _Search:
         if "confirm" not in measurer.intact:
             yield from measurer.measure_intact("confirm", rows // 20)
         rows -= measurer.rows - before
-        screen, rounds = _FEW_SHARES if self._few else (_SCREEN, _ROUNDS)
+        screen, rounds = _SCREEN, _ROUNDS
         if self._steepest is not None:
+            screen, rounds = _FEW_SHARES
             self._grown = yield from self._grow(int(_STEPS * rows), self._steepest)
         yield from self._screen(int(screen * rows))
         yield from self._propose(int(rounds * rows))
@@ -401,12 +405,13 @@ class _Search:
         """
         measurer, beliefs = self._measurer, self._beliefs
         sets = self._candidates()
-        spare = int((_LAST if self._few else _MEMBERS) * measurer.rows_left)
+        grew = self._steepest is not None
+        spare = int((_LAST if grew else _MEMBERS) * measurer.rows_left)
         for heat in range(_HEATS):
             yield from self._meet(sets, (measurer.rows_left - spare) // (_HEATS - heat))
             better = np.argsort(-beliefs.values(sets), kind="stable")
             sets = sets[better[: (len(sets) + 1) // 2]]
-        if self._few:
+        if grew:
             return (yield from self._last(sets[0]))
         outcome = self._outcome(sets[0])
         if not outcome.is_finding:  # the rows of its members are further evidence on the set
@@ -421,16 +426,16 @@ class _Search:
     def _last(self, best: Bools) -> Search[Outcome]:
         """Compares the posterior's best set with the set that grew, by the remaining rows alone.
 
-        Each member of the set that grew was seen to add, so that the other set must be better by a
-        standard error. Few rows do not tell members that add little from idle ones: only those go
-        that the posterior knows to be idle, and the verification tests the others on more items.
+        Each member of the set that grew was seen to add, so that the other set must be clearly
+        better. Few rows do not tell members that add little from idle ones: only those go that the
+        posterior knows to be idle, and the verification tests the others on more items.
         """
         sets = np.stack([self._grown, best])[: 1 + (best != self._grown).any()]
         met = yield from self._meet(sets, self._measurer.rows_left)
         if met is None:
             return self._outcome(best)
         gain = met.specific[-1] - met.specific[0]
-        first = -1 if gain.mean() > met.errors(gain[None])[0] else 0
+        first = -1 if gain.mean() > _BETTER * met.errors(gain[None])[0] else 0
         outcome = self._outcome(sets[first])
         if met.harmful(self._strategy.least)[first]:
             outcome = replace(outcome, answer=AnswerInfo("found"))
