@@ -125,11 +125,6 @@ SHAPES = {
 class Figures(dict[str, float]):
     """Measured numbers by name, which are printed when they are known: a killed run keeps them."""
 
-    def __ior__(self, new: dict[str, float]) -> Figures:  # type: ignore[misc, override]
-        for name, figure in new.items():
-            self[name] = figure
-        return self
-
     def __setitem__(self, name: str, figure: float) -> None:
         super().__setitem__(name, figure)
         print(f"{name}: {figure:.4g}", file=sys.stderr, flush=True)
@@ -264,13 +259,14 @@ def multiple_choice(model: GatedModel, shape: Shape, device: str, report: Report
     sharing = Engine(model)
     shared = seconds_of(lambda: sharing.run(requests, gates, index), device)
     operations = operations_of(model.model, read=tokens.numel(), predicted=20 * len(tokens))
-    report.figures |= {
+    for name, figure in {
         "choice: rows/s, bare forward": len(items) / plain,
         "choice: rows/s, masks": len(items) / masked,
         "choice: share of the bare forward": plain / masked,
         "choice: rows/s, masks, shared contexts": len(items) / shared,
         "choice: share of the matrix rate": operations / masked / report.figures["matrix rate"],
-    }
+    }.items():
+        report.figures[name] = figure
 
 
 def generation(model: GatedModel, shape: Shape, device: str, report: Report) -> None:

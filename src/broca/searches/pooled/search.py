@@ -101,9 +101,6 @@ _DOUBT = 0.25
 members that add, fewer would keep members that do not (experiments/LOG.md)."""
 _KNOWN_IDLE = -1.0
 """The same where slopes name the components: members go that do not add even so."""
-_BETTER = 0.75
-"""Number of standard errors by which the best other set must exceed the set that grew: with 1 the
-better of both loses more often, with 0 sets with idle members win (experiments/LOG.md)."""
 _LAST = 0.4
 """Share of the rows of the comparison in which the set that grew meets the best other set."""
 _MEMBERS = 0.5
@@ -426,16 +423,16 @@ class _Search:
     def _last(self, best: Bools) -> Search[Outcome]:
         """Compares the posterior's best set with the set that grew, by the remaining rows alone.
 
-        Each member of the set that grew was seen to add, so that the other set must be clearly
-        better. Few rows do not tell members that add little from idle ones: only those go that the
-        posterior knows to be idle, and the verification tests the others on more items.
+        Each member of the set that grew was seen to add, so that the other set must be better by a
+        standard error. Few rows do not tell members that add little from idle ones: only those go
+        that the posterior knows to be idle, and the verification tests the others on more items.
         """
         sets = np.stack([self._grown, best])[: 1 + (best != self._grown).any()]
         met = yield from self._meet(sets, self._measurer.rows_left)
         if met is None:
             return self._outcome(best)
         gain = met.specific[-1] - met.specific[0]
-        first = -1 if gain.mean() > _BETTER * met.errors(gain[None])[0] else 0
+        first = -1 if gain.mean() > met.errors(gain[None])[0] else 0
         outcome = self._outcome(sets[first])
         if met.harmful(self._strategy.least)[first]:
             outcome = replace(outcome, answer=AnswerInfo("found"))
