@@ -4,8 +4,8 @@ If effects are small and many, a stage that decides by its own few rows decides 
 stage therefore uses the rows of all earlier stages:
 
 0. if the model has many components, a set grows by one at a time: the slopes of the gates with the
-   set ablated name some, rows choose one; if rows cannot tell all components apart, the slopes at
-   the intact model name those that are searched;
+   set ablated name some, rows choose one, and further steps exchange a member; if rows cannot tell
+   all components apart, the slopes at the intact model name those that are searched;
 1. a pilot finds the size of masks that costs about a third of the intact response, or the largest
    size if none costs anything;
 2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
@@ -64,12 +64,17 @@ _NUMBER = 6
 """Maximum number of rounds; each updates the posterior."""
 _ROUND = 100
 """Minimum number of rows of a round; fewer would not change the posterior."""
-_FEW_SHARES = (0.2, 0.17)
+_FEW_SHARES = (0.1, 0.06)
 """The same shares where slopes name the components."""
-_STEPS = 0.42
+_STEPS = 0.7
 """Share of the rows for the steps, where slopes name the components."""
 _TRIED = 8
 """Number of components that a step compares."""
+_EXCHANGE = 200
+"""Rows for each step that allow further steps, which exchange a member or leave the set as it is;
+at most two for each member."""
+_LEAVING = 2
+"""Number of members of which such a step may exchange one, those of the smallest slopes."""
 _STEP_SLOPES = 10
 """Maximum number of items of the slopes of a step, of the task and as many of the others."""
 _STEP_ROWS = 18
@@ -330,7 +335,8 @@ class _Search:
         """Grows a set by one component at a time: slopes with it ablated name some, rows choose.
 
         Backups have no slope at the intact model, and have one where what they back up is ablated.
-        What the others gain by a set does not count.
+        What the others gain by a set does not count. Once the set is full, members whose gates
+        change the answers least when they begin to open may be exchanged.
 
         Args:
             rows: Number of rows for all steps.
@@ -338,7 +344,8 @@ class _Search:
         """
         measurer, k = self._measurer, self._measurer.problem.k
         both = 2 if measurer.problem.others else 1
-        steps = min(k, max(1, rows // (_STEP_ROWS * both)))
+        steps = int(np.clip(rows // _EXCHANGE, k, 3 * k))
+        steps = min(steps, max(1, rows // (_STEP_ROWS * both)))
         rows //= steps * both
         slopes = max(1, min(_STEP_SLOPES, rows // 10))
         items = (rows - GRADIENT_ROW * slopes) // 2
@@ -346,11 +353,16 @@ class _Search:
         for step in range(steps):
             if step:
                 steepest = yield from _steepest(measurer, members, slopes)
-            new = steepest[~members[steepest]][:_TRIED]
+            inside = members[steepest]
+            new = steepest[~inside][:_TRIED]
             self._columns = np.union1d(self._columns, new)
             sets = np.repeat(members[None], len(new), axis=0)
             sets[np.arange(len(new)), new] = True
-            task, specific = (np.zeros((len(new), 0)) for _ in range(2))
+            if step >= k:
+                leaving = np.resize(steepest[inside][-_LEAVING:], len(new))
+                sets[np.arange(len(new)), leaving] = False
+                sets = np.vstack([sets, members])
+            task, specific = (np.zeros((len(sets), 0)) for _ in range(2))
             for kept in (_TRIED // 2, 1):
                 met = yield from measurer.crossed(sets, max(1, items // len(sets)), "steps")
                 task, specific = np.hstack([task, met.task]), np.hstack([specific, met.specific])
