@@ -71,7 +71,7 @@ _STEPS = 0.7
 _TRIED = 8
 """Number of components that a step compares."""
 _EXCHANGE = 200
-"""Rows for each step that allow further steps, which exchange a member or leave the set as it is;
+"""Rows for each step. If there are more, further steps exchange a member or leave the set as it is,
 at most two for each member."""
 _LEAVING = 2
 """Number of members of which such a step may exchange one, those of the smallest slopes."""
