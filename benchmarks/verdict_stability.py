@@ -98,7 +98,8 @@ def verdict_of(drops, off_targets, *, sets: int, rows: int, seed) -> tuple[str, 
         "layers": np.arange(1, 1 + sets)[:, None],
         "norm": np.arange(100, 100 + sets)[:, None],
     }
-    controls = ControlComparison(found, places, measure, rows).controls(drawn, COMPONENTS)
+    compared = ControlComparison(found, found.contrast()[1], places, measure, rows)
+    controls = compared.controls(drawn, COMPONENTS)
     if any(behind(of.specific.rank - 1, len(of.sets), LEVEL) for of in controls):
         return "not localized", spent
     if controls and all(of.specific.p <= LEVEL for of in controls):

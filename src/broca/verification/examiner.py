@@ -152,11 +152,12 @@ class Examiner:
             text=self.read(columns),
         )
         few = trial.smaller(FEW)
-        if not settled(evidence):
+        if specific and not settled(evidence):
             report("verifying: random sets")
-            later = sum(map(len, few.values())) * 2 * len(self.kinds)
+            # rows of the claim's own kind of ablation are known
+            later = sum(map(len, few.values())) * 2 * len(self.kinds.keys() - {self.ablation.kind})
             left = None if scope.rows is None else scope.rows - self.spent() - later
-            evidence = replace(evidence, controls=judging._controls(columns, found, left))
+            evidence = replace(evidence, controls=judging._controls(columns, found, specific, left))
         checks = tuple(judging.check(kind, heads, few) for kind in self.kinds)
         evidence = replace(evidence, ablations=checks)
         return replace(evidence, verdict=judge(evidence))
@@ -179,9 +180,9 @@ class Examiner:
         return Evidence(self.trial, self.scope, self._responses(sets, places, execute))
 
     def _controls(
-        self, columns: Sequence[int], found: Evidence, rows: int | None
+        self, columns: Sequence[int], found: Evidence, real: Interval, rows: int | None
     ) -> tuple[Controls, ...]:
-        """Compares the set with random sets on a subset of the items."""
+        """Compares the set, of which the specific drop is known, with random sets on some items."""
         scope, trial = self.scope, self.trial
         subset = trial.smaller(scope.control_items)
         if not scope.controls or not columns:
@@ -201,7 +202,7 @@ class Examiner:
             drawn["norm"] = norm_matched(
                 self.norms, columns, kinds=kinds, count=count, seed=scope.seed
             )
-        compared = ControlComparison(found.on(places), places, self._responses, rows)
+        compared = ControlComparison(found.on(places), real, places, self._responses, rows)
         return compared.controls(drawn, self.components)
 
     def _members(self, columns: Sequence[int]) -> tuple[list[Member], list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -10,6 +11,7 @@ import numpy as np
 
 from broca.components import ComponentSet
 from broca.measurement import Floats, Ints
+from broca.results.base import Interval
 from broca.results.verification import Controls, ControlSet
 from broca.verification.evidence import SCREEN, Evidence
 from broca.verification.statistics import behind, contrast_ends, standing
@@ -48,17 +50,19 @@ class ControlComparison:
     """The comparison of a set with random sets.
 
     The task's first items decide most random sets: those whose drop is far below the specific drop
-    of the real set. The others get more items, of the other tasks too, until they are decided. All
-    ends when significantly more than 5 % of the sets of a kind reach the real set.
+    of the real set on all items. The others get more, then of the other tasks too, until they are
+    decided. All ends when significantly more than 5 % of the sets of a kind reach the real set.
 
     Attributes:
         found: The evidence of the intact model and the real set.
+        real: The specific drop of the real set on all report items.
         places: Items of the task and of the others, in the order in which they are measured.
         measure: Measures responses.
         rows: Maximum number of rows; None for no maximum.
     """
 
     found: Evidence
+    real: Interval
     places: Places
     measure: Measure
     rows: int | None
@@ -90,18 +94,19 @@ class ControlComparison:
     def _decide(self, close: Sequence[_Drawn]) -> int:
         """Measures random sets block by block until they are decided; returns the rows."""
         found, trial, spent = self.found, self.found.trial, 0
-        count = len(self.places[trial.task])
-        ends = [end for end in (SCREEN, 2 * SCREEN, 4 * SCREEN) if end < count]
+        count, late = len(self.places[trial.task]), 2 * SCREEN
+        ends = [end for end in (SCREEN, late, 2 * late) if end < count]
         if trial.aggregation(trial.task, found.responses[trial.task][0]) is not None:
             ends = []  # items alone say little
         # the task's items alone decide most random sets
         for begin, end in pairwise([0, *ends, count]):
+            others = begin * (begin > late), end * (end > late or end == count)
             block = {}
             for name, places in self.places.items():
-                total, first = len(places), begin if name == trial.task or begin > SCREEN else 0
-                last = end if name == trial.task or end > SCREEN or end == count else 0
-                block[name] = slice(-(-total * first // count), -(-total * last // count))
-            block = {name: part for name, part in block.items() if part.start < part.stop}
+                part = (begin, end) if name == trial.task else others
+                first, last = (-(-len(places) * item // count) for item in part)
+                if first < last:
+                    block[name] = slice(first, last)
             asked = {name: self.places[name][part] for name, part in block.items()}
             spent += len(close) * sum(map(len, asked.values()))
             for name, values in self.measure([one.columns for one in close], asked).items():
@@ -112,8 +117,7 @@ class ControlComparison:
                     random_set.rows[name] = np.hstack([before, rows])
             for random_set in close:
                 random_set.reaches = self._reaches(random_set, whole=end == count)
-            close = [random_set for random_set in close if random_set.reaches is None]
-            if not close:
+            if not (close := [random_set for random_set in close if random_set.reaches is None]):
                 break
         return spent
 
@@ -126,13 +130,12 @@ class ControlComparison:
             real, own = (self._specific(random_set, row) for row in (1, 2))
             return bool(own >= real - 1e-12)
         weights = [self.found.trial.weights.get(name, 1.0) for name in random_set.rows]
-        task, *others = (rows[2] - rows[1] for rows in random_set.rows.values())
-        value, half = contrast_ends(task, others, weights[1:], width=_SURE)
+        task, *others = (rows[0] - rows[2] for rows in random_set.rows.values())
+        own, half = contrast_ends(task, others, weights[1:], width=_SURE)
+        ahead, half = self.real.value - own, math.hypot(half, (self.real.high - self.real.low) / 2)
         if not others:  # its specific drop is at most its drop
-            off_target, _ = self.found.contrast()
-            assert off_target is not None
-            return False if value - half > max(0.0, off_target.value) + _SLACK else None
-        return None if abs(value) <= half else value < 0
+            return False if ahead - half > _SLACK else None
+        return None if abs(ahead) <= half else ahead < 0
 
     def _specific(self, random_set: _Drawn, row: int) -> float:
         """Returns the specific drop without a set of the rows, and before it is known the drop."""
