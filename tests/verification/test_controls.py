@@ -8,11 +8,6 @@ from broca.components import Component, ComponentSet
 from broca.verification.statistics import layer_matched, norm_matched, standing
 
 
-def layers_of(columns):
-    """Returns the sorted layers of components."""
-    return sorted(COMPONENTS[int(column)].layer for column in columns)
-
-
 def test_layer_matched_sets_have_as_many_heads_in_each_layer():
     """The default is 39 different sets, which share no head with the tested set."""
     real = COMPONENTS.columns("L0H1+L0H2+L3H4")
@@ -20,7 +15,7 @@ def test_layer_matched_sets_have_as_many_heads_in_each_layer():
     assert sets.shape == (39, 3)
     assert len({tuple(columns) for columns in sets.tolist()}) == 39
     for columns in sets:
-        assert layers_of(columns) == [0, 0, 3]
+        assert sorted(COMPONENTS[int(column)].layer for column in columns) == [0, 0, 3]
         assert not set(columns.tolist()) & set(real)
 
 
@@ -44,8 +39,7 @@ def test_norm_matched_heads_are_near_in_norm():
     real = [int(np.flatnonzero(norms == value)[0]) for value in (10, 50, 80)]
     for drawn in norm_matched(norms, real):
         assert not set(drawn.tolist()) & set(real)
-        drawn_norms = np.sort(norms[drawn])
-        np.testing.assert_allclose(drawn_norms, [10, 50, 80], atol=7)
+        np.testing.assert_allclose(np.sort(norms[drawn]), [10, 50, 80], atol=7)
 
 
 def test_standing_counts_ties_against_the_real_set():
@@ -64,7 +58,6 @@ def test_standing_counts_ties_against_the_real_set():
 def test_norm_matched_members_stand_for_their_own_kind():
     """A head is replaced by a head and a neuron by a neuron, whatever their norms."""
     kinds = ["head"] * 30 + ["neuron"] * 60
-    norms = np.random.default_rng(0).normal(size=90)
-    sets = norm_matched(norms, [3, 40, 50], kinds=kinds)
+    sets = norm_matched(np.random.default_rng(0).normal(size=90), [3, 40, 50], kinds=kinds)
     assert len(sets) == 39
     assert all(sum(column < 30 for column in columns) == 1 for columns in sets.tolist())

@@ -53,7 +53,10 @@ def test_inert_heads_are_not_localized():
 
 
 def test_few_rows_decide_random_sets_that_are_far_and_a_budget_holds():
-    """Most random sets have 16 items of the task; with few rows fewer sets are measured."""
+    """Most random sets have 16 items of the task; with few rows fewer sets are measured.
+
+    A set that costs 13 % of 200 items is compared with all of them: no set needs other tasks.
+    """
     verification = examined(five_tasks(), TASK_HEADS)
     items = [drawn.items for control in verification.controls for drawn in control.sets]
     assert np.mean(np.array(items) == 16) > 0.8
@@ -64,6 +67,9 @@ def test_few_rows_decide_random_sets_that_are_far_and_a_budget_holds():
     assert model.rows <= most
     assert 0 < len(few.controls[0].sets) < 39
     assert (few.verdict.label, few.verdict.provisional) == ("inconclusive", True)
+    weak = SimulatedModel({"a": {"L0H0": 0.13}, "b": {"L1H1": 0.9}}, items=200)
+    sets = [drawn for control in examined(weak, ["L0H0"]).controls for drawn in control.sets]
+    assert {(drawn.items, drawn.specific_drop) for drawn in sets} == {(32, None)}
 
 
 def test_tasks_at_chance_are_no_controls():
