@@ -445,9 +445,7 @@ class _Search:
             return self._outcome(best)
         gain = met.specific[-1] - met.specific[0]
         first = -1 if gain.mean() > met.errors(gain[None])[0] else 0
-        outcome = self._outcome(sets[first])
-        if met.harmful(self._strategy.least)[first]:
-            outcome = replace(outcome, answer=AnswerInfo("found"))
+        outcome = self._outcome(sets[first], met.harmful(self._strategy.least)[first])
         if outcome.is_finding:
             none = np.zeros(len(outcome.members))
             outcome = replace(outcome, members=self._trimmed(outcome, none, _KNOWN_IDLE))
@@ -467,10 +465,7 @@ class _Search:
         task.
         """
         met = yield from self._meet(members[None], self._measurer.rows_left)
-        outcome = self._outcome(members)
-        if met is not None and met.harmful(self._strategy.least)[0]:
-            return replace(outcome, answer=AnswerInfo("found"))
-        return outcome
+        return self._outcome(members, met is not None and met.harmful(self._strategy.least)[0])
 
     def _meet(self, sets: Bools, rows: int) -> Search[SetDrops | None]:
         """Measures sets on the same items, as many as the rows allow; None if they allow none."""
@@ -482,14 +477,14 @@ class _Search:
         self._beliefs.fit()
         return met
 
-    def _outcome(self, members: Bools) -> Outcome:
-        """Returns the outcome with one of the three answers."""
+    def _outcome(self, members: Bools, proven: bool = False) -> Outcome:
+        """Returns the outcome with one of the three answers; `proven` sets are found."""
         beliefs, least = self._beliefs, self._strategy.least
         worth = float(beliefs.values(members[None])[0])
         error = float(beliefs.errors(members[None])[0])
         bound = max(worth + _CERTAIN * error, beliefs.bound())
         outcome = Outcome(AnswerInfo("found"), members, worth, error, bound, self._joint_loss())
-        if worth > _CERTAIN * error and worth + _CERTAIN * error >= least:
+        if proven or (worth > _CERTAIN * error and worth + _CERTAIN * error >= least):
             return outcome
         answer, hidden = AnswerInfo("nothing", bound), ""
         if bound > least:
