@@ -9,26 +9,28 @@ from task_problems import problem_of, rows_of, searched
 from broca.measurement import Measurement
 
 COUNT = 140
-NEEDED, SHARED, BACKUP = [7, 33], 15, 139
+NEEDED, SHARED, DECOY, BACKUP = [7, 33], 15, 60, 139
 PROBLEM = problem_of(3, COUNT, items=50, k=3, continuous=True, differentiable=True)
 
 
 def respond(plan):
     """Two components cost the first task log-odds, a third all tasks, and a backup of the first.
 
-    The backup has no slope as long as the first component is open.
+    The backup has no slope as long as the first is open. A decoy costs most alone and least beside
+    them, so that it joins first and has to be exchanged.
     """
-    masks = plan.masks[plan.mask_index]
-    own = plan.item_index < 100
+    masks, own = plan.masks[plan.mask_index], plan.item_index < 100
     slopes = np.zeros((len(plan), COUNT))
-    slopes[np.ix_(own, NEEDED)] = 2.0
-    slopes[:, SHARED] = 1.5
+    slopes[np.ix_(own, NEEDED)] = 1.5
+    slopes[:, SHARED] = np.where(own, 1.5, 3.0)
+    slopes[own, DECOY] = 1.6 - 0.4 * masks[own][:, NEEDED].sum(axis=1)
     slopes[own, BACKUP] = 3.0 * masks[own, NEEDED[0]]
     sure = 1 / (1 + np.exp((masks * slopes).sum(axis=1) - 3))
     if plan.response == "accuracy":
         drawn = np.random.default_rng(0).random(1000)[plan.item_index]
         return Measurement(plan, (drawn < sure).astype(float))
     slopes[own, NEEDED[0]] += 3.0 * masks[own, BACKUP]
+    slopes[np.ix_(own, NEEDED)] -= 0.4 * masks[own][:, [DECOY]]
     gradients = slopes * (sure * (1 - sure))[:, None]
     return Measurement(plan, sure, gradients.astype(np.float32) if plan.gradients else None)
 
