@@ -36,12 +36,12 @@ def respond(plan):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("rows", "listed"), [(2100, 35), (8400, COUNT)])
-def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed):
-    """The rows allow 35 of 140 components and backups, or all; a set grows in both cases."""
+@pytest.mark.parametrize(("rows", "listed", "slopes"), [(2100, 35, 6), (8400, COUNT, 17)])
+def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed, slopes):
+    """The rows allow 35 of 140 components and backups, and one set grows; or all, and two grow."""
     ranking, plans = searched("pooled", respond, replace(PROBLEM, rows=rows))
     assert rows_of(plans) <= rows
-    assert any(plan.gradients for plan in plans)
+    assert sum(plan.gradients for plan in plans) == slopes
     ablated = np.vstack([plan.masks for plan in plans]).any(axis=0)
     assert listed <= ablated.sum() <= listed + 8
     assert set(ranking.selected) == {*NEEDED, BACKUP}

@@ -4,8 +4,9 @@ If effects are small and many, a stage that decides by its own few rows decides 
 stage therefore uses the rows of all earlier stages:
 
 0. if the model has many components, a set grows by one at a time: the slopes of the gates with the
-   set ablated name some, rows choose one, and further steps exchange a member; if rows cannot tell
-   all components apart, the slopes at the intact model name those that are searched;
+   set ablated name some, rows choose one, and further steps exchange a member; many rows grow
+   several sets; if rows cannot tell all components apart, the slopes at the intact model name those
+   that are searched;
 1. a pilot finds the size of masks that costs about a third of the intact response, or the largest
    size if none costs anything;
 2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
@@ -14,7 +15,7 @@ stage therefore uses the rows of all earlier stages:
    components that cost most in the screen if no set seems to be worth anything; each set on another
    item that the screen did not use, in the task's own metric;
 4. the best sets of the posterior, and the components that cost most in the screen, are compared on
-   the same items, and the better half is kept; the set that grew meets the best of them;
+   the same items, and the better half is kept; the sets that grew meet the best of them;
 5. if no set grew, each member of the winner is left out in turn, and members that
    do not add are removed; a component that costs the task much alone is added again if the set is
    worth no less with it.
@@ -71,8 +72,10 @@ _STEPS = 0.7
 _TRIED = 8
 """Number of components that a step compares."""
 _EXCHANGE = 200
-"""Rows for each step. If there are more, further steps exchange a member or leave the set as it is,
-at most two for each member."""
+"""Rows for each step. If there are more, further steps exchange a member or leave the set as it is;
+if there are more than for `_LONGEST` sets of steps, further sets grow."""
+_LONGEST = 3
+"""Maximum number of steps for each member of a set that grows."""
 _LEAVING = 2
 """Number of members of which such a step may exchange one, those of the smallest slopes."""
 _STEP_SLOPES = 10
@@ -260,7 +263,7 @@ class _Search:
         problem = measurer.problem
         self._strategy, self._measurer, self._size = strategy, measurer, size
         self._columns, self._steepest = columns, steepest
-        self._grown = np.zeros(problem.components, dtype=bool)  # a set that grew by steps
+        self._grown = np.zeros((0, problem.components), dtype=bool)  # sets that grew by steps
         self._beliefs = Beliefs(
             measurer.losses,
             problem.components,
@@ -299,7 +302,11 @@ class _Search:
         screen, rounds = _SCREEN, _ROUNDS
         if self._steepest is not None:
             screen, rounds = _FEW_SHARES
-            self._grown = yield from self._grow(int(_STEPS * rows), self._steepest)
+            growing = int(_STEPS * rows)
+            starts = max(1, growing // (_EXCHANGE * _LONGEST * measurer.problem.k))
+            for _ in range(starts):
+                grown = yield from self._grow(growing // starts, self._steepest)
+                self._grown = np.unique(np.vstack([self._grown, grown]), axis=0)
         yield from self._screen(int(screen * rows))
         yield from self._propose(int(rounds * rows))
         return (yield from self._settle())
@@ -328,7 +335,7 @@ class _Search:
         harmful = np.argsort(-drawn.mean(axis=0), kind="stable")[:_HARMFUL]
         hopeful = np.argsort(-hoped, kind="stable")
         listed = np.concatenate([harmful, hopeful[~np.isin(hopeful, harmful)]])[:_SHORT]
-        short = np.union1d(columns[listed], np.flatnonzero(self._grown))
+        short = np.union1d(columns[listed], np.flatnonzero(self._grown.any(axis=0)))
         beliefs.describe(Features(columns, short))
 
     def _grow(self, rows: int, steepest: Ints) -> Search[Bools]:
@@ -344,7 +351,7 @@ class _Search:
         """
         measurer, k = self._measurer, self._measurer.problem.k
         both = 2 if measurer.problem.others else 1
-        steps = int(np.clip(rows // _EXCHANGE, k, 3 * k))
+        steps = int(np.clip(rows // _EXCHANGE, k, _LONGEST * k))
         steps = min(steps, max(1, rows // (_STEP_ROWS * both)))
         rows //= steps * both
         slopes = max(1, min(_STEP_SLOPES, rows // 10))
@@ -398,12 +405,11 @@ class _Search:
             share = beliefs.doubt_of_others()
             number = int(rows / rounds / (1 + share))
             sets = beliefs.propose(number)
-            if self._grown.any():
-                near = np.vstack([self._grown, _each_left_out(self._grown)])
+            if len(self._grown):
+                near = np.vstack([self._grown, *map(_each_left_out, self._grown)])
                 sets[::4] = np.resize(near, sets[::4].shape)
             empty = ~sets.any(axis=1)  # an empty set gives no evidence
-            drawn = measurer.rng.choice(self._harms, int(empty.sum()))
-            sets[empty] = self._most_harmful(drawn)
+            sets[empty] = self._most_harmful(measurer.rng.choice(self._harms, int(empty.sum())))
             yield from measurer.each_on_one(sets, round(share * number), "confirm")
             beliefs.fit()
 
@@ -414,13 +420,12 @@ class _Search:
         """
         measurer, beliefs = self._measurer, self._beliefs
         sets = self._candidates()
-        grew = self._steepest is not None
-        spare = int((_LAST if grew else _MEMBERS) * measurer.rows_left)
+        spare = int((_LAST if len(self._grown) else _MEMBERS) * measurer.rows_left)
         for heat in range(_HEATS):
             yield from self._meet(sets, (measurer.rows_left - spare) // (_HEATS - heat))
             better = np.argsort(-beliefs.values(sets), kind="stable")
             sets = sets[better[: (len(sets) + 1) // 2]]
-        if grew:
+        if len(self._grown):
             return (yield from self._last(sets[0]))
         outcome = self._outcome(sets[0])
         if not outcome.is_finding:  # the rows of its members are further evidence on the set
@@ -433,18 +438,20 @@ class _Search:
         return outcome
 
     def _last(self, best: Bools) -> Search[Outcome]:
-        """Compares the posterior's best set with the set that grew, by the remaining rows alone.
+        """Compares the posterior's best set with the sets that grew, by the remaining rows alone.
 
-        Each member of the set that grew was seen to add, so that the other set must be better by a
+        Each member of a set that grew was seen to add, so that the other set must be better by a
         standard error. Few rows do not tell members that add little from idle ones: only those go
         that the posterior knows to be idle, and the verification tests the others on more items.
         """
-        sets = np.stack([self._grown, best])[: 1 + (best != self._grown).any()]
+        grown = self._grown
+        sets = grown if (best == grown).all(axis=1).any() else np.vstack([grown, best])
         met = yield from self._meet(sets, self._measurer.rows_left)
         if met is None:
             return self._outcome(best)
-        gain = met.specific[-1] - met.specific[0]
-        first = -1 if gain.mean() > met.errors(gain[None])[0] else 0
+        first = int(met.specific.mean(axis=1)[: len(grown)].argmax())
+        gain = met.specific[-1] - met.specific[first]
+        first = -1 if gain.mean() > met.errors(gain[None])[0] else first
         outcome = self._outcome(sets[first], met.harmful(self._strategy.least)[first])
         if outcome.is_finding:
             none = np.zeros(len(outcome.members))
