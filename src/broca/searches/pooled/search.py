@@ -73,9 +73,9 @@ _TRIED = 8
 """Number of components that a step compares."""
 _EXCHANGE = 200
 """Rows for each step. If there are more, further steps exchange a member or leave the set as it is;
-if there are more than for `_LONGEST` sets of steps, further sets grow."""
-_LONGEST = 3
-"""Maximum number of steps for each member of a set that grows."""
+if there are rows for more than `_EXCHANGES` of these, further sets grow."""
+_EXCHANGES = 3
+"""Maximum number of such steps of a set: where a set ends depends most on its first members."""
 _LEAVING = 2
 """Number of members of which such a step may exchange one, those of the smallest slopes."""
 _STEP_SLOPES = 10
@@ -303,7 +303,7 @@ class _Search:
         if self._steepest is not None:
             screen, rounds = _FEW_SHARES
             growing = int(_STEPS * rows)
-            starts = max(1, growing // (_EXCHANGE * _LONGEST * measurer.problem.k))
+            starts = max(1, growing // (_EXCHANGE * (measurer.problem.k + _EXCHANGES)))
             for _ in range(starts):
                 grown = yield from self._grow(growing // starts, self._steepest)
                 self._grown = np.unique(np.vstack([self._grown, grown]), axis=0)
@@ -351,7 +351,7 @@ class _Search:
         """
         measurer, k = self._measurer, self._measurer.problem.k
         both = 2 if measurer.problem.others else 1
-        steps = int(np.clip(rows // _EXCHANGE, k, _LONGEST * k))
+        steps = int(np.clip(rows // _EXCHANGE, k, k + _EXCHANGES))
         steps = min(steps, max(1, rows // (_STEP_ROWS * both)))
         rows //= steps * both
         slopes = max(1, min(_STEP_SLOPES, rows // 10))
