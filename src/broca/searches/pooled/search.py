@@ -74,9 +74,9 @@ _TRIED = 8
 _EXCHANGE = 200
 """Rows for each step. If there are more, further steps exchange a member or leave the set as it is;
 rows for twice the steps of a set grow another one."""
-_EXCHANGES = 3
-"""Maximum number of such further steps: on SmolLM2 nine of fewer rows each found more on two tasks,
-and less on four (experiments/LOG.md)."""
+_EXCHANGES = 9
+"""Maximum number of such further steps: on SmolLM2 nine found more than three of more rows each
+(experiments/LOG.md)."""
 _LEAVING = 2
 """Number of members of which such a step may exchange one, those of the smallest slopes."""
 _STEP_SLOPES = 10
@@ -108,8 +108,6 @@ member that harms all tasks alike."""
 _DOUBT = 0.25
 """Number of standard errors that are subtracted from a member's addition: more would remove weak
 members that add, fewer would keep members that do not (experiments/LOG.md)."""
-_KNOWN_IDLE = -1.0
-"""The same where slopes name the components: members go that do not add even so."""
 _LAST = 0.4
 """Share of the rows of the comparison in which the set that grew meets the best other set."""
 _MEMBERS = 0.5
@@ -441,23 +439,15 @@ class _Search:
     def _last(self, best: Bools) -> Search[Outcome]:
         """Compares the posterior's best set with the sets that grew, by the remaining rows alone.
 
-        Each member of a set that grew was seen to add, so that the other set must be better by a
-        standard error. Few rows do not tell members that add little from idle ones: only those go
-        that the posterior knows to be idle, and the verification tests the others on more items.
+        No member is removed: so few rows do not tell members that add little from idle ones, and
+        the verification tests them on more items.
         """
-        grown = self._grown
-        sets = grown if (best == grown).all(axis=1).any() else np.vstack([grown, best])
+        sets = np.unique(np.vstack([self._grown, best]), axis=0)
         met = yield from self._meet(sets, self._measurer.rows_left)
         if met is None:
             return self._outcome(best)
-        first = int(met.specific.mean(axis=1)[: len(grown)].argmax())
-        gain = met.specific[-1] - met.specific[first]
-        first = -1 if gain.mean() > met.errors(gain[None])[0] else first
-        outcome = self._outcome(sets[first], met.harmful(self._strategy.least)[first])
-        if outcome.is_finding:
-            none = np.zeros(len(outcome.members))
-            outcome = replace(outcome, members=self._trimmed(outcome, none, _KNOWN_IDLE))
-        return outcome
+        first = int(met.specific.mean(axis=1).argmax())
+        return self._outcome(sets[first], met.harmful(self._strategy.least)[first])
 
     def _candidates(self) -> Bools:
         """Returns the best sets of the posterior, and the most harmful set."""
@@ -543,16 +533,16 @@ class _Search:
         corrections = np.zeros(len(members))
         if met is not None:
             corrections[members] = self._corrections(sets, met)
-        return self._trimmed(outcome, corrections, _DOUBT)
+        return self._trimmed(outcome, corrections)
 
-    def _trimmed(self, outcome: Outcome, corrections: Floats, doubt: float) -> Bools:
-        """Returns the set without members whose additions, minus `doubt` errors, are too small."""
+    def _trimmed(self, outcome: Outcome, corrections: Floats) -> Bools:
+        """Returns the set without members whose additions, minus their doubt, are too small."""
         beliefs, members = self._beliefs, outcome.members
         cost = max(self._strategy.cost, _PART * outcome.worth)
         while members.sum() > 1:
             smaller = _each_left_out(members)
             adds, task = beliefs.additions(members[None], smaller)
-            beyond = adds.mean(axis=0) + corrections[members] - doubt * adds.std(axis=0)
+            beyond = adds.mean(axis=0) + corrections[members] - _DOUBT * adds.std(axis=0)
             beyond -= np.maximum(cost, _SPECIFIC * task.mean(axis=0))
             if beyond.min() >= 0:
                 break
