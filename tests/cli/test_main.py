@@ -51,10 +51,7 @@ def test_closed_streams_are_one_line():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "words",
-    ["", "tasks", "published --json", "--help", "lm-eval --help"],
-)
+@pytest.mark.parametrize("words", ["", "tasks", "published --json", "--help", "lm-eval --help"])
 def test_stdout_that_takes_no_more_is_no_traceback(words):
     """On a full disk a line says so; a reader that has ended is no error to speak of."""
     command = [sys.executable, "-m", "broca", *words.split()]

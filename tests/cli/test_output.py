@@ -7,12 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from results.samples import (
-    WITH_PAGES,
-    make_export,
-    make_neurons,
-    make_result,
-)
+from results.samples import WITH_PAGES, make_export, make_neurons, make_result
 
 from broca.cli.output import console, print_table, show
 from broca.cli.progress import PrintOptions, ProgressDisplay

@@ -31,6 +31,7 @@ class Counting:
     """A runner that computes numbers from gates and item, and records what it is asked."""
 
     concurrent = False
+    steepness = 1.0
 
     def __init__(self, breaks_after=None):
         self.jobs, self.requested, self.breaks_after = [], [], breaks_after
@@ -56,7 +57,7 @@ class Counting:
             weights = np.linspace(-1, 1, gates.shape[1])
             values = (1 - gates) @ weights + items / 7
             if job.margins:
-                slopes = (weights * items[:, None]).astype(np.float32)
+                slopes = (self.steepness * weights * items[:, None]).astype(np.float32)
                 yield Answers(job.number, values=values, gradients=slopes)
             else:
                 outputs = tuple((LogLikelihood(value, True),) for value in values.tolist())

@@ -106,11 +106,14 @@ def test_chunks_cover_a_plan_and_keep_masks_together():
             assert rows[-1] + 1 == end or mask_tokens > 200, "a mask is divided"
 
 
-def test_what_is_no_number_is_refused_and_not_kept(plan):
-    """A NaN response raises `BadResponse`, and no row is stored."""
+@pytest.mark.parametrize("wrong", ["response", "gradient"])
+def test_what_is_no_number_is_refused_and_not_kept(plan, wrong):
+    """A NaN response or gradient raises `BadResponse`, and no row is stored."""
+    runner, bank = Counting(), bank_of(Numbers(bonus=np.nan))
+    runner.steepness = np.nan
     with Journal() as journal:
-        with pytest.raises(BadResponse, match="is nan"):
-            executor(journal, Counting(), bank_of(Numbers(bonus=np.nan))).run(plan)
+        with pytest.raises(BadResponse, match=f"{wrong} of bank item .* is nan"):
+            executor(journal, runner, bank).run(replace(plan, gradients=wrong == "gradient"))
         assert totals(journal)["rows"] == 0
 
 

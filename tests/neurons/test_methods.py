@@ -7,12 +7,7 @@ import pytest
 from neurons.conftest import letters
 
 from broca.errors import BadInput
-from broca.neurons.methods import (
-    NEURON_METHODS,
-    choose_neurons,
-    outstanding,
-    random_sets,
-)
+from broca.neurons.methods import NEURON_METHODS, choose_neurons, outstanding, random_sets
 from broca.neurons.neuron_run import NeuronRun
 from broca.options import DrawOptions, RuleOptions
 

@@ -11,11 +11,7 @@ from simulated import toy_verification
 
 from broca.results.atlas import AtlasTask, Selection
 from broca.results.base import ModelInfo
-from broca.results.localization import (
-    AdditivityInfo,
-    RankedComponent,
-    Repeat,
-)
+from broca.results.localization import AdditivityInfo, RankedComponent, Repeat
 from broca.results.pages.drawing import level
 from broca.results.reading import entry_of, render_index
 from broca.results.verification import Sample, TaskFailures

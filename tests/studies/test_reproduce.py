@@ -151,12 +151,7 @@ def test_models_stand_below_one_another(planted, reference):
 @pytest.mark.parametrize(
     ("name", "settings", "error", "message"),
     [
-        (
-            "tabel2",
-            {},
-            UnknownName,
-            "`name` 'tabel2' is unknown.*mean 'table2'.*, all",
-        ),
+        ("tabel2", {}, UnknownName, "`name` 'tabel2' is unknown.*mean 'table2'.*, all"),
         ("scale", {}, BadInput, "scale compares models: name two or more"),
         ("table2", {"limit": 3}, BadInput, "`limit` must be at least 8, not 3"),
         ("table2", {"method": "gredy"}, UnknownName, "did you mean 'greedy'"),

@@ -162,10 +162,7 @@ def test_network_cannot_be_reached(sandbox):
 
 @pytest.mark.parametrize(
     ("script", "message"),
-    [
-        (None, r"not installed \(apt install bubblewrap\)"),
-        ("exit 1", "may not make namespaces"),
-    ],
+    [(None, r"not installed \(apt install bubblewrap\)"), ("exit 1", "may not make namespaces")],
 )
 def test_machine_without_bubblewrap_is_refused(monkeypatch, tmp_path, script, message):
     """Without bubblewrap or its permissions nothing runs; the line says what can be done."""

@@ -8,12 +8,7 @@ from simulated import COMPONENTS, five_tasks, toy_verification
 
 from broca.measurement import Plan
 from broca.verification import Scope
-from broca.verification.sufficiency import (
-    RANDOM_SETS,
-    KeptMeasurer,
-    kept_grid,
-    sufficiency_items,
-)
+from broca.verification.sufficiency import RANDOM_SETS, KeptMeasurer, kept_grid, sufficiency_items
 
 NEEDED = [COMPONENTS.column(f"L{layer}H0") for layer in range(4)]
 

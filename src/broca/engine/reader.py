@@ -278,18 +278,20 @@ def differentiate(
     while pending:
         batch = lane.budget.batch(pending, lengths.__getitem__, cost=_KEPT_COST)
         with lane.budget.attempt(len(batch), recomputable=True):
-            margins[batch], gradients[batch] = _differentiated(
-                lane, masks, [rows[row] for row in batch]
-            )
+            chosen = [rows[row] for row in batch]
+            found = _differentiated(lane, masks, chosen)
+            if not np.isfinite(found[1]).all():  # a kernel may fail on padding in backward passes
+                found = _differentiated(lane, masks, chosen, padded=False)
+            margins[batch], gradients[batch] = found
             del pending[: len(batch)]
     return margins, gradients
 
 
 @torch.enable_grad()
 def _differentiated(
-    lane: Lane, masks: Tensor, rows: Sequence[MarginRow]
+    lane: Lane, masks: Tensor, rows: Sequence[MarginRow], *, padded: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Computes the margins and gradients of rows that fit memory together."""
+    """Computes the margins and gradients of rows that fit memory together, padded or by length."""
     requests = [margin.requests for margin, _, _ in rows]
     readings, _ = work_of(requests, range(len(rows)), [donor for _, _, donor in rows])
     work = longest_first(readings)
@@ -298,7 +300,8 @@ def _differentiated(
     totals = [leaf.new_empty(0)] * sum(map(len, requests))
     start = 0
     while start < len(work):
-        together = lane.budget.padded_together([reading.length for reading in work[start:]])
+        lengths = [reading.length for reading in work[start:]]
+        together = lane.budget.padded_together(lengths) if padded else lengths.count(lengths[0])
         chunk = work[start : start + together]
         tokens, attention = left_padded([r.tokens for r in chunk], device=lane.model.device)
         gates = partial(lane.gates, leaf, chunk)

@@ -77,7 +77,7 @@ class JournaledExecutor:
             role: Purpose of the rows: `search` or `scores`.
 
         Raises:
-            BadResponse: A response is not a finite number.
+            BadResponse: A response or a gradient is not finite.
             JournalError: The journal cannot be read or written.
         """
         if (plan.response or "accuracy") == "accuracy":
@@ -275,14 +275,17 @@ class JournaledExecutor:
     ) -> None:
         """Writes measured rows, and the outputs that are kept, in one transaction."""
         plan, responses = measurement.plan, measurement.responses
-        if not np.isfinite(responses).all():
-            worst = int(np.flatnonzero(~np.isfinite(responses))[0])
-            raise BadResponse(
-                f"the response of bank item {plan.item_index[worst]} with "
-                f"{int(plan.masks[plan.mask_index[worst]].sum())} components ablated is "
-                f"{responses[worst]}: choose another `metric` or `response`"
-            )
         slopes = measurement.slopes().astype("<f4") if plan.gradients else ()
+        for values, name, other in (
+            (responses, "response", "another `metric` or `response`"),
+            (np.sum(slopes, axis=-1), "gradient", "a method without gradients, or another `dtype`"),
+        ):
+            for row in np.flatnonzero(~np.isfinite(values))[:1]:
+                raise BadResponse(
+                    f"the {name} of bank item {plan.item_index[row]} with "
+                    f"{int(plan.masks[plan.mask_index[row]].sum())} components ablated is "
+                    f"{values[row]}: choose {other}"
+                )
         batch: dict[str, Any] = {"run": self.number, "role": role, "condition": condition}
         with self.journal.transaction():
             self.journal.write(
