@@ -24,8 +24,9 @@ class JointEffects:
     Attributes:
         effects: Effects, `(responses, components)`.
         resampled: Effects from resampled masks, `(resamples, responses, components)`.
-        explained: Explained share of each response's variance on held-out masks, `(responses,)`;
-            negative if the effects predict worse than the mean.
+        explained: Explained share of each response's variance on held-out masks, `(responses,)`,
+            by the penalty that explains most of it; negative if none predicts it better than the
+            mean. Effects that are not shrunk may predict worse, since they keep all their noise.
         penalty: Ridge penalty, added to the diagonal.
         shrunk: Whether cross-validation chose the penalty because masks were few: the effects are
             then too small, and the intervals cover only the noise.
@@ -55,14 +56,14 @@ def joint_effects(
     matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
     folds = rng.permutation(len(matrix)) % _FOLDS
     shrunk = len(matrix) < FEW * matrix.shape[1]
-    penalties = _PENALTIES if shrunk else (_LIGHT,)
-    explained = {tried: _explained(matrix, y, folds, tried) for tried in penalties}
-    penalty = max(penalties, key=lambda tried: float(explained[tried].mean()))
+    explained = {tried: _explained(matrix, y, folds, tried) for tried in _PENALTIES}
+    best = max(_PENALTIES, key=lambda tried: float(explained[tried].mean()))
+    penalty = best if shrunk else _LIGHT
     drawn = [rng.integers(len(matrix), size=len(matrix)) for _ in range(resamples)]
     return JointEffects(
         _ridge(matrix, y, penalty)[0],
         np.stack([_ridge(matrix[rows], y[rows], penalty)[0] for rows in drawn]),
-        explained[penalty],
+        np.max(list(explained.values()), axis=0),
         penalty,
         shrunk,
     )
