@@ -78,7 +78,7 @@ def test_margins_equal_plain_transformers(tiny, mask):
 
 
 @pytest.mark.parametrize("most", [6, 0, None])
-def test_memory_shortage_halves_the_batch(tiny, monkeypatch, most):
+def test_batches_that_fail_run_again_in_parts(tiny, monkeypatch, most):
     """Batches that do not fit run in parts, and a row that does not keeps inputs of layers alone.
 
     Rows whose gradients fail because of padding (None) run again by their lengths. The answers are

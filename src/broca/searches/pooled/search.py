@@ -109,7 +109,7 @@ _DOUBT = 0.25
 """Number of standard errors that are subtracted from a member's addition: more would remove weak
 members that add, fewer would keep members that do not (experiments/LOG.md)."""
 _LAST = 0.4
-"""Share of the rows of the comparison in which the set that grew meets the best other set."""
+"""Share of the rows of the comparison in which the sets that grew meet the best other set."""
 _MEMBERS = 0.5
 """Share of the rows of the comparison that is reserved for members."""
 _LASTING = 0.25
