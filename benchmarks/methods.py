@@ -405,9 +405,7 @@ def number_or_none(text: str) -> float | None:
 
 
 def section(
-    cells: list[Cell],
-    lines: list[MethodSummary],
-    simulated: list[SimulatedSummary],
+    cells: list[Cell], lines: list[MethodSummary], simulated: list[SimulatedSummary]
 ) -> str:
     """Returns the section of RESULTS.md."""
     parts = [

@@ -59,10 +59,7 @@ class Effects:
     alone: float = 0.18
 
 
-TASK_SCENARIOS: Mapping[str, Effects] = {
-    "small": Effects(),
-    "backups": Effects(backups=2),
-}
+TASK_SCENARIOS: Mapping[str, Effects] = {"small": Effects(), "backups": Effects(backups=2)}
 """`small` has effects as on stories260K; `backups` has in addition two pairs of components that
 back each other up."""
 

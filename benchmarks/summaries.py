@@ -133,11 +133,7 @@ def bootstrap(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
 
 
 def _summary(
-    model: str,
-    method: str,
-    budget: int | None,
-    cells: Sequence[Cell],
-    candidate: Sequence[Cell],
+    model: str, method: str, budget: int | None, cells: Sequence[Cell], candidate: Sequence[Cell]
 ) -> MethodSummary:
     done = [cell for cell in cells if cell.done]
     refusals = [cell.refused for cell in cells if not cell.done]

@@ -94,10 +94,7 @@ def verdict_of(drops, off_targets, *, sets: int, rows: int, seed) -> tuple[str, 
 
     intact = {name: np.vstack([np.ones(counts[name]), responses[name][0]]) for name in names}
     found = Evidence(trial, Scope(resamples=100), intact)
-    drawn = {
-        "layers": np.arange(1, 1 + sets)[:, None],
-        "norm": np.arange(100, 100 + sets)[:, None],
-    }
+    drawn = {"layers": np.arange(1, 1 + sets)[:, None], "norm": np.arange(100, 100 + sets)[:, None]}
     compared = ControlComparison(found, found.contrast()[1], places, measure, rows)
     controls = compared.controls(drawn, COMPONENTS)
     if any(behind(of.specific.rank - 1, len(of.sets), LEVEL) for of in controls):

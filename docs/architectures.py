@@ -159,10 +159,7 @@ def classes() -> list[tuple[str, str]]:
     A model that can also read images has its image class beside its text class.
     """
     pairs = set()
-    for mapping in (
-        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
-    ):
+    for mapping in (MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES):
         for kind, names in mapping.items():
             if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
                 pairs |= {(kind, name) for name in ((names,) if isinstance(names, str) else names)}

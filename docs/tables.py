@@ -35,8 +35,7 @@ def tables() -> dict[str, str]:
             f"- `{name}`: {method.source}." for name, method in METHODS.items() if method.source
         ),
         "recoveries": _table(
-            ("name", "regression"),
-            ((f"`{name}`", _recovery(name)) for name in RECOVERIES),
+            ("name", "regression"), ((f"`{name}`", _recovery(name)) for name in RECOVERIES)
         ),
         "components": _table(
             ("components", "example", "what a gate multiplies"),

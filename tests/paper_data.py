@@ -36,10 +36,7 @@ def _arithmetic(name: str, row: int) -> dict:
         "subtraction": ("minus", first - second),
         "multiplication": ("times", first * second),
     }.get(name.rpartition("_")[2], ("plus", first + second))
-    return {
-        "context": f"Q: What is {first} {word} {second}?\n\nA:",
-        "completion": f" {answer}",
-    }
+    return {"context": f"Q: What is {first} {word} {second}?\n\nA:", "completion": f" {answer}"}
 
 
 def _mbpp(split: str, row: int) -> dict:

@@ -72,12 +72,7 @@ class AdaptiveSampler:
     """Draws more items of the tasks that the model still gets wrong."""
 
     def __init__(
-        self,
-        seed: int,
-        *,
-        compare_first: float = 0.0,
-        floor: float = 0.15,
-        memory: float = 0.97,
+        self, seed: int, *, compare_first: float = 0.0, floor: float = 0.15, memory: float = 0.97
     ) -> None:
         """Start with every task wrong.
 

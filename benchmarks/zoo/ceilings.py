@@ -344,10 +344,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "ceilings.json")
     parser.add_argument("--tasks", help="names joined by commas; all by default")
     parser.add_argument(
-        "--largest",
-        type=int,
-        default=2,
-        help="size up to which all sets are tried",
+        "--largest", type=int, default=2, help="size up to which all sets are tried"
     )
     parser.add_argument("--write", action="store_true", help="only write README.md's tables")
     options = parser.parse_args()

@@ -139,8 +139,7 @@ def searches_of(cells: Iterable[Cell]) -> list[Search]:
         )
     order = {name: place for place, name in enumerate(METHODS)}
     return sorted(
-        listed,
-        key=lambda line: (line.model, line.rows, line.task, order[line.method], line.seed),
+        listed, key=lambda line: (line.model, line.rows, line.task, order[line.method], line.seed)
     )
 
 

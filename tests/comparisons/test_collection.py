@@ -132,8 +132,7 @@ def test_scores_are_means_and_drops_have_intervals():
 
 
 @pytest.mark.parametrize(
-    ("score", "answer"),
-    [(0.3, "yes"), (0.8, "in part"), (1.0, "no"), (0.99, "no")],
+    ("score", "answer"), [(0.3, "yes"), (0.8, "in part"), (1.0, "no"), (0.99, "no")]
 )
 def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answer):
     """A's selection carries over to B if it costs B half of the 80 points that B's costs."""

@@ -17,14 +17,7 @@ from journals import totals
 from tiny import tiny_llama, tiny_tokenizer
 
 import broca
-from broca.engine import (
-    Ablation,
-    Engine,
-    EngineOptions,
-    Job,
-    RunnerSpec,
-    donor_activations,
-)
+from broca.engine import Ablation, Engine, EngineOptions, Job, RunnerSpec, donor_activations
 from broca.errors import BadInput, BadLogits, ExecutorFailed, Interrupted, UnknownName
 from broca.executors import ray as ray_executor
 from broca.executors.executor import Executor

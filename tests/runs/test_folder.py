@@ -8,14 +8,7 @@ from results.samples import make_result
 
 import broca
 from broca.errors import BadInput, BrocaError, JournalBusy, OutFolderTaken
-from broca.options import (
-    GRANTS,
-    LocalizeOptions,
-    ModelOptions,
-    RunOptions,
-    TaskOptions,
-    flat,
-)
+from broca.options import GRANTS, LocalizeOptions, ModelOptions, RunOptions, TaskOptions, flat
 from broca.runs.folder import RunFolder, finished_files, note_finished, options_of_run
 from broca.store import Journal
 

@@ -30,10 +30,7 @@ def test_a_study_of_a_hub_model_asks_the_papers_tasks(random_model, monkeypatch)
 
     for allow in (False, True):
         options = ReproduceOptions.of({"name": "all", "model": random_model, "allow_code": allow})
-        with (
-            open_run(random_model, options.run_options) as opened,
-            pytest.raises(TaskUnusable),
-        ):
+        with open_run(random_model, options.run_options) as opened, pytest.raises(TaskUnusable):
             Study(opened, options)
     assert requested[1] == PAPER
     assert set(PAPER) - set(requested[0]) == {"mbpp", "humaneval_instruct"}

@@ -57,11 +57,7 @@ class SharedOutput(OutputOptions):
 
 
 def kept_result(
-    kind: type[R],
-    verb: str,
-    options: Any,
-    folder: str | Path,
-    output: OutputOptions,
+    kind: type[R], verb: str, options: Any, folder: str | Path, output: OutputOptions
 ) -> tuple[R, tuple[Path, ...]]:
     """Returns the result of a verb from its out folder, or runs the verb and keeps it there.
 

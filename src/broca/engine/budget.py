@@ -56,12 +56,7 @@ class Budget:
         return next(row for row, length in enumerate(lengths) if length != lengths[0])
 
     def batch(
-        self,
-        rows: Sequence[RowT],
-        length: Callable[[RowT], int],
-        *,
-        cost: int = 1,
-        cached: int = 0,
+        self, rows: Sequence[RowT], length: Callable[[RowT], int], *, cost: int = 1, cached: int = 0
     ) -> Sequence[RowT]:
         """Returns the first rows that fit a batch; at least one.
 

@@ -164,10 +164,7 @@ class RayPool:
     """
 
     def __init__(
-        self,
-        recipe: Recipe,
-        options: ExecutorOptions,
-        make_room: Callable[[], None] = lambda: None,
+        self, recipe: Recipe, options: ExecutorOptions, make_room: Callable[[], None] = lambda: None
     ) -> None:
         self.recipe, self.options, self._make_room = recipe, options, make_room
         self._ray = require_ray()

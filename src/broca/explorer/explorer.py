@@ -252,11 +252,7 @@ class Explorer(AbstractContextManager["Explorer"]):
     def status(self) -> Reply:
         """Returns the current activity, for all tabs."""
         measuring, waiting = self.measurer.busy
-        return {
-            "queued": self.generator.waiting,
-            "measuring": measuring,
-            "waiting": waiting,
-        }
+        return {"queued": self.generator.waiting, "measuring": measuring, "waiting": waiting}
 
     def page(self) -> str:
         """Returns the page."""

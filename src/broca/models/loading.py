@@ -24,13 +24,7 @@ from broca.errors import (
     require_known,
 )
 from broca.known_paths import require_named
-from broca.models.checkpoints import (
-    Checkpoint,
-    pickles,
-    require_own_files,
-    unwrapped,
-    with_adapter,
-)
+from broca.models.checkpoints import Checkpoint, pickles, require_own_files, unwrapped, with_adapter
 from broca.models.gated import GatedModel
 from broca.models.gates import require_kinds
 from broca.models.selftest import require_self_test

@@ -20,20 +20,8 @@ from torch import Tensor, nn
 from broca.errors import BadInput, SelfTestFailed
 from broca.models.gated import GatedModel
 from broca.models.gates import GatePoint, captured
-from broca.models.sharing import (
-    WAYS,
-    load_length,
-    log_probabilities,
-    mean_difference,
-    tolerance_of,
-)
-from broca.models.structure import (
-    adapted_matrix,
-    is_plain,
-    is_projection,
-    is_transposed,
-    widths,
-)
+from broca.models.sharing import WAYS, load_length, log_probabilities, mean_difference, tolerance_of
+from broca.models.structure import adapted_matrix, is_plain, is_projection, is_transposed, widths
 from broca.results.checks import Check
 
 _ROWS, _TOKENS, _DECODED = 3, 8, 2

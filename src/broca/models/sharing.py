@@ -18,14 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from broca.errors import UnsupportedModel, first_line, is_shortage
-from broca.models.caches import (
-    Continuation,
-    Reread,
-    continuations,
-    join,
-    left_padded,
-    trim_left,
-)
+from broca.models.caches import Continuation, Reread, continuations, join, left_padded, trim_left
 from broca.models.caches import is_plain as is_plain_cache
 from broca.models.structure import adapted_matrix, is_plain, is_projection, text_config
 

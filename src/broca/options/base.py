@@ -179,10 +179,7 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
                 return function(options)
 
         with_keywords.__signature__ = Signature(  # type: ignore[attr-defined]
-            [
-                *_parameters(cls),
-                Keyword("settings", Keyword.KEYWORD_ONLY, default=None),
-            ]
+            [*_parameters(cls), Keyword("settings", Keyword.KEYWORD_ONLY, default=None)]
         )
         return with_keywords
 

@@ -9,12 +9,7 @@ from msgspec import Meta
 
 from broca.errors import BadInput, nearest
 from broca.options.base import HIDDEN, ON, PYTHON_ONLY, WHOLE, Count, Options, shown_as
-from broca.options.generation import (
-    generation_settings,
-    json_value,
-    named_values,
-    require_day,
-)
+from broca.options.generation import generation_settings, json_value, named_values, require_day
 
 Reference = Callable[[Any], "str | Sequence[str] | None"]
 """A function of a document that returns a right answer in full, or the right answer followed by

@@ -36,13 +36,7 @@ _FEWEST_TOGETHER = 10
 
 
 def uncertainty(
-    masks: Bools,
-    responses: Floats,
-    recovery: Any,
-    *,
-    k: int,
-    seed: int,
-    resamples: int = RESAMPLES,
+    masks: Bools, responses: Floats, recovery: Any, *, k: int, seed: int, resamples: int = RESAMPLES
 ) -> dict[str, Floats]:
     """Estimates every effect beside the sure components, and resamples masks.
 

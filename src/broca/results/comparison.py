@@ -310,9 +310,7 @@ def curves(comparison: Comparison) -> Figure:
         for number, (name, effects) in enumerate(chosen.items())
     )
     chart = LineChart(
-        lines,
-        across="model, in the order given",
-        up=f"effect on {comparison.response}",
+        lines, across="model, in the order given", up=f"effect on {comparison.response}"
     )
     labels = ", ".join(f"{n} {model.label}" for n, model in enumerate(models, start=1))
     return Figure("curves", f"Effects on {task} with 95 % intervals. Models: {labels}.", chart)

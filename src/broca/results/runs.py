@@ -266,10 +266,7 @@ class Reproduction(Result, verb="broca reproduce"):
 
     def terminal(self) -> tuple[str, ...]:
         """Returns the content of the table and its size."""
-        return (
-            f"{self.name}: {self.shows}",
-            f"{len(self.rows)} rows of {', '.join(self.models)}",
-        )
+        return (f"{self.name}: {self.shows}", f"{len(self.rows)} rows of {', '.join(self.models)}")
 
     def records(self) -> list[dict[str, Any]]:
         """Returns its rows; a row without a value in a column has None there."""

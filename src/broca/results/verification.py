@@ -9,11 +9,7 @@ from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined
 from broca.results.pages.charts import Figure
 from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
-from broca.results.pages.verification import (
-    member_grid,
-    verification_figures,
-    verification_tables,
-)
+from broca.results.pages.verification import member_grid, verification_figures, verification_tables
 from broca.results.sufficiency import Sufficiency
 
 Role = Literal["task", "same_skill", "other", "at_chance"]

@@ -257,11 +257,7 @@ class Run:
         return references
 
     def scores(
-        self,
-        columns: Sequence[int],
-        names: Sequence[str] | None = None,
-        *,
-        part: Part = "report",
+        self, columns: Sequence[int], names: Sequence[str] | None = None, *, part: Part = "report"
     ) -> dict[str, float]:
         """Returns the scores of tasks with some components ablated, by task.
 

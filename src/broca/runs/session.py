@@ -150,8 +150,7 @@ def ablation_of(options: AblationOptions, seed: int) -> Ablation:
 
 
 def model_and_heads(
-    model: str | Path | GatedModel | Selected,
-    heads: str | Sequence[str] | Selected | None,
+    model: str | Path | GatedModel | Selected, heads: str | Sequence[str] | Selected | None
 ) -> tuple[str | GatedModel, str | Sequence[str]]:
     """Returns the model and the heads of a verb; a result can stand for both.
 

@@ -242,12 +242,7 @@ class Tuned:
             "joint_drop": float(intact - scores[selections[best]]),
         }
         return rank_by_regression(
-            problem,
-            masks[:count],
-            means[:count],
-            self.recovery,
-            options,
-            resamples=self.resamples,
+            problem, masks[:count], means[:count], self.recovery, options, resamples=self.resamples
         )
 
 

@@ -80,10 +80,7 @@ def explore(options: ExploreOptions) -> LivePage:
         stages.enter(f"loading the model {subject.model}")
         gated = load(subject.model, **run_options.model_options.keywords())
     explorer = Explorer(
-        gated,
-        subject,
-        run_options=replace(run_options, on_progress=silent),
-        verify=verify,
+        gated, subject, run_options=replace(run_options, on_progress=silent), verify=verify
     )
     try:
         server = Server(

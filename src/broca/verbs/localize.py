@@ -187,11 +187,7 @@ def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, S
 
 
 def _with_enough(
-    run: Run,
-    verification: Verification,
-    scope: Scope,
-    options: LocalizeOptions,
-    ranking: Ranking,
+    run: Run, verification: Verification, scope: Scope, options: LocalizeOptions, ranking: Ranking
 ) -> Verification:
     """Adds what a set that can be claimed does alone, if `rows` are left for that."""
     if verification.verdict is None or verification.verdict.label not in CLAIMED:

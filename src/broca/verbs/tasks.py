@@ -67,12 +67,7 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
             max_length=task_options.max_length_of(max_length),
             template_settings=task_options.template_settings,
         )
-    benchmark = catalog.load(
-        task,
-        requests_of,
-        metric=task_options.metric,
-        options=task_options,
-    )
+    benchmark = catalog.load(task, requests_of, metric=task_options.metric, options=task_options)
     requests = [request for item in benchmark.items for request in item.requests]
     first = benchmark.items[0]
     families = " and ".join(families_of(benchmark.name)) or "none"

@@ -105,11 +105,7 @@ class Examiner:
     scope: Scope
 
     def examine(
-        self,
-        heads: Sequence[str],
-        *,
-        report: Callable[[str], None],
-        drops_idle: bool = False,
+        self, heads: Sequence[str], *, report: Callable[[str], None], drops_idle: bool = False
     ) -> Verification:
         """Measures a set and gives the verdict.
 

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 from broca.results.pages.charts import Figure, IntervalChart, Matrix, Series
 from broca.results.pages.drawing import short
 from broca.results.pages.grid import ComponentGrid
-from broca.results.pages.tables import (
-    Column,
-    Table,
-    component,
-    fixed,
-    p_value,
-    percent,
-    points,
-)
+from broca.results.pages.tables import Column, Table, component, fixed, p_value, percent, points
 
 if TYPE_CHECKING:
     from broca.results.verification import Sample, TaskFailures, Verification
