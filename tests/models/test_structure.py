@@ -42,7 +42,7 @@ def mixed_early(model):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (unequal, "5 heads do not divide"),
+        (unequal, "not of 5 heads"),
         (shared, "layers 0 and 1 share one attention block"),
         (mixed_early, r"layers\.0\.self_attn\.o_proj in one layer and"),
     ],

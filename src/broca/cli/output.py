@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from broca.cli.wording import printable, tell, wrapped
+from broca.cli.wording import plainly, tell, wrapped
 from broca.errors import BrocaError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def show(
 
 def _print_lines(text: str) -> None:
     for line in text.split("\n"):
-        print_text(f"{wrapped(printable(line), _results_stream or sys.stdout)}\n")
+        print_text(f"{wrapped(plainly(line), _results_stream or sys.stdout)}\n")
 
 
 def console() -> Console:
@@ -153,7 +153,7 @@ def print_table(screen: Console, table: Table) -> None:
             column.name.strip(), justify="left" if words else "right", overflow="fold"
         )
     for place, texts in enumerate(table.lines):
-        cells = (Text(printable(text.replace("−", "-").replace("→", "->"))) for text in texts)
+        cells = (Text(plainly(text)) for text in texts)
         printed.add_row(*cells, style="bold" if place in table.strong else None)
     screen.print(printed)
 

@@ -30,6 +30,11 @@ def printable(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+def plainly(text: str) -> str:
+    """Writes a text of a result in signs of any terminal."""
+    return printable(text.replace("−", "-").replace("→", "->"))
+
+
 def wrapped(line: str, stream: TextIO) -> str:
     """Wraps a line between words if its reader is a terminal; what follows two spaces is indented.
 

@@ -38,6 +38,7 @@ from broca.verification.statistics import (
     holm,
     interval_of,
     paired_test,
+    unseen,
 )
 
 HALF = 0.5
@@ -175,7 +176,7 @@ class Collection:
             seed=self.seed,
             level=level,
             rows=len(design.masks),
-            items={name: int(drawn.max()) + 1 for name, drawn in design.items.items()},
+            items={name: len(np.unique(drawn)) for name, drawn in design.items.items()},
             report_items={name: len(places) for name, places in first.trial.places.items()},
             mask_size=design.size,
             effects=tuple(effects),
@@ -273,10 +274,11 @@ def drop_share(
     )
     every = np.arange(len(before))
     drop, own_drop = (score(before, every) - score(values, every) for values in (after, after_own))
-    if own_drop <= 0 or np.quantile(own_draws, level / 2) <= 0:
+    apart = [unseen(before, values, level=level) for values in (after, after_own)]
+    if interval_of(own_drop, own_draws, level=level, reach=apart[1]).low <= 0:
         return None
-    usable = own_draws > 0
-    return interval_of(drop / own_drop, draws[usable] / own_draws[usable], level=level)
+    usable, reach = own_draws > 0, float(np.linalg.norm(apart)) / own_drop
+    return interval_of(drop / own_drop, draws[usable] / own_draws[usable], level=level, reach=reach)
 
 
 def _answer(line: Carry, p: float, level: float) -> Carried:

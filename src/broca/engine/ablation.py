@@ -136,12 +136,16 @@ def _captured_batches(
     while start < len(sequences):
         rows = sequences[start : start + budget.rows(max(map(len, sequences)))]
         batch = rows[: budget.padded_together([len(row) for row in rows])]
-        start += len(batch)
-        tokens, attention = left_padded(batch, device=model.device)
-        with model.in_use(), captured(points) as activations:
-            model.forward(tokens, attention, keep=1)
-        shape = attention.shape
-        yield {point: value.reshape(*shape, -1) for point, value in activations.items()}, attention
+        found = None
+        with budget.attempt(len(batch)):
+            tokens, attention = left_padded(batch, device=model.device)
+            with model.in_use(), captured(points) as activations:
+                model.forward(tokens, attention, keep=1)
+            shape = attention.shape
+            found = {point: value.reshape(*shape, -1) for point, value in activations.items()}
+        if found is not None:
+            start += len(batch)
+            yield found, attention
 
 
 @torch.inference_mode()

@@ -210,7 +210,8 @@ class Decoder:
                     if alive := self._alive(new):
                         new.keep(alive)
                         running.take_in(new)
-            running.attention = nn.functional.pad(running.attention, (0, 1), value=1)
+            running.attention = nn.functional.pad(running.attention, (0, 1))
+            running.attention[self._alive(running), -1] = 1  # ended rows keep their positions
             with running.gates:
                 logits, running.cache = self._model.forward(
                     running.newest[:, None], running.attention, keep=1, cache=running.cache,

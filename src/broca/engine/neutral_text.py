@@ -20,6 +20,7 @@ class TextReading:
     donors are those of the first item.
 
     Attributes:
+        components: Digest of the names of all components of the model.
         columns: The ablated components.
         scale: Their gate.
         sequences: Tokens of the texts, two or more each.
@@ -27,6 +28,7 @@ class TextReading:
 
     kind: ClassVar[str] = "text"
 
+    components: str
     columns: tuple[int, ...]
     scale: float
     sequences: tuple[tuple[int, ...], ...]
@@ -34,7 +36,7 @@ class TextReading:
     @property
     def key(self) -> str:
         """The components, their gate and the texts."""
-        return repr((self.columns, self.scale, self.sequences))
+        return repr((self.components, self.columns, self.scale, self.sequences))
 
     @property
     def length(self) -> int:

@@ -90,7 +90,7 @@ class Reader:
         while groups:  # several small groups in a batch, a large group in several
             size, rows = groups_that_fit(self._budget, groups)
             pack = groups[: min(size, self._budget.rows(len(groups[0].prefix)))]
-            with self._budget.attempt(sum(len(group.members) for group in pack)):
+            with self._budget.attempt(min(rows, sum(len(group.members) for group in pack))):
                 batches = shared_batches(self._lane, self._masks, pack, rows=rows)
                 self._store([answer for batch in batches for answer in self._read(batch)])
                 del groups[: len(pack)]
@@ -278,10 +278,9 @@ def differentiate(
     while pending:
         batch = lane.budget.batch(pending, lengths.__getitem__, cost=_KEPT_COST)
         with lane.budget.attempt(len(batch), recomputable=True):
-            chosen = [rows[row] for row in batch]
-            found = _differentiated(lane, masks, chosen)
+            found = _differentiated(lane, masks, rows, batch)
             if not np.isfinite(found[1]).all():  # a kernel may fail on padding in backward passes
-                found = _differentiated(lane, masks, chosen, padded=False)
+                found = _differentiated(lane, masks, rows, batch, padded=False)
             margins[batch], gradients[batch] = found
             del pending[: len(batch)]
     return margins, gradients
@@ -289,9 +288,15 @@ def differentiate(
 
 @torch.enable_grad()
 def _differentiated(
-    lane: Lane, masks: Tensor, rows: Sequence[MarginRow], *, padded: bool = True
+    lane: Lane,
+    masks: Tensor,
+    all_rows: Sequence[MarginRow],
+    places: Sequence[int],
+    *,
+    padded: bool = True,
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Computes the margins and gradients of rows that fit memory together, padded or by length."""
+    rows = [all_rows[place] for place in places]
     requests = [margin.requests for margin, _, _ in rows]
     readings, _ = work_of(requests, range(len(rows)), [donor for _, _, donor in rows])
     work = longest_first(readings)
@@ -308,7 +313,7 @@ def _differentiated(
         recompute = lane.model.resumption.in_backward if lane.budget.recompute else nullcontext
         with gates(), recompute(gates):
             logits, _ = lane.model.forward(tokens, attention, keep=[row.target for row in chunk])
-        numbers = [reading.mask for reading in chunk]
+        numbers = [places[reading.mask] for reading in chunk]
         likely = iter(target_log_probabilities(chunk, logits, numbers)[0].sum(-1))
         for reading in chunk:
             for position, _ in reading.targets:

@@ -23,7 +23,7 @@ from broca.runs.task_sets import TaskSet, auto_tasks
 from broca.tasks import Task
 from broca.tasks.example_files import json_rows
 from broca.verification import QUICK
-from broca.verification.statistics import bootstrap_drops, interval_of
+from broca.verification.statistics import bootstrap_interval
 
 ITEMS = 40
 """Number of items of a task's live score."""
@@ -299,13 +299,8 @@ class Measurer:
         after = trial.responses(
             self._scaled(run, scale if columns else 0.0), run.mask(columns)[None], places
         )[task][0]
-        aggregate = trial.aggregation(task, before)
-        drop = trial.loss(task, before, after)
-        draws = bootstrap_drops(before, after, aggregate=aggregate)
-        return Score(
-            task, trial.score(task, before), trial.score(task, after), interval_of(drop, draws),
-            len(before),
-        )  # fmt: skip
+        drop = bootstrap_interval(before, after, aggregate=trial.aggregation(task, before))
+        return Score(task, trial.score(task, before), trial.score(task, after), drop, len(before))
 
     def _scaled(self, run: Run, scale: float) -> Callable[[Plan], Measurement]:
         """Returns how a run measures masks whose components are scaled."""

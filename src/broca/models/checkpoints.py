@@ -25,7 +25,15 @@ from torch import nn
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import find_adapter_config_file
 
-from broca.errors import BadInput, MissingExtra, UnknownName, UnsupportedModel, first_line, nearest
+from broca.errors import (
+    BadInput,
+    BrocaError,
+    MissingExtra,
+    UnknownName,
+    UnsupportedModel,
+    first_line,
+    nearest,
+)
 from broca.limits import time_limit
 from broca.models.gguf_files import PACKAGED_MODELS, GGUFFile, gguf_place
 from broca.models.structure import text_config
@@ -428,7 +436,9 @@ def _config(name: str, source: Path | str, options: dict[str, Any]) -> tuple[Any
             gguf = GGUFFile(name, source, options)
             return gguf.config(), gguf
         return AutoConfig.from_pretrained(str(source), **options), None
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except BrocaError:
+        raise
+    except Exception as error:  # a configuration may be anything
         if "trust_remote_code" in str(error):
             raise BadInput(
                 f"model '{name}' comes with Python files of its own, which are not run by default: "

@@ -18,6 +18,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from broca.errors import (
     BadInput,
     BrocaError,
+    OutOfMemory,
     UnsupportedModel,
     first_line,
     is_shortage,
@@ -194,7 +195,8 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         tokenizer = checkpoint.tokenizer()
     packed = getattr(model, "hf_quantizer", None) is not None and model.device.type == device
     if not options.device_map and not packed:  # packed weights stay on the device of their kernels
-        model = model.to(device)
+        with _in_one_line(name):
+            model = model.to(device)
     model.eval()
     model.requires_grad_(False)
     with _in_one_line(name):
@@ -219,7 +221,10 @@ def _in_one_line(name: str, *, reading: bool = False) -> Iterator[None]:
         raise
     except Exception as error:  # a checkpoint, or the code of a model, may raise anything
         if is_shortage(error):
-            raise
+            raise OutOfMemory(
+                f"'{name}' does not fit the memory of the device: use a smaller model or `dtype`, "
+                "or `device_map` auto"
+            ) from error
         if not reading:
             raise UnsupportedModel(
                 f"'{name}' cannot be run on rows of tokens, with padding and a cache "

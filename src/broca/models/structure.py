@@ -504,7 +504,12 @@ def _attention_gap(
     if not any(map(_is_attention, owners)):
         mixer = type(owners[0]).__name__ if owners else "the layer"
         return f"tokens are mixed by {mixer}, not by attention heads"
+    if any(hasattr(owner, "lambda_q1") for owner in owners):
+        return f"{names[module]} mixes heads by differential attention"
     width, _ = widths(module)
+    sizes = [getattr(owner, name, 0) for owner in owners for name in ("v_head_dim", "head_dim")]
+    if (size := next(filter(None, sizes), None)) and width != heads * size:
+        return f"{names[module]} has an input of width {width}, not of {heads} heads of {size}"
     if width % heads:
         return f"{names[module]} has an input of width {width}, which {heads} heads do not divide"
     return ""
@@ -546,4 +551,5 @@ def _feed_forward(
         others = [m for m in executed if m not in mixer and m not in set(blocks[0].modules())]
         return None if others or blocks[0] is experts else NamedModule(names[blocks[0]], blocks[0])
     outside = [module for module in executed if module not in mixer]
+    outside = [module for module in outside if ".mlp." in names[module]] or outside
     return NamedModule(names[outside[-1]], outside[-1]) if outside else None

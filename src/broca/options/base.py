@@ -56,6 +56,9 @@ PYTHON_ONLY = Parameter(parse=False, show=False)
 Count = Annotated[int, msgspec.Meta(ge=1)]
 """A whole number from 1 on."""
 
+Seed = Annotated[int, msgspec.Meta(ge=0)]
+"""A seed of random draws."""
+
 T = TypeVar("T")
 
 

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, Literal
 
 from broca.errors import BadInput
-from broca.options.base import WHOLE, Count, Options, shown_as
+from broca.options.base import WHOLE, Count, Options, Seed, shown_as
 from broca.options.running import NeuronRunOptions
 from broca.options.verbs import POSITION
 
@@ -34,7 +34,7 @@ class RuleOptions(Options):
 class DataOptions(Options):
     """How many items of the data sets are used, and how they are read and split."""
 
-    seed: Annotated[int, WHOLE] = 0
+    seed: Annotated[Seed, WHOLE] = 0
     """Seed of the item split, of all random draws and of the intervals."""
 
     answer_tokens: Annotated[Count | None, WHOLE] = None

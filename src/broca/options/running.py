@@ -124,7 +124,7 @@ class TaskOptions(Options):
     """Solved examples before each question; default: what the task says. A task that fixes 0 is
     asked without examples, as in lm-eval."""
 
-    limit: Annotated[float, Meta(gt=0)] | None = None
+    limit: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     """Number of documents of each task to use, from the first; below 1, a share of them."""
 
     chat_template: bool = False
@@ -262,7 +262,7 @@ class SearchOptions(BudgetOptions):
     method: str | None = None
     """{methods}; default: pooled, or cs-stratified with a recovery."""
 
-    max_minutes: Annotated[float, Meta(gt=0)] | None = None
+    max_minutes: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     """Maximum minutes for measuring rows, of the verification too; some rows are timed first."""
 
     response: Response | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from msgspec import Meta
 
-from broca.options.base import ON, PYTHON_ONLY, WHOLE, Count, Options
+from broca.options.base import ON, PYTHON_ONLY, WHOLE, Count, Options, Seed
 from broca.options.running import (
     BudgetOptions,
     CompareRun,
@@ -58,7 +58,7 @@ class LocalizeOptions(Options):
     """Maximum number of report items of the task, and of all others together; default: 300, or
     what `rows` and `max_minutes` allow."""
 
-    seed: Annotated[int, WHOLE] = 0
+    seed: Annotated[Seed, WHOLE] = 0
     """Seed of the item split, the masks and all other random draws."""
 
     verify: Annotated[bool, ON] = True
@@ -103,7 +103,7 @@ class VerifyOptions(Options):
     same_skill: Any = ""
     """More tasks of the same capability, T1,T2."""
 
-    seed: Annotated[int | None, WHOLE] = None
+    seed: Annotated[Seed | None, WHOLE] = None
     """Seed; default: the run's, which splits the items as the run did, or 0."""
 
     limit: Annotated[Annotated[int, Meta(ge=8)] | None, WHOLE] = None
@@ -170,7 +170,7 @@ class AtlasOptions(Options):
     tasks: Any = "auto"
     """T1,T2,...; auto: all shipped ones for a shipped model, else those of `include_path`."""
 
-    seed: Annotated[int, WHOLE] = 0
+    seed: Annotated[Seed, WHOLE] = 0
     """Seed of the items, the masks and all other random draws."""
 
     rows: Annotated[Count | None, WHOLE] = None
@@ -214,7 +214,7 @@ class StressOptions(Options):
     sets: Annotated[Count, WHOLE] = 20
     """Number of random sets from the same layers."""
 
-    seed: Annotated[int, WHOLE] = 0
+    seed: Annotated[Seed, WHOLE] = 0
     """Seed of pairs, random sets and resampling."""
 
     run_options: PromptsRun = field(default_factory=PromptsRun)
@@ -254,7 +254,7 @@ class CompareOptions(Options):
     level: Annotated[float, Meta(gt=0, lt=1)] = 0.05
     """Level of tests and intervals, and the false discovery rate."""
 
-    seed: Annotated[int | None, WHOLE] = None
+    seed: Annotated[Seed | None, WHOLE] = None
     """Seed of all random draws; default: the first run's, or 0."""
 
     run_options: CompareRun = field(default_factory=CompareRun)
@@ -275,7 +275,7 @@ class PlanOptions(Options):
     others: Any = "auto"
     """Tasks that the heads should not affect, as in localize."""
 
-    seed: Annotated[int, WHOLE] = 0
+    seed: Annotated[Seed, WHOLE] = 0
     """Seed of the item split, and of the timed rows."""
 
     sample: Annotated[Count, WHOLE] = 32
@@ -477,7 +477,7 @@ class ReproduceOptions(Options):
     keep_universal: bool = False
     """Leave universal heads in the lists."""
 
-    seed: Annotated[int, WHOLE] = 0
+    seed: Annotated[Seed, WHOLE] = 0
     """Seed of all random draws."""
 
     search_options: BudgetOptions = field(default_factory=BudgetOptions)

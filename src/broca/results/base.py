@@ -30,6 +30,9 @@ SCHEMA = 2
 _SENTENCES = 5
 """Maximum number of sentences of a summary."""
 
+_NAMES = 8
+"""Number of names that a sentence lists."""
+
 _LINES = 12
 """Number of rows that a notebook shows; `to_frame()` has all."""
 
@@ -354,10 +357,10 @@ def _line(record: dict[str, Any]) -> dict[str, Any]:
     return line
 
 
-def joined_names(names: tuple[str, ...], *, most: int = 8) -> str:
+def joined_names(names: tuple[str, ...]) -> str:
     """Joins names by commas; of many names only the first."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
 
 
 def _written(folder: Path, texts: dict[str, str]) -> tuple[Path, ...]:

@@ -79,12 +79,13 @@ class Claim(Result, file="claim.json", verb="broca localize"):
                 "be claimed"
             )
         (lost,) = found.roles("task")
+        others = tuple(line.task for line in found.drops if line.role in ("other", "at_chance"))
         assert lost.interval is not None
         assert found.off_target is not None
         assert found.specific is not None
         return cls(
             model=run.model, digests=run.digests, task=run.task, heads=found.heads,
-            components=run.components, ablation=run.ablation, others=run.others,
+            components=run.components, ablation=found.ablation, others=others,
             same_skill=run.same_skill, seed=run.search.seed, task_options=run.task_options,
             drop=lost.interval, off_target=found.off_target, specific=found.specific,
             verdict=found.verdict, documents=found.documents, wordings=run.wordings,

@@ -25,14 +25,9 @@ def plain(value: Any) -> Any:
     return msgspec.json.decode(_json(value))
 
 
-def encode(value: Any, *, indent: int = 2) -> str:
-    """Writes any data class as JSON with a final line break and keys in the order of the fields.
-
-    Args:
-        value: The data class.
-        indent: Number of spaces of a level; 0 writes one line.
-    """
-    return msgspec.json.format(_json(value), indent=indent).decode() + "\n"
+def encode(value: Any) -> str:
+    """Writes any data class as JSON with a final line break and keys in the order of the fields."""
+    return msgspec.json.format(_json(value)).decode() + "\n"
 
 
 def _json(value: Any) -> bytes:

@@ -394,7 +394,9 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         later = Verification.read(folder)
         if not later.concerns(self):
             return self
-        return replace(self, verification=replace(later, was=self.verdict))
+        documents = (*self.verification.documents, *later.documents)
+        later = replace(later, was=self.verdict, documents=documents)
+        return replace(self, verification=later)
 
     def pages(self, folder: Path) -> dict[str, str]:
         """Returns the report, with the results of later commands on the same components."""

@@ -202,8 +202,9 @@ class Member:
         head: Name of the member.
         alone: Drop when only it is ablated.
         restored: Decrease of the set's drop when it is the only member left intact.
-        p: The smaller p-value of `alone` and `restored`, doubled, Holm-corrected over the members.
-        needed: Whether `alone` or `restored` is positive at the level of the verification.
+        p: The smaller p-value of those of `alone` and `restored` that are losses, doubled,
+            Holm-corrected over the members; 1 without a loss.
+        needed: Whether `p` is at most the level of the verification.
         others: Drop of every other task when only it is ablated, on few items.
     """
 

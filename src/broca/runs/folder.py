@@ -50,6 +50,8 @@ PLACES = {
     "model", "target", "models", "include_path", "neurons", "family", "control", "claim",
 }  # fmt: skip
 """Options that may name a file or a folder."""
+TASKS = {"task", "tasks", "others", "same_skill", "wordings"}
+"""Options that name tasks, joined by commas or in a list, each of which may be a file."""
 
 _JOURNALS = re.compile(r"journal\.sqlite(-wal|-shm|\.lock)?")
 _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
@@ -141,7 +143,7 @@ class RunFolder:
     @property
     def options(self) -> Any:
         """The options of the verb whose run the folder contains."""
-        return msgspec.convert(self.record.options, OWNERS[self.record.verb])
+        return msgspec.convert(_placed(self.record.options), OWNERS[self.record.verb])
 
     @property
     def decisive(self) -> dict[str, Any]:
@@ -363,8 +365,9 @@ def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]
 
 def _named(value: Any) -> Iterator[str]:
     """Yields every text within plain options that names a file or a folder."""
-    if isinstance(value, str) and value.startswith(os.sep) and Path(value).exists():
-        yield value
+    if isinstance(value, str):
+        words = {value, *value.split(",")}
+        yield from (word for word in words if word.startswith(os.sep) and os.path.exists(word))
     elif isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _named(inner)
@@ -375,20 +378,21 @@ def _placed(options: Any) -> Any:
     if not isinstance(options, dict):
         return options
     return {
-        name: [_absolute(word) for word in value]
-        if name in PLACES and isinstance(value, list | tuple)
-        else _absolute(value)
-        if name in PLACES or name == "task"
-        else _placed(value)
+        name: _absolute(value, task=name in TASKS) if name in PLACES | TASKS else _placed(value)
         for name, value in options.items()
     }
 
 
-def _absolute(word: Any) -> Any:
-    if not isinstance(word, str) or not word:
-        return word
-    place = Path(word).expanduser()
-    return str(place.absolute()) if place.exists() else word
+def _absolute(value: Any, *, task: bool) -> Any:
+    if isinstance(value, list | tuple):
+        return [_absolute(word, task=task) for word in value]
+    if not isinstance(value, str) or not value:
+        return value
+    place = os.path.expanduser(value.strip())
+    if os.path.isfile(place) if task else os.path.exists(place):
+        return os.path.abspath(place)
+    words = value.split(",") if task else []
+    return ",".join(_absolute(word, task=task) for word in words) if words[1:] else value
 
 
 def versions() -> dict[str, str]:

@@ -101,6 +101,10 @@ def mask_changes(rows: RunRows) -> tuple[NDArray[np.bool_], NDArray[np.float64]]
             f"the run measured {len(first)} masks on items of the intact model: too few to refit; "
             "give its command again, with more `rows`"
         )
+    if rows.masks.sum(axis=1).max() < 2:
+        raise BadInput(
+            "the run ablated components alone, so that a refit has nothing to tell apart"
+        )
     order = np.argsort(first)  # in the order of the plans: folds are drawn by position
     rank = np.argsort(order)[index.ravel()]
     changes = rows.responses[usable] - [intact[item] for item in rows.items[usable].tolist()]

@@ -229,16 +229,13 @@ class Run:
             "problem": written(problem),
         }
         self._journaled.journal.note_search(self._journaled.number, record)
-        measurement: Any = None
-        while True:
-            try:
-                plan = search.send(measurement)
-            except StopIteration as end:
-                result: T = end.value
-                return result
+
+        def execute(plan: Plan) -> Measurement:
             self.search_response = plan.response or response
             asked = replace(plan, response=self.search_response)
-            measurement = replace(self.measure(asked, role="search"), plan=plan)
+            return replace(self.measure(asked, role="search"), plan=plan)
+
+        return searches.run(search, execute)
 
     def referenced(
         self, response: Response, places: Places, *, otherwise: str | None
@@ -330,7 +327,8 @@ class Run:
         texts = [tuple(encode(line)[:longest]) for line in neutral_text()]
         size = self.model.vocabulary
         sequences = tuple(tokens for tokens in texts if len(tokens) > 1 and max(tokens) < size)
-        reading = TextReading(tuple(sorted(columns)), self.ablation.scale, sequences)
+        components = components_digest(self.model.components.names).hex()
+        reading = TextReading(components, tuple(sorted(columns)), self.ablation.scale, sequences)
         ((before, after, divergence),) = self.observe([reading])
         return TextChange(
             tokens=sum(len(tokens) - 1 for tokens in sequences),

@@ -200,8 +200,17 @@ def _given(
 
 
 def measured_places(method: str, tasks: TaskSet, options: SearchOptions) -> Places:
-    """Positions of the `locate` items that a method measures, by task; the task's own first."""
+    """Positions of the `locate` items that a method measures, by task; the task's own first.
+
+    Raises:
+        BadInput: The method compares drops of tasks, and is to measure margins.
+    """
     weighs = searches.require_method(method).weighs_others(options.options)
+    if weighs and options.response == "margin":
+        raise BadInput(
+            f"method '{method}' compares drops of tasks, and margins of tasks are not comparable: "
+            "leave `response` out, or choose probability or accuracy"
+        )
     names = (tasks.task, *(tasks.others if weighs else ()))
     return {name: tasks.places["locate"][name] for name in names}
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Bools, Floats, Ints, Plan, Response
+from broca.measurement import Bools, Floats, Ints, Plan
 from broca.recovery.joint import JointEffects, joint_effects
 from broca.searches.pilot import pilot, spread_masks
 from broca.searches.problem import Search
@@ -44,14 +44,12 @@ class AtlasProblem:
         tasks: Positions of every task's items in the bank, by its name.
         rows: Maximum number of rows.
         seed: Seed of all random draws.
-        continuous: Whether every item has a margin and therefore a probability.
     """
 
     components: int
     tasks: Mapping[str, Ints]
     rows: int
     seed: int
-    continuous: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +92,10 @@ def measure_atlas(problem: AtlasProblem) -> Search[MeasuredAtlas]:
     """Estimates the effect of every component on every task."""
     per_task = problem.rows // len(problem.tasks)
     rng = np.random.default_rng([problem.seed, 0xA71A5])
-    response: Response | None = "probability" if problem.continuous else None
     most = max(4, int(_INTACT * per_task))
     pools = [rng.permutation(items)[:most] for items in problem.tasks.values()]
     items = np.concatenate(pools)
-    plan = Plan.crossed(designs.intact(problem.components), items, response=response)
+    plan = Plan.crossed(designs.intact(problem.components), items)
     intact = np.full(int(items.max()) + 1, np.nan)
     intact[items] = (yield plan).responses
     spent = len(plan)
@@ -115,7 +112,7 @@ def measure_atlas(problem: AtlasProblem) -> Search[MeasuredAtlas]:
             del deck[: len(masks)]
         items = np.array(drawn, dtype=np.intp).T
         index = np.repeat(np.arange(len(masks)), len(decks))
-        plan = Plan(masks, index, items.ravel(), response=response)
+        plan = Plan(masks, index, items.ravel())
         spent += len(plan)
         lost: Floats = (yield plan).responses.reshape(items.shape) - intact[items]
         return lost

@@ -89,8 +89,10 @@ class MaskedGradient:
         rng = np.random.default_rng([problem.seed, 0x3A5C])
         sizes = np.round(rng.uniform(self.low, self.high, count) * problem.components)
         masks = random_masks(sizes, problem.components, rng)
+        slopes = (yield Plan(masks, np.arange(count), row_items, gradients=True)).slopes()
+        each = min(count, len(problem.items))  # rows of an item are no independent samples
         return Ranking.of_samples(
-            -(yield Plan(masks, np.arange(count), row_items, gradients=True)).slopes(),
+            -np.array([slopes[item::each].mean(axis=0) for item in range(each)]),
             problem.k,
             reason="under random ablations no gate lowers the response when it closes",
             options={"masks": count, "low": self.low, "high": self.high},
@@ -154,7 +156,7 @@ class LearnedGates:
     Attributes:
         push: Size of the push, as a share of the largest initial slope.
         steps: Number of steps of each training.
-        batch: Rows of a step.
+        batch: Rows of a step without a budget; a budget decides them.
     """
 
     push: float = 0.1

@@ -179,7 +179,7 @@ class Contrasted:
         """Returns the problem of the method: only the task, and its share of the rows."""
         rows = problem.rows
         if rows is not None:
-            rows = max(0, rows - len(problem.items) - len(problem.confirm)) // 2
+            rows = max(0, rows - len(problem.items)) // 2
         return replace(problem, others=(), confirm=problem.confirm[:0], rows=rows)
 
 

@@ -287,7 +287,7 @@ class Catalog:
         else:
             early = name in self._loaded
             tasks, group = self._loaded.pop(name) if early else self.harness_tasks(name)
-            if chosen is None and name in PAPER_TASKS and name not in self._included:
+            if chosen is None and name in PAPER_TASKS.keys() - self._included - self._files.keys():
                 chosen = PAPER_TASKS[name].metric
         if callable(chosen):
             for harness in tasks:

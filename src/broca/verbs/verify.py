@@ -9,7 +9,7 @@ from pathlib import Path
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import AblationOptions, TaskOptions, VerifyOptions, verb
+from broca.options import AblationOptions, ModelOptions, TaskOptions, VerifyOptions, verb
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification
@@ -53,6 +53,7 @@ def verify(options: VerifyOptions) -> Verification:
             options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
             seed=seed, limit=options.limit, searched="task",
             report_items=None if options.scope else options.rows // (60 if options.enough else 30),
+            seen=() if found is None or seed == found.search.seed else found.verification.documents,
         )  # fmt: skip
         settings = {
             "measures": tasks.task,
@@ -126,6 +127,12 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
         raise BadInput(
             f"the run{place} selected nothing: there is nothing to verify; name some in `heads`"
         )
+    given = run_options.model_options.components
+    if given not in (ModelOptions().components, found.components):
+        raise BadInput(
+            f"the run selected {found.components}, not {given}: leave `components` out, or name "
+            "`heads` and a model"
+        )
     ablation = AblationOptions(ablation=found.ablation.kind, scale=found.ablation.scale)
     run_options = replace(
         run_options,
@@ -160,11 +167,12 @@ def _ablated(options: VerifyOptions) -> VerifyOptions:
 
 def _with_neurons(options: VerifyOptions) -> VerifyOptions:
     """Returns the options with heads and neurons as one list of names, and the kinds of both."""
-    heads, neurons = options.heads, options.neurons
+    heads, neurons, seed = options.heads, options.neurons, options.seed
     names = str(neurons)
     if isinstance(neurons, NeuronSet) or Path(neurons).exists():
         selection = neurons if isinstance(neurons, NeuronSet) else NeuronSet.read(neurons)
         names = "+".join(neuron.name for neuron in selection.selected)
+        seed = selection.settings["seed"] if seed is None else seed
         if not names:
             place = "" if isinstance(neurons, NeuronSet) else f" '{neurons}'"
             raise BadInput(f"`neurons`{place} selected no neuron: there is nothing to verify")
@@ -173,7 +181,7 @@ def _with_neurons(options: VerifyOptions) -> VerifyOptions:
         names = f"{heads if isinstance(heads, str) else '+'.join(heads)}+{names}"
         kinds = options.run_options.model_options.components.split("+")
     components = "+".join([*(kind for kind in kinds if kind != "neurons"), "neurons"])
-    return VerifyOptions.of({"heads": names, "components": components}, options)
+    return VerifyOptions.of({"heads": names, "components": components, "seed": seed}, options)
 
 
 def _tasks(names: str | Sequence[str | Task]) -> list[str | Task]:

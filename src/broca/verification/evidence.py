@@ -16,6 +16,7 @@ from broca.verification.statistics import (
     bootstrap_interval,
     interval_of,
     paired_test,
+    unseen,
 )
 from broca.verification.trial import Places, Trial
 
@@ -136,7 +137,10 @@ class Evidence:
         return replace(drop, drop=interval.value, ci=ends, test=test, p=p, p_holm=p)
 
     def contrast(self) -> tuple[Interval | None, Interval | None]:
-        """Returns the off-target drop and the specific drop; None without other tasks."""
+        """Returns the off-target drop and the specific drop; None without other tasks.
+
+        Where all items of a task changed alike, its share of the interval is that of `unseen`.
+        """
         if not self.trial.others:
             return None, None
         names = (self.trial.task, *self.trial.others)
@@ -153,9 +157,11 @@ class Evidence:
                 for number, name in enumerate(names)
             ]
         )
-        values, drawn = self.trial.specific(losses), self.trial.specific(draws)
+        level = self.scope.level
+        reach = np.diag([unseen(*self.responses[name][:2], level=level) for name in names])
+        parts = map(self.trial.specific, (losses, draws, reach))
         mean, specific = (
-            interval_of(float(values[place]), drawn[place], level=self.scope.level)
-            for place in range(2)
+            interval_of(float(value), drawn, level=level, reach=float(np.linalg.norm(apart)))
+            for value, drawn, apart in zip(*parts, strict=True)
         )
         return mean, specific

@@ -215,24 +215,20 @@ class Examiner:
         single = [[column] for column in columns]
         rest = [[other for other in columns if other != column] for column in columns]
         own = self._evidence([[], columns, *single, *rest], places)
-        p_values = holm(
-            [
-                min(1.0, 2 * min(own.test(task, 2 + n)[1], own.test(task, before=2 + count + n)[1]))
-                for n in range(count)
-            ]
-        )
-        members = []
-        for number, (column, p) in enumerate(zip(columns, p_values, strict=True), start=2):
-            alone, restored = own.drop(task, number), own.drop(task, before=number + count)
-            members.append(
-                Member(
-                    head=self.components.names[column],
-                    alone=alone,
-                    restored=restored,
-                    p=p,
-                    needed=p <= scope.level and max(alone.value, restored.value) > 0,
-                )
+
+        def lost(after: int = 1, before: int = 0) -> tuple[Interval, float]:
+            drop, (_, p) = (
+                own.drop(task, after, before=before),
+                own.test(task, after, before=before),
             )
+            return drop, p if drop.value > 0 else 1.0  # a gain is no contribution
+
+        pairs = [(lost(2 + n), lost(before=2 + count + n)) for n in range(count)]
+        p_values = holm([min(1.0, 2 * min(p for _, p in pair)) for pair in pairs])
+        members = []
+        for column, ((alone, _), (restored, _)), p in zip(columns, pairs, p_values, strict=True):
+            head = self.components.names[column]
+            members.append(Member(head, alone, restored, p, needed=p <= scope.level))
         idle = [c for c, line in zip(columns, members, strict=True) if not line.needed]
         if not 0 < len(idle) < count:
             return members, []

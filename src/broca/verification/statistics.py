@@ -8,6 +8,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,14 +95,11 @@ def bootstrap_interval(
     score = aggregate or (lambda values, _: float(np.mean(values)))
     every = np.arange(len(before))
     value = score(before, every) - score(after, every)
-    interval = interval_of(float(value), drops, level=level)
     reach = unseen(before, after, level=level)
-    if reach == 0:
-        return interval
-    low, high = value - reach, value + reach
-    if is_binary(before, after):
-        low, high = max(low, -1.0), min(high, 1.0)
-    return Interval(float(value), float(low), float(high))
+    interval = interval_of(float(value), drops, level=level, reach=reach)
+    if reach and is_binary(before, after):
+        return replace(interval, low=max(interval.low, -1.0), high=min(interval.high, 1.0))
+    return interval
 
 
 def unseen(before: Values, after: Values, *, level: float) -> float:
@@ -112,10 +110,22 @@ def unseen(before: Values, after: Values, *, level: float) -> float:
     return span * float(1 - (level / 2) ** (1 / len(before)))
 
 
-def interval_of(value: float, draws: Values, *, level: float = 0.05) -> Interval:
-    """Returns a value with the percentile interval of its bootstrap draws."""
+def interval_of(
+    value: float, draws: Values, *, level: float = 0.05, reach: float = 0.0
+) -> Interval:
+    """Returns a value with the percentile interval of its bootstrap draws.
+
+    Args:
+        value: The value.
+        draws: Its values on resampled items, `(resamples,)`.
+        level: One minus the coverage of the interval.
+        reach: Half the interval of a part that the draws hold constant; parts are independent.
+    """
     low, high = np.quantile(draws, [level / 2, 1 - level / 2])
-    return Interval(float(value), float(min(low, value)), float(max(high, value)))
+    low, high = min(low, value), max(high, value)
+    if reach:
+        low, high = value - math.hypot(value - low, reach), value + math.hypot(high - value, reach)
+    return Interval(float(value), float(low), float(high))
 
 
 def mcnemar_exact(before: Values, after: Values) -> float:

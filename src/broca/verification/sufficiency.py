@@ -257,8 +257,7 @@ class KeptScores:
         """Returns kept performance; where every item changed alike, with what was not seen."""
         found = []
         for one in kept:
-            inner = interval_of(self.draws[one][0], self.draws[one][1:], level=self.level)
             reach = unseen(self.intact, self.rows[one], level=self.level) / self.room
-            low, high = inner.value - reach, inner.value + reach
-            found.append(Interval(inner.value, min(inner.low, low), max(inner.high, high)))
+            draws = self.draws[one]
+            found.append(interval_of(draws[0], draws[1:], level=self.level, reach=reach))
         return found

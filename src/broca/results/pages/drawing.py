@@ -89,9 +89,9 @@ def style_sheet() -> str:
     )
 
 
-def text_width(text: str, size: float = 11.0) -> float:
+def text_width(text: str) -> float:
     """Returns the approximate width of a text in the fonts of pages."""
-    return 0.56 * size * len(text)
+    return 0.56 * 11.0 * len(text)
 
 
 def shortened(text: str, width: float, size: float = 11.0) -> str:

@@ -15,6 +15,8 @@ _ENOUGH = 3
 """Minimum number of rows of a set whose mean loss contributes to the spread of deviations."""
 _LEAST_NOISE = 0.01
 """Minimum standard deviation of a row, even if the rows of every set agree."""
+_TRIES = 200
+"""Number of draws of which the best sets are candidates, or bound the worth of the best set."""
 
 
 @dataclass(frozen=True)
@@ -259,31 +261,31 @@ class Beliefs:
         sets = [self.best(coefficients, self._start()) for coefficients in drawn]
         return np.array(sets)
 
-    def candidates(self, number: int, *, tries: int = 200) -> Bools:
+    def candidates(self, number: int) -> Bools:
         """Returns the sets of largest expected worth, among those that may be the best.
 
         Returns:
             The sets, `(at most number, components)`, the best first.
         """
         expected = self.beyond.mean(axis=0)
-        sets = [self.best(expected, self._start()) for _ in range(tries // 10)]
-        drawn = (expected + self.rng.choice(self.beyond, tries)) / 2
+        sets = [self.best(expected, self._start()) for _ in range(_TRIES // 10)]
+        drawn = (expected + self.rng.choice(self.beyond, _TRIES)) / 2
         sets += [self.best(coefficients, self._start()) for coefficients in drawn]
         distinct = np.unique(np.array(sets), axis=0)
         distinct = distinct[distinct.any(axis=1)]
         return distinct[np.argsort(-self.values(distinct), kind="stable")[:number]]
 
-    def bound(self, *, share: float = 0.95, draws: int = 200) -> float:
-        """Returns an upper bound of the worth of the best set, a quantile of the posterior's draws.
+    def bound(self) -> float:
+        """Returns an upper bound, at 95 %, of the worth of the best set.
 
         Every draw has its own best set, and the bound is a quantile of the worth of these sets. It
         holds for whichever set is the best, not for a given set.
         """
         best = []
-        for drawn in self.rng.choice(self.beyond, draws):
+        for drawn in self.rng.choice(self.beyond, _TRIES):
             members = self.best(drawn, self._start())
             best.append(float(self.features.of(members[None])[0] @ drawn))
-        return float(np.quantile(best, share))
+        return float(np.quantile(best, 0.95))
 
     def best(self, coefficients: Floats, start: Bools) -> Bools:
         """Returns the best set that adding, removing or swapping one member at a time can reach.

@@ -48,7 +48,8 @@ _LEAST_ROWS = 3000
 _GOING_ON = 4
 """Factor up to which a search without an answer extends its default budget."""
 _FEWEST_ROWS = 300
-"""Minimum number of rows without other tasks; twice as many with them."""
+"""Minimum number of rows without other tasks; twice as many with them, and as many again for every
+20 others beyond 40, whose intact responses are measured too."""
 _MANY = 128
 """Number of components up to which all are searched, whatever the rows: on small models slopes miss
 components that the task needs (experiments/LOG.md)."""
@@ -204,7 +205,8 @@ class Pooled:
     def most_rows(self, problem: Problem) -> int:
         """Returns the budget in rows, or four times the rows of a search without a budget."""
         usual = _GOING_ON * _ROWS_PER_TASK * (1 + len(problem.others))
-        return problem.budget(usual, fewest=_FEWEST_ROWS * (2 if problem.others else 1))
+        fewest = max(1 + bool(problem.others), len(problem.others) // 20)
+        return problem.budget(usual, fewest=_FEWEST_ROWS * fewest)
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Screens, proposes sets, decides on the answer, and ranks."""
@@ -324,7 +326,8 @@ class _Search:
         if len(columns) > _COLUMNS:
             centered = screened.masks - screened.masks.mean(axis=0)
             moved = centered.T @ (screened.losses - screened.losses.mean())
-            columns = np.sort(np.argsort(-moved, kind="stable")[:_COLUMNS])
+            columns = np.argsort(-moved, kind="stable")[:_COLUMNS]
+            columns = np.union1d(columns, np.flatnonzero(self._grown.any(axis=0)))
         beliefs.describe(Features(columns, columns[:0]))
         alone = beliefs.alone(columns)
         hoped = beliefs.values(alone) + _HOPE * beliefs.errors(alone)
