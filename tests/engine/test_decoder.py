@@ -10,6 +10,7 @@ from engine.shared_work import run, zeroed
 from independent import plain_generation
 
 from broca.engine import decoder
+from broca.models import GatedModel
 from broca.tasks import Request
 
 
@@ -59,6 +60,24 @@ def test_generations_equal_zeroed_weights(tiny, monkeypatch, share, budget, comp
         )
         assert answer.text == tiny.tokenizer.decode(expected, skip_special_tokens=True)
         assert answer.tokens == len(expected)
+
+
+def test_an_ended_row_does_not_grow(tiny, monkeypatch):
+    """No row of a batch reaches a position that it would not reach alone."""
+    lengths, forward = [], GatedModel.forward
+    monkeypatch.setattr(
+        GatedModel,
+        "forward",
+        lambda self, tokens, attention, **options: (
+            lengths.append(int(attention.sum(1).max()))
+            or forward(self, tokens, attention, **options)
+        ),
+    )
+    long, short = ((tuple(range(10, 50)), 2), ((9, 10), 30))
+    requests = [Request("generate_until", c, max_new_tokens=n) for c, n in (long, *[short] * 15)]
+    run(tiny, requests, np.ones((1, 8), np.float32), share_prefixes="off", token_budget=100_000)
+    assert len(lengths) > 20
+    assert max(lengths) == 41
 
 
 def test_stop_string_ends_a_generation(tiny):

@@ -8,6 +8,7 @@ from independent import plain_loglikelihood
 from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine, EngineOptions, Job
+from broca.errors import BadLogits
 from broca.models import GatedModel
 from broca.tasks import Margin, Request
 
@@ -75,6 +76,15 @@ def test_margins_equal_plain_transformers(tiny, mask):
         assert value == pytest.approx(expected, abs=1e-4)
         answers = Engine(tiny).run(margin.requests, GATES, np.full(len(margin.requests), mask))
         assert margin.of_answers(answers) == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_row_without_a_finite_margin_is_named(tiny):
+    """The error names the row of the job, not its place in a batch of sorted rows."""
+    gates = np.ones((3, 8), np.float32)
+    gates[1, 0] = np.nan
+    with pytest.raises(BadLogits) as error:
+        differentiated(Engine(tiny), [CHOICE, ANSWER, CHOICE], gates, np.arange(3))
+    assert error.value.row == 1
 
 
 @pytest.mark.parametrize("most", [6, 0, None])

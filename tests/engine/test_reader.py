@@ -12,11 +12,11 @@ from independent import plain_loglikelihood
 from tiny import tiny_llama, tiny_tokenizer
 
 from broca import designs
-from broca.engine import Engine, EngineOptions
+from broca.engine import Ablation, Engine, EngineOptions, donor_activations
 from broca.engine.batches import Work, require_finite
 from broca.engine.engine import Job
 from broca.engine.reader import target_log_probabilities
-from broca.errors import BadLogits
+from broca.errors import BadLogits, OutOfMemory
 from broca.models import GatedModel, gated
 from broca.tasks import LogLikelihood, Request
 from broca.tasks.items import Margin
@@ -81,6 +81,25 @@ def test_choices_after_one_context_read_it_once(tiny, more, share):
     answers, engine = run(tiny, requests, reuse_layers="off")
     same(answers, expected)
     assert engine.tokens <= max(5 * len(context), share * plain.tokens)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda model: run(model, few_shot(6, "read")),
+        lambda model: donor_activations(model, [(3, 4), (5, 6)], Ablation("mean")),
+    ],
+    ids=["rows behind a prefix", "donors"],
+)
+def test_what_never_fits_the_memory_is_refused(tiny, monkeypatch, work):
+    """A single row that does not fit ends the run in one line."""
+
+    def short(*_, **__):
+        raise torch.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(GatedModel, "forward", short)
+    with pytest.raises(OutOfMemory, match="not even one row"):
+        work(tiny)
 
 
 @pytest.mark.parametrize("kind", ["generate", "read"])

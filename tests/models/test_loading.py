@@ -11,6 +11,7 @@ from models.architectures import BY_NAME, make_model
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from tiny import tiny_llama, tiny_tokenizer
+from torch import nn
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -19,7 +20,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from broca.errors import BadInput, UnknownName, UnsupportedModel
+from broca.errors import BadInput, OutOfMemory, UnknownName, UnsupportedModel
 from broca.models import load
 from broca.models.checkpoints import shipped_model_folder
 from broca.models.usage import fingerprint
@@ -82,6 +83,8 @@ def test_what_names_no_model_is_refused(name, options, error, message):
     [
         ("config.json", None, r"configuration cannot be read.*config\.json"),
         ("config.json", b'{"model_type": "lla', "configuration cannot be read"),
+        ("config.json", b'{"model_type": "llama", "hidden_size": "abc"}', "cannot be read"),
+        ("config.json", b"null", "cannot be read"),
         ("config.json", b'{"model_type": "evil", "auto_map": {"AutoConfig": "evil.C"}}',
          r"comes with Python files of its own.*`trust_remote_code`"),
         ("model.safetensors", None, r"no file named model\.safetensors"),
@@ -311,8 +314,12 @@ def test_an_encoder_class_may_be_a_decoder():
     assert len(load(decoder, tiny_tokenizer()).components) == 8
 
 
-def test_what_a_model_raises_when_it_is_run_is_one_line():
-    """A model whose forward pass raises an error is refused in one line."""
+def test_what_a_model_raises_when_it_is_run_is_one_line(folder, monkeypatch):
+    """A model that does not fit the device, or whose forward pass fails, is refused in one line."""
+    with monkeypatch.context() as patch:
+        patch.setattr(nn.Module, "to", lambda *_: torch.empty(2**60))
+        with pytest.raises(OutOfMemory, match="does not fit the memory of the device"):
+            load(str(folder), device="cpu")
     model = tiny_llama()
     model.model.norm.forward = lambda hidden: hidden[:, :, :7]
     with pytest.raises(UnsupportedModel, match=r"cannot be run on rows of tokens.*RuntimeError"):

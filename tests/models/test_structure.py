@@ -22,8 +22,14 @@ def test_experts_are_found_whatever_their_class_is_called():
 
 
 def unequal(model):
-    """Sets a number of heads that does not divide the width."""
-    model.config.num_attention_heads = 5
+    """Sets a number of heads of which each would be two."""
+    model.config.num_attention_heads = 2
+
+
+def in_pairs(model):
+    """Gives the attention of a layer the weight of differential attention."""
+    for layer in model.model.layers:
+        layer.self_attn.lambda_q1 = nn.Parameter(torch.zeros(1))
 
 
 def shared(model):
@@ -42,7 +48,8 @@ def mixed_early(model):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (unequal, "not of 5 heads"),
+        (unequal, "not of 2 heads of 8"),
+        (in_pairs, "differential attention"),
         (shared, "layers 0 and 1 share one attention block"),
         (mixed_early, r"layers\.0\.self_attn\.o_proj in one layer and"),
     ],

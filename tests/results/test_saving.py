@@ -8,7 +8,7 @@ from simulated import toy_verification
 
 import broca
 from broca.results.reading import read
-from broca.results.verification import Verdict
+from broca.results.verification import Documents, Verdict
 from broca.verbs.stress import stress
 
 
@@ -69,14 +69,16 @@ def test_later_results_write_the_report_again(result, stressed, tmp_path):
 
 def test_the_newest_verification_speaks_everywhere(tmp_path):
     """A later verdict is the first line of the report and of what is read; it says what it was."""
-    first = toy_verification()
+    searched, reported = (Documents("a", part, "a", "", (7,)) for part in ("locate", "report"))
+    first = replace(toy_verification(), documents=(searched,))
     run = make_result(model=first.model, task=first.task, selected=first.heads, verification=first)
     run.save(tmp_path)
     assert run.headline.startswith("toy needs")
     later = Verdict("not localized at head level", "six of them do", headline="Six do too")
-    replace(first, verdict=later).save(tmp_path)
+    replace(first, verdict=later, documents=(reported,)).save(tmp_path)
     page = (tmp_path / "report.html").read_text()
     assert "toy needs" not in page
     assert "was specific, because adding loses" in page
     newest = read(tmp_path)
     assert (newest.headline, newest.verification.was.label) == ("Six do too", "specific")
+    assert newest.verification.documents == (searched, reported)

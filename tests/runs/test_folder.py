@@ -67,6 +67,7 @@ def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
         ("model/more", ""),
         ("model/weights", "12"),
         ("model/weights", None),
+        ("control.jsonl", "2"),
         ("moved/result.json", "[]"),
         ("moved/finished.json", "[]"),
         ("moved/finished.json", "{"),
@@ -81,7 +82,9 @@ def test_a_finished_command_is_known_by_its_options_and_files(tmp_path, monkeypa
     out.mkdir()
     (model / "weights").write_text("1")
     (out / "result.json").write_text("{}")
-    options = LocalizeOptions(str(model), task="sorting")
+    (tmp_path / "control.jsonl").write_text("")
+    monkeypatch.chdir(tmp_path)
+    options = LocalizeOptions(str(model), task="sorting", others="capitals,control.jsonl")
     note_finished(out, "localize", options, [out / "result.json"])
     out.rename(moved)
     assert finished_files(moved, "localize", options) == (moved / "result.json",)

@@ -1,5 +1,7 @@
 """The problem that a search solves in a run."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from claims import claimed
@@ -43,6 +45,15 @@ def test_a_problem_has_the_items_and_the_budget(reference, tasks, continuous):
     assert other.name == "capitals"
     np.testing.assert_array_equal(other.items, places["capitals"])
     assert problem.continuous == problem.differentiable == continuous
+
+
+def test_margins_of_several_tasks_are_not_compared(tasks):
+    """A method that weighs other tasks refuses margins; one that does not measures them."""
+    margin = SearchOptions(response="margin")
+    assert list(measured_places("one-shot", tasks, margin)) == ["sorting"]
+    for method, options in (("pooled", {}), ("coar", {"contrast": 1.0})):
+        with pytest.raises(BadInput, match="margins of tasks are not comparable"):
+            measured_places(method, tasks, replace(margin, options=options))
 
 
 def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, tasks):

@@ -68,6 +68,9 @@ def test_every_row_has_a_mask_of_its_own_within_the_shares():
     sizes = plan.masks.sum(axis=1)
     assert 5 <= sizes.min() < sizes.max() <= 15
     np.testing.assert_array_equal(np.bincount(plan.item_index), np.full(len(ITEMS), 4))
+    low, high = ranking.intervals[0]
+    again = solve("gradient-masked", lambda gates: gates[0], 100, rows=1200)[0].intervals[0]
+    assert again == pytest.approx((low, high))  # rows of the same items add no evidence
     _, plans = solve("gradient-masked", lambda gates: gates[0], 100, rows=200)
     assert rows_of(plans) == 198  # more rows than items
 

@@ -7,7 +7,7 @@ import pytest
 from simulated import COMPONENTS, SimulatedModel, SimulatedTask, five_tasks
 
 from broca.engine import Ablation
-from broca.measurement import Plan
+from broca.measurement import Measurement, Plan
 from broca.results.base import ModelInfo
 from broca.verification import Trial, plain_verification
 
@@ -156,6 +156,31 @@ def test_drops_are_those_of_the_responses():
     mean = np.average([drop.drop for drop in others], weights=[drop.before for drop in others])
     assert verification.off_target.value == pytest.approx(mean)
     assert verification.specific.value == pytest.approx(claimed.drop - mean)
+
+
+def test_few_items_that_all_stay_the_same_leave_the_mean_of_the_others_open():
+    """The mean of one other task is as uncertain as its drop, of several less; so is the rest."""
+    own, others = {"L0H0": 1.0}, {f"other {n}": {} for n in range(4)}
+    for names in (["other 0"], [*others]):
+        found = examined(
+            SimulatedModel({"a": own, **{name: {} for name in names}}, items=12), ["L0H0"]
+        )
+        (drop, *_) = found.roles("other")
+        high = drop.interval.high / len(names) ** 0.5
+        assert drop.drop == found.off_target.value == 0
+        assert found.off_target.high == pytest.approx(high)
+        assert found.specific.value - found.specific.low > high > 0.1
+
+
+def test_a_member_whose_ablation_helps_does_not_contribute():
+    """What a member gains alone, however certain, is no loss; what it costs decides."""
+    model = SimulatedModel({"a": {}, "b": {}}, items=100)
+    right = [60, 20, 80, 20, 21, 60]  # intact, the set, each alone, all but the first, the second
+    rows = np.array([np.arange(100) < count for count in right], dtype=float)
+    model.execute = lambda plan: Measurement(plan, rows[plan.mask_index, plan.item_index])
+    members, _ = model.examiner()._members([0, 1])
+    assert [round(member.alone.value, 2) for member in members] == [-0.2, 0.4]
+    assert [member.needed for member in members] == [False, True]
 
 
 def test_without_statistics_there_are_only_drops():
