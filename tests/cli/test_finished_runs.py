@@ -35,6 +35,15 @@ def test_a_run_is_verified(finished):
     printed("rerun", finished)  # the rows that verify added to the journal do not matter
 
 
+def test_a_result_is_shown_whether_it_can_be_claimed_or_not(finished):
+    """The claim of a finished run is written or refused, below the same result."""
+    done = broca(*SMALL, "--claim", "--out", finished)
+    assert "sorting" in done.stdout
+    assert (done.returncode == 0) == (finished / "claim.json").is_file()
+    assert "can be claimed" in done.stderr or done.returncode == 0
+    (finished / "claim.json").unlink(missing_ok=True)
+
+
 @pytest.mark.long
 def test_a_run_is_repeated(finished):
     """A rerun prints `identical`, or what still agrees and exit code 1."""

@@ -22,6 +22,11 @@ REFUSED = [
     ("localize reference --task calls --others '' --rows 50", "--rows 50 is too few"),
     ("localize reference --task mbpp --others ''", r"off by default.*--allow-code.*docs/sandbox"),
     (f"{ADDITION} --k 0", "--k must be at least 1"),
+    (f"{ADDITION} --seed -1", "--seed must be at least 0"),
+    (f"{ADDITION} --max-minutes inf", "--max-minutes must be at most"),
+    (f"{ADDITION} --claim --no-verify", "leave --verify on"),
+    ("verify reference", "name the --heads of a model"),
+    ("localize", "MODEL is missing"),
     (f"{ADDITION} --others addition", "not a control of itself"),
     (f"{ADDITION} --others sortin", "did you mean 'sorting'"),
     (f"{ADDITION} --method gredy", "did you mean 'greedy'"),
@@ -62,11 +67,12 @@ def test_task_that_the_model_cannot_do_is_refused(tmp_path):
     data = [{"question": f"qqqqqq {n} ?", "answer": f"zz{n}zz"} for n in range(16)]
     settings = {"until": ["\n"], "max_gen_toks": 4}
     write_task(tmp_path, "impossible", data, generation_kwargs=settings)
-    done = broca(
-        "localize", "reference", "--task", "impossible", "--include-path", tmp_path,
-        "--others", "", "--out", tmp_path / "out",
-    )  # fmt: skip
-    assert_refused(done, "scores 0.000 on 'impossible'.*nothing to localize")
+    for k in (1, 2):  # the folder of the first is free for the second
+        done = broca(
+            "localize", "reference", "--task", "impossible", "--include-path", tmp_path,
+            "--others", "", "--out", tmp_path / "out", "--k", k,
+        )  # fmt: skip
+        assert_refused(done, "scores 0.000 on 'impossible'.*nothing to localize")
 
 
 WEIGHTS = {

@@ -65,6 +65,9 @@ def test_other_fields_are_kept_and_numbers_written_out():
     ("line", "message"),
     [
         ("{", "is not JSON: "),
+        ("[" * 100_000, "is not JSON: "),
+        ('{"prompt": "p", "answer": ' + "9" * 6000 + "}", "is not JSON: "),
+        ('{"prompt": "p", "answer": "\\ud800"}', "surrogates not allowed"),
         ({"prompt": "p"}, "has no `answer`"),
         ({"prompt": "", "answer": "a"}, "has an empty `prompt`"),
         ({"prompt": "p", "answer": True}, "`answer` must be text, not bool"),
@@ -88,6 +91,8 @@ def test_a_bad_line_is_refused_by_its_number(write, line, message):
 
 def test_what_holds_no_examples_is_refused(write):
     """Bad examples of a list, no rows and other types are refused."""
+    with pytest.raises(BadInput, match="`until` must be a string"):
+        Task.from_examples(PAIRS, until=3)
     for content in (("", "a"), ("p",), "text"):
         with pytest.raises(BadInput, match=r"^example 1[ :]"):
             Task.from_examples([PAIRS[0], content])

@@ -57,6 +57,16 @@ def test_no_model_is_loaded(finished):
     assert_no_model_is_loaded(f"broca.refit({folder!r}, recovery='omp', resamples=5)")
 
 
+def test_components_that_were_ablated_alone_are_not_refitted(tmp_path):
+    """Single components leave a regression nothing to tell apart."""
+    localize_into(
+        tmp_path, model="reference-small", task="capitals", items=4, rows=200, method="one-shot",
+        verify=False, report_items=10,
+    )  # fmt: skip
+    with pytest.raises(BadInput, match="ablated components alone"):
+        refit(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"recovery": "lasoo"}, "did you mean 'lasso'"), ({"k": 0}, "`k` must be at least 1")],

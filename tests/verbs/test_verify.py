@@ -202,5 +202,17 @@ def test_a_run_is_verified_from_its_folder(tmp_path):
         assert verification.baseline["sorting"] == result.baseline["sorting"]
         assert verification.after == by_names.after
         assert verification.drops == by_names.drops
+    again = verify(result, seed=1, limit=16, scope=scope)
+    searched, reported = (
+        {(line.member, line.split, place) for line in lines for place in line.ids}
+        for lines in (
+            [line for line in result.verification.documents if line.part != "report"],
+            [line for line in again.documents if line.part == "report"],
+        )
+    )
+    assert reported
+    assert not searched & reported
     with pytest.raises(BadInput, match="the weights of 'reference' are not those of the run"):
         verify(result, model="reference", limit=16, scope=scope)
+    with pytest.raises(BadInput, match="the run selected heads, not mlp"):
+        verify(result, limit=16, scope=scope, components="mlp")

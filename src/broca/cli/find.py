@@ -53,15 +53,19 @@ def localize(
     from broca.results.claim import Claim
     from broca.results.localization import Localization
 
+    if claim and not options.verify:
+        raise BadInput("`claim` needs the verification: leave `verify` on")
     search, settings = options.search_options, settings_from(flags.option)
     if flags.recovery is not None:
         settings["recovery"] = flags.recovery
     options = replace(options, search_options=replace(search, options=settings))
     result, _ = kept_result(Localization, "localize", options, out, output)
     page = Path(out).expanduser() / result.PAGE
-    if claim:
-        Claim.of(result).save(Path(out).expanduser())
-    _show(result, page, output, then=f"broca explore {shlex.quote(out)}")
+    try:
+        if claim:
+            Claim.of(result).save(Path(out).expanduser())
+    finally:  # a result that cannot be claimed is shown all the same
+        _show(result, page, output, then=f"broca explore {shlex.quote(out)}")
 
 
 def _show(result: Result, page: Path, output: OutputOptions, then: str) -> None:

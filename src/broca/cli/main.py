@@ -155,7 +155,9 @@ def _usage(error: CycloptsError) -> str:
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         _, separator, hint = text.partition(" Did you mean ")
         has_flag = error.keyword or any(token.keyword for token in error.argument.tokens)
-        text = f"{error.argument.name} {'needs a value' if has_flag else 'is missing'}"
+        name = error.argument.name
+        name = name if error.argument.index is None else name.lstrip("-").upper()
+        text = f"{name} {'needs a value' if has_flag else 'is missing'}"
         text += f": did you mean {hint}" if separator else ""
     elif isinstance(error, UnusedCliTokensError):
         text = f"nothing takes {' '.join(error.unused_tokens or ())}"

@@ -47,9 +47,9 @@ class LocalizeOptions(Options):
     """The task to localize: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
 
     others: Any = "auto"
-    """Tasks that the heads should not affect: T1,T2, nothing, or auto: all other shipped tasks for
-    a shipped model, else those of `include_path`; neutral text for one's own examples. Tasks whose
-    metadata state the capability of the task are reported separately."""
+    """Tasks that the heads should not affect: T1,T2, "" for none, or auto: all other shipped tasks
+    for a shipped model, else those of `include_path`; neutral text for one's own examples. Tasks
+    whose metadata state the capability of the task are reported separately."""
 
     same_skill: Any = ""
     """More tasks of the same capability, T1,T2: reported separately."""
@@ -242,7 +242,7 @@ class CompareOptions(Options):
     """Rows with random masks for each model and task; default: six for each component, at least
     1,000."""
 
-    items: Annotated[Count, WHOLE] = 100
+    items: Annotated[Annotated[int, Meta(ge=10)], WHOLE] = 100
     """Maximum number of items of a task for these rows."""
 
     limit: Annotated[Count | None, WHOLE] = None

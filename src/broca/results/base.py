@@ -289,7 +289,10 @@ class Result(ABC):
         path = Path(path)
         file = path / cls.FILE if path.is_dir() and cls.FILE else path
         if not file.is_file():
-            raise BadInput(f"'{file}' does not exist: run `{cls.VERB}` first and let it finish")
+            told = ", or name the `heads` of a model" if cls.VERB == "broca localize" else ""
+            raise BadInput(
+                f"'{file}' does not exist: run `{cls.VERB}` first and let it finish{told}"
+            )
         text = files.read_text(file)
         try:
             return files.decode(cls, text)

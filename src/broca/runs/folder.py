@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from broca.errors import BadInput, BrocaError, Interrupted, OutFolderTaken
+from broca.errors import BadInput, BrocaError, Interrupted, NothingToLocalize, OutFolderTaken
 from broca.options import (
     GRANTS,
     AtlasOptions,
@@ -167,9 +167,9 @@ class RunFolder:
         self.record.digests = dict(digests)
         self._write()
 
-    def release(self) -> None:
-        """Removes the files of a run that was refused before it began."""
-        if not self.resumed and not self.record.digests:
+    def release(self, *, nothing: bool) -> None:
+        """Gives the folder up if the run was refused before it began, or had nothing to do."""
+        if nothing or not (self.resumed or self.record.digests):
             (self.path / NAME).unlink(missing_ok=True)
 
     def _write(self) -> None:
@@ -227,9 +227,9 @@ def kept_workspace(
         raise Interrupted(
             f"interrupted; what was measured is kept in '{journal}'; this goes on: {goes_on}"
         ) from error
-    except BrocaError:
+    except BrocaError as error:
         if folder is not None:
-            folder.release()
+            folder.release(nothing=isinstance(error, NothingToLocalize))
         raise
 
 

@@ -453,10 +453,12 @@ def require_ability(
                 f"\n  {item.prompt[-60:]!r} -> {text[:60]!r}, expected {item.target[:60]!r}"
                 for item, text in zip(asked, answers(places), strict=True)
             )
-            other = " or take the `metric` first-word or contains"
+            other = ""
+            if "contains" in benchmark.metric_names:
+                other = " or take the `metric` first-word or contains"
             shown = (
                 "; where the right answer is there and goes on, end it with `until` "
-                f"(`gen_kwargs` until=\\n){other if 'contains' in benchmark.metric_names else ''}:"
+                f"(`gen_kwargs` 'until=\\n'){other}:"
                 + "".join(lines)
             )
         raise NothingToLocalize(

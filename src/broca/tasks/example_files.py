@@ -86,10 +86,12 @@ def json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         line += text.count("\n", end, start)
         try:
             value, stop = decoder.raw_decode(text, start)
-        except json.JSONDecodeError as error:
+            json.dumps(value, ensure_ascii=False).encode()  # half a character is no text
+        except (ValueError, RecursionError) as error:
+            place, reason = getattr(error, "lineno", line), getattr(error, "msg", str(error))
             raise BadInput(
-                f"line {error.lineno} of '{path}' is not JSON: {error.msg}; examples are JSON "
-                "lines, a JSON array or CSV"
+                f"line {place} of '{path}' is not JSON: {reason}; examples are JSON lines, a JSON "
+                "array or CSV"
             ) from error
         values.append((f"line {line} of '{path}'", value))
         line, end = line + text.count("\n", start, stop), stop

@@ -72,14 +72,14 @@ class Task:
 
     name: str
     metric: str | MetricFunction | None = None
-    until: tuple[str, ...] | str = ()
+    until: Sequence[str] | str = ()
     max_new_tokens: int | None = None
     capability: str = ""
     examples: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     kind: TaskKind = "generate_until"
 
     def __post_init__(self) -> None:
-        until = (self.until,) if isinstance(self.until, str) else tuple(self.until)
+        until = tuple(self.until) if isinstance(self.until, list | tuple) else (self.until,)
         object.__setattr__(self, "until", until)
         if not isinstance(self.name, str) or not self.name.strip():
             raise BadInput(
@@ -150,10 +150,7 @@ class Task:
             checked.append(example)
         if not checked:
             raise TaskUnusable(f"task '{name}' has no examples")
-        return cls(
-            name, metric, until if isinstance(until, str) else tuple(until), max_new_tokens,
-            capability, tuple(checked), _KINDS[kind],
-        )  # fmt: skip
+        return cls(name, metric, until, max_new_tokens, capability, tuple(checked), _KINDS[kind])
 
 
 def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:

@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from broca.results.runs import JournalCondition, JournalContents
+from broca.runs.folder import JOURNAL
 from broca.store import Journal, read_condition, read_runs
 
 
@@ -11,11 +12,12 @@ def inspect_journal(file: str | Path) -> JournalContents:
     """Counts what a journal holds, and lists its runs; `broca.store` reads single rows.
 
     Args:
-        file: A journal, such as `broca-out/journal.sqlite`. It is not changed.
+        file: A journal, or the folder of a run. It is not changed.
 
     Raises:
         BrocaError: The file does not exist, is no journal, or is damaged.
     """
+    file = Path(file) / JOURNAL if Path(file).is_dir() else file
     with Journal(file, read_only=True) as journal:
         counts = Counter(
             rows=0, masks=0, items=0, gradients=0, outputs=0, vectors=0
