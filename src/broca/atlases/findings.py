@@ -74,7 +74,7 @@ def universal(matrix: EffectMatrix) -> list[int]:
     """Returns the columns of components that most tasks need to about the same degree, worst first.
 
     A universal component hurts two thirds of the usable tasks. It costs two thirds of their
-    capabilities significantly more than a negligible amount, as the mean of a capability's tasks.
+    capabilities significantly, and `LEAST` or more, as the mean of a capability's tasks.
     The mean loss of the capabilities other than the most hurt is at least `EVEN` of the loss of
     that capability, because a component that one capability needs far more than the others belongs
     to it. With a single capability no component is universal.

@@ -76,7 +76,7 @@ class AdditivityInfo:
 
 @dataclass(frozen=True)
 class Interaction:
-    """Two or three components whose effects do not add up.
+    """Two or more components whose effects do not add up.
 
     Attributes:
         heads: Their names.
