@@ -135,11 +135,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 @pytest.fixture(scope="session")
 def tiny() -> GatedModel:
     """A gated Llama with random weights: 2 layers, 4 query heads on 2 KV heads."""
-    from tiny import tiny_llama, tiny_tokenizer
+    from tiny import tiny_gated
 
-    from broca.models import GatedModel
-
-    return GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
+    return tiny_gated()
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,6 @@ from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
 from tiny import tiny_llama, tiny_tokenizer
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 from broca.engine import Engine
 
@@ -34,29 +32,6 @@ FILTERS = [
         ],
     },
 ]  # fmt: skip
-
-
-def tokenizer_with(special=(), *, eos="<eos>", merges=()):
-    """A byte-level tokenizer of the tiny model in which some tokens are special, by their number.
-
-    Args:
-        special: Names of special tokens and their numbers, whose bytes are lost.
-        eos: The end of sequence.
-        merges: Pairs that become one token, with the numbers of the last bytes.
-    """
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    by_number = {0: "<bos>", 1: "<eos>"} | dict(enumerate(alphabet, start=2))
-    by_number |= {257 - place: first + second for place, (first, second) in enumerate(merges)}
-    by_number |= {number: name for name, number in dict(special).items()}
-    backend = Tokenizer(
-        models.BPE(vocab={symbol: n for n, symbol in by_number.items()}, merges=list(merges))
-    )
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    backend.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend, bos_token="<bos>", eos_token=eos, pad_token="<bos>",
-        additional_special_tokens=list(dict(special)),
-    )  # fmt: skip
 
 
 def write_task(folder: Path, name: str, documents=None, **settings) -> None:
@@ -160,13 +135,10 @@ def write_tasks_and_model(folder: Path) -> Path:
 
 def harness_results(model, tokenizer, names, *, folder, **options):
     """Returns the results of lm-eval with its model class `hf`."""
+    hf = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=8)
+    manager = TaskManager(include_path=str(folder), include_defaults=False)
     return simple_evaluate(
-        HFLM(pretrained=model, tokenizer=tokenizer, batch_size=8),
-        tasks=list(names),
-        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
-        bootstrap_iters=0,
-        log_samples=True,
-        **options,
+        hf, tasks=list(names), task_manager=manager, bootstrap_iters=0, log_samples=True, **options
     )
 
 

@@ -50,13 +50,10 @@ def plain_generation(model, context, *, new_tokens, min_new=False, **settings):
     With `min_new`, the end-of-sequence token does not stop the generation; other settings are
     those of `generate`.
     """
+    tokens = torch.tensor([context])
+    end = None if min_new else model.generation_config.eos_token_id
     output = model.generate(
-        torch.tensor([context]),
-        attention_mask=torch.ones(1, len(context), dtype=torch.long),
-        max_new_tokens=new_tokens,
-        do_sample=False,
-        eos_token_id=None if min_new else model.generation_config.eos_token_id,
-        pad_token_id=model.config.pad_token_id,
-        **settings,
-    )
+        tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=new_tokens,
+        do_sample=False, eos_token_id=end, pad_token_id=model.config.pad_token_id, **settings,
+    )  # fmt: skip
     return output[0, len(context) :].tolist()

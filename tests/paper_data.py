@@ -7,9 +7,9 @@ of the hub. Only the data are replaced: prompts, filters and metrics are those o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
+from unittest.mock import patch
 
 import datasets
 from datasets import ClassLabel, Dataset
@@ -140,8 +140,7 @@ def write_data(folder: Path) -> None:
             data.to_parquet(folder / path / f"{split}.parquet")
 
 
-@contextmanager
-def local_data(folder: Path) -> Iterator[None]:
+def local_data(folder: Path) -> AbstractContextManager:
     """Within the context, `datasets.load_dataset` reads what `write_data` wrote."""
     genuine = datasets.load_dataset
 
@@ -155,11 +154,7 @@ def local_data(folder: Path) -> Iterator[None]:
             return genuine("json", name, data_files=files, cache_dir=str(folder / "cache"))
         return genuine(path, name, data_files=data_files, **options)
 
-    datasets.load_dataset = load_dataset
-    try:
-        yield
-    finally:
-        datasets.load_dataset = genuine
+    return patch.object(datasets, "load_dataset", load_dataset)
 
 
 def _local(file: str, folder: Path) -> str:

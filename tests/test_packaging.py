@@ -1,6 +1,5 @@
 """The package's metadata and size, its containers, hooks, issue templates and scripts."""
 
-import ast
 import json
 import re
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
+from test_imports import MODULES, imports_of
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -69,13 +69,7 @@ def test_lower_bounds_are_read(scripts):
 
 def test_every_imported_package_is_required():
     """Every imported package is a requirement of the core or of an extra."""
-    imported = set()
-    for path in (ROOT / "src" / "broca").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                imported |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                imported.add(str(node.module).split(".")[0])
+    imported = {name.split(".")[0] for file in MODULES.values() for name in imports_of(file)}
     imported -= {*sys.stdlib_module_names, "broca", *OF_THE_NOTEBOOK}
     lines = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
     required = {Requirement(line).name.replace("-", "_") for line in lines}

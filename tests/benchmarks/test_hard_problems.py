@@ -22,12 +22,9 @@ def troubled(hard_problem, *, saturates):
     backups[problem.planted[0], 0] = unplanted[0]
     backups[problem.planted[1]] = unplanted[1:3]
     return replace(
-        problem,
-        pairs=np.array([problem.planted[:2], problem.planted[1:]]),
-        pair_effects=np.array([-0.2, 0.1]),
-        backups=backups,
-        saturates=saturates,
-    )
+        problem, pairs=np.array([problem.planted[:2], problem.planted[1:]]),
+        pair_effects=np.array([-0.2, 0.1]), backups=backups, saturates=saturates,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("saturates", [False, True])

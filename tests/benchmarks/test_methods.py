@@ -15,12 +15,6 @@ def methods(script):
     return script("methods")
 
 
-@pytest.fixture(scope="module")
-def summaries(script):
-    """The module `benchmarks/summaries.py`."""
-    return script("summaries")
-
-
 @pytest.mark.long
 def test_the_script_runs_a_tiny_case_and_goes_on(methods, tmp_path, monkeypatch, capsys):
     """A method that refuses its rows has a line too; a second call runs only what is missing."""
@@ -79,7 +73,7 @@ def test_simulations_have_a_known_answer(script, tmp_path):
     assert 0.5 * line.best < line.specific <= line.best
 
 
-def test_means_are_those_of_the_cells(summaries, make_cell):
+def test_means_are_those_of_the_cells(script, make_cell):
     """Means count abstentions as 0 and leave out refusals and unknown values."""
     rng = np.random.default_rng(5)
     drops, off_target = rng.random((2, 20)) * (rng.random(20) < 0.7)
@@ -92,7 +86,7 @@ def test_means_are_those_of_the_cells(summaries, make_cell):
     ]  # fmt: skip
     refused = [make_cell(seed=seed, refused="too few rows") for seed in (20, 21)]
     elsewhere = make_cell(method="coar", drop=0.25)
-    line, other = summaries.summarize([*ran, *refused, elsewhere])
+    line, other = script("summaries").summarize([*ran, *refused, elsewhere])
     assert (line.cells, line.refused, line.abstained) == (20, 2, sum(drops == 0))
     assert (line.drop, line.off_target) == pytest.approx((drops.mean(), off_target.mean()))
     assert line.specific == pytest.approx((drops - off_target).mean())
@@ -102,13 +96,13 @@ def test_means_are_those_of_the_cells(summaries, make_cell):
     assert (other.method, other.drop) == ("coar", 0.25)
 
 
-def test_bootstrap_is_scipys(summaries):
+def test_bootstrap_is_scipys(script):
     """The 90 % percentile interval of the mean agrees with SciPy's."""
     values = np.random.default_rng(1).exponential(size=50)
     expected = stats.bootstrap(
         (values,), np.mean, confidence_level=0.9, n_resamples=20000, method="percentile", rng=0
     ).confidence_interval
-    found = summaries.bootstrap(values.tolist())
+    found = script("summaries").bootstrap(values.tolist())
     assert found == pytest.approx((expected.low, expected.high), abs=0.02)
 
 

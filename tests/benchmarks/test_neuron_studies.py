@@ -7,28 +7,24 @@ import numpy as np
 import pytest
 
 
-@pytest.fixture
-def studies(script):
-    """The script."""
-    return script("neuron_studies")
-
-
-def test_overlaps_are_what_the_definitions_say(studies):
+def test_overlaps_are_what_the_definitions_say(script):
     """Common neurons are a share of the larger set and of the union; chance is that of sizes."""
+    shares = script("neuron_studies").shares
     first, second = np.array([1, 2, 3, 4]), np.array([3, 4, 9])
-    assert studies.shares(first, second, 200) == pytest.approx((2 / 4, 2 / 5, 12 / 200 / 4))
-    assert np.isnan(studies.shares(first[:0], first[:0], 200)).all()
+    assert shares(first, second, 200) == pytest.approx((2 / 4, 2 / 5, 12 / 200 / 4))
+    assert np.isnan(shares(first[:0], first[:0], 200)).all()
     rng = np.random.default_rng(0)
     drawn = [
-        studies.shares(*(rng.choice(200, size, replace=False) for size in (30, 50)), 200)
+        shares(*(rng.choice(200, size, replace=False) for size in (30, 50)), 200)
         for _ in range(2000)
     ]
     of_larger, _, chance = np.mean(drawn, axis=0)
     assert of_larger == pytest.approx(chance, rel=0.05)
 
 
-def test_items_are_what_they_say(studies):
+def test_items_are_what_they_say(script):
     """Contents have several prompts; sums are right, and pairs share what their relation says."""
+    studies = script("neuron_studies")
     for task in studies.PARAPHRASED:
         rows = studies.rows_of(task)
         prompts = {(row["content"], row["prompt"]) for row in rows}

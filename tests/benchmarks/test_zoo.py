@@ -17,18 +17,6 @@ FIRST = 25
 
 
 @pytest.fixture(scope="module")
-def zoo(script):
-    """The module that loads the models of the zoo."""
-    return script("zoo")
-
-
-@pytest.fixture(scope="module")
-def ceilings(script):
-    """The script that searches for the best sets."""
-    return script("zoo.ceilings")
-
-
-@pytest.fixture(scope="module")
 def workspace():
     """A workspace shared by the models, so that a task is built once for each tokenizer."""
     with broca.Workspace() as workspace:
@@ -37,9 +25,9 @@ def workspace():
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
-def test_a_model_loads_and_has_the_stated_scores(zoo, workspace, name):
+def test_a_model_loads_and_has_the_stated_scores(script, workspace, name):
     """A model passes the self-test at load and has lm-eval's scores on the first items."""
-    (entry,) = (model for model in zoo.models() if model.name == name)
+    (entry,) = (model for model in script("zoo").models() if model.name == name)
     card = json.loads((entry.folder / "card.json").read_text())
     model = broca.load(entry.folder)
     assert len(model.components) == card["heads"]
@@ -53,16 +41,17 @@ def test_a_model_loads_and_has_the_stated_scores(zoo, workspace, name):
     assert dict(zip(entry.tasks, scores, strict=True)) == pytest.approx(stated)
 
 
-def test_the_readme_has_the_tables_of_the_kept_sets(ceilings, tmp_path):
+def test_the_readme_has_the_tables_of_the_kept_sets(script, tmp_path):
     """Writing the tables of the stored sets leaves the README unchanged."""
-    page = tmp_path / "README.md"
+    page, ceilings = tmp_path / "README.md", script("zoo.ceilings")
     page.write_text((ZOO / "README.md").read_text())
     content = json.loads((ZOO / "ceilings.json").read_text())
     ceilings.write_between_marks(page, "ceilings.py", ceilings.tables(content))
     assert page.read_text() == (ZOO / "README.md").read_text()
 
 
-def test_specific_drops_are_those_beyond_the_mean_of_the_others(ceilings):
+def test_specific_drops_are_those_beyond_the_mean_of_the_others(script):
     """Each task is judged against the mean loss of the others."""
-    rated = ceilings.specific_drops(np.array([[0.5, 0.1, 0.3], [0.0, 0.0, -0.2]]))
+    lost = np.array([[0.5, 0.1, 0.3], [0.0, 0.0, -0.2]])
+    rated = script("zoo.ceilings").specific_drops(lost)
     assert rated == pytest.approx(np.array([[0.3, -0.3, 0.0], [0.1, 0.1, -0.2]]))

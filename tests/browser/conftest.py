@@ -107,14 +107,12 @@ def pages(run, tmp_path_factory):
             entry_of(samples.make_atlas(), name="runs/three", page="atlas.html", date="2026-11-20"),
             entry_of(toy_verification(), name="runs/four", page="", date="2026-11-19"),
         ]),
-    }  # fmt: skip
-    shown |= {
         "comparison": samples.make_comparison().page(),
         "refit": samples.make_refit().page(),
         "erasure": samples.make_erasure().page(),
         "reproduction": render_page([reproduction()]),
         "replication": samples.make_replication().page(),
-    }
+    }  # fmt: skip
     for name, html in shown.items():
         (folder / f"{name}.html").write_text(html)
     return {name: (folder / f"{name}.html").as_uri() for name in shown}

@@ -8,10 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser.test_pages import serious
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated
 
 import broca
-from broca.models import GatedModel
 
 
 @pytest.fixture(scope="module")
@@ -150,8 +149,8 @@ def test_a_model_without_tasks_offers_its_own_text(open_page, planted, tmp_path)
 )
 def test_grid_and_answers_share_a_screen(open_page, layers, heads):
     """Both answers stand beside the grid, whatever its shape."""
-    weights = tiny_llama(layers=layers, heads=heads, kv_heads=1)
-    with broca.explore(GatedModel.wrap(weights, tiny_tokenizer(), name="tiny"), port=0) as served:
+    model = tiny_gated(layers=layers, heads=heads, kv_heads=1)
+    with broca.explore(model, port=0) as served:
         page = open_page(served.url, width=1200)
         page.locator("#no-tasks", has_text="No task came with").wait_for()
         grid, first, second = (
@@ -164,9 +163,8 @@ def test_grid_and_answers_share_a_screen(open_page, layers, heads):
 
 def test_switched_off_heads_change_the_answer(page):
     """Both answers equal those of `generate`, and the first different token is marked."""
-    page.click('[data-component="L0H3"]')
-    page.click('[data-component="L0H8"]')
-    page.click('[data-component="L0H11"]')
+    for head in (3, 8, 11):
+        page.click(f'[data-component="L0H{head}"]')
     assert "3 of 48 off: L0H3, L0H8, L0H11" in page.locator("#off").inner_text()
     intact, ablated = answers_of(page, "sort q d a z =")
     model = broca.load("reference-small", device="cpu")

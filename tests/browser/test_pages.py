@@ -13,19 +13,9 @@ from broca.results.base import ModelInfo
 from broca.results.localization import RankedComponent
 
 KINDS = (
-    "report",
-    "abstention",
-    "verification",
-    "atlas",
-    "stress",
-    "neurons",
-    "index",
-    "comparison",
-    "refit",
-    "erasure",
-    "reproduction",
-    "replication",
-)
+    "report", "abstention", "verification", "atlas", "stress", "neurons", "index", "comparison",
+    "refit", "erasure", "reproduction", "replication",
+)  # fmt: skip
 
 
 def column(page, table, number):

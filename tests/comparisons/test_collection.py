@@ -5,13 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated
 
 from broca.comparisons.collection import Collection
 from broca.comparisons.measurements import estimate_effects
 from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
-from broca.models import GatedModel
 from broca.results.comparison import ComparedSelection
 from broca.runs.progress import Stages
 from broca.runs.run import Run
@@ -35,10 +34,7 @@ PARITY = Task.from_examples(
 @pytest.fixture(scope="module")
 def collected():
     """A collection of two models of one architecture, and the progress that it reported."""
-    models = [
-        GatedModel.wrap(tiny_llama(seed=seed), tiny_tokenizer(), name=f"tiny{seed}")
-        for seed in (0, 1)
-    ]
+    models = [tiny_gated(f"tiny{seed}", seed=seed) for seed in (0, 1)]
     subjects = [ComparedSubject(model.name, model, revision=f"of {model.name}") for model in models]
     collection = Collection(subjects, SELECTIONS, ROWS, seed=3)
     reports, catalog = [], Catalog()

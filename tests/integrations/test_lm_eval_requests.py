@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from harness_tasks import tokenizer_with
 from independent import plain_generation, plain_loglikelihood
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
-from tiny import tiny_llama
+from tiny import tiny_llama, tokenizer_with
 
 from broca.errors import BadInput
 from broca.integrations.lm_eval import BrocaLM

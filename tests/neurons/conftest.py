@@ -1,9 +1,8 @@
 """A tiny model with neuron gates, and runs in memory on short examples."""
 
 import pytest
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated
 
-from broca.models import GatedModel
 from broca.neurons.items import with_golds
 from broca.neurons.neuron_run import NeuronModel, NeuronRun
 from broca.options import RuleOptions
@@ -16,8 +15,7 @@ from broca.tasks.examples import harness_task
 @pytest.fixture
 def neurons():
     """Two layers of 64 neurons with random weights, built anew as training changes them."""
-    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="heads+neurons")
-    return NeuronModel(model)
+    return NeuronModel(tiny_gated(components="heads+neurons"))
 
 
 def letters(count=8, *, name="letters", start=0):

@@ -60,16 +60,13 @@ def test_data_sets_are_read_and_shortened(reference, tmp_path):
 def test_items_without_gold_answers_are_left_out(neurons, monkeypatch):
     """Items without gold answers are counted in a note; a task that has no others is refused."""
     original, without = Benchmark.margin, {0}
-    monkeypatch.setattr(
-        Benchmark,
-        "margin",
-        lambda self, item: None if item.number in without else original(self, item),
-    )
-    arguments = (
-        {"letters": benchmark_of(neurons.model, letters(3))},
-        {"letters": Split((0, 1, 2), (), ())},
-        {"locate": ("letters",)},
-    )
+
+    def margin(self, item):
+        return None if item.number in without else original(self, item)
+
+    monkeypatch.setattr(Benchmark, "margin", margin)
+    benchmark, split = benchmark_of(neurons.model, letters(3)), Split((0, 1, 2), (), ())
+    arguments = ({"letters": benchmark}, {"letters": split}, {"locate": ("letters",)})
     tasks = with_golds(*arguments)
     assert tasks.places["locate"]["letters"].tolist() == [1, 2]
     assert tasks.notes == ("1 items of letters were left out: they have no gold answer",)

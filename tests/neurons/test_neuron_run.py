@@ -37,11 +37,12 @@ def test_scaled_neurons_equal_scaled_columns(neurons, ask, factor):
 def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     """A second run reads scores from the journal bit for bit; other steps are computed anew."""
     computed, original = [], Attributor.run
-    monkeypatch.setattr(
-        Attributor,
-        "run",
-        lambda self, requests: computed.append(len(requests)) or original(self, requests),
-    )
+
+    def counted(self, requests):
+        computed.append(len(requests))
+        return original(self, requests)
+
+    monkeypatch.setattr(Attributor, "run", counted)
     first = ask(letters(6), journal=tmp_path / "j.sqlite")
     half = first.item_scores(first.places("letters")[:3])
     first.run.workspace.close()

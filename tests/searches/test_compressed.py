@@ -38,12 +38,11 @@ def test_noise_is_no_finding(method):
     for seed in range(8):
         rng = np.random.default_rng(seed)
         problem = Problem(40, np.arange(10), 5, 1200, seed)
-        ranking, _ = searched(
-            method,
-            lambda plan, rng=rng: Measurement(plan, rng.normal(0.5, 0.2, len(plan))),
-            problem,
-            resamples=10,
-        )
+
+        def noise(plan, rng=rng):
+            return Measurement(plan, rng.normal(0.5, 0.2, len(plan)))
+
+        ranking, _ = searched(method, noise, problem, resamples=10)
         assert bool(ranking.selected) != bool(ranking.reason)
         reasons += [ranking.reason] if ranking.reason else []
     assert len(reasons) >= 6

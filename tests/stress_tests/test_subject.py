@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated
 
 from broca.errors import BadInput
-from broca.models import GatedModel
 from broca.stress_tests.subject import (
     SHIPPED,
     Family,
@@ -119,6 +118,6 @@ def test_families_that_make_no_pairs_are_refused(planted):
 
 def test_other_components_than_heads_are_refused():
     """A model whose components are not heads is refused."""
-    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components="mlp")
+    model = tiny_gated(components="mlp")
     with pytest.raises(BadInput, match="not of mlp"):
         StressSubject(model, ("L0M",), (load_family("letters"),), pairs=16, sets=3, seed=0)

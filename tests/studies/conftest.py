@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from studies.own_answers import TASKS, local_data, own_labels
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated
 
 from broca import reproduce
-from broca.models import GatedModel
 from broca.tasks import Catalog
 
 SMALL = {"rows": 600, "items": 6, "limit": 12, "k": 3}
@@ -16,11 +15,7 @@ SMALL = {"rows": 600, "items": 6, "limit": 12, "k": 3}
 @pytest.fixture(scope="session")
 def random_model():
     """A model of random weights with three layers of eight heads and four KV groups."""
-    return GatedModel.wrap(
-        tiny_llama(layers=3, heads=8, kv_heads=4, context=2048),
-        tiny_tokenizer(),
-        name="random/three-layers",
-    )
+    return tiny_gated("random/three-layers", layers=3, heads=8, kv_heads=4, context=2048)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,5 @@
 """Reproductions end to end: the paper's tasks on a model of random weights, and refusals."""
 
-import json
-from importlib.resources import files
-
 import pytest
 from studies.own_answers import TASKS
 
@@ -122,16 +119,15 @@ def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
 
 
 @pytest.mark.long
-def test_lists_of_planted_are_its_sets(planted):
+def test_lists_of_planted_are_its_sets(planted, planted_heads):
     """The lists of `planted` in table 9 contain the planted sets of two heads."""
-    text = (files("broca") / "reference_models" / "planted" / "planted_heads.json").read_text()
     (lists,) = reproduce(
         "table9", planted, tasks="capitals,rhyming", rows=800, items=10, limit=8,
         keep_universal=True,
     )  # fmt: skip
     heads = {row["task"]: set(row["heads"].split()) for row in lists.rows}
-    assert set(json.loads(text)["facts"]) <= heads["capitals"]
-    assert set(json.loads(text)["rhyming"]) <= heads["rhyming"]
+    assert set(planted_heads["facts"]) <= heads["capitals"]
+    assert set(planted_heads["rhyming"]) <= heads["rhyming"]
 
 
 @pytest.mark.long

@@ -2,19 +2,13 @@
 
 import pytest
 from harness_tasks import write_task
+from tasks.test_own_tasks import REQUESTS, loaded
 from tiny import tiny_tokenizer
 
-import broca
-from broca.tasks import Catalog, RequestTokenizer
+from broca.tasks import Catalog
 from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 
-REQUESTS = RequestTokenizer(tiny_tokenizer(), max_length=256)
 ROWS = [(f"{number} and {number} =", f" {number}") for number in range(12)]
-
-
-def loaded(rows, **settings):
-    """Returns a benchmark of examples."""
-    return Catalog().load(broca.Task.from_examples(rows, **{"name": "own", **settings}), REQUESTS)
 
 
 def digests(rows, **settings):

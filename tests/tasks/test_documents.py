@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from harness_tasks import tokenizer_with, write_task
-from tiny import tiny_tokenizer
+from harness_tasks import write_task
+from tiny import tiny_tokenizer, tokenizer_with
 from transformers import GenerationConfig
 
 import broca

@@ -4,14 +4,11 @@ import copy
 
 import pytest
 from harness_tasks import answers, harness_results
+from tiny import CHAT
 
 from broca.models import GatedModel
 from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
 
-CHAT = (
-    "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }}\n{% endfor %}"
-    "{% if add_generation_prompt %}<assistant>{% endif %}"
-)
 NO_SYSTEM = (
     "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + CHAT
 )
@@ -59,22 +56,13 @@ def assert_equal(model, folder, name, results, *, options=None, metric=None):
 @pytest.mark.parametrize(
     ("name", "metric"),
     [
-        ("generation", None),
-        ("generation", "exact_match,strict-match"),
-        ("choice", "acc"),
-        ("choice", "acc_norm"),
-        ("mutual", "acc_mutual_info"),
-        ("inputs", None),
-        ("last_word", "acc"),
-        ("last_word", "perplexity"),
-        ("rolling", "word_perplexity"),
-        ("rolling", "byte_perplexity"),
-        ("rolling", "bits_per_byte"),
-        ("few", None),
-        ("pair", None),
-        ("nested", None),
+        ("generation", None), ("generation", "exact_match,strict-match"), ("choice", "acc"),
+        ("choice", "acc_norm"), ("mutual", "acc_mutual_info"), ("inputs", None),
+        ("last_word", "acc"), ("last_word", "perplexity"), ("rolling", "word_perplexity"),
+        ("rolling", "byte_perplexity"), ("rolling", "bits_per_byte"), ("few", None),
+        ("pair", None), ("nested", None),
     ],
-)
+)  # fmt: skip
 def test_every_kind_of_task(tiny, kinds, harness, name, metric):
     """Generations, choices, several inputs, likelihoods, windows and groups equal lm-eval's."""
     assert_equal(tiny, kinds, name, harness, metric=metric)

@@ -168,10 +168,8 @@ def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
     assert (benchmark.name, benchmark.metric, len(benchmark.items)) == (name, "acc", 12)
     item = benchmark.items[3]
     assert item.requests == (tokenizer.loglikelihood("p3", " a3"),)
-    assert [benchmark.score(item, [LogLikelihood(-1, greedy)]) for greedy in (True, False)] == [
-        1,
-        0,
-    ]
+    scores = [benchmark.score(item, [LogLikelihood(-1, greedy)]) for greedy in (True, False)]
+    assert scores == [1, 0]
     assert benchmark.margin(item).requests == item.requests
     assert len(catalog.load(name, tokenizer, options=TaskOptions(limit=5)).items) == 5
 

@@ -14,12 +14,11 @@ from lm_eval import simple_evaluate
 from lm_eval.models.dummy import DummyLM
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated, tiny_tokenizer
 
 from broca.engine import Engine
 from broca.errors import BrocaError
 from broca.measurement import Plan
-from broca.models import GatedModel
 from broca.runs.task_sets import other_tasks
 from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, Generation, RequestTokenizer
 from broca.tasks.code import code_tasks
@@ -31,7 +30,7 @@ GENERATED = ("gsm8k", "mbpp", "humaneval_instruct")
 @pytest.fixture(scope="module")
 def model():
     """A model of random weights whose context holds the longest prompt and generation."""
-    return GatedModel.wrap(tiny_llama(layers=1, context=4096), tiny_tokenizer(), name="small")
+    return tiny_gated("small", layers=1, context=4096)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,10 @@
 """`broca.atlas` on the shipped models: planted sets, resumption and refusals."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from capabilities import LEARNED
 from journals import totals
+from verbs.measuring import untimed
 
 import broca
 from broca.errors import BadInput, NothingToLocalize, UnknownName
@@ -64,11 +63,6 @@ def test_cells_lie_in_their_intervals_and_budget_is_kept(atlas):
     assert 3000 - len(LEARNED) < atlas.cost.rows <= 3000
     assert atlas.response == "probability"
     assert not atlas.shrunk
-
-
-def untimed(atlas):
-    """Returns an atlas without the costs that a second run does not repeat."""
-    return replace(atlas, cost=replace(atlas.cost, wall_s=0.0, tokens=0, measured=0))
 
 
 def test_journal_answers_the_second_time(planted, tmp_path):

@@ -3,18 +3,14 @@
 import copy
 
 import pytest
-import torch
-from tiny import tiny_llama, tiny_tokenizer
+from independent import plain_generation
+from tiny import CHAT, tiny_llama, tiny_tokenizer
 
 import broca
 from broca.errors import BadInput
 from broca.models import GatedModel
 
-TEMPLATE = (
-    "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }}\n{% endfor %}"
-    "{% if add_generation_prompt %}<assistant>{% endif %}"
-    "{% if enable_thinking is false %}<none>{% endif %}"
-)
+TEMPLATE = CHAT + "{% if enable_thinking is false %}<none>{% endif %}"
 
 
 @pytest.fixture
@@ -37,13 +33,8 @@ def talk(model, *lines, heads="L0H1+L1H2", **options):
 
 def plain_answer(model, text, new=6):
     """Returns the greedy continuation of transformers."""
-    tokens = torch.tensor([model.tokenizer.encode(text)])
-    with torch.no_grad():
-        output = model.model.generate(
-            tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=new, do_sample=False,
-            pad_token_id=1,
-        )  # fmt: skip
-    return model.tokenizer.decode(output[0, tokens.shape[1] :], skip_special_tokens=True)
+    tokens = plain_generation(model.model, model.tokenizer.encode(text), new_tokens=new)
+    return model.tokenizer.decode(tokens, skip_special_tokens=True)
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.5])

@@ -1,29 +1,17 @@
 """`broca.compare` measures the same masks and items on every model."""
 
-import copy
 import json
 
 import numpy as np
 import pytest
-import torch
+from independent import zeroed_by_hand
 from journals import totals
 from models.test_loading import hub_cache
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated
 from verbs.run_folders import localize_into
 
 import broca
 from broca.errors import BadInput
-from broca.models import GatedModel
-
-
-def without(model, layer, head, name):
-    """Returns a copy of a model with a head's output columns zeroed."""
-    plain = copy.deepcopy(model.model)
-    width = model.structure.projections[layer].head_dim
-    with torch.no_grad():
-        weight = plain.model.layers[layer].self_attn.o_proj.weight
-        weight[:, head * width : (head + 1) * width] = 0
-    return broca.load(plain, model.tokenizer, name=name)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +28,10 @@ def folder(tmp_path_factory):
 def compared_with_lost(small, folder):
     """Compares the run's model with a copy that lost its first head, in a journal of its own."""
     first = broca.read(folder).ranking[0]
-    lost = without(small, first.layer, first.head, "lost")
+    edited = zeroed_by_hand(
+        small.model, [(first.layer, first.head)], head_dim=small.model.config.head_dim
+    )
+    lost = broca.load(edited, small.tokenizer, name="lost")
     return broca.compare(folder, lost, items=40, limit=80, journal=folder / "compared.sqlite")
 
 
@@ -105,10 +96,7 @@ def own_task(folder, lines):
 def test_generations_are_compared_by_accuracy(tmp_path):
     """Models are compared by accuracy on generations; margins of own answers are refused."""
     task = own_task(tmp_path, ({"prompt": f"{n} and", "answer": " x"} for n in range(60)))
-    models = [
-        GatedModel.wrap(tiny_llama(seed=seed), tiny_tokenizer(), name=f"tiny{seed}")
-        for seed in (0, 1)
-    ]
+    models = [tiny_gated(f"tiny{seed}", seed=seed) for seed in (0, 1)]
     comparison = broca.compare(*models, tasks=task, items=12, limit=10, rows=60)
     assert comparison.response == "accuracy"
     assert any("no better than guessing" in note for note in comparison.notes)

@@ -19,7 +19,6 @@ from broca.errors import BadInput, SelfTestFailed, UnsupportedModel
 from broca.exports import folder as export_folder
 from broca.exports import forms
 from broca.exports.factors import factors_of
-from broca.models import GatedModel
 from broca.models.checkpoints import shipped_model_folder
 from broca.results.files import write_beside
 
@@ -233,15 +232,14 @@ def test_bad_input_is_one_line(small, tmp_path, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_folders_of_others_and_other_weights_are_refused(run, small, tmp_path):
+def test_folders_of_others_and_other_weights_are_refused(run, small, tiny, tmp_path):
     """Foreign folders, other weights and folders without a run are refused."""
     (tmp_path / "README.md").write_text("mine")
     with pytest.raises(BadInput, match="holds other files"):
         broca.export(small, tmp_path, heads="L0H1")
     assert (tmp_path / "README.md").read_text() == "mine"
-    other = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny")
     with pytest.raises(BadInput, match="are not those of the result"):
-        broca.export(other, tmp_path / "out", heads=broca.read(run))
+        broca.export(tiny, tmp_path / "out", heads=broca.read(run))
     with pytest.raises(BadInput, match="is not a folder of a run"):
         broca.export("reference-small", tmp_path / "out")
 

@@ -50,6 +50,22 @@ def result_of(call):
     return encode(result)
 
 
+def assert_goes_on(measured_on, folder, *, share):
+    """Asserts that what is measured on a journal survives two kills, the first after a share.
+
+    The journal keeps every committed batch, and the result is that of an undisturbed journal.
+    """
+    undisturbed, journal = folder / "whole.sqlite", folder / "killed" / "j.sqlite"
+    journal.parent.mkdir()
+    expected = measured_on(undisturbed)
+    full = totals(undisturbed)
+    for batch in sorted({full["batches"] // share + 1, full["batches"]}):
+        killed_in_batch(lambda: measured_on(journal), batch)
+        assert totals(journal)["batches"] == batch - 1
+    assert measured_on(journal) == expected
+    assert totals(journal) == full
+
+
 @pytest.mark.parametrize(
     "verb",
     [
@@ -62,16 +78,7 @@ def test_a_killed_verb_goes_on_where_it_was(models, tmp_path, verb):
 
     The journal keeps every committed batch, and no row is measured twice.
     """
-    undisturbed, journal = tmp_path / "whole.sqlite", tmp_path / "killed" / "j.sqlite"
-    journal.parent.mkdir()
-    expected = result_of(call_of(verb, models, undisturbed))
-    full = totals(undisturbed)
-    call = call_of(verb, models, journal)
-    for batch in sorted({full["batches"] // 3 + 1, full["batches"]}):
-        killed_in_batch(call, batch)
-        assert totals(journal)["batches"] == batch - 1
-    assert result_of(call) == expected
-    assert totals(journal) == full
+    assert_goes_on(lambda journal: result_of(call_of(verb, models, journal)), tmp_path, share=3)
 
 
 @pytest.mark.long
@@ -84,11 +91,4 @@ def test_a_killed_page_keeps_what_its_visitors_measured(models, tmp_path):
         ) as page:
             return page.explorer.score("capitals", ["L0H1"])
 
-    undisturbed, journal = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
-    expected = score_on(undisturbed)
-    full = totals(undisturbed)
-    for batch in (full["batches"] // 2 + 1, full["batches"]):
-        killed_in_batch(lambda: score_on(journal), batch)
-        assert totals(journal)["batches"] == batch - 1
-    assert score_on(journal) == expected
-    assert totals(journal) == full
+    assert_goes_on(score_on, tmp_path, share=2)

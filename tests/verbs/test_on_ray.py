@@ -1,17 +1,15 @@
 """Every verb that measures gives the same result on Ray's workers as in this process."""
 
-import copy
 import json
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import psutil
 import pytest
-import torch
 from clusters import ray_on
-from verbs.measuring import NARROW, VERBS
+from independent import zeroed_by_hand
+from verbs.measuring import NARROW, VERBS, untimed
 
 import broca
 from broca.options import ExecutorOptions
@@ -29,13 +27,6 @@ def workers(tmp_path_factory):
         yield workspace
 
 
-def untimed(result):
-    """Returns a result without its times, and without what other results have measured before."""
-    if hasattr(result, "cost"):
-        return replace(result, cost=replace(result.cost, wall_s=0.0, tokens=0, measured=0))
-    return result
-
-
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("stress", "compare")])
 def test_a_verb_gives_the_same_on_ray(workers, small, tmp_path, verb):
     """The results are equal except for the times."""
@@ -46,9 +37,7 @@ def test_a_verb_gives_the_same_on_ray(workers, small, tmp_path, verb):
 
 def test_models_have_workers_of_their_own_or_take_turns(workers, small):
     """`compare` is equal on Ray, also where the cluster has a core for one worker alone."""
-    lost = copy.deepcopy(small.model)
-    with torch.no_grad():
-        lost.model.layers[0].self_attn.o_proj.weight[:, :8] *= 0.5
+    lost = zeroed_by_hand(small.model, [(0, 0)], head_dim=small.model.config.head_dim, scale=0.5)
     models = [small, broca.load(lost, small.tokenizer, name="lost")]
     arguments = {
         "tasks": "capitals", "heads": "L0H1+L1H2", "rows": 120, "items": 12, "limit": 20,

@@ -45,12 +45,9 @@ def test_changed_scores_and_weights_are_listed():
     result = make_result()
     assert compare_results(result, result).grade == "identical"
     task = result.task
-    other = replace(
-        result,
-        baseline={**result.baseline, task: result.baseline[task] - 0.5},
-        model=replace(result.model, fingerprint="0" * 16),
-    )
-    repetition = compare_results(result, other)
+    baseline = {**result.baseline, task: result.baseline[task] - 0.5}
+    model = replace(result.model, fingerprint="0" * 16)
+    repetition = compare_results(result, replace(result, baseline=baseline, model=model))
     assert repetition.grade == "different"
     assert repetition.details[0] == "the weights of the model changed"
     assert f"the intact score of {task}" in repetition.details[1]

@@ -76,21 +76,14 @@ def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
         ("locate", {"task": "data:none", "fields": "x"}, "`fields`"),
         ("erase", {"task": "capitals", "methods": "x"}, "`method` 'x'"),
         ("erase", {"task": "capitals", "draws": 0}, "`draws`"),
-        pytest.param(
-            "erase",
-            {"task": "capitals", "factor": 1, **FEW, "count": 4},
-            "other than 1",
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            "erase",
-            {"task": "capitals", "factor": float("nan"), **FEW, "count": 4},
-            "nan",
-            marks=pytest.mark.long,
-        ),
         ("erase", {"task": "capitals", "matching": "x"}, "`matching`"),
+        *(
+            pytest.param("erase", {"task": "capitals", "factor": factor, **FEW, "count": 4}, said,
+                         marks=pytest.mark.long)
+            for factor, said in ((1, "other than 1"), (float("nan"), "nan"))
+        ),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_one_line(small, verb, wrong, message):
     """A verb refuses an argument in one line that names parameters, not flags."""
     with pytest.raises(BadInput, match=message) as error:
@@ -117,8 +110,6 @@ def test_own_examples_are_a_task(small):
     for examples in (pairs, choices):
         task = broca.Task.from_examples(examples, name="own")
         result = neurons.erase(small, task, report_items=4, draws=1, count=3, **FEW)
-        assert [(part.questions, part.neurons) for part in result.result] == [
-            ("own", 3),
-            ("neutral_text", 3),
-        ]
+        erased = [(part.questions, part.neurons) for part in result.result]
+        assert erased == [("own", 3), ("neutral_text", 3)]
         assert result.settings["others"] == ["neutral_text"]
