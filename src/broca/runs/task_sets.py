@@ -458,8 +458,7 @@ def require_ability(
                 other = " or take the `metric` first-word or contains"
             shown = (
                 "; where the right answer is there and goes on, end it with `until` "
-                f"(`gen_kwargs` 'until=\\n'){other}:"
-                + "".join(lines)
+                f"(`gen_kwargs` 'until=\\n'){other}:" + "".join(lines)
             )
         raise NothingToLocalize(
             f"the intact model scores {score:.3f} on '{benchmark.name}' ({benchmark.metric}, "
