@@ -101,12 +101,14 @@ def test_a_finished_command_is_known_by_its_options_and_files(tmp_path, monkeypa
 
 
 def test_changed_weights_or_tasks_are_told(tmp_path):
-    """A run with other weights is refused."""
+    """A run with other weights, or another definition of a task, is refused by its name."""
     folder = claim(tmp_path / "out")
-    folder.note({"run": "1", "weights": "a" * 32, "items": "c" * 32})
+    folder.note({"run": "1", "weights": "a" * 32, "tasks": {"sums": "d"}, "items": "c" * 32})
     again = claim(tmp_path / "out")
     with pytest.raises(OutFolderTaken, match="other weights"):
         again.note({"run": "2", "weights": "b" * 32, "items": "c" * 32})
+    with pytest.raises(OutFolderTaken, match=r"other sums \(digest d, now e\)"):
+        again.note({"run": "2", "weights": "a" * 32, "tasks": {"sums": "e"}, "items": "c" * 32})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 9}', '{"schema": 1}', "\ufeff", "1"])

@@ -156,9 +156,9 @@ class RunFolder:
         Raises:
             OutFolderTaken: The run in this folder has other digests.
         """
-        before = self.record.digests
-        for name, value in digests.items():
-            if name != "run" and before.get(name, value) != value:
+        before, now = ({**of, **of.get("tasks", {})} for of in (self.record.digests, digests))
+        for name, value in now.items():
+            if name not in ("run", "tasks") and before.get(name, value) != value:
                 raise OutFolderTaken(
                     f"'{self.path}' holds a run with other {name} (digest {_short(before[name])}, "
                     f"now {_short(value)}): they changed since; choose another `out`, or `fresh` "
